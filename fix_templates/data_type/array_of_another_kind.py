@@ -15,7 +15,6 @@ from dnnfix.api import (
     Held,
     InsertBefore,
     Mend,
-    Reading,
     Reject,
     Source,
     Subject,
@@ -23,6 +22,7 @@ from dnnfix.api import (
     bound_by,
     function_around,
     held_list,
+    reads,
     spell,
     within,
     words,
@@ -79,6 +79,7 @@ GROWING = words("append extend insert pop remove clear")
 AGAIN = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
+@reads("AttributeError", r"'numpy\.ndarray' object has no attribute '(?!append')", ast.Attribute)
 def _array_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     """An array is asked for what tensors have: what would turn it into an array goes, for all else a tensor is made."""
     node, source = failure.node, failure.source
@@ -95,6 +96,7 @@ def _array_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
         yield failure.mend(node, what, "Make a tensor of the array", wrapped, *spelling.imports, prior=0.8)
 
 
+@reads("AttributeError", r"'numpy\.ndarray' object has no attribute 'append'", ast.Attribute)
 def _array_appended_to(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     """A value is appended to an array of one axis: its name is given the longer array that `np.append` makes."""
     source, array = failure.source, failure.node.value
@@ -112,6 +114,7 @@ def _array_appended_to(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     yield failure.mend(call, what, "Make a longer array", *spelling.imports, longer)
 
 
+@reads("AttributeError", "'Tensor' object has no attribute", ast.Attribute)
 def _tensor_asked_as_array(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     """A tensor is asked for what arrays have: `astype`, which is `to`, and `copy`, which is `clone`."""
     node, call = failure.node, failure.source.parent(failure.node)
@@ -130,6 +133,7 @@ def _tensor_asked_as_array(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
             yield failure.mend(node, what, "Cast the tensor", cast, *spelled.imports)
 
 
+@reads("RuntimeError", r"numpy\(\) on Tensor that requires grad", ast.AST)
 def _tensor_made_array(failure: Failure[ast.AST]) -> Iterator[Mend]:
     """A tensor that gradients flow through becomes an array: it is detached, or torch computes where a network does."""
     node, source, subject = failure.node, failure.source, failure.subject
@@ -160,6 +164,7 @@ def _tensor_made_array(failure: Failure[ast.AST]) -> Iterator[Mend]:
             yield mend(node, "Detach the tensor", *(failure.wrap(one, "", ".detach()") for one in tensors))
 
 
+@reads("ValueError TypeError RuntimeError", "converted to (Python scalar|Scalar)", ast.Call)
 def _list_of_tensors_made_tensor(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """`torch.tensor` takes each tensor of a list for one number: `torch.stack` puts them behind one another."""
     node = failure.node
@@ -175,6 +180,7 @@ def _list_of_tensors_made_tensor(failure: Failure[ast.Call]) -> Iterator[Mend]:
     yield failure.mend(node, what, "Stack the tensors", stacked, *stack.imports, prior=0.95)
 
 
+@reads("AttributeError", r"'(list|tuple)' object has no attribute '(\w+)'", ast.Attribute)
 def _batch_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     """A batch is asked for what tensors have: of a batch of one tensor, or of inputs that need no labels, it is taken out."""
     source, batch, held = failure.source, failure.node.value, failure.held(failure.node.value)
@@ -192,6 +198,7 @@ def _batch_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     yield failure.mend(batch, what, "Take the tensor out of the batch", failure.exchange(place, taken), prior=0.8)
 
 
+@reads("TypeError AttributeError", "'DataLoader' object is not an iterator", ast.Call)
 def _loader_asked_for_next(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """`next` is asked of a loader, which only its iterator answers."""
     node = failure.node
@@ -200,6 +207,7 @@ def _loader_asked_for_next(failure: Failure[ast.Call]) -> Iterator[Mend]:
     yield from _first_batch(failure, node.args[0], failure.wrap(node.args[0], "iter(", ")"))
 
 
+@reads("AttributeError", "'DataLoader' object has no attribute", ast.Attribute)
 def _loader_asked_by_method(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     """A method of iterators is asked of a loader."""
     call, loader = failure.source.parent(failure.node), failure.node.value
@@ -213,6 +221,7 @@ def _first_batch(failure: Failure[ast.Call] | Failure[ast.Attribute], loader: as
         yield failure.mend(failure.node, what, "Take the first batch of a pass", edit, prior=0.95)
 
 
+@reads("TypeError AttributeError", "", ast.Subscript)
 def _list_indexed(failure: Failure[ast.Subscript]) -> Iterator[Mend]:
     """A list of numbers is indexed with a mask or an array of indices."""
     index = failure.held(failure.node.slice)
@@ -222,6 +231,7 @@ def _list_indexed(failure: Failure[ast.Subscript]) -> Iterator[Mend]:
         yield from _converted(failure, failure.node.value, "numpy.array")
 
 
+@reads("TypeError AttributeError", "", ast.Attribute)
 def _list_asked(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     """A list of numbers or tensors is asked for what arrays or tensors have."""
     node, held = failure.node, failure.held(failure.node.value)
@@ -232,6 +242,7 @@ def _list_asked(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
         yield from _converted(failure, node.value, "numpy.array" if node.attr in OF_ARRAYS else "torch.tensor")
 
 
+@reads("TypeError", "unsupported operand|non-int of type 'float'", ast.BinOp)
 def _list_computed_with(failure: Failure[ast.BinOp]) -> Iterator[Mend]:
     """A list of numbers is computed with."""
     lists = [side for side in (failure.node.left, failure.node.right) if _is_list(failure.held(side))]
@@ -290,31 +301,17 @@ class ArrayOfAnotherKind(CrashTemplate):
     )
     confidence = 0.9
     readings = (
-        Reading(
-            "AttributeError",
-            r"'numpy\.ndarray' object has no attribute '(?!append')",
-            ast.Attribute,
-            _array_asked_as_tensor,
-        ),
-        Reading(
-            "AttributeError", r"'numpy\.ndarray' object has no attribute 'append'", ast.Attribute, _array_appended_to
-        ),
-        Reading("AttributeError", "'Tensor' object has no attribute", ast.Attribute, _tensor_asked_as_array),
-        Reading("RuntimeError", r"numpy\(\) on Tensor that requires grad", ast.AST, _tensor_made_array),
-        Reading(
-            "ValueError TypeError RuntimeError",
-            "converted to (Python scalar|Scalar)",
-            ast.Call,
-            _list_of_tensors_made_tensor,
-        ),
-        Reading(
-            "AttributeError", r"'(list|tuple)' object has no attribute '(\w+)'", ast.Attribute, _batch_asked_as_tensor
-        ),
-        Reading("TypeError AttributeError", "'DataLoader' object is not an iterator", ast.Call, _loader_asked_for_next),
-        Reading("AttributeError", "'DataLoader' object has no attribute", ast.Attribute, _loader_asked_by_method),
-        Reading("TypeError AttributeError", "", ast.Subscript, _list_indexed),
-        Reading("TypeError AttributeError", "", ast.Attribute, _list_asked),
-        Reading("TypeError", "unsupported operand|non-int of type 'float'", ast.BinOp, _list_computed_with),
+        _array_asked_as_tensor,
+        _array_appended_to,
+        _tensor_asked_as_array,
+        _tensor_made_array,
+        _list_of_tensors_made_tensor,
+        _batch_asked_as_tensor,
+        _loader_asked_for_next,
+        _loader_asked_by_method,
+        _list_indexed,
+        _list_asked,
+        _list_computed_with,
     )
 
     examples = (
@@ -362,41 +359,6 @@ def labels_of(net, batches):
 
 
 print(labels_of(torch.nn.Linear(2, 3), torch.ones(3, 1, 2)).shape)
-""",
-            runs=True,
-        ),
-        Example(
-            "kept by an object",
-            """\
-import numpy as np
-import torch
-
-
-class Meter:
-    def __init__(self):
-        self.values = np.empty(0)
-
-    def add(self, loss):
--         self.values.append(loss.item())
-+         self.values = np.append(self.values, loss.item())
-
-
-meter = Meter()
-meter.add(torch.ones(1))
-print(meter.values.sum())
-""",
-            runs=True,
-        ),
-        Example(
-            "a dtype of numpy",
-            """\
-import numpy as np
-import torch
-
-mask = torch.rand(4) > 0.5
-- weights = mask.astype(np.float32)
-+ weights = mask.to(torch.float32)
-print(weights.sum())
 """,
             runs=True,
         ),

@@ -128,36 +128,20 @@ print(tf.matmul(images, weights))
     )
     rejects = (
         Reject(
-            "arrays that are cast",
-            """\
-import numpy as np
-import tensorflow as tf
-
-weight = tf.Variable(np.random.randn(3, 2).astype("float32"))
-print(tf.matmul(tf.ones((4, 3)), weight).shape)
-""",
-        ),
-        Reject(
-            "a single number drawn by numpy",
+            "arrays that are cast, a single number drawn by numpy, and doubles throughout",
             """\
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+weight = tf.Variable(np.random.randn(3, 2).astype("float32"))
+print(tf.matmul(tf.ones((4, 3)), weight).shape)
 size = tf.placeholder("float")
 factor = tf.Variable(np.random.randn(), name="factor")
 shift = tf.Variable(np.random.normal(0.0, 0.1))
 price = tf.add(tf.multiply(size, factor), shift)
-""",
-        ),
-        Reject(
-            "doubles throughout",
-            """\
-import numpy as np
-import tensorflow as tf
-
 inputs = tf.ones((4, 3), dtype=tf.float64)
-weight = tf.Variable(np.random.randn(3, 2))
-print(tf.matmul(inputs, weight).shape)
+weights = tf.Variable(np.random.randn(3, 2))
+print(tf.matmul(inputs, weights).shape)
 """,
         ),
     )

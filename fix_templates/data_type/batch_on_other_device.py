@@ -140,29 +140,26 @@ for epoch in range(3):
     )
     rejects = (
         Reject(
-            "batches that are moved",
+            "batches that are moved, here or by a function, or are graphs, and a model that is only cast",
             """\
 import torch
 from torch import nn
-from data import loader
+from data import loader, parts, prepare
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 net = nn.Linear(4, 2).to(device)
 for x, y in loader:
     x = x.to(device)
     loss = nn.functional.cross_entropy(net(x), y.to(device))
-""",
-        ),
-        Reject(
-            "a model that is only cast",
-            """\
-import torch
-from torch import nn
-from data import loader
-
-net = nn.Linear(4, 2).to(torch.float64)
-for x, y in loader:
+for batch in loader:
+    x, y = prepare(batch)
     loss = nn.functional.cross_entropy(net(x), y)
+for part in parts:
+    out = net(part)
+    loss = nn.functional.cross_entropy(out, part.ndata["label"])
+cast = nn.Linear(4, 2).to(torch.float64)
+for x, y in loader:
+    loss = nn.functional.cross_entropy(cast(x), y)
 """,
         ),
         Reject(
@@ -174,32 +171,6 @@ from graphs import Loader, graph
 
 net = nn.Linear(4, 2).to("cuda")
 for x, y in Loader(graph, device="cuda"):
-    loss = nn.functional.cross_entropy(net(x), y)
-""",
-        ),
-        Reject(
-            "batches that are graphs",
-            """\
-import torch
-from torch import nn
-from graphs import loader
-
-net = nn.Linear(4, 2).cuda()
-for part in loader:
-    out = net(part)
-    loss = nn.functional.cross_entropy(out, part.ndata["label"])
-""",
-        ),
-        Reject(
-            "batches moved by a function",
-            """\
-import torch
-from torch import nn
-from data import loader, prepare
-
-net = nn.Linear(4, 2).to("cuda")
-for batch in loader:
-    x, y = prepare(batch)
     loss = nn.functional.cross_entropy(net(x), y)
 """,
         ),

@@ -13,7 +13,6 @@ from dnnfix.api import (
     Example,
     Failure,
     Mend,
-    Reading,
     Reject,
     Replace,
     Source,
@@ -24,6 +23,7 @@ from dnnfix.api import (
     first_argument,
     is_compile,
     keyword_value,
+    reads,
     row_lengths,
     shape_of,
     sibling_inputs,
@@ -65,6 +65,11 @@ PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 """Expressions after which a method can be written without brackets."""
 
 
+@reads(
+    "ValueError TypeError IndexError",
+    "Invalid dtype|could not convert string|Unrecognized data type|tuple index out of range",
+    ast.Call,
+)
 def _labels_as_strings(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """The labels that a Keras model is trained on are the names of the classes, as strings: they are numbered."""
     node, source, subject = failure.node, failure.source, failure.subject
@@ -87,6 +92,7 @@ def _labels_as_strings(failure: Failure[ast.Call]) -> Iterator[Mend]:
     yield failure.mend(labels, what, title, *change_data(subject, _uses(source, root), before, after), *imports)
 
 
+@reads("ValueError TypeError", "", ast.Call)
 def _sequences_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """Sequences of different lengths are given to a Keras model, which takes one array: they are filled up."""
     node, subject = failure.node, failure.subject
@@ -111,6 +117,9 @@ def _sequences_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Mend]:
         yield Mend(failure.site(given), what, (), declined=why)
 
 
+@reads(
+    "ValueError", r"(?s)[Dd]ata cardinality is ambiguous.*?'?x'? sizes: (\d+)\s*'?y'? sizes: (\d+)(?:\s|$)", ast.Call
+)
 def _parts_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """Inputs and targets are handed to a Keras model in parts that do not have the same samples."""
     node, (first, second) = failure.node, map(int, failure.said.groups())
@@ -125,6 +134,7 @@ def _parts_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Mend]:
             return
 
 
+@reads("ValueError", r"can't handle a mix of ([\w-]+) and ([\w-]+) targets", ast.Call)
 def _scores_as_classes(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """A measure of scikit-learn that compares classes is given scores, or rows with a one at the class."""
     node, source, (on_left, on_right) = failure.node, failure.source, failure.said.groups()
@@ -198,20 +208,10 @@ class DataInAnotherForm(CrashTemplate):
     )
     confidence = 0.9
     readings = (
-        Reading(
-            "ValueError TypeError IndexError",
-            "Invalid dtype|could not convert string|Unrecognized data type|tuple index out of range",
-            ast.Call,
-            _labels_as_strings,
-        ),
-        Reading("ValueError TypeError", "", ast.Call, _sequences_of_other_lengths),
-        Reading(
-            "ValueError",
-            r"(?s)[Dd]ata cardinality is ambiguous.*?'?x'? sizes: (\d+)\s*'?y'? sizes: (\d+)(?:\s|$)",
-            ast.Call,
-            _parts_of_other_lengths,
-        ),
-        Reading("ValueError", r"can't handle a mix of ([\w-]+) and ([\w-]+) targets", ast.Call, _scores_as_classes),
+        _labels_as_strings,
+        _sequences_of_other_lengths,
+        _parts_of_other_lengths,
+        _scores_as_classes,
     )
 
     examples = (
@@ -454,14 +454,32 @@ print(names[net.predict(x[:1], verbose=0).argmax()])
             runs=True,
         ),
         Reject(
-            "class numbers",
+            "data in the forms that are taken",
+            """\
+import keras
+import numpy as np
+from sklearn.metrics import accuracy_score
+
+x, y = np.random.rand(20, 3), np.arange(20) % 3
+net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(3, activation="softmax")])
+net.compile("adam", "sparse_categorical_crossentropy")
+net.fit(x[:16], y[:16], validation_data=(x[16:], y[16:]), verbose=0)
+print(accuracy_score(y, net.predict(x, verbose=0).argmax(axis=1)))
+rows = [[1, 2, 3], [4, 5, 6]]
+net.fit(np.array(rows), np.ones(2), verbose=0)
+""",
+            runs=True,
+        ),
+        Reject(
+            "sequences of one length, as objects",
             """\
 import keras
 import numpy as np
 
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-net.compile("adam", "sparse_categorical_crossentropy")
-net.fit(np.random.rand(12, 4), np.arange(12) % 3, verbose=0)
+rows = np.array([[1, 2, 3], [4, 5, 6]], dtype=object)
+model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(rows, np.ones(2), verbose=0)
 """,
             runs=True,
         ),
@@ -487,32 +505,6 @@ import numpy as np
 net = keras.Sequential([keras.Input((1,)), keras.layers.Dense(2, activation="softmax")])
 net.compile("adam", "sparse_categorical_crossentropy")
 net.fit(np.array([["good"], ["bad"]]), np.array([0, 1]), verbose=0)
-""",
-            runs=True,
-        ),
-        Reject(
-            "sequences of one length",
-            """\
-import keras
-import numpy as np
-
-rows = [[1, 2, 3], [4, 5, 6]]
-model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(np.array(rows), np.ones(2), verbose=0)
-""",
-            runs=True,
-        ),
-        Reject(
-            "sequences of one length, as objects",
-            """\
-import keras
-import numpy as np
-
-rows = np.array([[1, 2, 3], [4, 5, 6]], dtype=object)
-model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-model.fit(rows, np.ones(2), verbose=0)
 """,
             runs=True,
         ),
@@ -552,30 +544,6 @@ x, y = np.random.rand(20, 3), np.random.rand(18)
 net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 net.fit(x, y, verbose=0)
-""",
-            runs=True,
-        ),
-        Reject(
-            "parts of equal lengths",
-            """\
-import keras
-import numpy as np
-
-x, y = np.random.rand(20, 3), np.random.rand(20)
-net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-net.compile("adam", "mse")
-net.fit(x[:16], y[:16], validation_data=(x[16:], y[16:]), verbose=0)
-""",
-            runs=True,
-        ),
-        Reject(
-            "classes on both sides",
-            """\
-import torch
-from sklearn.metrics import accuracy_score
-
-y = torch.arange(6) % 3
-print(accuracy_score(y.numpy(), torch.randn(6, 3).argmax(1).numpy()))
 """,
             runs=True,
         ),

@@ -14,18 +14,21 @@ from dnnfix.api import (
     FixPattern,
     InsertBefore,
     Mend,
-    Reading,
     Reject,
     ReplaceLines,
     Site,
     Source,
     method,
+    reads,
     within,
 )
 
 LENGTH = "{indent}def __len__(self):\n{indent}    return len({collection})"
 
 
+@reads(
+    "TypeError", r"(\w+)\(\) takes (?:from \d+ to )?(\d+) positional arguments? but (\d+) (?:was|were) given", ast.Call
+)
 def _without_self(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """A method does not take the object that it is called on."""
     source, (name, taken, given) = failure.source, failure.said.groups()
@@ -49,6 +52,12 @@ def _without_self(failure: Failure[ast.Call]) -> Iterator[Mend]:
         yield failure.mend(failure.node, what, "Take self", edit)
 
 
+@reads(
+    "AttributeError RuntimeError TypeError",
+    r"before Module\.__init__\(\) call|forgot to call `?super|super\(\)\.__init__|super\(\w+, self\)"
+    r"|object has no attribute '_(?:parameters|modules|buffers|forward_hooks|backward_hooks|lock|tracker|auto_lock)",
+    object,
+)
 def _base_not_set_up(failure: Failure[object]) -> Iterator[Mend]:
     """A layer or model keeps parts before the class that it derives from is set up."""
     source, own = failure.source, [frame.site for frame in failure.crash.frames if not frame.site.path]
@@ -74,6 +83,7 @@ def _base_not_set_up(failure: Failure[object]) -> Iterator[Mend]:
         yield failure.mend(first, what, "Set the base class up before its parts", *moved)
 
 
+@reads("TypeError", r"object of type '(\w+)' has no len\(\)", object)
 def _without_length(failure: Failure[object]) -> Iterator[Mend]:
     """A dataset that is indexed has no `__len__`: the length is that of what `__getitem__` takes its element from."""
     source = failure.source
@@ -90,6 +100,7 @@ def _without_length(failure: Failure[object]) -> Iterator[Mend]:
         yield failure.mend(getter, what, "Tell the length of the collection", edit)
 
 
+@reads("UnboundLocalError", r"local variable '(\w+)'", ast.AST)
 def _not_declared(failure: Failure[ast.AST]) -> Iterator[Mend]:
     """A function changes a variable of the module, or of the function around it, that it does not declare as such."""
     source, name = failure.source, failure.said[1]
@@ -150,21 +161,10 @@ class DefinitionNotComplete(CrashTemplate):
     fix_pattern = FixPattern.API_CONTRACT
     confidence = 0.9
     readings = (
-        Reading(
-            "TypeError",
-            r"(\w+)\(\) takes (?:from \d+ to )?(\d+) positional arguments? but (\d+) (?:was|were) given",
-            ast.Call,
-            _without_self,
-        ),
-        Reading(
-            "AttributeError RuntimeError TypeError",
-            r"before Module\.__init__\(\) call|forgot to call `?super|super\(\)\.__init__|super\(\w+, self\)"
-            r"|object has no attribute '_(?:parameters|modules|buffers|forward_hooks|backward_hooks|lock|tracker|auto_lock)",
-            object,
-            _base_not_set_up,
-        ),
-        Reading("TypeError", r"object of type '(\w+)' has no len\(\)", object, _without_length),
-        Reading("UnboundLocalError", r"local variable '(\w+)'", ast.AST, _not_declared),
+        _without_self,
+        _base_not_set_up,
+        _without_length,
+        _not_declared,
     )
 
     examples = (

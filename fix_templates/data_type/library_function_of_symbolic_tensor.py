@@ -13,7 +13,6 @@ from dnnfix.api import (
     Example,
     Failure,
     Mend,
-    Reading,
     Reject,
     RenameArgument,
     Replace,
@@ -22,6 +21,7 @@ from dnnfix.api import (
     Subject,
     is_symbolic,
     parameters,
+    reads,
     spell,
     words,
 )
@@ -124,6 +124,7 @@ _SIZES = {"reshape": "reshape", "view": "reshape", "permute": "transpose"}
 """Methods that take sizes or axes one by one, where `keras.ops` takes a tuple."""
 
 
+@reads("ValueError TypeError AttributeError NotImplementedError", PLACEHOLDER, ast.expr)
 def _of_symbolic(failure: Failure[ast.expr]) -> Iterator[Mend]:
     """A function of another library, or a method that a symbolic tensor does not have, is applied to one."""
     method = isinstance(failure.node, ast.Attribute)
@@ -159,9 +160,7 @@ class LibraryFunctionOfSymbolicTensor(CrashTemplate):
     confidence = 0.95
     declined = "`keras.ops` has no function that is known to mean the same"
 
-    readings = (
-        Reading("ValueError TypeError AttributeError NotImplementedError", PLACEHOLDER, ast.expr, _of_symbolic),
-    )
+    readings = (_of_symbolic,)
 
     examples = (
         Example(

@@ -12,7 +12,6 @@ from dnnfix.api import (
     Example,
     Failure,
     Mend,
-    Reading,
     Reject,
     Replace,
     SetArgument,
@@ -21,6 +20,7 @@ from dnnfix.api import (
     Wrap,
     keyword_value,
     origins,
+    reads,
     within,
     words,
     wrapped,
@@ -51,6 +51,12 @@ ROUNDED = words("numpy.floor numpy.ceil numpy.round numpy.rint numpy.around")
 """Functions that give a whole number as a real one."""
 
 
+@reads(
+    "TypeError",
+    rf"can only concatenate str \(not \"{_NUMBER}\"\) to str"
+    rf"|unsupported operand type\(s\) for \+: '{_NUMBER}' and 'str'",
+    ast.BinOp,
+)
 def _added_to_string(failure: Failure[ast.BinOp]) -> Iterator[Mend]:
     """A number is added to a string, in a sum that the program writes a string in: one that was read may be a number."""
     if isinstance(failure.node.op, ast.Add) and _makes_string(failure.source, failure.node):
@@ -59,6 +65,7 @@ def _added_to_string(failure: Failure[ast.BinOp]) -> Iterator[Mend]:
         yield failure.mend(number, f"{failure.code(number)} is no string", "Make a string of the number", edit)
 
 
+@reads("TypeError ValueError", r"\b(str|strings?)\b", object)
 def _string_for_number(failure: Failure[object]) -> Iterator[Mend]:
     """A string that reads as a number is given where a number is taken."""
     strings: dict[str, tuple[ast.expr, str]] = {}
@@ -86,6 +93,7 @@ def _string_for_number(failure: Failure[object]) -> Iterator[Mend]:
             return
 
 
+@reads("TypeError", r"unsupported format string passed to (?:numpy\.)?(Tensor|Parameter|ndarray)\.__format__", ast.AST)
 def _formatted(failure: Failure[ast.expr]) -> Iterator[Mend]:
     """An array of one element is formatted as a number: the element is taken out."""
     found = [value for value in _formatted_in(failure.node) if _is_one(failure, value, ARRAYS[failure.said[1]])]
@@ -95,6 +103,7 @@ def _formatted(failure: Failure[ast.expr]) -> Iterator[Mend]:
         yield failure.mend(found[0], what, "Take the number out", *edits)
 
 
+@reads("TypeError", r"Object of type (\w+) is not JSON serializable", ast.Call)
 def _written_as_json(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """Numbers of NumPy, arrays or tensors are written as JSON: `json` is given the function that makes them plain."""
     node = failure.node
@@ -105,6 +114,13 @@ def _written_as_json(failure: Failure[ast.Call]) -> Iterator[Mend]:
         yield failure.mend(node, what, "Write arrays as lists, and their numbers as numbers", edit)
 
 
+@reads(
+    "TypeError",
+    r"slice indices must be integers|indices must be integers or slices, not float"
+    r"|cannot be interpreted as an integer|received an invalid combination of arguments - got \(float"
+    r"|must be tuple of ints, but found element of type float",
+    ast.AST,
+)
 def _share_as_count(failure: Failure[ast.AST]) -> Iterator[Mend]:
     """A share of a length, which is a real number, is given where elements are counted: it is made whole."""
     node, source = failure.node, failure.source
@@ -159,29 +175,11 @@ class NumberOfAnotherKind(CrashTemplate):
     )
     confidence = 0.9
     readings = (
-        Reading(
-            "TypeError",
-            rf"can only concatenate str \(not \"{_NUMBER}\"\) to str"
-            rf"|unsupported operand type\(s\) for \+: '{_NUMBER}' and 'str'",
-            ast.BinOp,
-            _added_to_string,
-        ),
-        Reading("TypeError ValueError", r"\b(str|strings?)\b", object, _string_for_number),
-        Reading(
-            "TypeError",
-            r"unsupported format string passed to (?:numpy\.)?(Tensor|Parameter|ndarray)\.__format__",
-            ast.AST,
-            _formatted,
-        ),
-        Reading("TypeError", r"Object of type (\w+) is not JSON serializable", ast.Call, _written_as_json),
-        Reading(
-            "TypeError",
-            r"slice indices must be integers|indices must be integers or slices, not float"
-            r"|cannot be interpreted as an integer|received an invalid combination of arguments - got \(float"
-            r"|must be tuple of ints, but found element of type float",
-            ast.AST,
-            _share_as_count,
-        ),
+        _added_to_string,
+        _string_for_number,
+        _formatted,
+        _written_as_json,
+        _share_as_count,
     )
 
     examples = (
@@ -218,17 +216,6 @@ settings = json.loads('{"steps": "3"}')
 - steps = settings["steps"]
 + steps = int(settings["steps"])
 train(steps)
-""",
-            runs=True,
-        ),
-        Example(
-            "the number first",
-            """\
-import torch
-
-count = sum(weight.numel() for weight in torch.nn.Linear(3, 2).parameters())
-- print(count + " weights")
-+ print(str(count) + " weights")
 """,
             runs=True,
         ),
@@ -309,19 +296,6 @@ def loaders(dataset, share):
 
 
 print(loaders(torch.randn(10, 3), 0.2))
-""",
-            runs=True,
-        ),
-        Example(
-            "a number of steps with an exponent",
-            """\
-import torch
-
-- steps = 1e1
-+ steps = int(1e1)
-net = torch.nn.Linear(2, 1)
-for step in range(steps):
-    net(torch.ones(3, 2)).mean().backward()
 """,
             runs=True,
         ),

@@ -12,7 +12,6 @@ from dnnfix.api import (
     Failure,
     InsertElement,
     Mend,
-    Reading,
     Reject,
     SetArgument,
     Subject,
@@ -22,6 +21,7 @@ from dnnfix.api import (
     failed_loading,
     keyword_value,
     method,
+    reads,
     spell,
     within,
     words,
@@ -33,6 +33,7 @@ OF_PICTURES = words("convert resize crop rotate transpose filter")
 TO_TENSORS = words("ToTensor PILToTensor ToImage to_tensor pil_to_tensor to_image")
 
 
+@reads("TypeError", r"default_collate: .*found <class 'PIL\.", ast.AST)
 def _picture(failure: Failure[ast.AST]) -> Iterator[Mend]:
     """The picture, in what hands it to the loader, and the edits that make a tensor of it."""
     loading = failed_loading(failure.subject)
@@ -63,7 +64,7 @@ class PictureInBatch(CrashTemplate):
     declined = "which part of a sample is the picture cannot be told"
 
     confidence = 0.9
-    readings = (Reading("TypeError", r"default_collate: .*found <class 'PIL\.", ast.AST, _picture),)
+    readings = (_picture,)
 
     examples = (
         Example(

@@ -13,12 +13,12 @@ from dnnfix.api import (
     Failure,
     FixPattern,
     Mend,
-    Reading,
     Reject,
     Source,
     argument_value,
     is_compile,
     keyword_value,
+    reads,
     words,
 )
 
@@ -40,6 +40,7 @@ ALONE = words("EarlyStopping ReduceLROnPlateau TerminateOnNaN ProgbarLogger Hist
 """Callbacks that can be made without being told anything, and do their work then."""
 
 
+@reads("TypeError AttributeError", r"'?(?:builtin_function_or_method|method|function)'?(?: object)?\b", object)
 def _function_not_called(failure: Failure[object]) -> Iterator[Mend]:
     """A method is subscripted, computed with, iterated over or formatted, where its result is meant."""
     source, found = failure.source, list[ast.Attribute]()
@@ -60,6 +61,7 @@ def _function_not_called(failure: Failure[object]) -> Iterator[Mend]:
         yield failure.mend(found[0], what, f"Call {code}", failure.wrap(found[0], "", "()"), prior=0.8)
 
 
+@reads("TypeError", "'module' object is not callable", ast.Call)
 def _module_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """A module is called in place of the function of its own name."""
     called = failure.node.func
@@ -69,6 +71,7 @@ def _module_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
         yield failure.mend(failure.node, f"{code} is a module and no function", "Take what is meant", taken, prior=0.8)
 
 
+@reads("TypeError", r"'(?!module|NoneType)([^']*)' object is not callable", ast.Call)
 def _value_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """A shape or list is called with a number, or a value with nothing."""
     node, (kind,) = failure.node, failure.said.groups()
@@ -82,6 +85,7 @@ def _value_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
         yield failure.mend(node, f"{code} is a {kind} and no function", "Take the value", taken, prior=0.8)
 
 
+@reads("TypeError", "'str' object is not callable", ast.Call)
 def _string_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """A string with as many places as the call has arguments is called, where it is to be filled in."""
     node, called, held = failure.node, failure.node.func, failure.held(failure.node.func)
@@ -99,6 +103,11 @@ def _string_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
         yield failure.mend(node, what, "Fill the string in", filled)
 
 
+@reads(
+    "TypeError ValueError AttributeError",
+    r"Could not interpret optimizer identifier: <class '(?:tf_)?keras\.",
+    ast.Call,
+)
 def _class_for_optimizer(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """`compile` is given a class of optimizers."""
     if is_compile(failure.node):
@@ -106,6 +115,7 @@ def _class_for_optimizer(failure: Failure[ast.Call]) -> Iterator[Mend]:
         yield from _made(failure, [one for one in given if _is_optimizer(failure.source, one)])
 
 
+@reads("TypeError ValueError AttributeError", r"Callback\.set_\w+\(\) missing 1 required positional argument", ast.Call)
 def _class_for_callback(failure: Failure[ast.Call]) -> Iterator[Mend]:
     """`fit` is given classes of callbacks."""
     source = failure.source
@@ -155,27 +165,12 @@ class ValueTakenForFunction(CrashTemplate):
     fix_pattern = FixPattern.API_CONTRACT
     confidence = 0.9
     readings = (
-        Reading(
-            "TypeError AttributeError",
-            r"'?(?:builtin_function_or_method|method|function)'?(?: object)?\b",
-            object,
-            _function_not_called,
-        ),
-        Reading("TypeError", "'module' object is not callable", ast.Call, _module_called),
-        Reading("TypeError", r"'(?!module|NoneType)([^']*)' object is not callable", ast.Call, _value_called),
-        Reading("TypeError", "'str' object is not callable", ast.Call, _string_called),
-        Reading(
-            "TypeError ValueError AttributeError",
-            r"Could not interpret optimizer identifier: <class '(?:tf_)?keras\.",
-            ast.Call,
-            _class_for_optimizer,
-        ),
-        Reading(
-            "TypeError ValueError AttributeError",
-            r"Callback\.set_\w+\(\) missing 1 required positional argument",
-            ast.Call,
-            _class_for_callback,
-        ),
+        _function_not_called,
+        _module_called,
+        _value_called,
+        _string_called,
+        _class_for_optimizer,
+        _class_for_callback,
     )
 
     examples = (
@@ -330,12 +325,17 @@ print(steps.size + 1)
             runs=True,
         ),
         Reject(
-            "functions that are handed on",
+            "functions that are handed on, and objects",
             """\
+import keras
+import numpy as np
 import torch
 
 x = torch.ones(2)
 print([f() for f in (x.sum, x.mean)], list(map(torch.abs, [x])))
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+net.compile(keras.optimizers.SGD(), keras.losses.MeanSquaredError)
+net.fit(np.ones((8, 4)), np.ones(8), callbacks=keras.callbacks.TerminateOnNaN(), verbose=0)
 """,
             runs=True,
         ),
@@ -398,18 +398,6 @@ import numpy as np
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 net.fit(np.ones((8, 4)), np.ones(8), callbacks=[keras.callbacks.ModelCheckpoint], verbose=0)
-""",
-            runs=True,
-        ),
-        Reject(
-            "objects",
-            """\
-import keras
-import numpy as np
-
-net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
-net.compile(keras.optimizers.SGD(), keras.losses.MeanSquaredError)
-net.fit(np.ones((8, 4)), np.ones(8), callbacks=keras.callbacks.TerminateOnNaN(), verbose=0)
 """,
             runs=True,
         ),

@@ -84,16 +84,21 @@ class Failure(Generic[N]):
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[N]):
-    """A row of a table of crashes: which exception, at which kind of expression, and what explains it.
-
-    `kinds` has the names of exceptions, `message` is a pattern that is searched for in what the exception says. `at` is `object`
-    where the expression does not matter, or may be unknown.
-    """
+    """A row of a table of crashes: which exception, at which kind of expression, and what explains it."""
 
     kinds: str
     message: str
     at: type[N]
     explain: Callable[[Failure[N]], Iterator[Mend]]
+
+
+def reads(kinds: str, message: str, at: type[N]) -> Callable[[Callable[[Failure[N]], Iterator[Mend]]], Reading[N]]:
+    """Makes a row of what explains a crash: a function that yields what is wrong, with the repairs.
+
+    `kinds` has the names of exceptions, `message` is a pattern that is searched for in what the exception says. `at` is `object`
+    where the expression does not matter, or may be unknown.
+    """
+    return lambda explain: Reading(kinds, message, at, explain)
 
 
 class CrashTemplate(FaultTemplate[Mend]):
