@@ -391,22 +391,6 @@ train(build(), np.ones((8, 2)), np.ones((8, 3)), np.ones((8, 4)), np.ones(8))
             runs=True,
         ),
         Example(
-            "at the prediction",
-            """\
-import keras
-import numpy as np
-from keras import layers
-
-words, picture = layers.Input((6,), dtype="int32"), layers.Input((4, 4, 1))
-joined = layers.concatenate([layers.Flatten()(layers.Embedding(9, 2)(words)), layers.Flatten()(picture)])
-net = keras.Model([words, picture], layers.Dense(1)(joined))
-tokens, pictures = np.ones((5, 6), dtype=int), np.ones((5, 4, 4, 1))
-- print(net.predict(pictures, verbose=0).shape)
-+ print(net.predict([tokens, pictures], verbose=0).shape)
-""",
-            runs=True,
-        ),
-        Example(
             "indices that are shuffled",
             """\
 import random
@@ -451,19 +435,6 @@ frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
 x = torch.tensor(inputs.values, dtype=torch.float32)
 y = torch.tensor(frame["y"].values)
 print(torch.nn.functional.cross_entropy(torch.nn.Linear(2, 2)(x), y).item())
-""",
-            runs=True,
-        ),
-        Example(
-            "a model that is compiled",
-            """\
-import keras
-import numpy as np
-
-model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
-- model = model.compile(optimizer="sgd", loss="mse")
-+ model.compile(optimizer="sgd", loss="mse")
-model.fit(np.ones((8, 4)), np.ones((8, 1)), epochs=1, verbose=0)
 """,
             runs=True,
         ),
