@@ -94,7 +94,7 @@ def _string_for_number(failure: Failure[object]) -> Iterator[Mend]:
 
 
 @reads("TypeError", r"unsupported format string passed to (?:numpy\.)?(Tensor|Parameter|ndarray)\.__format__", ast.AST)
-def _formatted(failure: Failure[ast.expr]) -> Iterator[Mend]:
+def _formatted(failure: Failure[ast.AST]) -> Iterator[Mend]:
     """An array of one element is formatted as a number: the element is taken out."""
     found = [value for value in _formatted_in(failure.node) if _is_one(failure, value, ARRAYS[failure.said[1]])]
     edits = tuple(_taken_out(failure.subject, found))
@@ -483,7 +483,7 @@ def _formatted_in(node: ast.AST) -> Iterator[ast.expr]:
             yield from (one for one in given if isinstance(one, PLAIN))
 
 
-def _is_one(failure: Failure[ast.expr], value: ast.expr, kind: str) -> bool:
+def _is_one(failure: Failure[ast.AST], value: ast.expr, kind: str) -> bool:
     """Whether a value is an array with axes that holds one element, as far as the run has shown."""
     held = failure.held(value)
     if held is None or held.kind != kind or not held.size:
