@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from dnnfix.api import (
     Crash,
     CrashTemplate,
-    Decline,
     Edit,
     Example,
+    Failure,
     Mend,
     Reject,
     RenameArgument,
-    Repairs,
     Replace,
     Source,
     Spelling,
     Subject,
     is_symbolic,
     parameters,
+    reads,
     spell,
     words,
 )
@@ -124,6 +124,23 @@ _SIZES = {"reshape": "reshape", "view": "reshape", "permute": "transpose"}
 """Methods that take sizes or axes one by one, where `keras.ops` takes a tuple."""
 
 
+@reads("ValueError TypeError AttributeError NotImplementedError", PLACEHOLDER, ast.expr)
+def _of_symbolic(failure: Failure[ast.expr]) -> Iterator[Mend]:
+    """A function of another library, or a method that a symbolic tensor does not have, is applied to one."""
+    method = isinstance(failure.node, ast.Attribute)
+    node = failure.source.parent(failure.node) if method else failure.node
+    if not isinstance(node, ast.Call):
+        return
+    edits = _rewritten_method(failure.subject, failure.crash, node)
+    known = failure.source.qualified(node.func) in OPERATIONS and not _own(failure.source, node)
+    if edits is None and known:
+        edits = _rewritten(failure.subject, node)
+    if edits is not None:
+        what = f"{ast.unparse(node.func)} has no numbers to compute with: a symbolic tensor of Keras is a place in a network"
+        repairs = (("Use the function of `keras.ops`", edits, 0.9),) if edits else ()
+        yield Mend(failure.site(node), what, repairs)
+
+
 class LibraryFunctionOfSymbolicTensor(CrashTemplate):
     """A function of numpy, torch, TensorFlow or Python is applied to a symbolic tensor of Keras.
 
@@ -140,34 +157,10 @@ class LibraryFunctionOfSymbolicTensor(CrashTemplate):
 
     code = "DNF638"
     name = "library-function-of-symbolic-tensor"
-    kinds = frozenset({"ValueError", "TypeError", "AttributeError", "NotImplementedError"})
     confidence = 0.95
     declined = "`keras.ops` has no function that is known to mean the same"
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
-        if PLACEHOLDER not in crash.message:
-            return
-        source = subject.source
-        node = subject.node(crash.site)
-        if isinstance(node, ast.Attribute):
-            node = source.parent(node)  # type: ignore[assignment]  # a method that symbolic tensors do not have
-        if not isinstance(node, ast.Call):
-            return
-        by_method = _rewritten_method(subject, crash, node)
-        if by_method is not None:
-            edits: tuple[Edit, ...] = by_method
-        elif source.qualified(node.func) in OPERATIONS and not _own(source, node):
-            edits = _rewritten(subject, node)
-        else:
-            return
-        what = f"{ast.unparse(node.func)} has no numbers to compute with: a symbolic tensor of Keras is a place in a network"
-        repairs = (("Use the function of `keras.ops`", edits, 0.9),) if edits else ()
-        yield Mend(source.site(node), what, repairs)
-
-    def repairs(self, subject: Subject, fault: Mend) -> Repairs:
-        if not fault.repairs:
-            yield Decline(self.declined)
-        yield from fault.repairs
+    readings = (_of_symbolic,)
 
     examples = (
         Example(

@@ -1,4 +1,4 @@
-"""Numbers of one floating dtype meet those of another in TensorFlow, which never casts by itself."""
+"""Numbers of a dtype are made that the operation does not take: integers with a gradient, doubles in TensorFlow."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from dnnfix.api import (
     SetArgument,
     Subject,
     Symptom,
+    Wrap,
     argument,
     keyword_value,
     origins,
 )
+
+FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.arange", "torch.full", "torch.autograd.Variable"})
 
 KEEPERS = frozenset({"Variable", "constant", "convert_to_tensor"})
 """Functions of TensorFlow that keep the dtype of the array that they are given."""
@@ -37,31 +40,37 @@ _NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 _FLOAT = re.compile(r"\b(?:float(?:16|32|64)|bfloat16|double|half|float(?= tensor))\b")
 
 
-class ArrayOfDoublesInGraph(CrashTemplate):
-    """Numbers of one floating dtype meet those of another in TensorFlow, which never casts by itself.
+class NumbersOfAnotherDtype(CrashTemplate):
+    """Numbers of a dtype are made that the operation does not take.
 
-    NumPy makes doubles, and a variable or constant made of them holds doubles, while the rest of a program is float32: it
-    gets `dtype=tf.float32`. And a program that keeps the dtype of its network in a variable has a placeholder that states
-    another one: it gets the variable.
+    `requires_grad=True` on a tensor made of Python integers: only floating-point tensors can have a gradient. `torch.tensor([1, 2])`
+    takes its dtype from the numbers, so a missing decimal point makes a tensor of integers.
 
-    Fix safety: unsafe. The operation could not run before; what was a double is rounded.
+    Numbers of one floating dtype meet those of another in TensorFlow, which never casts by itself. NumPy makes doubles, and a
+    variable or constant made of them holds doubles, while the rest of a program is float32: it gets `dtype=tf.float32`. And a
+    program that keeps the dtype of its network in a variable has a placeholder that states another one: it gets the variable.
 
-    References: tf.Variable (`dtype`), tf.compat.v1.placeholder.
+    Fix safety: unsafe. The operation could not run before; integers keep their value, and what was a double is rounded.
+
+    References: torch.tensor, torch.Tensor.requires_grad_, tf.Variable (`dtype`), tf.compat.v1.placeholder.
     """
 
-    code = "DNF623"
-    name = "array-of-doubles-in-graph"
+    code = "DNF604"
+    name = "numbers-of-another-dtype"
+    formerly = ("integer-tensor-requires-grad", "DNF623", "array-of-doubles-in-graph")
     kinds = frozenset({"TypeError", "ValueError", "tensorflow.python.framework.errors_impl.InvalidArgumentError"})
-    confidence = 0.85
+    confidence = 0.9
     needs_run = False
-    triggers = ("tensorflow",)
+    triggers = ("requires_grad", "tensorflow")
+    declined = "the tensor is made by a function that was imported by its own name"
 
     def faults(self, subject: Subject) -> Faults[Mend]:
         yield from super().faults(subject)
+        unseen = list(_integers_with_gradient(subject))
         if subject.crash is None:
             for named in _read(subject):
-                for mend in self._mends(subject, named):
-                    yield mend.site, replace(mend, symptom=Symptom.NONE_OBSERVED)
+                unseen += [replace(mend, symptom=Symptom.NONE_OBSERVED) for mend in self._mends(subject, named)]
+        yield from ((mend.site, mend) for mend in unseen)
 
     def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
         named = {_NAMES.get(name, name) for name in _FLOAT.findall(crash.message)}
@@ -78,14 +87,27 @@ class ArrayOfDoublesInGraph(CrashTemplate):
             )
             if kept:
                 what = f"{subject.text(source.site(kept[0]))} holds doubles, and meets float32"
-                yield Mend(source.site(kept[0]), what, (("Hold float32", edits, 0.85),))
+                yield Mend(source.site(kept[0]), what, (("Hold float32", edits, 0.8),))
                 return
         for placeholder, stated, setting in _stated_otherwise(subject, named):
             what = f"the placeholder is of {stated.value!r}, and meets {setting}"
             replaced = Replace(source.site(stated), setting)
-            yield Mend(source.site(placeholder), what, ((f"Take {setting}", (replaced,), 0.85),))
+            yield Mend(source.site(placeholder), what, ((f"Take {setting}", (replaced,), 0.8),))
 
     examples = (
+        Example(
+            "a matrix and a vector",
+            """\
+import torch as th
+
+inputs = th.tensor([[1, -2],
+                    [3, 4]],  # two rows
+-                    requires_grad=True)
++                    requires_grad=True,
++                    dtype=th.float32)
+print(inputs.sum())
+""",
+        ),
         Example(
             "weights made with numpy",
             """\
@@ -127,40 +149,67 @@ print(tf.matmul(images, weights))
         ),
     )
     rejects = (
+        Reject("floats", "import torch\nw = torch.tensor([1.0], requires_grad=True)\n"),
+        Reject("a dtype is stated", "import torch\nw = torch.tensor([1], requires_grad=True, dtype=torch.double)\n"),
+        Reject("no gradient is asked for", "import torch\nw = torch.tensor([1], requires_grad=False)\n"),
         Reject(
-            "arrays that are cast",
-            """\
-import numpy as np
-import tensorflow as tf
-
-weight = tf.Variable(np.random.randn(3, 2).astype("float32"))
-print(tf.matmul(tf.ones((4, 3)), weight).shape)
-""",
-        ),
-        Reject(
-            "a single number drawn by numpy",
+            "arrays that are cast, a single number drawn by numpy, and doubles throughout",
             """\
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+weight = tf.Variable(np.random.randn(3, 2).astype("float32"))
+print(tf.matmul(tf.ones((4, 3)), weight).shape)
 size = tf.placeholder("float")
 factor = tf.Variable(np.random.randn(), name="factor")
 shift = tf.Variable(np.random.normal(0.0, 0.1))
 price = tf.add(tf.multiply(size, factor), shift)
-""",
-        ),
-        Reject(
-            "doubles throughout",
-            """\
-import numpy as np
-import tensorflow as tf
-
 inputs = tf.ones((4, 3), dtype=tf.float64)
-weight = tf.Variable(np.random.randn(3, 2))
-print(tf.matmul(inputs, weight).shape)
+weights = tf.Variable(np.random.randn(3, 2))
+print(tf.matmul(inputs, weights).shape)
 """,
         ),
     )
+
+
+def _integers_with_gradient(subject: Subject) -> Iterator[Mend]:
+    """The tensors of Python integers that are to have a gradient."""
+    source = subject.source
+    for call in source.calls(*FROM_DATA):
+        typed = argument(subject, call, "torch.tensor", "dtype") is not None
+        if typed or not call.args or not _asks_for_gradient(call) or not _all_integers(call.args[0], subject):
+            continue
+        repairs: tuple[tuple[str, tuple[Edit, ...], float], ...] = ()
+        if isinstance(call.func, ast.Attribute):
+            cast = SetArgument(source.site(call), "dtype", f"{_module(subject, call)}.float32")
+            repairs = (("Make it a float tensor", (cast,), 0.9),)
+            if source.qualified(call.func) == "torch.autograd.Variable":
+                repairs = (("Make it float", (Wrap(source.site(call.args[0]), "", ".float()"),), 0.5),)
+        symptom = Symptom.CRASH if _crashed_at(subject, call) else Symptom.NONE_OBSERVED
+        yield Mend(source.site(call), "a tensor of integers cannot have a gradient", repairs, symptom)
+
+
+def _asks_for_gradient(call: ast.Call) -> bool:
+    return any(
+        keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+        for keyword in call.keywords
+    )
+
+
+def _all_integers(node: ast.expr, subject: Subject) -> bool:
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return bool(node.elts) and all(_all_integers(element, subject) for element in node.elts)
+    if isinstance(node, ast.UnaryOp):
+        return _all_integers(node.operand, subject)
+    if isinstance(node, ast.Name):
+        bound = subject.source.bindings(node)
+        return len(bound) == 1 and not isinstance(bound[0], ast.Name) and _all_integers(bound[0], subject)
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _crashed_at(subject: Subject, call: ast.Call) -> bool:
+    crash = subject.crash
+    return crash is not None and crash.site is not None and crash.site.line == call.lineno
 
 
 OPERATIONS = frozenset({"matmul", "multiply", "add", "subtract", "divide", "mul", "sub"})
