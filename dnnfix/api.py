@@ -192,7 +192,6 @@ from dnnfix.records import (
     Status,
     Step,
     Symptom,
-    Takes,
     Trace,
     Unwrap,
     Value,

@@ -68,7 +68,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What the program asked a library for, and what the library has. `asked` is `name`, `call` or `module`."""
+    """What the program asked for, and what is there. `asked` is `name`, `call` or `module`; `own` for what is the program's own."""
 
     site: Site
     name: str
@@ -77,6 +77,12 @@ class Refusal:
     asked: str
     parameters: tuple[Parameter, ...] | None
     near: tuple[Offer, ...]
+    own: bool = False
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether the function takes any keywords, which it hands on."""
+        return any(each.kind == _OTHERS for each in self.parameters or ())
 
 
 def refusal(subject: Subject) -> Refusal | None:
@@ -90,7 +96,8 @@ def refusal(subject: Subject) -> Refusal | None:
         )
         site = Site(int(line), int(column), int(end_line), int(end_column), str(path))
         name, owner, kind, asked = (str(told[key]) for key in ("name", "owner", "kind", "asked"))
-        return Refusal(site, name, owner, kind, asked, _parameters(told["parameters"]), offers)
+        own = told.get("own") is True
+        return Refusal(site, name, owner, kind, asked, _parameters(told["parameters"]), offers, own)
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -213,7 +220,7 @@ def unknown_keywords(asked: Refusal, call: ast.Call, message: str) -> list[str]:
     known = asked.parameters or ()
     named = {each.name for each in known if each.kind in (_BY_NAME_TOO, _BY_NAME)}
     found = [each.arg for each in call.keywords if each.arg is not None and each.arg not in named]
-    if not any(each.kind == _OTHERS for each in known):
+    if not asked.passes_on:
         return found
     free = list(free_parameters(asked, call))
     return [
