@@ -43,6 +43,8 @@ ELSEWHERE = BACKEND_CALLS | {
     "tensorflow.examples.tutorials.mnist",
     "tensorflow.summary.FileWriter",
     "tensorflow.train.SummaryWriter",
+    "torch.nn._assert_no_grad",
+    "torch.nn.modules.loss._assert_no_grad",
 }
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
 
