@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from dnnfix.detect.crashes.interfaces import Parameter, likeness, missing_name, refusal, takes, unknown_keywords
+from dnnfix.detect.crashes.interfaces import Parameter, missing_name, refusal, takes, unknown_keywords
 from dnnfix.fix_templates.data_type.unknown_argument import UnknownArgument
 from dnnfix.fix_templates.data_type.unknown_attribute import UnknownAttribute
 from dnnfix.records import Crash, Frame, RunOutcome, Site, Trace
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
+from dnnfix.source.spelling import likeness
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
 
