@@ -74,9 +74,7 @@ def same_letters(name: str, known: Iterable[str]) -> str | None:
 
 def one_letter_off(name: str, known: Iterable[str]) -> str | None:
     """The one name that has a letter more, less or changed, or two of them exchanged."""
-    names = frozenset(known) - {name}
-    first = misspelt(name, names)
-    return first if first is not None and misspelt(name, names - {first}) is None else None
+    return _only(other for other in known if other != name and _is_slip(name, other))
 
 
 def longer(name: str, known: Iterable[str]) -> str | None:
