@@ -44,3 +44,8 @@ def test_parameters_of_what_is_called() -> None:
 def test_a_method_of_the_class_itself_keeps_its_first_parameter() -> None:
     told = refusal_of("class Net:\n    def run(self, x):\n        pass\nNet.run(1)\n")
     assert [name for name, _, _ in told["parameters"]] == ["self", "x"]
+
+
+def test_an_object_that_can_be_called_says_what_it_takes() -> None:
+    told = refusal_of("class Scale:\n    def __call__(self, x, by=1):\n        pass\nscale = Scale()\nscale(1, to=2)\n")
+    assert told["name"] == "Scale" and [name for name, _, _ in told["parameters"]] == ["x", "by"]

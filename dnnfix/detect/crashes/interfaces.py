@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dnnfix.records import Site
@@ -85,6 +85,9 @@ def refusal(subject: Subject) -> Refusal | None:
             Offer(str(name), str(at), bool(can), _parameters(given)) for name, at, can, given in told["near"]
         )
         site = Site(int(line), int(column), int(end_line), int(end_column), str(path))
+        crashed_at = subject.crash.site if subject.crash is not None else None
+        if crashed_at is not None and replace(crashed_at, path=site.path) == site:
+            site = crashed_at  # a module that is looked at as if it were the program has no path
         name, owner, kind, asked = (str(told[key]) for key in ("name", "owner", "kind", "asked"))
         own = told.get("own") is True
         return Refusal(site, name, owner, kind, asked, _parameters(told["parameters"]), offers, own)

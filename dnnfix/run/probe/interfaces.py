@@ -75,7 +75,8 @@ def _asked_for(error: BaseException) -> Optional[Dict[str, Any]]:
         return _told(site, called, name, "module", None, frame)
     if isinstance(node.func, ast.Attribute):
         return _told(site, _value(node.func.value, frame), node.func.attr, "call", called, frame)
-    return _told(site, sys.modules.get(getattr(called, "__module__", "")), called.__name__, "call", called, frame)
+    name = getattr(called, "__name__", type(called).__name__)  # an object that can be called has none
+    return _told(site, sys.modules.get(getattr(called, "__module__", "")), name, "call", called, frame)
 
 
 def _told(
