@@ -29,15 +29,12 @@ from dnnfix.detect.crashes.held_values import (
 from dnnfix.detect.crashes.interfaces import (
     Refusal,
     free_parameters,
-    likeness,
-    likest,
     missing_name,
     refusal,
     same_meaning,
     takes,
     unknown_keywords,
 )
-from dnnfix.detect.crashes.misspellings import alike, longer, nearest, one_letter_off, parts, same_letters
 from dnnfix.detect.crashes.operands import Operand, Operation, enclosed, failed_operation, made_by, recorded_shape
 from dnnfix.detect.crashes.raised import raised_at, shape_said
 from dnnfix.detect.crashes.undefined import bound_by, undefined_names
@@ -64,7 +61,7 @@ from dnnfix.detect.graphs.programs import graph_of, outside_graph, session_alone
 from dnnfix.detect.graphs.sessions import SESSIONS
 from dnnfix.detect.graphs.statements import InTheWay
 from dnnfix.detect.graphs.tutorials import reads_for_torch
-from dnnfix.detect.loops.figures import better, name_of, words_of
+from dnnfix.detect.loops.figures import better, name_of
 from dnnfix.detect.loops.goals import minimized, reduced
 from dnnfix.detect.loops.loaders import LOADER, Loading, failed_loading
 from dnnfix.detect.loops.metrics import compiled_losses, is_compile
@@ -192,7 +189,6 @@ from dnnfix.records import (
     Status,
     Step,
     Symptom,
-    Takes,
     Trace,
     Unwrap,
     Value,
@@ -203,6 +199,17 @@ from dnnfix.source.arithmetic import number
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.spelling import (
+    alike,
+    likeness,
+    likest,
+    longer,
+    nearest,
+    one_letter_off,
+    parts,
+    same_letters,
+    words_of,
+)
 from dnnfix.source.tree import first_line, stored_names, within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.crash_template import CrashTemplate, Failure, Mend, reads

@@ -13,12 +13,15 @@ from dnnfix.network.layers import KEEPS_VALUES, LAYERS, SHAPE_ONLY, LayerFacts
 from dnnfix.network.losses import LOSSES, LossFacts, Prediction, Target, Task
 from dnnfix.network.names import (
     LOSS_STRINGS,
+    METRIC_ALIASES,
     METRIC_STRINGS,
+    OLD_LOSS_STRINGS,
     OPTIMIZER_STRINGS,
     component_kind,
     loss_name,
     metric_name,
     optimizer_name,
+    snake,
 )
 from dnnfix.network.signatures import Signature, bind, defaults, signature
 from dnnfix.records import Call, Component, Json, Network, Value
@@ -31,7 +34,9 @@ __all__ = [
     "LOSSES",
     "LOSS_STRINGS",
     "LOSS_WORDS",
+    "METRIC_ALIASES",
     "METRIC_STRINGS",
+    "OLD_LOSS_STRINGS",
     "OPTIMIZER_STRINGS",
     "SHAPE_ONLY",
     "ActivationFacts",
@@ -57,6 +62,7 @@ __all__ = [
     "metric_name",
     "optimizer_name",
     "signature",
+    "snake",
     "stated_input",
     "stated_output",
     "through",

@@ -62,7 +62,6 @@ from dnnfix.records.trace import (
     Held,
     LoopEvent,
     Step,
-    Takes,
     Trace,
 )
 from dnnfix.records.words import (
@@ -135,7 +134,6 @@ __all__ = [
     "Status",
     "Step",
     "Symptom",
-    "Takes",
     "Trace",
     "Unwrap",
     "Value",

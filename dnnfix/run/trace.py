@@ -52,12 +52,11 @@ from dnnfix.records import (
     RunOutcome,
     Site,
     Step,
-    Takes,
     Trace,
     Value,
 )
 
-_RECORDS = (Call, Caught, CodeWarning, Component, Crash, Frame, Held, LoopEvent, Parameter, Step, Takes, Value)
+_RECORDS = (Call, Caught, CodeWarning, Component, Crash, Frame, Held, LoopEvent, Parameter, Step, Value)
 
 Convert = Callable[[Any], Any]
 

@@ -29,6 +29,7 @@ from dnnfix.api import (
     parts,
     same_letters,
     undefined_names,
+    within,
     words,
 )
 
@@ -60,8 +61,8 @@ class UndefinedName(FaultTemplate[Meant]):
 
     Told where the program itself shows what was meant: an attribute or method of the class without its `self.`, a known
     name in other capitals or with other underscores, a module of Python whose import is missing and which has all that is
-    asked of it; after a crash also a known name one letter off, and the one parameter that the function takes, that has
-    all words of the name, and that nothing reads.
+    asked of it; after a crash also a known name one letter off, and the one name of the function, a parameter or a variable,
+    that shares a word with the undefined one (`weight` in the body, `target_weight` in the head) and that nothing is computed with.
 
     Fix safety: unsafe. The line could not run before.
 
@@ -70,6 +71,7 @@ class UndefinedName(FaultTemplate[Meant]):
 
     code = "DNF608"
     name = "undefined-name"
+    formerly = ("DNF433", "parameter-by-other-name")
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.API_CONTRACT
     message = "nothing defines {name}{meant}"
@@ -255,6 +257,20 @@ print(text(torch.ones(2)))
             runs=True,
         ),
         Reject(
+            "a name that two parameters could stand for",
+            """\
+import torch
+
+
+def join(left_part, right_part):
+    return torch.cat([part, part])
+
+
+join(torch.zeros(1), torch.zeros(1))
+""",
+            runs=True,
+        ),
+        Reject(
             "an argument that is used already",
             """\
 import torch
@@ -300,8 +316,8 @@ def _meant(subject: Subject, name: str, crashed: bool) -> Meant | None:
         return Meant(uses, statement=f"import {name}", prior=0.95)
     if not crashed:
         return None
-    other = one_letter_off(name, known) or _unread(subject, name, uses)
-    return Meant(uses, code=other, prior=0.8) if other is not None else None
+    other = one_letter_off(name, known)
+    return Meant(uses, code=other, prior=0.8) if other is not None else _unread(subject, name, uses)
 
 
 def _asked_for(subject: Subject, use: ast.Name) -> bool:
@@ -337,14 +353,24 @@ def _in_module(subject: Subject, name: str, use: ast.Name) -> bool:
     return isinstance(above, ast.Attribute) and hasattr(importlib.import_module(name), above.attr)
 
 
-def _unread(subject: Subject, name: str, uses: tuple[ast.Name, ...]) -> str | None:
-    """The one parameter with all words of the name that the function takes and never reads."""
+def _unread(subject: Subject, name: str, uses: tuple[ast.Name, ...]) -> Meant | None:
+    """The one name of the function that shares a word with the undefined one, and that nothing is computed with."""
     function = subject.source.enclosing(uses[0], ast.FunctionDef)
-    if function is None or any(subject.source.enclosing(use, ast.FunctionDef) is not function for use in uses):
+    if function is None:
         return None
-    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-    fitting = [one.arg for one in arguments if set(parts(name)) < set(parts(one.arg))]
-    return fitting[0] if len(fitting) == 1 and not _read(subject, function, fitting[0]) else None
+    own = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    own |= {each.id for each in within(function, ast.Name) if isinstance(each.ctx, ast.Store)}
+    found = [
+        one for one in own - {"self", "cls", name} if _shares_word(name, one) and not _read(subject, function, one)
+    ]
+    inside = tuple(use for use in uses if subject.source.enclosing(use, ast.FunctionDef) is function)
+    return Meant(inside, code=found[0], prior=0.8) if len(found) == 1 else None
+
+
+def _shares_word(name: str, other: str) -> bool:
+    """Whether a name has all words of the undefined one, or a word in common with it that is no abbreviation."""
+    wanted, there = set(parts(name)), set(parts(other))
+    return wanted < there or any(len(word) > 2 and word.isalpha() for word in wanted & there)
 
 
 def _read(subject: Subject, function: ast.FunctionDef, name: str) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
+    METRIC_ALIASES,
+    METRIC_STRINGS,
     Crash,
     CrashTemplate,
     Edit,
@@ -27,23 +29,21 @@ from dnnfix.api import (
     origins,
     reword,
     shape_of,
+    snake,
     words,
 )
 
 MEANINGS = (
     words("acc accuracy binary_accuracy categorical_accuracy sparse_categorical_accuracy"),
-    words("mae mean_absolute_error"),
-    words("mse mean_squared_error"),
     words("f1 f1_score"),
+    *map(frozenset, METRIC_ALIASES.items()),
 )
 """Names of one metric."""
 
-ERRORS = words("mae mse mape mean_absolute_error mean_squared_error mean_absolute_percentage_error")
+ERRORS = frozenset(name for pair in METRIC_ALIASES.items() if pair[0] in ("mae", "mse", "mape") for name in pair)
 
-MEASURES = words(
-    """auc auroc roc_auc precision recall f1 f1_score iou mean_iou mae mse msle mape rmse r2 r2_score cosine_similarity poisson
-    kld hinge mean_absolute_error mean_squared_error mean_absolute_percentage_error mean_squared_logarithmic_error
-    root_mean_squared_error median_absolute_error top_k_categorical_accuracy sparse_top_k_categorical_accuracy"""
+MEASURES = frozenset(map(str.lower, METRIC_STRINGS)).difference(MEANINGS[0]) | words(
+    "auroc roc_auc f1 iou mean_iou rmse r2 kld median_absolute_error"
 )
 """Metrics of their own: none of them is a slip of another one that is like it (`auc`, `acc`)."""
 
@@ -292,7 +292,7 @@ def _metric_name(source: Source, metric: ast.expr) -> str | None:
     if named is not None:
         return named.value if isinstance(named, ast.Constant) and isinstance(named.value, str) else None
     last = (source.qualified(made.func) or "").rpartition(".")[2]
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", last).lower() or None
+    return snake(last) or None
 
 
 def _repair(subject: Subject, training: Training, key: str) -> tuple[str, tuple[Edit, ...]] | None:
@@ -387,25 +387,21 @@ def _in_place_of_training(subject: Subject, data: ast.expr, word: str, fit: ast.
 
 
 def _bound(source: Source, function: ast.FunctionDef | None, fit: ast.Call) -> set[str]:
-    """The names that are bound where a training begins, in its function or, outside of any, before it."""
+    """The names that are bound where a training begins, in its function or, outside of any, before it.
+
+    What is changed after the training, as by a scaling, is not ready for a validation.
+    """
     scope: ast.AST = source.tree if function is None else function
-    names = {
-        node.id
+    stored = [
+        node
         for node in ast.walk(scope)
         if isinstance(node, ast.Name)
         and isinstance(node.ctx, ast.Store)
-        and node.lineno < fit.lineno
         and source.enclosing(node, ast.FunctionDef) is function
-    }
-    names -= {
-        node.id
-        for node in ast.walk(scope)
-        if isinstance(node, ast.Name)
-        and isinstance(node.ctx, ast.Store)
-        and node.lineno > fit.lineno
-        and source.enclosing(node, ast.FunctionDef) is function
-    }  # what is changed after the training, as by a scaling, is not ready for a validation
-    return names | ({arg.arg for arg in function.args.args} if function is not None else set())
+    ]
+    before = {node.id for node in stored if node.lineno < fit.lineno}
+    after = {node.id for node in stored if node.lineno > fit.lineno}
+    return before - after | ({arg.arg for arg in function.args.args} if function is not None else set())
 
 
 def _alike_seen(subject: Subject, data: ast.expr, name: str | None) -> bool:

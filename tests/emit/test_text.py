@@ -232,7 +232,7 @@ def test_choices_are_never_taken_without_asking(choices: FileReport) -> None:
 
 def test_an_explanation_that_another_one_beat_takes_two_lines(views: dict[str, View]) -> None:
     crash = finding("DNF410", 3, symptom=Symptom.CRASH, cause=CRASH_CAUSE, evidence={})
-    other = finding("DNF552", 3, symptom=Symptom.CRASH, cause=CRASH_CAUSE, evidence={"name": "inputs"})
+    other = finding("DNF610", 3, symptom=Symptom.CRASH, cause=CRASH_CAUSE, evidence={"name": "inputs"})
     results = (
         FindingResult(crash, FindingOutcome.REPAIRED, "repair", ("patch-1",)),
         FindingResult(other, FindingOutcome.REJECTED, "another explanation of the crash was proven: DNF410"),

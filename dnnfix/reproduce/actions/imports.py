@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dnnfix.detect.crashes.undefined import Undefined, misspelt, starred
+from dnnfix.detect.crashes.undefined import Undefined, starred
 from dnnfix.detect.versioning.names import tables_for
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions, standin
@@ -23,6 +23,7 @@ from dnnfix.reproduce.data import readers
 from dnnfix.run.probe.removed import OLD_PYTHON
 from dnnfix.source import names
 from dnnfix.source.program import Source, once
+from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.IMPORTS
 

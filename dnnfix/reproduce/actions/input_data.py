@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import arrays, clues, readers
@@ -15,6 +14,7 @@ from dnnfix.reproduce.data.frames import frame_of
 from dnnfix.reproduce.data_files.files import file_steps
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
 from dnnfix.source.program import Source, once
+from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.INPUT_DATA
 

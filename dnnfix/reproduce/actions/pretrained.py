@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
 from dnnfix.reproduce.arguments.guards import looks_for_file
 from dnnfix.reproduce.beside import everywhere
@@ -19,6 +18,7 @@ from dnnfix.reproduce.data.followed import options
 from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
+from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.MODELS
 

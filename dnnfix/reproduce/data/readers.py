@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions
 from dnnfix.reproduce.case import Case, Gap
@@ -23,6 +22,7 @@ from dnnfix.reproduce.flow.reads import READERS
 from dnnfix.reproduce.flow.values import Datum, Flow
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.INPUT_DATA
 

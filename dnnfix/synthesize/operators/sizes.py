@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import islice
 from math import log2, prod
 
-from dnnfix.detect.crashes.misspellings import parts as words_of
 from dnnfix.records import FixPattern, Replace
+from dnnfix.source.spelling import parts as words_of
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.edits.ends import SMALLEST
 from dnnfix.synthesize.operators.change import NUMBER, Change

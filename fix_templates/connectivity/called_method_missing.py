@@ -1,4 +1,4 @@
-"""A network is called and has no `forward`: it is misspelt, or stands at the wrong depth."""
+"""A method that Python or a framework is to call by itself is not there: it is misspelt, or stands at the wrong depth."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Crash,
     CrashTemplate,
+    Edit,
     Example,
     Family,
     FixPattern,
     Mend,
     Reject,
+    Replace,
     ReplaceLines,
     Site,
     Source,
@@ -32,34 +34,44 @@ from dnnfix.api import (
 _UNCALLED = re.compile(
     r'Module \[(?P<torch>\w+)\] is missing the required "forward"|(?:Layer|Model) (?P<keras>\w+) does not have a `call'
 )
+
+SPECIAL = ("init", "call", "len", "getitem", "iter", "next", "enter", "exit")
+"""Special methods that programs which train networks write, without their underscores."""
+
 _HABITS = {"forward": ("call", "__forward__"), "call": ("forward", "__call")}
 """Names from the other library, and those that only look like Python's own."""
 
 
-class ForwardMissing(CrashTemplate):
-    """A module of torch has no `forward`, or a layer of Keras no `call`: what should be it is called otherwise or is hidden.
+class CalledMethodMissing(CrashTemplate):
+    """What is to be called by another has not its name: `_init_`, `__getitem_`, `foward` of a module of torch, `calls` of a layer of Keras.
 
-    Python takes `def foward(self, x)` for one more method, and a `def forward` that is indented once too often for a
-    function that `__init__` makes and drops; one that is not indented belongs to nobody. The base class then answers the
-    call, and can only say that there is nothing to call.
+    Python takes it for one more method and never calls it. Without `__init__` the layers are not made and the optimizer gets an empty
+    list of parameters, or arguments of the constructor are too many; without `__len__` a data set has no length. Without `forward` or
+    `call` the base class answers, and can only say that there is nothing to call. A `def forward` that is indented once too often is a
+    function that `__init__` makes and drops; one that is not indented belongs to nobody.
 
-    Fix safety: unsafe. The network could not be called before.
+    Fix safety: unsafe. The method was not called before.
 
-    References: torch.nn.Module.forward ("Should be overridden by all subclasses"); keras.layers.Layer.call.
+    References: the Python Language Reference, "Special method names"; torch.nn.Module.forward ("Should be overridden by all
+    subclasses"); keras.layers.Layer.call.
     """
 
     code = "DNF453"
-    name = "forward-missing"
+    name = "called-method-missing"
+    formerly = ("forward-missing", "DNF454", "special-method-misspelt")
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    kinds = frozenset({"NotImplementedError"})
-    triggers = ("Module", "Layer", "Model")
+    kinds = frozenset(
+        {"AttributeError", "IndexError", "NotImplementedError", "RuntimeError", "TypeError", "ValueError"}
+    )
 
     def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
-        said = _UNCALLED.search(crash.message)
+        source = subject.source
+        yield from _special(source)
+        said = _UNCALLED.search(crash.message) if crash.kind == "NotImplementedError" else None
         if said is None:
             return
-        source, wanted = subject.source, "forward" if said["torch"] else "call"
+        wanted = "forward" if said["torch"] else "call"
         modules = torch_modules(source) if said["torch"] else keras_modules(source)
         owners = [each for each in modules if each.name == (said["torch"] or said["keras"])]
         if len(owners) == 1 and method(owners[0], wanted) is None:
@@ -67,6 +79,68 @@ class ForwardMissing(CrashTemplate):
             yield from _misspelt(source, owners[0], wanted)
 
     examples = (
+        Example(
+            "one underscore on each side",
+            """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+-     def _init_(self):
+-         super()._init_()
++     def __init__(self):
++         super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+print(net(torch.ones(3, 4)).shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "a letter of a special method is missing",
+            """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, count):
+        self.rows = torch.rand(count, 3)
+
+    def __len__(self):
+        return len(self.rows)
+
+-     def __getitm__(self, index):  # one row
++     def __getitem__(self, index):  # one row
+        return self.rows[index]
+
+for rows in DataLoader(Rows(6), batch_size=2):
+    print(rows.shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "the conversion to a whole number",
+            """\
+import torch
+
+class Scale(torch.nn.Module):
+-     def __int__(self, size):
++     def __init__(self, size):
+        super().__init__()
+        self.by = torch.nn.Parameter(torch.ones(size))
+
+    def forward(self, x):
+        return x * self.by
+
+print(Scale(3)(torch.ones(2, 3)).sum())
+""",
+            runs=True,
+        ),
         Example(
             "a letter is missing",
             """\
@@ -159,6 +233,53 @@ print(Scale()(torch.randn(3)).shape)
     )
     rejects = (
         Reject(
+            "a special method that is called by its own name",
+            """\
+import torch
+
+class Weights:
+    def _init_(self, size):
+        return torch.zeros(size)
+
+    def made(self):
+        return self._init_(3)
+
+print(Weights().made() @ torch.ones(4))
+""",
+            runs=True,
+        ),
+        Reject(
+            "the special method is there as well",
+            """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def _init(self):
+        nn.init.zeros_(self.fc.weight)
+
+print(Net().fc(torch.ones(3, 5)))
+""",
+            runs=True,
+        ),
+        Reject(
+            "a name without underscores",
+            """\
+import torch
+
+class Net:
+    def init(self):
+        self.weight = torch.zeros(3)
+
+print(torch.ones(2) + torch.ones(3))
+""",
+            runs=True,
+        ),
+        Reject(
             "nothing that could be it",
             """\
 import torch
@@ -217,6 +338,44 @@ print(net(torch.randn(3, 4)))
             runs=True,
         ),
     )
+
+
+def _special(source: Source) -> Iterator[Mend]:
+    """The methods whose names are those of special methods but for an underscore or a letter."""
+    for owner in source.nodes(ast.ClassDef):
+        for each in owner.body:
+            wanted = _meant(each) if isinstance(each, ast.FunctionDef) else None
+            if not isinstance(each, ast.FunctionDef) or wanted is None or method(owner, wanted) is not None:
+                continue
+            uses = [node for node in source.nodes(ast.Attribute) if node.attr == each.name]
+            if not all(_is_super(node.value) for node in uses):
+                continue
+            edits = [Replace(source.site(node), f"{ast.unparse(node.value)}.{wanted}") for node in uses]
+            yield _renamed(source, each, wanted, *edits)
+
+
+def _renamed(source: Source, function: ast.FunctionDef, wanted: str, *uses: Edit) -> Mend:
+    """A method under the name by which it is called."""
+    edits = (rename_method(source, function, wanted), *uses)
+    what = f"`{function.name}` is meant for `{wanted}`, which is called by itself"
+    return Mend(source.site(function), what, ((f"Call it `{wanted}`", edits, 0.95),))
+
+
+def _is_super(node: ast.expr) -> bool:
+    """Whether it is the class above that a method is asked of."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
+def _meant(function: ast.FunctionDef) -> str | None:
+    """The special method that one is meant for; `None` for its right name, and for names without underscores around."""
+    name, plain = function.name, function.name.strip("_")
+    if not (name.startswith("_") and name.endswith("_")):
+        return None
+    if name == "__int__" and len(function.args.args) > 1:  # to make a number takes nothing
+        return "__init__"
+    known = plain if plain in SPECIAL else one_letter_off(plain, SPECIAL)
+    special = hasattr(int, name) or hasattr(list, name) or name == f"__{known}__"
+    return None if known is None or special else f"__{known}__"
 
 
 def _hidden(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend]:
@@ -281,10 +440,7 @@ def _misspelt(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend
     close = [each for each in methods if _close(each.name, wanted)]
     if len(close) != 1 or any(node.attr == close[0].name for node in source.nodes(ast.Attribute)):
         return
-    edit = rename_method(source, close[0], wanted)
-    yield Mend(
-        source.site(close[0]), f"`{close[0].name}` is meant for `{wanted}`", ((f"Call it `{wanted}`", (edit,), 0.95),)
-    )
+    yield _renamed(source, close[0], wanted)
 
 
 def _close(name: str, wanted: str) -> bool:
