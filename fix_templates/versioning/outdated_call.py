@@ -1,4 +1,4 @@
-"""Calls of PyTorch that have to be given something else today."""
+"""Calls that are written in another form today: what they are given changed, or an expression takes their place."""
 
 from __future__ import annotations
 
@@ -11,41 +11,68 @@ from dnnfix.api import (
     Reject,
     Subject,
     changed_forms,
+    former_order,
     refused_complement,
     refused_mask,
-    uses_of,
 )
 
 
 class OutdatedCall(ApiChange):
-    """A call whose arguments changed along with its name or its defaults: `torch.load`, `iter(loader).next()`.
+    """A call whose form changed along with its name or its defaults: `torch.load`, `np.asscalar(x)`, `df.append(other)`.
 
     Since PyTorch 2.6 `torch.load` reads weights only. A file that holds a whole network is refused unless the call says
-    `weights_only=False`; that a network is in the file is told by what the program does with it. `torch.stft` of a real
+    `weights_only=False`; that a network is in the file is read from what the program does with it. `torch.stft` of a real
     signal gave pairs of reals and has to be asked for complex numbers since 2.0. Masks of bytes are refused by
     `masked_select` and its like since 2.1, and what comparing gives cannot be subtracted since 1.2 (`1 - mask`).
-    Nothing is of the type `Variable` since 0.4 (`type(h) == Variable`). Iterators of loaders have no `next()` since 1.13, and `Sampler` no constructor that takes the data since 2.10.
+    Nothing is of the type `Variable` since 0.4 (`type(h) == Variable`), and `multinomial()` has to be told how many numbers
+    to draw. Iterators of loaders have no `next()` since 1.13, and `Sampler` no constructor that takes the data since 2.10.
+
+    Of NumPy, `np.asscalar(x)` is `x.item()`, and `np.fromstring` of bytes is `np.frombuffer`; `np.load` reads objects only
+    if it is told to, which is done where what it read is used as an object, and an array of rows of different lengths is
+    one of objects. SciPy read and resized pictures with Pillow, which does so itself where the numbers are bytes. Of
+    pandas, `df.append(other)` is `pd.concat([df, other])`, `get_value` is `at`, and `df.ix[rows, columns]` took labels or
+    numbers: with names of columns it is `loc`, with numbers of columns and all rows `iloc`; mixed, it is left.
+
+    Of Keras, `compile` takes its metrics by name where weights of the losses have their place today, layers take the size
+    of their output first and infer that of their input since 1.0, and each stateful layer is reset for itself. A model's
+    method `call` gets symbolic tensors, which functions of TensorFlow and torch refuse, unless Keras calls it. TensorFlow
+    1.0 put values before axes (`tf.concat(1, [a, b])`); cross entropies, whose old order means something else today, are
+    changed only in programs that call what that version took away, and nothing that came later. The second place of
+    `set_xticks` of matplotlib is that of labels since 3.5.
 
     The others still work and are spoken of where the run warned, or where `DNF550` is asked for: `torch.cuda.amp.autocast()`
     is `torch.amp.autocast("cuda")`, `chain_matmul(a, b)` is `linalg.multi_dot([a, b])`, `v2.ToTensor()` is `ToImage` and
     `ToDtype`, `x.add_(2, y)` is `x.add_(y, alpha=2)`, `resnet18(True)` takes `weights`, a schedule's `step` no epoch, and
     `checkpoint` and `meshgrid` are to be told `use_reentrant` and `indexing`.
 
-    Fix safety: unsafe for `torch.load`, as such a file can run any code when it is read, for `torch.stft`, which gave
-    complex numbers for a complex signal, for `1 - mask`, which is negated where it is a mask and made of bytes elsewhere,
-    for a schedule's `step`, and for `v2.ToTensor`; the other forms do the same as the old ones.
+    Fix safety: unsafe for `torch.load` and `np.load`, as such a file can run any code when it is read, for `torch.stft`,
+    which gave complex numbers for a complex signal, for `1 - mask`, which is negated where it is a mask and made of bytes
+    elsewhere, for a schedule's `step`, `v2.ToTensor`, and tables of pandas; safe where the tables say so.
 
-    References: https://docs.pytorch.org/docs/stable/generated/torch.load.html,
-    https://docs.pytorch.org/docs/stable/amp.html, https://docs.pytorch.org/docs/stable/checkpoint.html,
-    https://github.com/pytorch/pytorch/releases/tag/v1.2.0 (truth values).
+    References: the tables in `fix_templates/data` (`[[form]]`) give one for each form;
+    https://github.com/pytorch/pytorch/releases/tag/v1.2.0 (truth values),
+    https://github.com/tensorflow/tensorflow/releases/tag/v1.0.0 (the order of arguments),
+    https://docs.scipy.org/doc/scipy/release/1.2.0-notes.html (pictures), https://docs.pytorch.org/docs/stable/amp.html.
     """
 
     code = "DNF530"
     name = "outdated-call"
+    formerly = (
+        "DNF585", "outdated-array-call",
+        "DNF586", "outdated-table-call",
+        "DNF529", "draw-without-count",
+        "DNF570", "metrics-by-place",
+        "DNF524", "minor-given-by-place",
+        "DNF548", "axis-before-values",
+        "DNF532", "input-size-first",
+        "DNF535", "states-reset-by-model",
+        "DNF599", "layer-called-by-method",
+    )  # fmt: skip
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls whose form changed."""
-        yield from changed_forms(uses_of(subject.source))
+        yield from changed_forms(subject)
+        yield from former_order(subject)
         yield from refused_mask(subject)
         yield from refused_complement(subject)
 
@@ -159,6 +186,348 @@ pad = prob.gt(0.5)
 """,
             runs=True,
         ),
+        Example(
+            "sums of a sparse array, which are no matrix",
+            """\
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+near = sp.csr_array(np.eye(3))
+- print(torch.tensor(near.sum(1).A1))
++ print(torch.tensor(near.sum(1).ravel()))
+""",
+            runs=True,
+        ),
+        Example(
+            "the matrix of a graph",
+            """\
+import networkx as nx
+import torch
++ import numpy as np
+
+graph = nx.path_graph(3)
+- near = torch.tensor(nx.to_numpy_matrix(graph, weight=None)).float()
++ near = torch.tensor(np.asmatrix(nx.to_numpy_array(graph, weight=None))).float()
+""",
+        ),
+        Example(
+            "numbers and infinities",
+            """\
+import numpy as np
+import torch
+
+- best = np.NINF
++ best = -np.inf
+loss = torch.ones(1).numpy()
+- print(np.asscalar(loss), np.asscalar(loss[0] + 1), np.msort([2, 1]), np.asfarray([1, 2]), best)
++ print(loss.item(), (loss[0] + 1).item(), np.sort([2, 1], axis=0), np.asarray([1, 2], dtype=float), best)
+""",
+            runs=True,
+        ),
+        Example(
+            "a dictionary in a file of NumPy, and bytes",
+            """\
+import numpy as np
+import torch
+
+np.save("labels.npy", {"a": 1})
+- labels = np.load("labels.npy").item()
+- pixels = np.fromstring(b"ab", dtype=np.uint8)
++ labels = np.load("labels.npy", allow_pickle=True).item()
++ pixels = np.frombuffer(b"ab", dtype=np.uint8).copy()
+print(labels["a"], torch.from_numpy(pixels))
+""",
+        ),
+        Example(
+            "pictures that SciPy read",
+            """\
+import torch
+- from scipy.misc import imread, imresize
++ from PIL import Image
++ import numpy as np
+
+- picture = imread("a.png")
+- small = imresize(picture, (32, 64), interp="bicubic")
++ picture = np.array(Image.open("a.png"))
++ small = np.array(Image.fromarray(picture).resize((64, 32), Image.BICUBIC))
+size = (8, 8)
+- x = torch.from_numpy(imresize(small, size))
+- y = imresize(imread("b.png", mode="RGB"), (4, 4))
++ x = torch.from_numpy(np.array(Image.fromarray(small).resize(size[1::-1], Image.BILINEAR)))
++ y = np.array(Image.fromarray(np.array(Image.open("b.png").convert("RGB"))).resize((4, 4), Image.BILINEAR))
+""",
+        ),
+        Example(
+            "rows of different lengths, as a run shows",
+            """\
+import numpy as np
+import torch
+
+- rows = np.array([[1, 2, 3], [4, 5]])
++ rows = np.array([[1, 2, 3], [4, 5]], dtype=object)
+print(torch.tensor(rows[0]))
+""",
+            runs=True,
+        ),
+        Example(
+            "lists of different lengths that are kept in one file",
+            """\
+import numpy as np
+import torch
+
+losses, rates = [1.0, 0.5, 0.2], torch.ones(2).tolist()
+- np.save("history.npy", [losses, rates])
++ np.save("history.npy", np.array([losses, rates], dtype=object))
+""",
+            runs=True,
+        ),
+        Example(
+            "columns by their numbers and names",
+            """\
+import pandas as pd
+import torch
+
+table = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
+- x = torch.tensor(table.ix[:, 0:2].values)
+- y = torch.tensor(table.ix[:, "y"].values)
+- print(table.ix[0, ["a", "b"]], table.ix[table.y > 0], table.ix[1])
++ x = torch.tensor(table.iloc[:, 0:2].values)
++ y = torch.tensor(table.loc[:, "y"].values)
++ print(table.loc[0, ["a", "b"]], table.loc[table.y > 0], table.loc[1])
+""",
+        ),
+        Example(
+            "rows that are added",
+            """\
+import pandas as pd
+import torch
+
+train = pd.DataFrame({"a": [1.0]})
+test = pd.DataFrame({"a": [2.0]})
+- both = train.append(test, ignore_index=True)
+- both = train.append({"a": 3.0}, ignore_index=True)
++ both = pd.concat([train, test], ignore_index=True)
++ both = pd.concat([train, pd.DataFrame([{"a": 3.0}])], ignore_index=True)
+print(torch.tensor(both.values))
+""",
+        ),
+        Example(
+            "a table in a file, and single values",
+            """\
+import torch
+- from pandas import DataFrame, read_csv
++ from pandas import read_csv
+
+- prices = DataFrame.from_csv("prices.csv")
++ prices = read_csv("prices.csv", index_col=0, parse_dates=True)
+table = read_csv("iris.csv")
+- table.set_value(0, "a", 2.0)
+- print(torch.tensor(table.get_value(0, "a")))
++ table.at[0, "a"] = 2.0
++ print(torch.tensor(table.at[0, "a"]))
+""",
+        ),
+        Example(
+            "an action drawn from a policy",
+            """\
+import torch
+import torch.nn.functional as F
+
+policy = torch.nn.Linear(4, 3)
+prob = F.softmax(policy(torch.randn(1, 4)), dim=1)
+- action = prob.multinomial().data
++ action = prob.multinomial(1).data
+""",
+            runs=True,
+        ),
+        Example(
+            "a list with a name of its own, and weights behind it",
+            """\
+from keras.models import Model
+from keras.optimizers import Adam
+
+wanted = ["mae", "mse"]
+network = Model(inputs, outputs)
+- network.compile(Adam(), "mse", wanted, [1.0, 0.5])
++ network.compile(Adam(), "mse", metrics=wanted, loss_weights=[1.0, 0.5])
+""",
+        ),
+        Example(
+            "functions, in a class",
+            """\
+from tensorflow import keras
+
+
+def error(true, predicted):
+    return keras.ops.mean(keras.ops.abs(true - predicted))
+
+
+class Net:
+    def __init__(self):
+        self.model = keras.Sequential([keras.layers.Dense(1)])
+-         self.model.compile("sgd", "mse", [error])
++         self.model.compile("sgd", "mse", metrics=[error])
+""",
+        ),
+        Example(
+            "a number of ticks that was meant",
+            """\
+import keras
+import matplotlib.pyplot as plt
+import numpy as np
+
+losses = [0.5, 0.4]
+fig, axs = plt.subplots(1, 2)
+- axs[0].set_xticks(np.arange(1, len(losses) + 1), len(losses) / 10)
++ axs[0].set_xticks(np.arange(1, len(losses) + 1), minor=len(losses) / 10)
+""",
+        ),
+        Example(
+            "a number with a name",
+            """\
+import keras
+import matplotlib.pyplot as plt
+
+
+def plot(history, axes):
+    epochs = len(history["loss"])
+-     axes.set_xticks(range(epochs), epochs)
+-     plt.gca().set_yticks([0, 1], max(epochs // 10, 1))
++     axes.set_xticks(range(epochs), minor=epochs)
++     plt.gca().set_yticks([0, 1], minor=max(epochs // 10, 1))
+""",
+        ),
+        Example(
+            "values that are joined",
+            """\
+import tensorflow as tf
+
+
+def grid(points, ones):
+-     both = tf.concat(2, [ones, points])
+-     return tf.concat(concat_dim=1, values=[both, both])
++     both = tf.concat([ones, points], axis=2)
++     return tf.concat(axis=1, values=[both, both])
+""",
+        ),
+        Example(
+            "values that are split and turned round",
+            """\
+import tensorflow as tf
+
+
+def halves(x):
+-     left, right = tf.split(1, 2, x)
+-     first, last = tf.split(split_dim=0, num_split=2, value=left)
+-     return tf.reverse(right, [False, True]), first, last
++     left, right = tf.split(x, axis=1, num_or_size_splits=2)
++     first, last = tf.split(axis=0, num_or_size_splits=2, value=left)
++     return tf.reverse(right, [1]), first, last
+""",
+        ),
+        Example(
+            "a cross entropy, in a program of that time",
+            """\
+import tensorflow as tf
+
+
+def cost(logits, labels, weights):
+-     loss = tf.nn.softmax_cross_entropy_with_logits(logits, labels)
+-     return tf.reduce_mean(tf.mul(loss, weights)) + tf.reduce_sum(tf.batch_matmul(logits, labels, adj_x=True))
++     loss = tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=labels)
++     return tf.reduce_mean(tf.multiply(loss, weights)) + tf.reduce_sum(tf.matmul(logits, labels, adjoint_a=True))
+""",
+        ),
+        Example(
+            "a dense network of the first Keras",
+            """\
+from keras.models import Sequential
+- from keras.layers.core import Dense, Dropout
++ from keras.layers import Dense, Dropout
+
+model = Sequential()
+- model.add(Dense(20, 64, init="uniform", activation="tanh"))
++ model.add(Dense(64, kernel_initializer="uniform", activation="tanh", input_shape=(20,)))
+model.add(Dropout(0.5))
+- model.add(Dense(64, 2, init="uniform"))
++ model.add(Dense(2, kernel_initializer="uniform"))
+""",
+        ),
+        Example(
+            "a sequence",
+            """\
+- from keras.layers.recurrent import LSTM
++ from keras.layers import LSTM
+from keras.models import Sequential
+
+features = 3
+model = Sequential()
+- model.add(LSTM(features, 128, return_sequences=True))
+- model.add(LSTM(128, 64))
++ model.add(LSTM(128, return_sequences=True, input_shape=(None, features)))
++ model.add(LSTM(64))
+""",
+        ),
+        Example(
+            "convolutions with the channels of their input",
+            """\
+from keras.models import Sequential
+from keras.layers import Activation, Convolution2D
+
+model = Sequential()
+- model.add(Convolution2D(32, 3, 5, 5, border_mode="same"))
+- model.add(Convolution2D(64, 32, 3, 3))
++ model.add(Convolution2D(32, padding="same", kernel_size=(5, 5)))
++ model.add(Convolution2D(64, kernel_size=(3, 3)))
+""",
+        ),
+        Example(
+            "between the epochs",
+            """\
+from keras.layers import LSTM
+from keras.models import Sequential
+
+model = Sequential()
+model.add(LSTM(4, stateful=True))
+for epoch in range(3):
+    model.fit(x, y, epochs=1, shuffle=False)
+-     model.reset_states()  # a new sequence
++     for layer in model.layers:
++         if getattr(layer, "stateful", False):
++             layer.reset_state()  # a new sequence
+""",
+        ),
+        Example(
+            "a model that shows itself",
+            """\
+import keras
+import numpy as np
+import torch
+
+
+class Pairs(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.embed = keras.layers.Embedding(9, 4)
+
+    def call(self, inputs):
+        first, second = inputs
+        return torch.nn.functional.cosine_similarity(self.embed(first), self.embed(second), dim=-1)
+
+    def show(self):
+        first, second = keras.Input((1,)), keras.Input((1,))
+-         keras.Model([first, second], self.call([first, second])).summary()
++         keras.Model([first, second], self([first, second])).summary()
+
+
+pairs = Pairs()
+pairs.show()
+pairs.compile("sgd", "mse")
+pairs.fit([np.ones((8, 1)), np.ones((8, 1))], np.ones((8, 1)), verbose=0)
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -241,5 +610,311 @@ import torch
 model = joblib.load("model.pkl")
 model.eval()
 """,
+        ),
+        Reject(
+            "a matrix, and an array under a name of its own",
+            """\
+import numpy as np
+import torch
+
+m = np.asmatrix([[1.0, 2.0], [3.0, 4.0]])
+A = m.sum(1).A1
+print(torch.tensor(A), m.A.shape)
+""",
+            runs=True,
+        ),
+        Reject(
+            "arrays of numbers, and text that is read as numbers",
+            """\
+import numpy as np
+import torch
+
+np.save("x.npy", np.ones(3))
+x = np.load("x.npy")
+print(np.fromstring("1 2", sep=" "), torch.from_numpy(x).sum().item(), np.array([[1, 2], [3, 4]]))
+""",
+            runs=True,
+        ),
+        Reject(
+            "functions of the program's own",
+            """\
+import torch
+
+
+def asscalar(x):
+    return x.item()
+
+
+def imread(path):
+    return torch.ones(2)
+
+
+print(asscalar(torch.ones(1)), imread("a.png"))
+""",
+        ),
+        Reject(
+            "lists and attributes of other things",
+            """\
+import pandas as pd
+import torch
+
+
+class Cursor:
+    def __init__(self):
+        self.ix = {0: 1}
+
+
+rows = []
+rows.append({"a": 1})
+table = pd.DataFrame(rows)
+columns = list(table.columns)
+columns.append("b")
+print(Cursor().ix[0], table.iloc[:, 0:1], torch.ones(1))
+""",
+        ),
+        Reject(
+            "a table of which little is known",
+            """\
+import pandas as pd
+import torch
+
+
+def add(both, one):
+    return both.append(one)
+
+
+print(add([1], 2), pd.Series([1]), torch.ones(1))
+""",
+        ),
+        Reject(
+            "a number that is given",
+            """\
+import torch
+
+p = torch.ones(3)
+torch.multinomial(p, 2), p.multinomial(num_samples=1), torch.multinomial(input=p, num_samples=1)
+""",
+        ),
+        Reject(
+            "numpy, and a function of the program",
+            """\
+import numpy as np
+import torch
+
+np.random.multinomial(20, [0.5, 0.5])
+
+class Sampler:
+    def multinomial(self):
+        return torch.ones(1)
+
+    def draw(self):
+        return self.multinomial()
+""",
+        ),
+        Reject(
+            "weights of the losses",
+            """\
+import keras
+
+model = keras.Model(inputs, [first, second])
+model.compile("adam", "mse", [1.0, 0.2])
+""",
+        ),
+        Reject(
+            "a compile that is not a model's",
+            """\
+import keras
+import re
+
+pattern = re.compile("a", re.IGNORECASE)
+code = compile("1 + 1", "text", "eval")
+model = keras.Sequential()
+""",
+        ),
+        Reject(
+            "weights that have names",
+            """\
+import keras
+
+near, far = 1.0, 0.2
+model = keras.Model(inputs, [first, second])
+model.compile("adam", "mse", [near, far])
+model.compile("adam", "mse", [float(near), keras.backend.variable(far)])
+model.compile("adam", "mse", [keras.Variable(near), keras.Variable(far)])
+""",
+        ),
+        Reject(
+            "nothing tells what is given",
+            """\
+import keras
+
+
+def made(model, extra):
+    model.compile("adam", "mse", extra)
+""",
+        ),
+        Reject(
+            "labels",
+            """\
+import keras
+import matplotlib.pyplot as plt
+
+names = ["a", "b"]
+fig, axes = plt.subplots()
+axes.set_xticks([0, 1], names)
+axes.set_yticks([0, 1], ["low", "high"])
+axes.set_xticks([0, 1], names * 1)
+""",
+        ),
+        Reject(
+            "minor ticks by their name, and what nobody knows",
+            """\
+import keras
+import matplotlib.pyplot as plt
+
+
+def plot(axes, places, given):
+    axes.set_xticks(places, minor=True)
+    axes.set_yticks(places, given)
+    axes.set_xticks(places, given + given)
+    plt.xticks(places, given)
+""",
+        ),
+        Reject(
+            "the order of today",
+            """\
+import tensorflow as tf
+
+
+def network(x, logits, labels):
+    left, right = tf.split(x, 2, 1)
+    loss = tf.nn.softmax_cross_entropy_with_logits(labels, logits)
+    return tf.concat([left, right], 1), tf.reverse(x, [1]), loss
+""",
+        ),
+        Reject(
+            "a name of old in a program of today, which has today's order",
+            """\
+import tensorflow as tf
+
+
+def cost(network, pictures, labels):
+    with tf.GradientTape() as tape:
+        whitened = tf.image.per_image_whitening(tf.reshape(pictures, tf.pack([-1, 8])))
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, network(whitened))
+    return tape.gradient(loss, network.variables)
+""",
+        ),
+        Reject(
+            "an axis that is not known to be one",
+            """\
+import tensorflow as tf
+
+
+def join(first, second):
+    return tf.concat(first, second)
+""",
+        ),
+        Reject(
+            "a function of the program's own that joins",
+            """\
+import tensorflow as tf
+from shapes import concat
+
+
+def join(x):
+    return concat(1, [x, tf.ones_like(x)])
+""",
+        ),
+        Reject(
+            "the size of the output, and an activation",
+            """\
+from keras.layers import Convolution2D, Dense, LSTM
+
+relu = "relu"
+layers = [Dense(64, "relu"), Dense(3, relu), LSTM(32, activation="tanh"), Convolution2D(32, 3, 3)]
+""",
+        ),
+        Reject(
+            "a class of the program's own",
+            """\
+import keras
+
+
+class Dense:
+    def __init__(self, inputs, outputs):
+        self.layer = keras.layers.Dense(outputs, input_shape=(inputs,))
+
+
+layer = Dense(20, 64)
+""",
+        ),
+        Reject(
+            "a method of the program's own",
+            """\
+import keras
+
+
+class Net(keras.Model):
+    def reset_states(self):
+        self.state = None
+
+
+net = Net()
+net.reset_states()
+""",
+        ),
+        Reject(
+            "the layers of today",
+            """\
+import keras
+
+lstm = keras.layers.LSTM(4, stateful=True)
+lstm.reset_state()
+""",
+        ),
+        Reject(
+            "a class that is no layer",
+            """\
+import keras
+
+
+class Builder:
+    def call(self, x):
+        return keras.layers.Dense(2)(x)
+
+    def model(self):
+        x = keras.Input((3,))
+        return keras.Model(x, self.call(x))
+
+
+print(Builder().model().count_params())
+""",
+            runs=True,
+        ),
+        Reject(
+            "arrays, and the method within itself",
+            """\
+import keras
+import numpy as np
+
+
+class Net(keras.Model):
+    def __init__(self, inner=None):
+        super().__init__()
+        self.inner, self.out = inner, keras.layers.Dense(1)
+
+    def call(self, inputs):
+        return self.out(inputs) if self.inner is None else self.inner.call(inputs)
+
+    def first(self, x):
+        return self.call(x)[0]
+
+
+net = Net()
+net(np.ones((2, 3)))
+print(net.first(np.ones((2, 3))).shape)
+""",
+            runs=True,
         ),
     )
