@@ -40,6 +40,11 @@ class OutdatedCall(ApiChange):
     changed only in programs that call what that version took away, and nothing that came later. The second place of
     `set_xticks` of matplotlib is that of labels since 3.5.
 
+    Some are read from names or a run: a cross entropy whose first argument is called as scores are and whose second as
+    labels are is given both by name; `view` that refuses elements which do not lie side by side, as torch lays them out
+    since 1.7, is `reshape`. A writer of summaries in a program without a graph is that of `tf.compat.v1`, in one of its
+    own. `TimeDistributed(Dense(3)(x))` has a parenthesis in the wrong place: the layer is wrapped, and that is called.
+
     The others still work and are spoken of where the run warned, or where `DNF550` is asked for: `torch.cuda.amp.autocast()`
     is `torch.amp.autocast("cuda")`, `chain_matmul(a, b)` is `linalg.multi_dot([a, b])`, `v2.ToTensor()` is `ToImage` and
     `ToDtype`, `x.add_(2, y)` is `x.add_(y, alpha=2)`, `resnet18(True)` takes `weights`, a schedule's `step` no epoch, and
@@ -47,7 +52,7 @@ class OutdatedCall(ApiChange):
 
     Fix safety: unsafe for `torch.load` and `np.load`, as such a file can run any code when it is read, for `torch.stft`,
     which gave complex numbers for a complex signal, for `1 - mask`, which is negated where it is a mask and made of bytes
-    elsewhere, for a schedule's `step`, `v2.ToTensor`, and tables of pandas; safe where the tables say so.
+    elsewhere, for a schedule's `step`, `v2.ToTensor`, cross entropies, wrappers, and tables of pandas; safe where the tables say so.
 
     References: the tables in `fix_templates/data` (`[[form]]`) give one for each form;
     https://github.com/pytorch/pytorch/releases/tag/v1.2.0 (truth values),
@@ -67,6 +72,10 @@ class OutdatedCall(ApiChange):
         "DNF532", "input-size-first",
         "DNF535", "states-reset-by-model",
         "DNF599", "layer-called-by-method",
+        "DNF592", "view-of-scattered-elements",
+        "DNF590", "summary-writer",
+        "DNF553", "cross-entropy-by-place",
+        "DNF554", "output-given-to-wrapper",
     )  # fmt: skip
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -528,6 +537,78 @@ pairs.fit([np.ones((8, 1)), np.ones((8, 1))], np.ones((8, 1)), verbose=0)
 """,
             runs=True,
         ),
+        Example(
+            "the rows of a transposed comparison",
+            """\
+import torch
+
+
+def accuracy(output, target, topk=(1,)):
+    _, pred = output.topk(max(topk), 1, True, True)
+    pred = pred.t()
+    correct = pred.eq(target.view(1, -1).expand_as(pred))
+-     return [correct[:k].view(-1).float().sum(0) for k in topk]
++     return [correct[:k].reshape(-1).float().sum(0) for k in topk]
+
+
+print(accuracy(torch.randn(8, 9), torch.zeros(8).long(), (1, 5)))
+""",
+            runs=True,
+        ),
+        Example(
+            "two views of one value",
+            """\
+import torch
+
+likeliest = torch.randn(8, 9).topk(5, 1)[1].t()
+hits = likeliest == torch.zeros(8).long()
+- first = hits[:1].view(-1)
+- print(hits[:5].view(-1).sum(), hits[:3].view(-1).sum())
++ first = hits[:1].reshape(-1)
++ print(hits[:5].reshape(-1).sum(), hits[:3].reshape(-1).sum())
+""",
+            runs=True,
+        ),
+        Example(
+            "a class that logs for a program of PyTorch",
+            """\
+import tensorflow as tf
+
+
+class Logger:
+    def __init__(self, folder):
+-         self.writer = tf.summary.FileWriter(folder)
++         with tf.Graph().as_default():
++             self.writer = tf.compat.v1.summary.FileWriter(folder)
+
+    def scalar(self, tag, value, step):
+-         summary = tf.Summary(value=[tf.Summary.Value(tag=tag, simple_value=value)])
++         summary = tf.compat.v1.Summary(value=[tf.compat.v1.Summary.Value(tag=tag, simple_value=value)])
+        self.writer.add_summary(summary, step)
+""",
+        ),
+        Example(
+            "logits first",
+            """\
+import tensorflow.compat.v1 as tf
+
+targets = tf.placeholder(tf.float32, [None, 3])
+logits = tf.layers.dense(tf.placeholder(tf.float32, [None, 4]), 3)
+- loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits, targets, name="loss"))
++ loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(name="loss", logits=logits, labels=targets))
+""",
+        ),
+        Example(
+            "both directions",
+            """\
+import tensorflow as tf
+
+inputs = tf.keras.Input((5, 3))
+- x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8)(inputs))
++ x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8))(inputs)
+model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(x))
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -916,5 +997,85 @@ net(np.ones((2, 3)))
 print(net.first(np.ones((2, 3))).shape)
 """,
             runs=True,
+        ),
+        Reject(
+            "views of elements that lie side by side",
+            """\
+import torch
+
+x = torch.randn(2, 3, 4, 4)
+print(x.view(2, -1).sum(), x.permute(0, 2, 3, 1).contiguous().view(2, -1).sum())
+""",
+            runs=True,
+        ),
+        Reject(
+            "a view for another number of elements",
+            """\
+import torch
+
+x = torch.randn(2, 3, 4, 4)
+print(x.permute(0, 2, 3, 1).view(2, 7).sum())
+""",
+            runs=True,
+        ),
+        Reject(
+            "the writer of today",
+            """\
+import tensorflow as tf
+
+writer = tf.summary.create_file_writer("logs")
+with writer.as_default():
+    tf.summary.scalar("loss", 0.5, step=1)
+""",
+        ),
+        Reject(
+            "PyTorch's own",
+            """\
+from torch.utils.tensorboard import SummaryWriter
+
+writer = SummaryWriter("logs")
+writer.add_scalar("loss", 0.5, 1)
+""",
+        ),
+        Reject(
+            "labels first, and both by their names",
+            """\
+import tensorflow as tf
+
+loss = tf.nn.softmax_cross_entropy_with_logits(labels, logits)
+same = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+""",
+        ),
+        Reject(
+            "names that do not tell which is which",
+            """\
+import tensorflow as tf
+
+loss = tf.nn.softmax_cross_entropy_with_logits(a, b)
+other = tf.nn.softmax_cross_entropy_with_logits(y_pred_labels, y_)
+""",
+        ),
+        Reject(
+            "the wrapper is called",
+            """\
+from keras.layers import Bidirectional, Dense, Input, LSTM, TimeDistributed
+
+inputs = Input((5, 3))
+x = Bidirectional(LSTM(8, return_sequences=True))(inputs)
+y = TimeDistributed(Dense(3))(x)
+""",
+        ),
+        Reject(
+            "a function makes the layer",
+            """\
+from keras.layers import Dense, TimeDistributed
+
+
+def dense(units):
+    return Dense(units)
+
+
+layer = TimeDistributed(dense(3))
+""",
         ),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from dnnfix.detect.given import added_by_statement, element_of
 from dnnfix.detect.graph import keras_modules
+from dnnfix.detect.graphs.programs import graph_of
 from dnnfix.detect.tensors.symbolic import is_symbolic
 from dnnfix.detect.versioning.calls import receiver_is
 from dnnfix.detect.versioning.names import uses_of
@@ -33,6 +34,12 @@ _OF_MODULES = frozenset(
     ]
 )
 """Methods that a network has, and neither a tensor nor a dictionary of parameters."""
+
+_CALLED = {
+    "logits": ("logit", "score", "output", "pred", "pre_activ"),
+    "labels": ("label", "target", "y_true", "true_", "truth", "onehot", "one_hot", "gold"),
+}
+"""By what a cross entropy takes, the parts of names by which programs call it."""
 
 
 def _names(values: list[ast.expr | ast.keyword]) -> set[str | None] | None:
@@ -209,6 +216,58 @@ def _is_function(source: Source, value: ast.expr) -> bool:
     return source.definition(named) is not None or bool(known) and not known.startswith(_MAKING_WEIGHTS)
 
 
+def _is_called(subject: Subject, value: ast.expr, words: str) -> bool:
+    """Whether the name of a value, or of what it is made of first, has one of these words in it, and none of the others'."""
+    node: object = value
+    while isinstance(node, (ast.Call, ast.Subscript)):
+        node = node.args[0] if isinstance(node, ast.Call) and node.args else getattr(node, "value", None)
+    name = (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")).lower()
+    said = [kind for kind, parts in _CALLED.items() if any(part in name for part in parts)]
+    return said == [words]
+
+
+def _is_made_layer(subject: Subject, value: ast.expr, words: str) -> bool:
+    """Whether an expression is the call that makes a layer of Keras."""
+    made = subject.source.qualified(value.func) if isinstance(value, ast.Call) else None
+    return (made or "").startswith("keras.layers.")
+
+
+def _is_not_called(subject: Subject, call: ast.Call, words: str) -> bool:
+    """Whether what a call gives is not called itself."""
+    above = subject.source.parent(call)
+    return not (isinstance(above, ast.Call) and above.func is call)
+
+
+def _is_without_graph(subject: Subject, node: ast.expr, words: str) -> bool:
+    """Whether the program makes no graph of TensorFlow 1: those are migrated as a whole."""
+    return graph_of(subject.source) is None
+
+
+def _is_own_line(subject: Subject, call: ast.Call, words: str) -> bool:
+    return isinstance(subject.source.statement_of(call), (ast.Assign, ast.Expr))
+
+
+def _is_viewed(subject: Subject, call: ast.Call, words: str) -> bool:
+    """Whether it is the one `view` at which the run stopped, or one of the same value in the same function."""
+    source, crash = subject.source, subject.crash
+    if crash is None or crash.kind != "RuntimeError" or crash.site is None or crash.site.path:
+        return False
+    if "view size is not compatible with input tensor's size and stride" not in crash.message:
+        return False
+    views = [one for one in source.all_calls if isinstance(one.func, ast.Attribute) and one.func.attr == "view"]
+    refused = [one for one in views if crash.site.encloses(source.site(one)) or source.site(one) == crash.site]
+    alike = [(_rows_of(one), source.enclosing(one, ast.FunctionDef)) for one in (call, *refused)]
+    return len(refused) == 1 and (call is refused[0] or alike[0] == alike[1])
+
+
+def _rows_of(call: ast.Call) -> str:
+    """What a view is taken of, whatever rows of it."""
+    value = call.func.value if isinstance(call.func, ast.Attribute) else call
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return ast.unparse(value)
+
+
 def _is_past_keras(subject: Subject, call: ast.Call, words: str) -> bool:
     """Whether another method of a model or layer calls its `call` on symbolic tensors."""
     source, function = subject.source, call.func
@@ -271,6 +330,12 @@ CONDITIONS: Mapping[str, Callable[[Subject, ast.AST | list[ast.AST], str], bool]
     "size": _is_size,
     "first layer": _is_first_layer,
     "metrics": _are_metrics,
+    "called": _is_called,
+    "made layer": _is_made_layer,
+    "not called": _is_not_called,
+    "without a graph": _is_without_graph,
+    "own line": _is_own_line,
+    "view of what was refused": _is_viewed,
     "past Keras": _is_past_keras,
     "columns by": _is_chosen_by,
 }  # type: ignore[dict-item]

@@ -2,7 +2,7 @@
 
 A `[[form]]` of the tables has the pattern in `old` and what takes its place in `new`. A name of a library in the pattern
 stands for whatever the program calls it; `$x` is any expression, `$$rest` what else a call is given. Names of libraries in
-`new` stand in braces. Only what differs is edited: a call keeps the arguments that both forms have.
+`new` stand in braces; `$function` is what the program calls, `$0` the whole expression. Only what differs is edited: a call keeps the arguments that both forms have.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dnnfix.errors import CatalogueError
 from dnnfix.records import (
     AddImport,
     Edit,
+    Enclose,
     InsertElement,
     RemoveArgument,
     RenameArgument,
@@ -83,7 +84,7 @@ def outdated_forms(subject: Subject) -> Iterator[Hit]:
 
 def _hit(uses: Uses, subject: Subject, form: Form, node: ast.expr) -> Hit | None:
     for one in form.of or ("",):
-        found = Found(subject, node)
+        found = Found(subject, node, {"function": node.func} if isinstance(node, ast.Call) else {})
         its = replace(form, old=form.old.replace("@", one), new=form.new.replace("@", one))
         if _fits(found, _pattern(its.old), node) and _holds(found, its):
             return _made(uses, found, its)
@@ -194,7 +195,7 @@ def _edits(uses: Uses, found: Found, form: Form, target: ast.expr | ast.stmt) ->
     """The edits that write the new form, and its code; no edits where a name of it means something else here."""
     imports: list[Edit] = [SetArgument(found.subject.source.site(found.node), *one) for one in form.add.items()]
     names: dict[str, str] = {}
-    for name in re.findall(r"\{([\w.]+)\}", form.new):
+    for name in re.findall(r"\{([\w.]+)\}", form.new + form.enclose):
         code, more = _spelled(uses, found.node, name)
         if code is None:
             return [], ""
@@ -202,6 +203,9 @@ def _edits(uses: Uses, found: Found, form: Form, target: ast.expr | ast.stmt) ->
         imports += more
     code = _filled(found, form.new, names)
     site = found.subject.source.site(target)
+    if form.enclose:
+        line = found.subject.source.site(found.subject.source.statement_of(found.node))
+        imports.append(Enclose(line, line, _filled(found, form.enclose, names)))
     if not form.new or form.at == "statement":
         return [Replace(site, code), *imports] if form.new else imports, code
     if "$0" in form.new:

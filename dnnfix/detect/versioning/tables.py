@@ -96,7 +96,7 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "always": _TRUTH,
         "where": "a table of texts",
         "add": "a table of texts",
-        **dict.fromkeys(("at", "crash", "message", "title"), _TEXT),
+        **dict.fromkeys(("at", "crash", "enclose", "message", "title"), _TEXT),
     },
 }
 _REQUIRED = {
@@ -176,6 +176,8 @@ class Form:
     """The hole of which the expression alone is replaced."""
     crash: str = ""
     """What the run has to have stopped with at this place."""
+    enclose: str = ""
+    """The head of a block that the line is put into."""
     message: str = ""
     title: str = ""
     since: str = ""
