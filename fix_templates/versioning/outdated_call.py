@@ -10,10 +10,12 @@ from dnnfix.api import (
     Hit,
     Reject,
     Subject,
+    backend_calls,
     changed_forms,
     former_order,
     refused_complement,
     refused_mask,
+    uses_of,
 )
 
 
@@ -45,6 +47,12 @@ class OutdatedCall(ApiChange):
     since 1.7, is `reshape`. A writer of summaries in a program without a graph is that of `tf.compat.v1`, in one of its
     own. `TimeDistributed(Dense(3)(x))` has a parenthesis in the wrong place: the layer is wrapped, and that is called.
 
+    Dropout of TensorFlow was told which share it keeps, and is told since 2.0 which it drops; `show_accuracy=True` of the
+    first Keras is a metric of `compile`. Functions of `keras.backend` have successors with other arguments, or that are no
+    functions: `K.argmax` worked along the last axis where none was given and `keras.ops` flattens, `K.gather` is `ops.take`
+    along axis 0, `K.int_shape(x)` is `x.shape`, `K.in_train_phase(a, b)` asks the argument `training`. What depends on a
+    tensor's number of axes, on a session or on symbolic gradients is left, with the reason; `tf.keras.backend` has them.
+
     The others still work and are spoken of where the run warned, or where `DNF550` is asked for: `torch.cuda.amp.autocast()`
     is `torch.amp.autocast("cuda")`, `chain_matmul(a, b)` is `linalg.multi_dot([a, b])`, `v2.ToTensor()` is `ToImage` and
     `ToDtype`, `x.add_(2, y)` is `x.add_(y, alpha=2)`, `resnet18(True)` takes `weights`, a schedule's `step` no epoch, and
@@ -52,11 +60,12 @@ class OutdatedCall(ApiChange):
 
     Fix safety: unsafe for `torch.load` and `np.load`, as such a file can run any code when it is read, for `torch.stft`,
     which gave complex numbers for a complex signal, for `1 - mask`, which is negated where it is a mask and made of bytes
-    elsewhere, for a schedule's `step`, `v2.ToTensor`, cross entropies, wrappers, and tables of pandas; safe where the tables say so.
+    elsewhere, for a schedule's `step`, `v2.ToTensor`, cross entropies, wrappers, tables of pandas, a metric that is added, and functions of `keras.backend`; safe where the tables say so.
 
     References: the tables in `fix_templates/data` (`[[form]]`) give one for each form;
     https://github.com/pytorch/pytorch/releases/tag/v1.2.0 (truth values),
     https://github.com/tensorflow/tensorflow/releases/tag/v1.0.0 (the order of arguments),
+    https://keras.io/api/ops/, https://keras.io/guides/migrating_to_keras_3/,
     https://docs.scipy.org/doc/scipy/release/1.2.0-notes.html (pictures), https://docs.pytorch.org/docs/stable/amp.html.
     """
 
@@ -76,11 +85,15 @@ class OutdatedCall(ApiChange):
         "DNF590", "summary-writer",
         "DNF553", "cross-entropy-by-place",
         "DNF554", "output-given-to-wrapper",
+        "DNF557", "accuracy-asked-in-fit",
+        "DNF542", "dropout-share-kept",
+        "DNF531", "backend-call",
     )  # fmt: skip
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls whose form changed."""
         yield from changed_forms(subject)
+        yield from backend_calls(uses_of(subject.source))
         yield from former_order(subject)
         yield from refused_mask(subject)
         yield from refused_complement(subject)
@@ -609,6 +622,170 @@ inputs = tf.keras.Input((5, 3))
 model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(x))
 """,
         ),
+        Example(
+            "accuracy of training and test",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(3, activation="softmax"))
+- model.compile(loss="categorical_crossentropy", optimizer="adam")
+- model.fit(x, y, batch_size=32, show_accuracy=True, verbose=1)
+- score = model.evaluate(x, y, show_accuracy=True)
++ model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=['accuracy'])
++ model.fit(x, y, batch_size=32, verbose=1)
++ score = model.evaluate(x, y)
+print(score[1])
+""",
+        ),
+        Example(
+            "one of two models",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+coder = Sequential([Dense(4)])
+coder.compile(optimizer="sgd", loss="mse")
+judge = Sequential([Dense(1, activation="sigmoid")])
+- judge.compile("sgd", "binary_crossentropy")
++ judge.compile("sgd", "binary_crossentropy", metrics=['accuracy'])
+coder.fit(x, x)
+- loss, accuracy = judge.train_on_batch(x, y, show_accuracy=True)
++ loss, accuracy = judge.train_on_batch(x, y)
+""",
+        ),
+        Example(
+            "a model that a function makes",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+
+def network():
+    net = Sequential()
+    net.add(Dense(2, activation="softmax"))
+    net.compile(loss="categorical_crossentropy",
+-                 optimizer="rmsprop")
++                 optimizer="rmsprop",
++                 metrics=['accuracy'])
+    return net
+
+
+model = network()
+- print(model.evaluate(x, y, batch_size=8, show_accuracy=True))
++ print(model.evaluate(x, y, batch_size=8))
+""",
+        ),
+        Example(
+            "a number",
+            """\
+import tensorflow as tf
+
+- hidden = tf.nn.dropout(tf.ones([2, 8]), keep_prob=0.8)
++ hidden = tf.nn.dropout(tf.ones([2, 8]), rate=0.2)
+""",
+        ),
+        Example(
+            "an argument of a function",
+            """\
+import tensorflow as tf
+
+
+@tf.function
+def network(x, keep_prob):
+-     return tf.nn.dropout(tf.nn.relu(x), keep_prob=keep_prob, seed=1)
++     return tf.nn.dropout(tf.nn.relu(x), rate=1 - keep_prob, seed=1)
+""",
+        ),
+        Example(
+            "axes that were understood",
+            """\
+- from keras import backend as K
++ from keras import ops
+
+
+def accuracy(y_true, y_pred):
+-     joined = K.concatenate([y_true, y_pred])
+-     wide = K.expand_dims(K.cumsum(joined))
+-     return K.mean(K.equal(K.argmax(y_true), K.argmax(y_pred, axis=1))), wide, K.gather(joined, 0)
++     joined = ops.concatenate([y_true, y_pred], axis=-1)
++     wide = ops.expand_dims(ops.cumsum(joined, axis=0), axis=-1)
++     return ops.mean(ops.equal(ops.argmax(y_true, axis=-1), ops.argmax(y_pred, axis=1))), wide, ops.take(joined, 0, axis=0)
+""",
+        ),
+        Example(
+            "products of batches, and the shape of a tensor",
+            """\
+- import keras.backend as K
++ from keras import ops
++ from keras import layers
+from keras.layers import Lambda
+
+
+def attend(tensors):
+    query, key = tensors
+-     turned = K.permute_dimensions(key, pattern=(0, 2, 1))
+-     scores = K.batch_dot(query, turned, axes=[2, 1])
+-     return K.batch_dot(scores, key, [2, 1]) / K.int_shape(key)[-1] ** 0.5
++     turned = ops.transpose(key, axes=(0, 2, 1))
++     scores = layers.dot([query, turned], axes=[2, 1])
++     return layers.dot([scores, key], axes=[2, 1]) / key.shape[-1] ** 0.5
+
+
+layer = Lambda(attend)
+""",
+        ),
+        Example(
+            "products with a matrix, which may be sparse, and with what is not known",
+            """\
+- from keras import backend as K
+- from keras.engine import Layer
++ from keras import ops
++ from keras.layers import Layer
+
+
+class Spread(Layer):
+    def build(self, input_shapes):
+        shape = input_shapes[0]
+        assert len(shape) == 2
+        self.W = self.add_weight((shape[1], 4), initializer="uniform", name="W")
+        self.u = self.add_weight((4,), initializer="uniform", name="u")
+
+    def call(self, inputs, mask=None):
+        features = inputs[0]
+-         spread = K.dot(inputs[1], features)
+-         return K.dot(K.dot(x=spread, y=self.W), self.u)
++         spread = ops.matmul(inputs[1], features)
++         return ops.dot(ops.matmul(x1=spread, x2=self.W), self.u)
+""",
+        ),
+        Example(
+            "a variable that is set, and the phase of training",
+            """\
+- from keras import backend
++ from keras import random
++ from keras import ops
+from keras.layers import Layer
+
+
+class Noise(Layer):
+    def call(self, inputs, training=None):
+        def noised():
+-             return inputs + backend.random_normal(backend.shape(inputs), mean=0.0, stddev=0.1)
++             return inputs + random.normal(ops.shape(inputs), mean=0.0, stddev=0.1)
+
+-         return backend.in_train_phase(noised, inputs, training=training)
++         return noised() if training else inputs
+
+
+def halve(model):
+-     rate = backend.get_value(model.optimizer.learning_rate)
+-     backend.set_value(model.optimizer.lr, rate / 2)
++     rate = ops.convert_to_numpy(model.optimizer.learning_rate)
++     model.optimizer.learning_rate.assign(rate / 2)
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -820,7 +997,7 @@ import keras
 near, far = 1.0, 0.2
 model = keras.Model(inputs, [first, second])
 model.compile("adam", "mse", [near, far])
-model.compile("adam", "mse", [float(near), keras.backend.variable(far)])
+model.compile("adam", "mse", [float(near), keras.backend.epsilon()])
 model.compile("adam", "mse", [keras.Variable(near), keras.Variable(far)])
 """,
         ),
@@ -1076,6 +1253,94 @@ def dense(units):
 
 
 layer = TimeDistributed(dense(3))
+""",
+        ),
+        Reject(
+            "accuracy is not wanted",
+            """\
+from keras.models import Sequential
+
+model = Sequential()
+model.compile(loss="mse", optimizer="sgd")
+score = model.evaluate(x, y, verbose=0)
+""",
+        ),
+        Reject(
+            "a keyword of the program's own",
+            """\
+from keras.models import Sequential
+
+
+def report(model, show_accuracy=False):
+    return model.evaluate(x, y)
+
+
+model = Sequential()
+model.compile(loss="mse", optimizer="sgd")
+report(model, show_accuracy=True)
+""",
+        ),
+        Reject(
+            "the rate by place",
+            """\
+import tensorflow as tf
+
+hidden = tf.nn.dropout(tf.ones([2, 8]), 0.2)
+""",
+        ),
+        Reject(
+            "a graph under compat.v1",
+            """\
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+x = tf.placeholder(tf.float32)
+hidden = tf.nn.dropout(x, keep_prob=0.8)
+""",
+        ),
+        Reject(
+            "a keyword of the program's own of keywords",
+            """\
+import tensorflow as tf
+
+
+def build(keep_prob):
+    return tf.keras.layers.Dropout(1 - keep_prob)
+
+
+layer = build(keep_prob=0.5)
+""",
+        ),
+        Reject(
+            "functions of today",
+            """\
+from keras import backend as K
+from keras import ops
+
+
+def scaled(x):
+    return ops.argmax(x) / K.epsilon()
+""",
+        ),
+        Reject(
+            "TensorFlow's Keras has them still",
+            """\
+from tensorflow.keras import backend as K
+
+
+def best(x):
+    return K.argmax(K.concatenate([x, x]))
+""",
+        ),
+        Reject(
+            "a module of the program's own",
+            """\
+import keras
+from mylib import backend as K
+
+
+def best(x):
+    return K.argmax(x)
 """,
         ),
     )

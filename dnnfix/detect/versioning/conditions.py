@@ -35,6 +35,9 @@ _OF_MODULES = frozenset(
 )
 """Methods that a network has, and neither a tensor nor a dictionary of parameters."""
 
+_MEASURING = frozenset(["evaluate", "evaluate_generator", "fit", "fit_generator", "test_on_batch", "train_on_batch"])
+"""Methods of models that took `show_accuracy`."""
+
 _CALLED = {
     "logits": ("logit", "score", "output", "pred", "pre_activ"),
     "labels": ("label", "target", "y_true", "true_", "truth", "onehot", "one_hot", "gold"),
@@ -239,8 +242,9 @@ def _is_not_called(subject: Subject, call: ast.Call, words: str) -> bool:
 
 
 def _is_without_graph(subject: Subject, node: ast.expr, words: str) -> bool:
-    """Whether the program makes no graph of TensorFlow 1: those are migrated as a whole."""
-    return graph_of(subject.source) is None
+    """Whether the program makes no graph of TensorFlow 1, or none that is `migrated` as a whole."""
+    graph = graph_of(subject.source)
+    return graph is None or words == "migrated" and not graph.edits
 
 
 def _is_own_line(subject: Subject, call: ast.Call, words: str) -> bool:
@@ -266,6 +270,22 @@ def _rows_of(call: ast.Call) -> str:
     while isinstance(value, ast.Subscript):
         value = value.value
     return ast.unparse(value)
+
+
+def _is_asked_for_accuracy(subject: Subject, call: ast.Call, words: str) -> bool:
+    """Whether `show_accuracy=True` is given to a method of the model that is compiled here."""
+    methods = [one for one in subject.source.all_calls if isinstance(one.func, ast.Attribute)]
+    only = sum(one.func.attr == "compile" for one in methods) == 1
+    for one in methods:
+        given = [keyword.value for keyword in one.keywords if keyword.arg == "show_accuracy"]
+        asked = any(isinstance(value, ast.Constant) and value.value for value in given)
+        if asked and one.func.attr in _MEASURING and (only or _owner(one) == _owner(call)):
+            return True
+    return False
+
+
+def _owner(call: ast.Call) -> str:
+    return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
 
 
 def _is_past_keras(subject: Subject, call: ast.Call, words: str) -> bool:
@@ -336,6 +356,7 @@ CONDITIONS: Mapping[str, Callable[[Subject, ast.AST | list[ast.AST], str], bool]
     "without a graph": _is_without_graph,
     "own line": _is_own_line,
     "view of what was refused": _is_viewed,
+    "asked for its accuracy": _is_asked_for_accuracy,
     "past Keras": _is_past_keras,
     "columns by": _is_chosen_by,
 }  # type: ignore[dict-item]

@@ -42,6 +42,9 @@ _USUAL = {"numpy": "np", "pandas": "pd"}
 
 _SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
+_DIGITS = 12
+"""Decimal places of a difference that is worked out: `1 - 0.8` is not quite 0.2 in binary."""
+
 Given = ast.expr | list[ast.expr | ast.keyword]
 """What stands in a hole: an expression, or all the arguments that are left."""
 
@@ -240,15 +243,16 @@ def _filled(found: Found, text: str, names: dict[str, str]) -> str:
         return f"{match[1]}{code}{match[3]}" if code else match[1] and match[3]
 
     def one(match: re.Match[str]) -> str:
-        value = found.holes[match[1]]
+        value = found.holes[match[2]]
         if isinstance(value, list):
-            raise CatalogueError(f"{text}: ${match[1]} is no hole for one expression.")
+            raise CatalogueError(f"{text}: ${match[2]} is no hole for one expression.")
         code = found.text(value)
-        return code if not match[2] or isinstance(value, _SIMPLE) else f"({code})"
+        plain = isinstance(value, (*_SIMPLE, ast.Constant)) or not (match[1] or match[3])
+        return match[1] + (code if plain else f"({code})")
 
     text = re.sub(r"\{([\w.]+)\}", lambda match: names[match[1]], text)
     text = re.sub(r"(, |)\$\$(\w+)(, |)", all_of, text)
-    return re.sub(r"\$([a-z]\w*)(?=(\.|\[)?)", one, text)
+    return re.sub(r"(- |)\$([a-z]\w*)(?=(\.|\[)?)", one, text)
 
 
 def _changed(found: Found, old: ast.Call, new: ast.Call, call: ast.Call, names: dict[str, str]) -> list[Edit] | None:
@@ -281,20 +285,27 @@ def _changed(found: Found, old: ast.Call, new: ast.Call, call: ast.Call, names: 
 def _keywords(
     found: Found, new: ast.Call, stay: dict[str | None, str], site: Site, names: dict[str, str]
 ) -> list[Edit]:
-    """The edits of the keywords of a call: those that change their names, come and go."""
+    """The edits of the keywords of a call: those that change their names or values, come and go."""
     edits: list[Edit] = []
-    gone = {hole: name for name, hole in stay.items() if name not in {keyword.arg for keyword in new.keywords}}
+    gone = {name: hole for name, hole in stay.items() if name not in {keyword.arg for keyword in new.keywords}}
     for keyword in new.keywords:
-        before = gone.pop(ast.dump(keyword.value), None)
+        value, name = ast.dump(keyword.value), str(keyword.arg)
+        if stay.get(keyword.arg) == value:
+            continue
+        before = next((old for old, hole in gone.items() if hole == value), next(iter(gone), None))
+        if before is None or gone.pop(before) != value:
+            edits.append(SetArgument(site, str(before or name), _code(found, keyword.value, names)))
         if before is not None:
-            edits.append(RenameArgument(site, before, str(keyword.arg)))
-        elif stay.get(keyword.arg) != ast.dump(keyword.value):
-            edits.append(SetArgument(site, str(keyword.arg), _code(found, keyword.value, names)))
-    return [*edits, *(RemoveArgument(site, str(name)) for name in gone.values())]
+            edits.append(RenameArgument(site, before, name))
+    return [*edits, *(RemoveArgument(site, str(name)) for name in gone)]
 
 
 def _code(found: Found, part: ast.expr, names: dict[str, str]) -> str:
     """The code of a part of the new form."""
     text = re.sub(rf"\b{_ONE}(\w+)", r"$\1", ast.unparse(part).replace("'", '"'))
     text = re.sub(rf"\b{_NAMED}(\w+)", lambda match: "{" + match[1].replace("__", ".") + "}", text)
-    return _filled(found, text, names)
+    code = _filled(found, text, names)
+    match ast.parse(code, mode="eval").body:
+        case ast.BinOp(left=ast.Constant(value=one), op=ast.Sub(), right=ast.Constant(value=float(other))):
+            return repr(round(one - other, _DIGITS))
+    return code
