@@ -5,121 +5,61 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Site, Source, Subject, origins, uses_of
+from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Site, Source, Subject, origins, uses_of, words
 
-LEADING = {
-    "torch.nn.Linear": 2,
-    "torch.nn.Conv1d": 5,
-    "torch.nn.Conv2d": 5,
-    "torch.nn.Conv3d": 5,
-    "torch.nn.ConvTranspose1d": 6,
-    "torch.nn.ConvTranspose2d": 6,
-    "torch.nn.ConvTranspose3d": 6,
-    "torch.nn.BatchNorm1d": 1,
-    "torch.nn.BatchNorm2d": 1,
-    "torch.nn.BatchNorm3d": 1,
-    "torch.nn.Embedding": 2,
-    "torch.nn.LSTM": 3,
-    "torch.nn.GRU": 3,
-    "torch.nn.RNN": 3,
-    "torch.nn.LSTMCell": 2,
-    "torch.nn.GRUCell": 2,
-    "torch.nn.MaxPool1d": 3,
-    "torch.nn.MaxPool2d": 3,
-    "torch.nn.AvgPool2d": 3,
-    "torch.nn.GroupNorm": 2,
-    "keras.layers.Dense": 1,
-    "keras.layers.LSTM": 1,
-    "keras.layers.GRU": 1,
-    "keras.layers.SimpleRNN": 1,
-    "keras.layers.LSTMCell": 1,
-    "keras.layers.GRUCell": 1,
-    "keras.layers.SimpleRNNCell": 1,
-    **{
-        f"keras.layers.{kind}{n}D": 3
-        for kind in ("Conv", "Convolution", "SeparableConv", "SeparableConvolution", "ConvLSTM")
-        for n in (1, 2, 3)
+_LEADING = {
+    "torch.nn": {
+        1: "BatchNorm1d BatchNorm2d BatchNorm3d",
+        2: "Linear Embedding LSTMCell GRUCell GroupNorm",
+        3: "LSTM GRU RNN MaxPool1d MaxPool2d AvgPool2d",
+        5: "Conv1d Conv2d Conv3d",
+        6: "ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     },
-    **{f"keras.layers.Conv{n}DTranspose": 3 for n in (1, 2, 3)},
-    **{f"keras.layers.{kind}Pooling{n}D": 2 for kind in ("Max", "Average") for n in (1, 2, 3)},
-    **{f"keras.layers.{kind}{n}D": 1 for kind in ("ZeroPadding", "Cropping", "UpSampling") for n in (1, 2, 3)},
-    "keras.layers.DepthwiseConv1D": 2,
-    "keras.layers.DepthwiseConv2D": 2,
-    "keras.layers.MultiHeadAttention": 2,
-    "keras.layers.Embedding": 2,
-    "keras.layers.RepeatVector": 1,
-    "keras.layers.Reshape": 1,
-    "keras.layers.Input": 1,
-    "keras.Input": 1,
-    "builtins.range": 3,
-    "torch.zeros": 9,
-    "torch.ones": 9,
-    "torch.randn": 9,
-    "torch.rand": 9,
-    "torch.empty": 9,
-    "numpy.zeros": 1,
-    "numpy.ones": 1,
-    "numpy.empty": 1,
-    "numpy.full": 1,
-    "numpy.eye": 2,
-    "numpy.identity": 1,
-    "numpy.random.rand": 9,
-    "numpy.random.randn": 9,
-    "tensorflow.zeros": 1,
-    "tensorflow.ones": 1,
-    "random.randint": 2,
-    "random.randrange": 3,
-    "matplotlib.pyplot.subplot": 3,
-    "matplotlib.pyplot.subplots": 2,
+    "keras.layers": {
+        1: """
+            Dense LSTM GRU SimpleRNN LSTMCell GRUCell SimpleRNNCell ZeroPadding1D ZeroPadding2D ZeroPadding3D
+            Cropping1D Cropping2D Cropping3D UpSampling1D UpSampling2D UpSampling3D RepeatVector Reshape Input
+        """,
+        2: """
+            MaxPooling1D MaxPooling2D MaxPooling3D AveragePooling1D AveragePooling2D AveragePooling3D
+            DepthwiseConv1D DepthwiseConv2D MultiHeadAttention Embedding
+        """,
+        3: """
+            Conv1D Conv2D Conv3D Convolution1D Convolution2D Convolution3D SeparableConv1D SeparableConv2D
+            SeparableConv3D SeparableConvolution1D SeparableConvolution2D SeparableConvolution3D ConvLSTM1D
+            ConvLSTM2D ConvLSTM3D Conv1DTranspose Conv2DTranspose Conv3DTranspose
+        """,
+    },
+    "keras": {1: "Input"},
+    "torch": {9: "zeros ones randn rand empty"},
+    "numpy": {1: "zeros ones empty full identity", 2: "eye"},
+    "numpy.random": {9: "rand randn"},
+    "tensorflow": {1: "zeros ones"},
+    "random": {2: "randint", 3: "randrange"},
+    "builtins": {3: "range"},
+    "matplotlib.pyplot": {2: "subplots", 3: "subplot"},
+}
+LEADING = {
+    f"{module}.{name}": count
+    for module, counts in _LEADING.items()
+    for count, names in counts.items()
+    for name in names.split()
 }
 """By function, how many of its first arguments are whole numbers."""
 
-BEHIND = {
-    "numpy.reshape": slice(1, 2),
-    "numpy.tile": slice(1, 2),
-    "numpy.resize": slice(1, 2),
-    "tensorflow.reshape": slice(1, 2),
-    "tensorflow.tile": slice(1, 2),
-    "keras.backend.reshape": slice(1, 2),
-    "keras.ops.reshape": slice(1, 2),
-    "keras.backend.repeat_elements": slice(1, 2),
-    "cv2.resize": slice(1, 2),
-    "random.sample": slice(1, 2),
-    "PIL.Image.new": slice(1, 2),
-    "itertools.islice": slice(1, 4),
-}
+BEHIND = dict.fromkeys(
+    words(
+        """numpy.reshape numpy.tile numpy.resize tensorflow.reshape tensorflow.tile keras.backend.reshape keras.ops.reshape
+        keras.backend.repeat_elements cv2.resize random.sample PIL.Image.new"""
+    ),
+    slice(1, 2),
+) | {"itertools.islice": slice(1, 4)}
 """By function, which of its arguments are whole numbers or shapes, where the first is data that may well be divided."""
 
-NAMED = frozenset(
-    [
-        "in_features",
-        "out_features",
-        "in_channels",
-        "out_channels",
-        "kernel_size",
-        "stride",
-        "padding",
-        "num_features",
-        "num_embeddings",
-        "embedding_dim",
-        "input_size",
-        "hidden_size",
-        "num_layers",
-        "units",
-        "filters",
-        "input_dim",
-        "output_dim",
-        "num_heads",
-        "key_dim",
-        "shape",
-        "input_shape",
-        "target_shape",
-        "depth_multiplier",
-        "strides",
-        "pool_size",
-        "batch_size",
-        "epochs",
-    ]
+NAMED = words(
+    """in_features out_features in_channels out_channels kernel_size stride padding num_features num_embeddings
+    embedding_dim input_size hidden_size num_layers units filters input_dim output_dim num_heads key_dim shape
+    input_shape target_shape depth_multiplier strides pool_size batch_size epochs"""
 )
 """Keywords that take whole numbers in all of these."""
 

@@ -19,6 +19,7 @@ from dnnfix.api import (
     is_counted,
     is_zero,
     uses_of,
+    words,
 )
 
 PEELED_CALLS = frozenset({"cpu", "detach", "numpy", "cuda", "float"})
@@ -34,25 +35,7 @@ AT_ZERO = re.compile(r"\[\s*0")
 INDEXED = re.compile(r"(?:\.data|\)|\w)\s*\[\s*0")
 """What the text must have for anything here to concern it, where no run stopped at an index."""
 
-ONE_NUMBER = frozenset(
-    (
-        "acc",
-        "accuracy",
-        "bce",
-        "cost",
-        "crit",
-        "criterion",
-        "dice",
-        "elbo",
-        "err",
-        "error",
-        "kl",
-        "kld",
-        "loss",
-        "mse",
-        "nll",
-    )
-)
+ONE_NUMBER = words("acc accuracy bce cost crit criterion dice elbo err error kl kld loss mse nll")
 """Words in the name of a value, or of the function that gives it, for what people reduce to one number."""
 
 OF_ARRAYS = frozenset({"cpu", "cuda", "data", "detach", "dim", "numpy", "shape", "size", "squeeze", "view"})
