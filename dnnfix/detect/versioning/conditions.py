@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from dnnfix.detect.given import added_by_statement, element_of
 from dnnfix.detect.graph import keras_modules
@@ -274,12 +275,12 @@ def _rows_of(call: ast.Call) -> str:
 
 def _is_asked_for_accuracy(subject: Subject, call: ast.Call, words: str) -> bool:
     """Whether `show_accuracy=True` is given to a method of the model that is compiled here."""
-    methods = [one for one in subject.source.all_calls if isinstance(one.func, ast.Attribute)]
-    only = sum(one.func.attr == "compile" for one in methods) == 1
-    for one in methods:
+    methods = [(one, one.func.attr) for one in subject.source.all_calls if isinstance(one.func, ast.Attribute)]
+    only = sum(name == "compile" for _, name in methods) == 1
+    for one, name in methods:
         given = [keyword.value for keyword in one.keywords if keyword.arg == "show_accuracy"]
         asked = any(isinstance(value, ast.Constant) and value.value for value in given)
-        if asked and one.func.attr in _MEASURING and (only or _owner(one) == _owner(call)):
+        if asked and name in _MEASURING and (only or _owner(one) == _owner(call)):
             return True
     return False
 
@@ -328,7 +329,7 @@ def _columns(part: ast.expr) -> str:
     return ""
 
 
-CONDITIONS: Mapping[str, Callable[[Subject, ast.AST | list[ast.AST], str], bool]] = {
+CONDITIONS: Mapping[str, Callable[[Subject, Any, str], bool]] = {
     "keywords": _is_keywords,
     "lacks": _lacks,
     "has": _has,
@@ -359,5 +360,5 @@ CONDITIONS: Mapping[str, Callable[[Subject, ast.AST | list[ast.AST], str], bool]
     "asked for its accuracy": _is_asked_for_accuracy,
     "past Keras": _is_past_keras,
     "columns by": _is_chosen_by,
-}  # type: ignore[dict-item]
+}
 """By name, whether it holds of a hole, or of the whole expression; what stands behind the colon is handed on."""

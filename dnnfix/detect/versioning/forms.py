@@ -39,8 +39,8 @@ _COUNTING = frozenset(
 
 def changed_forms(subject: Subject) -> Iterator[Hit]:
     """The hits of a program about calls and other expressions that are written in another form today."""
-    yield from outdated_forms(subject)
     uses, words = uses_of(subject.source), subject.source.words
+    yield from outdated_forms(subject, uses)
     yield from outdated_pictures(uses)
     if "torch" not in words and "torchvision" not in words:
         return

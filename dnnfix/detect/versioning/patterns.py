@@ -16,7 +16,7 @@ from functools import cache
 from dnnfix.detect.versioning.conditions import CONDITIONS
 from dnnfix.detect.versioning.imports import Renames
 from dnnfix.detect.versioning.migration import Hit
-from dnnfix.detect.versioning.names import Uses, uses_of
+from dnnfix.detect.versioning.names import Uses
 from dnnfix.detect.versioning.tables import Form
 from dnnfix.errors import CatalogueError
 from dnnfix.records import (
@@ -62,9 +62,8 @@ class Found:
         return self.subject.source.segment(self.subject.source.site(node))
 
 
-def outdated_forms(subject: Subject) -> Iterator[Hit]:
+def outdated_forms(subject: Subject, uses: Uses) -> Iterator[Hit]:
     """The hits of a program about expressions that the tables have in another form; the first one that fits counts."""
-    uses = uses_of(subject.source)
     words = [word for word in uses.hot if any(known.has(word, "form") for known in uses.tables)]
     wanted = {word: [form for known in uses.tables for form in known.forms(word)] for word in words}
     if not wanted:
@@ -77,7 +76,7 @@ def outdated_forms(subject: Subject) -> Iterator[Hit]:
         head = node.func if isinstance(node, ast.Call) else node
         last = head.attr if isinstance(head, ast.Attribute) else getattr(head, "id", "")
         renamed = (uses.source.written(head) or "").rpartition(".")[2] if last in uses.imported else ""
-        for form in wanted.get(last) or wanted.get(renamed, ()):
+        for form in wanted.get(last) or wanted.get(renamed) or ():
             hit = _hit(uses, subject, form, node)
             if hit is not None:
                 heads.add(head)
@@ -148,15 +147,16 @@ def _fits(found: Found, pattern: ast.expr, node: ast.expr) -> bool:
         written = source.written(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
         return written is not None and name in (written, canonical(written))
     if isinstance(pattern, ast.Attribute):
-        of_object = isinstance(node, ast.Attribute) and node.attr == pattern.attr and not source.written(node)
-        return of_object and _fits(found, pattern.value, node.value)
+        if not isinstance(node, ast.Attribute) or node.attr != pattern.attr or source.written(node):
+            return False  # or a name of a library, which is no object's
+        return _fits(found, pattern.value, node.value)
     return ast.dump(pattern) == ast.dump(node)
 
 
 def _fits_given(found: Found, pattern: ast.Call, node: ast.Call) -> bool:
     """Whether a call is given what a pattern has, and nothing else unless the pattern ends in `$$rest`."""
-    rest = pattern.args[-1].value if pattern.args and isinstance(pattern.args[-1], ast.Starred) else None
-    plain = pattern.args[: len(pattern.args) - (rest is not None)]
+    rest = next((one.value for one in pattern.args if isinstance(one, ast.Starred)), None)
+    plain = [one for one in pattern.args if not isinstance(one, ast.Starred)]
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
     own = {keyword.arg for keyword in pattern.keywords}
     if len(node.args) < len(plain) or not own <= keywords.keys():
@@ -167,7 +167,10 @@ def _fits_given(found: Found, pattern: ast.Call, node: ast.Call) -> bool:
         return False
     if not all(_fits(found, one.value, keywords[one.arg]) for one in pattern.keywords):
         return False
-    left = [*node.args[len(plain) :], *(keyword for keyword in node.keywords if keyword.arg not in own)]
+    left: list[ast.expr | ast.keyword] = [
+        *node.args[len(plain) :],
+        *(keyword for keyword in node.keywords if keyword.arg not in own),
+    ]
     if isinstance(rest, ast.Name):
         found.holes[rest.id.removeprefix(_ALL)] = left
     return rest is not None or not left
@@ -186,9 +189,11 @@ def _holds(found: Found, form: Form) -> bool:
     if form.add and not given.isdisjoint({None, *form.add}):
         return False
     for hole, conditions in form.where.items():
-        value = found.node if hole == "call" else found.holes[hole]
+        value: Given = found.node if hole == "call" else found.holes[hole]
         for condition in conditions.split("; "):
             name, _, words = condition.partition(": ")
+            if name not in CONDITIONS:
+                raise CatalogueError(f"{form.old}: {name!r} is no condition. Use {', '.join(CONDITIONS)}.")
             if not CONDITIONS[name](subject, value, words):
                 return False
     return True
@@ -306,6 +311,6 @@ def _code(found: Found, part: ast.expr, names: dict[str, str]) -> str:
     text = re.sub(rf"\b{_NAMED}(\w+)", lambda match: "{" + match[1].replace("__", ".") + "}", text)
     code = _filled(found, text, names)
     match ast.parse(code, mode="eval").body:
-        case ast.BinOp(left=ast.Constant(value=one), op=ast.Sub(), right=ast.Constant(value=float(other))):
+        case ast.BinOp(left=ast.Constant(value=int(one)), op=ast.Sub(), right=ast.Constant(value=float(other))):
             return repr(round(one - other, _DIGITS))
     return code
