@@ -211,7 +211,6 @@ from dnnfix.synthesize.bases.label_template import LabelTemplate
 from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.edits.chains import carry_out, named_as_they_stand, told
 from dnnfix.synthesize.edits.data import change_data, with_numpy, wrapped
-from dnnfix.synthesize.edits.dropped_share import dropped_share
 from dnnfix.synthesize.edits.ends import both_ends, short
 from dnnfix.synthesize.edits.into_init import move_into_init
 from dnnfix.synthesize.edits.losses import (
