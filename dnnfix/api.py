@@ -139,8 +139,7 @@ from dnnfix.detect.versioning.defaults import Reliance, relied_defaults
 from dnnfix.detect.versioning.definitions import Definition, definitions
 from dnnfix.detect.versioning.era import NAMES as PACKAGE_NAMES
 from dnnfix.detect.versioning.era import Proof, older
-from dnnfix.detect.versioning.first_releases import boolean_axes, is_older, reordered
-from dnnfix.detect.versioning.forms import changed_forms
+from dnnfix.detect.versioning.forms import changed_forms, former_order
 from dnnfix.detect.versioning.imports import renamed_names, replaced_import
 from dnnfix.detect.versioning.iterators import asked_by_method
 from dnnfix.detect.versioning.keras_backend import APART as BACKEND_CALLS
@@ -148,7 +147,7 @@ from dnnfix.detect.versioning.keras_backend import backend_calls, compared_order
 from dnnfix.detect.versioning.keras_era import is_multi_backend, keeps_to_keras_2
 from dnnfix.detect.versioning.migration import ApiChange, Hit, migration
 from dnnfix.detect.versioning.names import uses_of
-from dnnfix.detect.versioning.pictures import pictures_are_plain, plain_picture
+from dnnfix.detect.versioning.pictures import pictures_are_plain
 from dnnfix.detect.versioning.python2 import mode_of, opened_by, speaks_python2
 from dnnfix.detect.versioning.tables import Change as DefaultChange
 from dnnfix.detect.versioning.tensors import refused_complement, refused_mask
@@ -219,7 +218,6 @@ from dnnfix.synthesize.bases.label_template import LabelTemplate
 from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.edits.chains import carry_out, named_as_they_stand, told
 from dnnfix.synthesize.edits.data import change_data, with_numpy, wrapped
-from dnnfix.synthesize.edits.dropped_share import dropped_share
 from dnnfix.synthesize.edits.ends import both_ends, short
 from dnnfix.synthesize.edits.into_init import move_into_init
 from dnnfix.synthesize.edits.losses import (

@@ -94,6 +94,9 @@ class ApiChange(FixTemplate):
     speaks_of_deprecated: ClassVar[bool] = False
     """Whether the template is about what still works: such hits are left out of the patches of other templates."""
 
+    stands_alone: ClassVar[bool] = False
+    """Whether the migration alone settles none of its findings, each of which is a fault of its own."""
+
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Yield the outdated uses of this pattern."""
         raise NotImplementedError
@@ -107,7 +110,7 @@ class ApiChange(FixTemplate):
                     symptom=_symptom(hit, file),
                     confidence=hit.confidence,
                     evidence={**hit.evidence, **({REMOVED: hit.gone_since} if hit.removed else {})},
-                    cause=CAUSE if hit.edits else "",
+                    cause=CAUSE if hit.edits and not self.stands_alone else "",
                     what=hit.what,
                 )
 
