@@ -42,7 +42,6 @@ class Layout:
 
     elements: tuple[Element, ...]
     first: int
-    is_call: bool = False
     is_tuple: bool = False
 
 

@@ -21,7 +21,6 @@ class Compiled:
         self._components = components
         self._backend = backend
         self._losses: Dict[int, List[Made]] = {}
-        self._made: Dict[int, Any] = {}
         self._kept: List[Any] = []
         self._eager: List[Any] = []
         self._by_site: Dict[Tuple[str, str], Made] = {}

@@ -53,16 +53,6 @@ def caller_site() -> Optional[Site]:
     return None
 
 
-def caller_function() -> Optional[str]:
-    """The name of the function whose code `caller_site` points into."""
-    frame: Optional[FrameType] = sys._getframe(1)
-    while frame is not None:
-        if is_user_frame(frame):
-            return frame.f_code.co_name
-        frame = frame.f_back
-    return None
-
-
 def site_of(frame: FrameType) -> Optional[Site]:
     """The site of what `frame`, a frame of user code, is executing."""
     return site_at(frame, frame.f_lasti, frame.f_lineno)
