@@ -27,6 +27,7 @@ from dnnfix.reproduce.harness.unused import FRAMEWORKS, is_active, leads_to, roo
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition
+from dnnfix.source.tree import names_in
 
 ACTION = EditAction.NETWORK
 
@@ -197,7 +198,7 @@ def _built(case: Case, node: Definition) -> tuple[Built, ast.ClassDef | None]:
             for target in s.targets
             if isinstance(target, ast.Name)
         }
-        if plain and not local & {n.id for n in ast.walk(tried) if isinstance(n, ast.Name)}:
+        if plain and not local & names_in(tried):
             built = Built(ast.unparse(tried), [f"line {tried.lineno}: the program builds it like that"])
             return built, defined if isinstance(defined, ast.ClassDef) else None
     return called(case, node.name, required(node), within=[node]), None

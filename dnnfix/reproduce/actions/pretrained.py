@@ -19,6 +19,7 @@ from dnnfix.reproduce.data.followed import options
 from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
+from dnnfix.source.tree import names_in
 
 ACTION = EditAction.MODELS
 
@@ -229,11 +230,7 @@ def _is_state(source: Source, call: ast.Call) -> bool:
         if given is call or call in source.bindings(given):
             return True
     target = source.parent(call)
-    bound = (
-        {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
-        if isinstance(target, ast.Assign)
-        else set()
-    )
+    bound = names_in(target) if isinstance(target, ast.Assign) else set()
     return (
         any(
             isinstance(node.value, ast.Name) and node.value.id in bound and node.attr in {"items", "keys"}

@@ -16,7 +16,7 @@ from dnnfix.reproduce.data import batches, feeds
 from dnnfix.reproduce.harness.construct import called, instance, is_model, kind_of, method, required, settings_of
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import value_of
-from dnnfix.reproduce.harness.unused import leads_to, top_level
+from dnnfix.reproduce.harness.unused import bodies
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition
 
@@ -35,7 +35,7 @@ def is_trainer(case: Case, node: Definition) -> bool:
         given = required(node)
     found = {role_of(parameter.arg) for parameter in given}
     attributes = {
-        part.attr for one in _bodies(source, node) for part in ast.walk(one) if isinstance(part, ast.Attribute)
+        part.attr for one in bodies(source, node) for part in ast.walk(one) if isinstance(part, ast.Attribute)
     }
     return "model" in found and "torch" in source.frameworks and "backward" in attributes
 
@@ -79,7 +79,7 @@ class _Parts:
 
 def trainer(case: Case, node: Definition, network: Definition | None) -> Iterator[EditStep | Gap]:
     """Calls what trains with the network of the program, or a small one, and made data."""
-    form = batches.form_of(case.source, node, _bodies(case.source, node))
+    form = batches.form_of(case.source, node, bodies(case.source, node))
     if form is None:
         yield Gap(
             f"{node.name} is never called, and the batches that it takes are not told: add a call of it", node.lineno
@@ -168,7 +168,7 @@ def _value_for(case: Case, name: str, node: ast.AST, whole: Definition, loss: st
     """The value for a parameter of what trains: by the role that its name tells, else by what is done with it."""
     role = role_of(name)
     if role == "settings":
-        return settings_of(case, name, [node, *_bodies(case.source, whole)])
+        return settings_of(case, name, [node, *bodies(case.source, whole)])
     plain = {
         "model": "_made_model",
         "loader": "_made_batches",
@@ -187,12 +187,6 @@ def _value_for(case: Case, name: str, node: ast.AST, whole: Definition, loss: st
         return plain[role]
     known = value_of(case, name)
     return known.code if known is not None else None
-
-
-def _bodies(source: Source, node: ast.AST) -> list[ast.AST]:
-    """A node, and the definitions of the program that it leads to."""
-    own = {definition.name: definition for definition in top_level(source)}
-    return [node, *(own[name] for name in leads_to(source, node))]
 
 
 def _loss_of(source: Source, node: ast.AST) -> tuple[str, str, bool]:

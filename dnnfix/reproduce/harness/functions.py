@@ -17,7 +17,7 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness.construct import required, settings_of
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import GUESS, value_of
-from dnnfix.reproduce.harness.unused import leads_to, top_level
+from dnnfix.reproduce.harness.unused import bodies, top_level
 from dnnfix.source.known import words
 from dnnfix.source.program import once
 from dnnfix.source.scope import Definition
@@ -55,9 +55,9 @@ def steps(case: Case, left: tuple[Definition, ...]) -> Iterator[EditStep | Gap]:
     outdated = _outdated(case)
     failed = _failed(case, outdated)
     functions = [node for node in left if isinstance(node, ast.FunctionDef)]
-    concerned = [node for node in functions if any(_within(one, outdated) for one in _bodies(case, node))]
+    concerned = [node for node in functions if any(_within(one, outdated) for one in bodies(case.source, node))]
     for node in concerned[:MOST]:
-        if failed is None or not any(getattr(one, "lineno", 0) == failed for one in _bodies(case, node)):
+        if failed is None or not any(getattr(one, "lineno", 0) == failed for one in bodies(case.source, node)):
             yield _called(case, node)
 
 
@@ -86,11 +86,6 @@ def _failed(case: Case, outdated: frozenset[int]) -> int | None:
         return None
     inside = [node.lineno for node in top_level(case.source) if _within(node, frozenset(lines))]
     return min(inside, default=None)
-
-
-def _bodies(case: Case, node: ast.FunctionDef) -> list[ast.AST]:
-    own = {definition.name: definition for definition in top_level(case.source)}
-    return [node, *(own[name] for name in leads_to(case.source, node))]
 
 
 def _called(case: Case, node: ast.FunctionDef) -> EditStep | Gap:
@@ -123,7 +118,7 @@ def _value(case: Case, node: ast.FunctionDef, name: str) -> tuple[str, ...] | No
     """Code for a parameter, what it is in words, and the stand-ins that it takes."""
     role = role_of(name)
     if role == "settings":
-        code = settings_of(case, name, _bodies(case, node))
+        code = settings_of(case, name, bodies(case.source, node))
         return (code, "settings") if code is not None else None
     uses = _uses(case, node, name)
     asked = {use for kind, use in uses if kind in ("called", "read")}
