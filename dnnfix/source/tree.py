@@ -12,33 +12,15 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from dnnfix.records import Site
+from dnnfix.source.known import words
 
 Positioned: TypeAlias = "ast.expr | ast.stmt"
 Node = TypeVar("Node", bound=ast.AST)
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-_PLAIN = frozenset(
-    [
-        "arg",
-        "attr",
-        "conversion",
-        "ctx",
-        "id",
-        "is_async",
-        "kind",
-        "kwd_attrs",
-        "level",
-        "module",
-        "n",
-        "op",
-        "ops",
-        "rest",
-        "s",
-        "simple",
-        "tag",
-        "type_comment",
-    ]
+_PLAIN = words(
+    "arg attr conversion ctx id is_async kind kwd_attrs level module n op ops rest s simple tag type_comment"
 )
 """Fields that hold no node, or an operator or context, which has no place of its own."""
 

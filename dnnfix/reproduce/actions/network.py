@@ -20,6 +20,7 @@ from dnnfix.reproduce.harness.construct import (
     kind_of,
     makes_network,
     method,
+    never,
     required,
     returns_model,
 )
@@ -146,9 +147,7 @@ def _trained(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
     """A harness for one network."""
     built, inner = _built(case, node)
     if built.lacking:
-        yield Gap(
-            f"{node.name} is never used, and to build it {built.lacking} is missing: add a call of it", node.lineno
-        )
+        yield never(node, "used", f"to build it {built.lacking} is missing")
         return
     shape, where = stated_input(case, inner)
     if shape is None and inner is not None and not _is_fed(case, inner):
@@ -165,7 +164,6 @@ def _trained(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
         "; ".join([*built.evidence, told]),
         node.lineno,
         scaffold=Scaffold(end=training(case, built.code, shape, built.guesses)),
-        standins=("made_network",),
     )
 
 
@@ -267,7 +265,6 @@ def _alone(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
             "; ".join([*built.evidence, where]),
             node.lineno,
             scaffold=Scaffold(end=training(case, built.code, shape, built.guesses)),
-            standins=("made_network",),
         )
     elif kind == "torch.autograd.Function":
         yield from callers.function_of_autograd(node)
@@ -276,9 +273,7 @@ def _alone(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
     elif (init := method(node, "__init__")) is not None and _uses_framework(case.source, init):
         built = instance(case, node)
         if built.lacking:
-            yield Gap(
-                f"{node.name} is never used, and to build it {built.lacking} is missing: add a call of it", node.lineno
-            )
+            yield never(node, "used", f"to build it {built.lacking} is missing")
             return
         yield EditStep(
             ACTION,
@@ -328,24 +323,12 @@ def _instances(case: Case) -> Iterator[EditStep | Gap]:
             where or CANNOT_SHOW,
             statement.lineno,
             scaffold=Scaffold(end=training(case, name, shape)),
-            standins=("made_network",),
         )
 
 
 def _is_used(source: Source, name: str) -> bool:
     """Whether a network is called, handed on or put to use anywhere; to be printed, summed up or moved is no use."""
-    harmless = {
-        "summary",
-        "add",
-        "compile",
-        "parameters",
-        "to",
-        "cuda",
-        "train",
-        "eval",
-        "state_dict",
-        "named_parameters",
-    }
+    harmless = words("summary add compile parameters to cuda train eval state_dict named_parameters")
     for node in source.nodes(ast.Name):
         if node.id != name or isinstance(node.ctx, ast.Store):
             continue

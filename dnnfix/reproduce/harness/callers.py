@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import batches, feeds
-from dnnfix.reproduce.harness.construct import called, instance, is_model, kind_of, method, required, settings_of
+from dnnfix.reproduce.harness.construct import called, instance, is_model, kind_of, method, never, required, settings_of
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import value_of
 from dnnfix.reproduce.harness.unused import bodies
@@ -70,20 +70,17 @@ def _own_calls(function: ast.FunctionDef) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a training gets: a network and batches as code, what is said of them, and the stand-ins that they take."""
+    """What a training gets: a network and batches as code, and what is said of them."""
 
     lines: tuple[str, ...]
     evidence: tuple[str, ...]
-    standins: tuple[str, ...]
 
 
 def trainer(case: Case, node: Definition, network: Definition | None) -> Iterator[EditStep | Gap]:
     """Calls what trains with the network of the program, or a small one, and made data."""
     form = batches.form_of(case.source, node, bodies(case.source, node))
     if form is None:
-        yield Gap(
-            f"{node.name} is never called, and the batches that it takes are not told: add a call of it", node.lineno
-        )
+        yield never(node, "called", "the batches that it takes are not told")
         return
     loss, last, floats = _loss_of(case.source, node)
     parts = _own_parts(case, node, network, floats) if network is not None else _made_parts(node, form, last, floats)
@@ -100,10 +97,7 @@ def trainer(case: Case, node: Definition, network: Definition | None) -> Iterato
         for parameter in given:
             value = _value_for(case, parameter.arg, function or node, node, loss)
             if value is None:
-                yield Gap(
-                    f"{node.name} is never called, and what its `{parameter.arg}` is is not told: add a call of it",
-                    node.lineno,
-                )
+                yield never(node, "called", f"what its `{parameter.arg}` is is not told")
                 return
             values[-1].append(f"{parameter.arg}={value}")
     lines = [*parts.lines, "if _made_batches is not None:"]
@@ -122,7 +116,6 @@ def trainer(case: Case, node: Definition, network: Definition | None) -> Iterato
         "; ".join([*dict.fromkeys(evidence), "the program defines it and never calls it"]),
         node.lineno,
         scaffold=Scaffold(end="import torch as _made_torch\n" + "\n".join(lines)),
-        standins=("made_listener", "made_is_over", *parts.standins),
     )
 
 
@@ -142,7 +135,7 @@ def _own_parts(case: Case, node: Definition, network: Definition, floats: bool) 
         f"_made_model = {built.code}",
         f"_made_batches = made_loader_for(_made_model, {feeds.as_code(case.source)}, {floats})",
     )
-    return _Parts(lines, tuple(built.evidence), ("made_loader_for",))
+    return _Parts(lines, tuple(built.evidence))
 
 
 def _made_parts(node: Definition, form: batches.Form, last: str, floats: bool) -> _Parts:
@@ -154,14 +147,14 @@ def _made_parts(node: Definition, form: batches.Form, last: str, floats: bool) -
             "_made_model = made_reader()",
             f"_made_batches = made_named_batches({form.inputs!r}, {form.targets!r}, {form.turned}, {form.lowest})",
         )
-        return _Parts(lines, (evidence, words), ("made_reader", "made_named_batches"))
+        return _Parts(lines, (evidence, words))
     width = 1 if last == "sigmoid" else 10
     shape = _viewed(node)
     lines = (
         f"_made_model = made_classifier({shape}, {width}, {last!r})",
         f"_made_batches = made_training_loader({shape}, {2 if floats else width}, floats={floats})",
     )
-    return _Parts(lines, (evidence,), ("made_training_loader", "made_classifier"))
+    return _Parts(lines, (evidence,))
 
 
 def _value_for(case: Case, name: str, node: ast.AST, whole: Definition, loss: str) -> str | None:
@@ -253,9 +246,7 @@ def function_of_autograd(node: ast.ClassDef) -> Iterator[EditStep | Gap]:
     """Applies a function of autograd to a tensor and goes back through it."""
     forward = method(node, "forward")
     if forward is None or len(required(forward, bound=True)) != 1:
-        yield Gap(
-            f"{node.name} is never applied, and the shapes of its inputs are not told: add a call of it", node.lineno
-        )
+        yield never(node, "applied", "the shapes of its inputs are not told")
         return
     code = (
         "import torch as _made_torch\n"
@@ -275,10 +266,7 @@ def data_set(node: ast.ClassDef) -> Iterator[EditStep | Gap]:
     for parameter in required(init, bound=True) if init is not None else []:
         role = role_of(parameter.arg)
         if role not in ("inputs", "targets"):
-            yield Gap(
-                f"{node.name} is never built, and what its `{parameter.arg}` is is not told: add a call of it",
-                node.lineno,
-            )
+            yield never(node, "built", f"what its `{parameter.arg}` is is not told")
             return
         values.append(f"{parameter.arg}={'_made_x' if role == 'inputs' else '_made_y'}")
     code = (
@@ -294,5 +282,4 @@ def data_set(node: ast.ClassDef) -> Iterator[EditStep | Gap]:
         "a guess: the program never builds it",
         node.lineno,
         scaffold=Scaffold(end=code),
-        standins=("made_table",),
     )

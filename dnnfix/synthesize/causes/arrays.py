@@ -10,7 +10,7 @@ from dnnfix.detect.loops.training_loop import function_around, loops_around
 from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.records import Call, Edit, InsertAfter, InsertBefore
 from dnnfix.source.program import Source, once
-from dnnfix.source.tree import names_in, stored_names, within
+from dnnfix.source.tree import names_in, stored_names
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.written import passed
 
@@ -131,9 +131,10 @@ def _is_made_where_it_stands(source: Source, name: ast.Name) -> bool:
 
 def _is_array(subject: Subject, name: ast.Name) -> bool:
     """Whether a name is assigned as a whole, not by a loop or a function's caller."""
-    loops = within(subject.source.tree, ast.For, ast.AsyncFor)
+    source = subject.source
+    targets = [each.target for each in source.nodes(ast.For)] + [each.target for each in source.nodes(ast.AsyncFor)]
     assigned = _last_assignment(subject, name.id) is not None
-    return assigned and not any(name.id in names_in(loop.target) for loop in loops)
+    return assigned and not any(name.id in names_in(target) for target in targets)
 
 
 def _last_assignment(subject: Subject, name: str) -> ast.stmt | None:
