@@ -22,6 +22,7 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import readers
 from dnnfix.run.probe.removed import OLD_PYTHON
 from dnnfix.source import names
+from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
 
 ACTION = EditAction.IMPORTS
@@ -310,23 +311,8 @@ def _handles_failure(source: Source, node: ast.AST) -> bool:
 
 # --- what a module of the program's own may have, where its name and use tell
 
-_SHOWS = (
-    "plot",
-    "plt",
-    "show",
-    "draw",
-    "display",
-    "visuali",
-    "print",
-    "log",
-    "save_plot",
-    "save_fig",
-    "savefig",
-    "progress",
-)
-_FOLDERS = frozenset(
-    ["mk_dir", "mkdir", "mkdirs", "mkdir_p", "make_dir", "makedir", "makedirs", "create_dir", "ensure_dir"]
-)
+_SHOWS = tuple(words("plot plt show draw display visuali print log save_plot save_fig savefig progress"))
+_FOLDERS = words("mk_dir mkdir mkdirs mkdir_p make_dir makedir makedirs create_dir ensure_dir")
 _TAGS = frozenset(["find", "find_all", "findAll", "select", "select_one", "prettify", "children", "descendants"])
 """What asks a page for its parts: without these words only its text is asked for."""
 _Made = tuple[str, str]
