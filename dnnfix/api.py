@@ -170,7 +170,6 @@ from dnnfix.records import (
     Family,
     Finding,
     FixPattern,
-    Frame,
     Held,
     InsertAfter,
     InsertBefore,
@@ -247,6 +246,6 @@ from dnnfix.synthesize.edits.uncut import flags_on_losses, taken_out
 from dnnfix.synthesize.graphs.eager_program import eager_edits
 from dnnfix.template import Example, FixTemplate, Reject, added
 from dnnfix.validate.changes import changed_lines, following, is_loss_call, leading_to, ran_at
-from dnnfix.validate.evidence import Evidence, Pair, own_fault
-from dnnfix.validate.learning import Decision, decide, difference, score, threshold
+from dnnfix.validate.evidence import Evidence, own_fault
+from dnnfix.validate.learning import decide, difference, score, threshold
 from dnnfix.validate.symptoms import CHANCE, comes_to_enough, fails_to_learn

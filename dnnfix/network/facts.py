@@ -51,7 +51,6 @@ __all__ = [
     "activation_of",
     "argument_position",
     "bind",
-    "class_count",
     "component_kind",
     "defaults",
     "is_loss",
@@ -211,14 +210,6 @@ def stated_output(of: Call | Component) -> int | None:
     if not isinstance(projected, int) or not isinstance(both, bool):
         return None
     return (projected or size) * (2 if both else 1)
-
-
-def class_count(call: Call) -> int | None:
-    """How many values per sample the call gives, where its own arguments or its output's shape tell."""
-    if call.outputs and call.outputs[0].shape and len(call.outputs[0].shape) > 1:
-        axis = -1 if call.name.startswith("keras.") else 1
-        return call.outputs[0].shape[axis]
-    return stated_output(call)
 
 
 def through(network: Network, value: Value, passing: frozenset[str] = KEEPS_VALUES, limit: int = 64) -> Call | None:

@@ -190,7 +190,6 @@ def _prompts(case: Case) -> Iterator[EditStep | Gap]:
             evidence,
             call.lineno,
             scaffold=Scaffold(start=start),
-            standins=("made_answers",),
         )
 
 
