@@ -51,7 +51,9 @@ class FaultTemplate(FixTemplate, Generic[T]):
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         made, reason = False, self.declined
-        for fault in [fault for site, fault in self._placed(subject) if site == finding.site][:1]:
+        here = [fault for site, fault in self._placed(subject) if site == finding.site]
+        meant = [fault for fault in here if self.report(finding.site, fault).message == finding.message]
+        for fault in (meant or here)[:1]:
             for repair in self.repairs(subject, fault):
                 if isinstance(repair, Decline):
                     reason = repair.reason

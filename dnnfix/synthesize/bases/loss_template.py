@@ -1,0 +1,65 @@
+"""What the templates share whose fault is that a loss and what it is given do not fit: each is a table of such disagreements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dnnfix.detect.tensors.values import LossUse, extent, loss_uses
+from dnnfix.records import Finding, Site, Symptom
+from dnnfix.subject import Subject
+from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """One way in which a loss and what it is given do not fit: a row of a `LossTemplate`.
+
+    `holds` says whether a use of a loss is such, `says` is the message, and `repairs` are the ways to mend it. `needs_run` rows are seen
+    in runs only. The symptom is that of the use (a crash where the program ended in it) unless one is given.
+    """
+
+    holds: Callable[[Subject, LossUse], bool]
+    says: Callable[[LossUse], str]
+    repairs: Callable[[Subject, LossUse], Repairs]
+    confidence: Callable[[LossUse], float] | float = 0.9
+    place: Callable[[Subject, LossUse], Site | None] = lambda _, use: use.site
+    symptom: Symptom | None = None
+    needs_run: bool = False
+
+
+class LossTemplate(FaultTemplate[tuple[Disagreement, LossUse]]):
+    """Base of the templates that compare what a loss takes with what it is given, each with a table of `disagreements`."""
+
+    message = "{what}"
+    disagreements: ClassVar[tuple[Disagreement, ...]]
+
+    def faults(self, subject: Subject) -> Faults[tuple[Disagreement, LossUse]]:
+        for use in loss_uses(subject):
+            for row in self.disagreements:
+                if (subject.trace is not None or not row.needs_run) and row.holds(subject, use):
+                    yield row.place(subject, use), (row, use)
+
+    def report(self, site: Site, fault: tuple[Disagreement, LossUse]) -> Finding:
+        row, use = fault
+        prediction, target = use.prediction, use.target
+        return self.finding(
+            site,
+            symptom=row.symptom or use.symptom,
+            confidence=row.confidence if isinstance(row.confidence, float) else row.confidence(use),
+            cause=use.cause,
+            evidence={
+                "loss": use.name,
+                "activation": use.activation_name,
+                "prediction": list(prediction.shape or ()),
+                "predicted": extent(prediction),
+                "labels": list((target.shape if target is not None else None) or ()),
+                "targets": extent(target),
+            },
+            what=row.says(use),
+        )
+
+    def repairs(self, subject: Subject, fault: tuple[Disagreement, LossUse]) -> Repairs:
+        row, use = fault
+        return row.repairs(subject, use)
