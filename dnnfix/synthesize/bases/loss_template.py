@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dnnfix.detect.tensors.values import LossUse, extent, loss_uses
-from dnnfix.records import Finding, Site, Symptom
+from dnnfix.detect.tensors.values import LossUse, loss_uses
+from dnnfix.records import Finding, Json, Site, Symptom
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
 
@@ -38,25 +38,21 @@ class LossTemplate(FaultTemplate[tuple[Disagreement, LossUse]]):
     def faults(self, subject: Subject) -> Faults[tuple[Disagreement, LossUse]]:
         for use in loss_uses(subject):
             for row in self.disagreements:
-                if (subject.trace is not None or not row.needs_run) and row.holds(subject, use):
+                if (subject.trace is not None or not (self.needs_run or row.needs_run)) and row.holds(subject, use):
                     yield row.place(subject, use), (row, use)
 
     def report(self, site: Site, fault: tuple[Disagreement, LossUse]) -> Finding:
         row, use = fault
-        prediction, target = use.prediction, use.target
+        evidence: dict[str, Json] = {"activation": use.activation_name, "loss": use.name}
+        if use.crashed:
+            target = use.target.shape if use.target is not None else None
+            evidence |= {"output": list(use.prediction.shape or ()), "labels": list(target or ())}
         return self.finding(
             site,
             symptom=row.symptom or use.symptom,
             confidence=row.confidence if isinstance(row.confidence, float) else row.confidence(use),
             cause=use.cause,
-            evidence={
-                "loss": use.name,
-                "activation": use.activation_name,
-                "prediction": list(prediction.shape or ()),
-                "predicted": extent(prediction),
-                "labels": list((target.shape if target is not None else None) or ()),
-                "targets": extent(target),
-            },
+            evidence={name: value for name, value in evidence.items() if value},
             what=row.says(use),
         )
 
