@@ -17,9 +17,11 @@ from dnnfix.api import (
     Reject,
     Repairs,
     Replace,
+    SetArgument,
     Site,
     Subject,
     Symptom,
+    argument_value,
     better,
     keyword_value,
     name_of,
@@ -36,22 +38,29 @@ class Watch:
     figure: str
     taken: str
     edits: tuple[Edit, ...]
+    title: str = ""
 
 
 class BestSoughtInWrongDirection(FaultTemplate[Watch]):
-    """A record or a search for the best epoch takes the smallest accuracy (or the greatest loss).
+    """A record, a search for the best epoch, a callback or a schedule takes the smallest accuracy (or the greatest loss) for the best.
 
     The weights that are kept are the worst ones, and training ends because the accuracy grows. A record that begins where
     nothing can beat it (a best loss of 0, a best accuracy of infinity) is never improved. What is better is read from the
     names; where a name does not say, nothing is reported.
 
+    `EarlyStopping("val_accuracy", mode="min")` takes the first epoch, the worst one, for the best. `ReduceLROnPlateau(optimizer)` of torch
+    waits for its quantity to fall, unless it is told `mode="max"`; stepped with an accuracy it lowers the learning rate while the model
+    gets better.
+
     Fix safety: unsafe. Training ends at another time and other weights are kept, which is the point.
 
-    References: Prechelt, "Early Stopping - But When?", in "Neural Networks: Tricks of the Trade".
+    References: Prechelt, "Early Stopping - But When?", in "Neural Networks: Tricks of the Trade";
+    https://keras.io/api/callbacks/early_stopping/; torch.optim.lr_scheduler.ReduceLROnPlateau ("mode").
     """
 
     code = "DNF322"
     name = "best-sought-in-wrong-direction"
+    formerly = ("DNF716", "watched-in-wrong-direction")
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
     message = "{taken} {figure} counts as the best"
@@ -61,6 +70,8 @@ class BestSoughtInWrongDirection(FaultTemplate[Watch]):
         if "best" in subject.source.text and subject.source.frameworks:
             yield from _records(subject)
             yield from _searches(subject)
+        yield from _of_keras(subject)
+        yield from _of_torch(subject)
 
     def report(self, site: Site, watch: Watch) -> Finding:
         return self.finding(
@@ -74,7 +85,7 @@ class BestSoughtInWrongDirection(FaultTemplate[Watch]):
 
     def repairs(self, subject: Subject, watch: Watch) -> Repairs:
         wanted = "greatest" if watch.taken == "smallest" else "smallest"
-        yield f"Take the {wanted} one", watch.edits, 0.9
+        yield watch.title or f"Take the {wanted} one", watch.edits, 0.9
 
     examples = (
         Example(
@@ -142,6 +153,39 @@ class Log:
 log = Log()
 if log.stop("valid_acc"):
     print("done")
+""",
+        ),
+        Example(
+            "an accuracy that should fall",
+            """\
+from keras.callbacks import EarlyStopping, ModelCheckpoint
+
+- stop = EarlyStopping(monitor='val_accuracy', patience=5, mode='min')
++ stop = EarlyStopping(monitor='val_accuracy', patience=5, mode='max')
+save = ModelCheckpoint('best.keras', monitor='val_accuracy', mode='max')
+model.fit(x, y, callbacks=[stop, save])
+""",
+        ),
+        Example(
+            "a schedule stepped with an accuracy",
+            """\
+import torch
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+- scheduler = ReduceLROnPlateau(optimizer, patience=3)
++ scheduler = ReduceLROnPlateau(optimizer, patience=3, mode='max')
+for epoch in range(10):
+    val_acc = evaluate(net)
+    scheduler.step(val_acc)
+""",
+        ),
+        Example(
+            "a loss that should rise",
+            """\
+import tensorflow as tf
+
+- keep = tf.keras.callbacks.ModelCheckpoint("w.keras", "val_loss", 1, True, mode="max")
++ keep = tf.keras.callbacks.ModelCheckpoint("w.keras", "val_loss", 1, True, mode="min")
 """,
         ),
     )
@@ -228,8 +272,37 @@ def best(key):
 best("val_loss"), best("val_acc")
 """,
         ),
+        Reject(
+            "the right way round, or left to the library",
+            """\
+from keras.callbacks import EarlyStopping, ReduceLROnPlateau
+
+stop = EarlyStopping('val_accuracy', patience=3)
+slow = ReduceLROnPlateau(monitor='val_loss', mode='min')
+other = EarlyStopping(monitor='val_score', mode='min')
+""",
+        ),
+        Reject(
+            "a schedule stepped with a loss",
+            """\
+import torch
+
+scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'min')
+scheduler.step(val_loss)
+by_score = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode='max')
+by_score.step(accuracy)
+by_error = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+by_error.step(1 - accuracy)
+""",
+        ),
     )
 
+
+_CALLBACKS = tuple(
+    f"{package}.callbacks.{name}"
+    for package in ("keras", "tensorflow.keras")
+    for name in ("EarlyStopping", "ModelCheckpoint", "ReduceLROnPlateau")
+)
 
 _TURNS = {"smallest": "greater", "greatest": "smaller"}
 """What has to be better where the smallest, or the greatest, is wrongly taken for the best."""
@@ -439,3 +512,47 @@ def _number(node: ast.expr) -> float | None:
         case ast.Attribute(attr="inf" | "Inf" | "infty"):
             return float("inf")
     return None
+
+
+def _of_keras(subject: Subject) -> Faults[Watch]:
+    """Callbacks that are told another mode than the quantity has that they monitor."""
+    source = subject.source
+    for call in source.calls(*_CALLBACKS):
+        given, monitored = keyword_value(call, "mode"), keyword_value(call, "monitor")
+        place = 1 if (source.qualified(call.func) or "").endswith("ModelCheckpoint") else 0
+        if monitored is None:
+            monitored = call.args[place] if len(call.args) > place else None
+        if given is not None:
+            yield from _watched(subject, call, given, _string(monitored) if monitored is not None else "val_loss")
+
+
+def _of_torch(subject: Subject) -> Faults[Watch]:
+    """Schedules that are stepped with a quantity which has another mode."""
+    source = subject.source
+    made = {id(call) for call in source.calls("torch.optim.lr_scheduler.ReduceLROnPlateau")}
+    for call in source.all_calls:
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "step" or len(call.args) != 1:
+            continue
+        scheduler = source.constructor(call.func.value)
+        if scheduler is not None and id(scheduler) in made and isinstance(call.args[0], (ast.Name, ast.Attribute)):
+            given = argument_value(scheduler, "mode", 1)
+            yield from _watched(subject, scheduler, given, name_of(call.args[0]))
+
+
+def _watched(subject: Subject, call: ast.Call, given: ast.expr | None, quantity: str) -> Faults[Watch]:
+    """What is watched for `min` (where no mode is given) or `max`, and is the better the other way."""
+    source, mode = subject.source, _string(given) if given is not None else "min"
+    best = {"greater": "max", "smaller": "min"}.get(better(quantity))
+    if best is None or mode not in ("min", "max") or mode == best:
+        return
+    if given is None:
+        edit: Edit = SetArgument(source.site(call), "mode", repr(best))
+    else:
+        quote = subject.text(source.site(given))[:1]
+        edit = Replace(source.site(given), f"{quote}{best}{quote}")
+    taken = "smallest" if mode == "min" else "greatest"
+    yield source.site(call), Watch(quantity, taken, (edit,), f"Watch `{quantity}` with mode {best!r}")
+
+
+def _string(expr: ast.expr | None) -> str:
+    return expr.value if isinstance(expr, ast.Constant) and isinstance(expr.value, str) else ""
