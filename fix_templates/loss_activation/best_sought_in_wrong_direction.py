@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
     SetArgument,
     Site,
     Subject,
-    Symptom,
     argument_value,
     better,
     keyword_value,
@@ -31,17 +27,7 @@ from dnnfix.api import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """What is watched, what is taken for its best, and the edits that turn it round."""
-
-    figure: str
-    taken: str
-    edits: tuple[Edit, ...]
-    title: str = ""
-
-
-class BestSoughtInWrongDirection(FaultTemplate[Watch]):
+class BestSoughtInWrongDirection(ReadTemplate):
     """A record, a search for the best epoch, a callback or a schedule takes the smallest accuracy (or the greatest loss) for the best.
 
     The weights that are kept are the worst ones, and training ends because the accuracy grows. A record that begins where
@@ -66,26 +52,12 @@ class BestSoughtInWrongDirection(FaultTemplate[Watch]):
     message = "{taken} {figure} counts as the best"
     declined = "the direction is not chosen at one place"
 
-    def faults(self, subject: Subject) -> Faults[Watch]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         if "best" in subject.source.text and subject.source.frameworks:
             yield from _records(subject)
             yield from _searches(subject)
         yield from _of_keras(subject)
         yield from _of_torch(subject)
-
-    def report(self, site: Site, watch: Watch) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.85,
-            evidence={"figure": watch.figure, "taken": watch.taken},
-            taken=f"the {watch.taken}",
-            figure=f"`{watch.figure}`",
-        )
-
-    def repairs(self, subject: Subject, watch: Watch) -> Repairs:
-        wanted = "greatest" if watch.taken == "smallest" else "smallest"
-        yield watch.title or f"Take the {wanted} one", watch.edits, 0.9
 
     examples = (
         Example(
@@ -308,7 +280,12 @@ _TURNS = {"smallest": "greater", "greatest": "smaller"}
 """What has to be better where the smallest, or the greatest, is wrongly taken for the best."""
 
 
-def _records(subject: Subject) -> Faults[Watch]:
+def _sought(site: Site, figure: str, taken: str, edits: tuple[Edit, ...], title: str = "") -> Fault:
+    way = title or f"Take the {'greatest' if taken == 'smallest' else 'smallest'} one", edits, 0.9
+    return Fault(site, (way,), {"taken": f"the {taken}", "figure": f"`{figure}`"}, confidence=0.85)
+
+
+def _records(subject: Subject) -> Iterator[Fault]:
     """`if acc < best: best = acc`, and the right question asked of a record that begins where nothing can beat it."""
     source = subject.source
     for branch in source.nodes(ast.If):
@@ -320,7 +297,7 @@ def _records(subject: Subject) -> Faults[Watch]:
                 yield from _record(subject, branch, test)
 
 
-def _record(subject: Subject, branch: ast.If, test: ast.Compare) -> Faults[Watch]:
+def _record(subject: Subject, branch: ast.If, test: ast.Compare) -> Iterator[Fault]:
     source = subject.source
     ordering = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}.get(type(test.ops[0]))
     if ordering is None:
@@ -353,7 +330,7 @@ def _record(subject: Subject, branch: ast.If, test: ast.Compare) -> Faults[Watch
         edits.append(Replace(source.site(begins[0]), 'float("inf")'))
     if edits:
         taken = "greatest" if wanted == "smaller" else "smallest"
-        yield source.site(test), Watch(name_of(figure), taken, tuple(edits))
+        yield _sought(source.site(test), name_of(figure), taken, tuple(edits))
 
 
 def _is_kept(branch: ast.If, record: ast.expr, figure: ast.expr) -> bool:
@@ -387,7 +364,7 @@ def _begins(subject: Subject, record: ast.expr, branch: ast.If) -> Iterator[ast.
                 yield node.value.elts[place] if matching and isinstance(node.value, ast.Tuple) else node.value
 
 
-def _searches(subject: Subject) -> Faults[Watch]:
+def _searches(subject: Subject) -> Iterator[Fault]:
     """`argmin` and `min` over a history of accuracies, in a search for the best."""
     source = subject.source
     for call in source.all_calls:
@@ -412,7 +389,7 @@ def _searches(subject: Subject) -> Faults[Watch]:
             if _chooser(other) in (name, name[3:]) and ast.unparse(_searched(other)) == searched
             for edit in _turned(subject, other)
         )
-        yield source.site(call), Watch(min(figures), taken, edits)
+        yield _sought(source.site(call), min(figures), taken, edits)
 
 
 def _chooser(call: ast.Call) -> str:
@@ -514,7 +491,7 @@ def _number(node: ast.expr) -> float | None:
     return None
 
 
-def _of_keras(subject: Subject) -> Faults[Watch]:
+def _of_keras(subject: Subject) -> Iterator[Fault]:
     """Callbacks that are told another mode than the quantity has that they monitor."""
     source = subject.source
     for call in source.calls(*_CALLBACKS):
@@ -526,7 +503,7 @@ def _of_keras(subject: Subject) -> Faults[Watch]:
             yield from _watched(subject, call, given, _string(monitored) if monitored is not None else "val_loss")
 
 
-def _of_torch(subject: Subject) -> Faults[Watch]:
+def _of_torch(subject: Subject) -> Iterator[Fault]:
     """Schedules that are stepped with a quantity which has another mode."""
     source = subject.source
     made = {id(call) for call in source.calls("torch.optim.lr_scheduler.ReduceLROnPlateau")}
@@ -539,7 +516,7 @@ def _of_torch(subject: Subject) -> Faults[Watch]:
             yield from _watched(subject, scheduler, given, name_of(call.args[0]))
 
 
-def _watched(subject: Subject, call: ast.Call, given: ast.expr | None, quantity: str) -> Faults[Watch]:
+def _watched(subject: Subject, call: ast.Call, given: ast.expr | None, quantity: str) -> Iterator[Fault]:
     """What is watched for `min` (where no mode is given) or `max`, and is the better the other way."""
     source, mode = subject.source, _string(given) if given is not None else "min"
     best = {"greater": "max", "smaller": "min"}.get(better(quantity))
@@ -551,7 +528,7 @@ def _watched(subject: Subject, call: ast.Call, given: ast.expr | None, quantity:
         quote = subject.text(source.site(given))[:1]
         edit = Replace(source.site(given), f"{quote}{best}{quote}")
     taken = "smallest" if mode == "min" else "greatest"
-    yield source.site(call), Watch(quantity, taken, (edit,), f"Watch `{quantity}` with mode {best!r}")
+    yield _sought(source.site(call), quantity, taken, (edit,), f"Watch `{quantity}` with mode {best!r}")
 
 
 def _string(expr: ast.expr | None) -> str:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from dnnfix.api import (
     Call,
-    Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
     Network,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
     SetArgument,
     Site,
     Subject,
-    Symptom,
     Task,
     activation_of,
     argument_position,
@@ -35,17 +30,7 @@ from dnnfix.api import (
 )
 
 
-class Choice(NamedTuple):
-    """A choice of a class along the wrong axis: where, in what words, and the edits that choose well."""
-
-    site: Site | None
-    what: str
-    confidence: float
-    edits: tuple[Edit, ...]
-    title: str = "Choose along the classes (axis 1)"
-
-
-class ClassChosenOverWrongAxis(FaultTemplate[Choice]):
+class ClassChosenOverWrongAxis(ReadTemplate):
     """`argmax` or `max` of the network's class scores runs along axis 0, the batch, or among the outputs of a network of one unit.
 
     Along the batch the result names for each class the sample that scores highest, not for each sample its class. Compared with the
@@ -77,19 +62,11 @@ class ClassChosenOverWrongAxis(FaultTemplate[Choice]):
     triggers = ("argmax", "max", "arg_max")
     declined = "the axis is not given at one place"
 
-    def faults(self, subject: Subject) -> Faults[Choice]:
-        readings = [_over_batch(subject)]
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        yield from _over_batch(subject)
         if not _CHOOSING.isdisjoint(subject.source.words):
-            readings += [_compared_over_batch(subject), _among_one(subject)]
-        for reading in readings:
-            for choice in reading:
-                yield choice.site, choice
-
-    def report(self, site: Site, choice: Choice) -> Finding:
-        return self.finding(site, symptom=Symptom.VIOLATION, confidence=choice.confidence, what=choice.what)
-
-    def repairs(self, subject: Subject, choice: Choice) -> Repairs:
-        yield choice.title, choice.edits or None, 0.9
+            yield from _compared_over_batch(subject)
+            yield from _among_one(subject)
 
     examples = (
         Example(
@@ -235,11 +212,12 @@ labels = np.argmax(one_hot, axis=1)
 
 
 _TORCH = frozenset(f"{owner}.{name}" for owner in ("torch", "torch.Tensor") for name in ("argmax", "max"))
+_ALONG_CLASSES = "Choose along the classes (axis 1)"
 _CHOOSING = words("argmax arg_max")
 _SAME = frozenset({"torch.Tensor.data", "torch.Tensor.detach", "torch.Tensor.cpu", "torch.autograd.Variable"})
 
 
-def _over_batch(subject: Subject) -> Iterator[Choice]:
+def _over_batch(subject: Subject) -> Iterator[Fault]:
     """Choices along axis 0 among the scores that a loss over classes is given."""
     uses = [use for use in loss_uses(subject) if use.facts.task is Task.CLASSES and use.rank in (2, None)]
     if not uses:
@@ -254,8 +232,8 @@ def _over_batch(subject: Subject) -> Iterator[Choice]:
             continue
         what = f"{short(call.name)} of the class scores runs along the batch (axis 0)"
         position = argument_position(call.name, "dim")
-        edits = (SetArgument(subject.source.site(node), "dim", "1", position),) if node is not None else ()
-        yield Choice(call.site, what, 0.85, edits)
+        edits = (SetArgument(subject.source.site(node), "dim", "1", position),) if node is not None else None
+        yield Fault(call.site, ((_ALONG_CLASSES, edits, 0.9),), {"what": what}, confidence=0.85)
 
 
 def _scores(network: Network, call: Call) -> Call | None:
@@ -270,7 +248,7 @@ def _place(call: Call) -> tuple[Site | None, Site | None]:
     return call.site, call.made_at
 
 
-def _compared_over_batch(subject: Subject) -> Iterator[Choice]:
+def _compared_over_batch(subject: Subject) -> Iterator[Fault]:
     """`tf.equal(tf.argmax(y, 0), tf.argmax(y_, 0))`: one answer per class instead of one per sample."""
     source = subject.source
     for call in source.all_calls if "tensorflow" in source.frameworks else ():
@@ -282,7 +260,7 @@ def _compared_over_batch(subject: Subject) -> Iterator[Choice]:
         if len(sides) == 2 and labels:
             edits = tuple(SetArgument(source.site(side), _axis(side)[0], "1", 1) for side in along)
             what = f"argmax runs along the batch, the first axis of `{labels[0]}`"
-            yield Choice(source.site(call), what, 0.9, edits)
+            yield Fault(source.site(call), ((_ALONG_CLASSES, edits, 0.9),), {"what": what})
 
 
 def _axis(call: ast.Call) -> tuple[str, ast.expr | None]:
@@ -310,7 +288,7 @@ def _is_batch(subject: Subject, labels: ast.expr) -> bool:
     return isinstance(rows, ast.Constant) and rows.value is None and several
 
 
-def _among_one(subject: Subject) -> Iterator[Choice]:
+def _among_one(subject: Subject) -> Iterator[Fault]:
     """Choices among the outputs of a binary classifier of one unit that ends in a sigmoid."""
     uses = [use for use in loss_uses(subject) if use.in_keras]
     binary = (use.facts.task is Task.LABELS and use.is_cross_entropy and use.width == 1 for use in uses)
@@ -322,8 +300,8 @@ def _among_one(subject: Subject) -> Iterator[Choice]:
         if outputs is not None and _is_prediction(subject, outputs):
             code = f"({subject.text(source.site(outputs))} > 0.5).astype(int).ravel()"
             what = "the model has one output, so that its argmax is 0 for every sample"
-            edits = (Replace(source.site(call), code),)
-            yield Choice(source.site(call), what, 0.95, edits, "Compare the output with a half")
+            way = "Compare the output with a half", (Replace(source.site(call), code),), 0.9
+            yield Fault(source.site(call), (way,), {"what": what}, confidence=0.95)
 
 
 def _chosen_among(subject: Subject, call: ast.Call) -> ast.expr | None:
