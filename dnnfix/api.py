@@ -206,7 +206,7 @@ from dnnfix.source.program import Source, once
 from dnnfix.source.tree import first_line, stored_names, within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.crash_template import CrashTemplate, Mend
-from dnnfix.synthesize.bases.fault_template import Fault, Faults, FaultTemplate, ReadTemplate, Repairs
+from dnnfix.synthesize.bases.fault_template import Fault, Faults, FaultTemplate, ReadTemplate, Repairs, Ways
 from dnnfix.synthesize.bases.integer_template import IntegerTemplate
 from dnnfix.synthesize.bases.loss_template import Disagreement, LossTemplate
 from dnnfix.synthesize.causes.optimizing import optimizers

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from dnnfix.api import (
-    Decline,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
     LossUse,
+    ReadTemplate,
     Reject,
-    Repairs,
-    Site,
     Subject,
-    Symptom,
     Target,
     Task,
+    Ways,
     compiled_losses,
     is_compile,
     metric_name,
@@ -45,16 +41,7 @@ RIGHT = {
 """By kind of target, the accuracy that goes with it."""
 
 
-class Misfit(NamedTuple):
-    """A metric, named or made at `node`, with the loss it is reported for and the accuracy that goes with that loss: none for amounts."""
-
-    node: ast.expr | ast.stmt
-    metric: str
-    use: LossUse
-    right: str
-
-
-class MetricOfAnotherTask(FaultTemplate[Misfit]):
+class MetricOfAnotherTask(ReadTemplate):
     """A Keras accuracy of one kind is reported for labels of another, or for a regression with a plain output.
 
     `keras.metrics.Accuracy()` counts where predictions equal labels exactly: probabilities never do, and real numbers hardly ever, so that
@@ -88,7 +75,7 @@ class MetricOfAnotherTask(FaultTemplate[Misfit]):
     )
     declined = "the metric is not made at one place"
 
-    def faults(self, subject: Subject) -> Faults[Misfit]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         for component in subject.network.components:
             short = component.name.rpartition(".")[2]
             node = subject.node(component.site) if component.name == f"keras.metrics.{short}" else None
@@ -99,34 +86,14 @@ class MetricOfAnotherTask(FaultTemplate[Misfit]):
                 compiled = subject.source.enclosing(compiled, ast.Call)
             own = compiled_losses(subject, compiled) if compiled is not None else []
             if own and all(_is_regression(use) for use in own):
-                yield component.site, Misfit(node, short, own[0], "")
+                what = f"accuracy says nothing about a regression with {own[0].name}"
+                ways, declined = _as_errors(subject, node)
+                yield Fault(component.site, ways, {"what": what}, {"metric": short}, 0.85, declined=declined)
             elif len(own) == 1 and compiled is around and (short != "Accuracy" or isinstance(node, ast.Call)):
                 right = _right(own[0], short)
                 if right is not None:
-                    yield component.site, Misfit(node, short, own[0], right)
-
-    def report(self, site: Site, fault: Misfit) -> Finding:
-        metric, loss = fault.metric, fault.use.name
-        for_labels = f"{metric} does not count what {loss} trains: it {TAKES[metric]}"
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.9 if fault.right else 0.85,
-            evidence={"metric": metric, "loss": loss},
-            what=for_labels if fault.right else f"accuracy says nothing about a regression with {loss}",
-        )
-
-    def repairs(self, subject: Subject, fault: Misfit) -> Repairs:
-        node, right = fault.node, fault.right
-        if not right and not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
-            yield Decline("the metric is not given as a string")
-        elif isinstance(node, ast.Constant) and not right:
-            yield from _as_errors(subject, node)
-        elif isinstance(node, ast.Constant):
-            name = _snake(right)
-            yield f"Report {name}", (reword(subject, node, name),), 0.85
-        elif isinstance(node, ast.Call):
-            yield f"Report {right}", rename(subject, node.func, f"keras.metrics.{right}"), 0.85
+                    what = f"{short} does not count what {own[0].name} trains: it {TAKES[short]}"
+                    yield Fault(component.site, _as_right(subject, node, right), {"what": what}, {"right": right})
 
     examples = (
         Example(
@@ -218,9 +185,13 @@ def _right(use: LossUse, metric: str) -> str | None:
     return None if right == metric or (several and use.width != 1) else right
 
 
-def _snake(name: str) -> str:
-    """The name of a metric as Keras takes it in a string."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+def _as_right(subject: Subject, node: ast.AST, right: str) -> Ways:
+    """The accuracy that goes with the loss, in the form of the one that is written."""
+    if isinstance(node, ast.Constant):
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", right).lower()
+        return ((f"Report {name}", (reword(subject, node, name),), 0.85),)
+    edits = rename(subject, node.func, f"keras.metrics.{right}") if isinstance(node, ast.Call) else None
+    return ((f"Report {right}", edits, 0.85),)
 
 
 def _is_regression(use: LossUse) -> bool:
@@ -234,18 +205,25 @@ def _is_regression(use: LossUse) -> bool:
     return activation.name in ("linear", "relu", "leaky_relu", "elu", "softplus", "selu")
 
 
-def _as_errors(subject: Subject, node: ast.Constant) -> Repairs:
-    """The errors that say how far off a regression is, where they are not reported already."""
+def _as_errors(subject: Subject, node: ast.AST) -> tuple[Ways, str]:
+    """The errors that say how far off a regression is, where they are not reported already; else why none can be."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return (), "the metric is not given as a string"
     others = _readers(subject, node)
     if others is None:
-        yield Decline("the metric's name is read elsewhere, where accuracy is expected to rise")
-        return
+        return (), "the metric's name is read elsewhere, where accuracy is expected to rise"
     listed = subject.source.parent(node)
     given = {e.value for e in listed.elts if isinstance(e, ast.Constant)} if isinstance(listed, ast.List) else set()
-    for name, title, prior in (("mae", "absolute", 0.7), ("mse", "squared", 0.6)):
-        if name not in given and not {metric_name(str(g)) for g in given} & {metric_name(name)}:
-            edits = [reword(subject, each, str(each.value).replace(str(node.value), name)) for each in (node, *others)]
-            yield f"Report the mean {title} error", tuple(edits), prior
+    ways = [
+        (
+            f"Report the mean {title} error",
+            tuple(reword(subject, each, str(each.value).replace(node.value, name)) for each in (node, *others)),
+            prior,
+        )
+        for name, title, prior in (("mae", "absolute", 0.7), ("mse", "squared", 0.6))
+        if name not in given and metric_name(name) not in {metric_name(str(g)) for g in given}
+    ]
+    return tuple(ways), ""
 
 
 def _readers(subject: Subject, metric: ast.Constant) -> list[ast.Constant] | None:

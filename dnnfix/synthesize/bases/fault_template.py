@@ -70,15 +70,19 @@ class FaultTemplate(FixTemplate, Generic[T]):
                 yield site, fault
 
 
+Ways: TypeAlias = tuple[tuple[str, tuple[Edit, ...] | None, float], ...]
+"""Ways to repair a fault, the likeliest first: a title, edits (`None` where they cannot be made) and a prior each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault as it was read, with the ways to repair it: a title, edits and a prior each. `words` fill the braces of the message.
+    """A fault as it was read, with the ways to repair it. `words` fill the braces of the message.
 
     `declined` is why there is no candidate, where that is another reason than the template gives.
     """
 
     site: Site | None
-    ways: tuple[tuple[str, tuple[Edit, ...] | None, float], ...]
+    ways: Ways
     words: Mapping[str, Any] = field(default_factory=dict)
     evidence: Mapping[str, Json] = field(default_factory=dict)
     confidence: float = 0.9
