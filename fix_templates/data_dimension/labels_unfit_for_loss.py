@@ -365,21 +365,6 @@ for _ in range(3):
 """,
             runs=True,
         ),
-        Example(
-            "Keras classes counted from one",
-            """\
-import numpy as np
-import keras
-
-x, y = np.random.rand(21, 4), np.arange(21) % 3 + 1
-model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
-model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
-+ y = y - 1
-model.fit(x, y, epochs=1, verbose=0)
-model.evaluate(x, y, verbose=0)
-""",
-            runs=True,
-        ),
     )
     rejects = (
         Reject(

@@ -220,19 +220,6 @@ class LossOfAnotherTask(LossTemplate):
     )
     examples = (
         Example(
-            "Keras softmax over ten classes",
-            """\
-from keras.models import Sequential
-from keras.layers import Dense
-
-model = Sequential()
-model.add(Dense(32, activation="relu", input_shape=(20,)))
-model.add(Dense(10, activation="softmax"))
-- model.compile(loss="binary_crossentropy", optimizer="adam", metrics=["accuracy"])
-+ model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=["accuracy"])
-""",
-        ),
-        Example(
             "several labels at once",
             """\
 import tensorflow as tf

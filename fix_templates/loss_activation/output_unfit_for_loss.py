@@ -360,21 +360,6 @@ model.add(tf.keras.layers.Dense(3, activation="softmax"))
 """,
         ),
         Example(
-            "sequential with LogSoftmax",
-            """\
-import torch
-import torch.nn as nn
-
-net = nn.Sequential(
-    nn.Linear(4, 8),
-    nn.ReLU(),
-    nn.Linear(8, 3),
--     nn.LogSoftmax(dim=1),
-)
-loss = nn.functional.cross_entropy(net(torch.rand(5, 4)), torch.tensor([0, 1, 2, 0, 1]))
-""",
-        ),
-        Example(
             "function loss",
             """\
 import torch
