@@ -5,26 +5,22 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from dnnfix.api import (
     ActivationUse,
     Call,
-    Decline,
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
-    Json,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
     Site,
     Subject,
     Symptom,
+    Ways,
     Wrap,
     activation_of,
     edge_calls,
@@ -36,26 +32,7 @@ from dnnfix.api import (
 )
 
 
-class Edge(NamedTuple):
-    """A call at the edge of what its function takes: what it does, in words, and what was seen.
-
-    `guard` is the constant that keeps its argument off the edge. `added` and `clamped` are how likely it is to be added to the argument,
-    and to be the least that the argument may be; neither is offered at 0.
-    """
-
-    call: Call
-    of: str
-    what: str
-    symptom: Symptom
-    confidence: float
-    evidence: dict[str, Json]
-    guard: str
-    added: float
-    clamped: float
-    activation: tuple[Call, ActivationUse] | None = None
-
-
-class UnguardedFunction(FaultTemplate[Edge]):
+class UnguardedFunction(ReadTemplate):
     """`log` is written around a softmax or sigmoid, or a logarithm, root or division met 0 in the run.
 
     In float32 a softmax is exactly 0 for scores about 104 below the largest, a sigmoid for scores below -104, and one
@@ -78,38 +55,13 @@ class UnguardedFunction(FaultTemplate[Edge]):
     formerly = ("unguarded-logarithm", "DNF316", "unguarded-root", "DNF317", "unguarded-division")
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
-    message = "the {of} {what}"
-    declined = "the argument is not written at the call"
+    message = "the {what}"
+    declined = "the argument is not written at its call"
 
-    def faults(self, subject: Subject) -> Faults[Edge]:
-        for read in (_logarithms, _roots, _divisions):
-            for edge in read(subject):
-                yield edge.call.site, edge
-
-    def report(self, site: Site, edge: Edge) -> Finding:
-        return self.finding(
-            site,
-            symptom=edge.symptom,
-            confidence=edge.confidence,
-            evidence=edge.evidence,
-            of=edge.of,
-            what=edge.what,
-        )
-
-    def repairs(self, subject: Subject, edge: Edge) -> Repairs:
-        node = subject.node(edge.call.site)
-        division = edge.of == "divisor"
-        inner = _divisor(node) if division else input_expression(subject, edge.call)
-        if inner is None or (edge.of == "logarithm" and not isinstance(node, ast.Call)):
-            yield Decline(f"the {'divisor' if division else f'argument of the {edge.of}'} is not written at its call")
-            return
-        if edge.activation is not None and isinstance(node, ast.Call):
-            yield "Compute the logarithm from the scores", _joined(subject, node, *edge.activation), 0.9
-        argument, site = "divisor" if division else "argument", subject.source.site(inner)
-        if edge.added:
-            yield f"Add a small constant to the {argument}", (Wrap(site, "", f" + {edge.guard}"),), edge.added
-        if edge.clamped and (not division or isinstance(inner, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))):
-            yield f"Keep the {argument} above 0", (Wrap(site, "", f".clamp(min={edge.guard})"),), edge.clamped
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        yield from _logarithms(subject)
+        yield from _roots(subject)
+        yield from _divisions(subject)
 
     examples = (
         Example(
@@ -317,7 +269,21 @@ def _seen_in(subject: Subject) -> Symptom:
     return Symptom.NON_FINITE if trains else Symptom.VIOLATION
 
 
-def _logarithms(subject: Subject) -> Iterator[Edge]:
+def _guards(
+    subject: Subject, inner: ast.expr | None, least: str, added: float, clamped: float, argument: str = "argument"
+) -> Ways:
+    """The ways to keep an argument at `least` off the edge: added to it, or as the least that it may be; none at 0."""
+    if inner is None:
+        return ()
+    site = subject.source.site(inner)
+    ways = (
+        (f"Add a small constant to the {argument}", (Wrap(site, "", f" + {least}"),), added),
+        (f"Keep the {argument} above 0", (Wrap(site, "", f".clamp(min={least})"),), clamped),
+    )
+    return tuple(way for way in ways if way[2])
+
+
+def _logarithms(subject: Subject) -> Iterator[Fault]:
     """Logarithms that met 0, and those that are written around a probability that can be 0."""
     known = subject.source.words
     if subject.trace is None and any(known.isdisjoint(some) for some in (_LOGARITHMS, _TRAINING, _PROBABILITIES)):
@@ -333,22 +299,19 @@ def _logarithms(subject: Subject) -> Iterator[Edge]:
         if not seen and (activation is None or not _written_around(subject, call, activation[0])):
             continue
         told.add(site)
-        of = activation[1].name if activation is not None else None
-        yield Edge(
-            call,
-            "logarithm",
-            f"of {f'a {of}' if of else 'a value'}{' that was 0 in the run' if seen else ', which can be 0'}",
-            _seen_in(subject) if seen else Symptom.VIOLATION,
-            0.95 if seen else 0.7,
-            {"seen not finite": seen, "of": of},
-            "1e-12",
-            0.6,
-            0.5 if call.name.startswith("torch.") else 0.0,
-            activation,
-        )
+        node, ways = subject.node(site), ()
+        if isinstance(node, ast.Call):
+            inner = input_expression(subject, call)
+            ways = _guards(subject, inner, "1e-12", 0.6, 0.5 if call.name.startswith("torch.") else 0.0)
+            if activation is not None and inner is not None:
+                ways = (("Compute the logarithm from the scores", _joined(subject, node, *activation), 0.9), *ways)
+        of = f"a {activation[1].name}" if activation is not None else "a value"
+        what = f"logarithm of {of}{' that was 0 in the run' if seen else ', which can be 0'}"
+        symptom = _seen_in(subject) if seen else Symptom.VIOLATION
+        yield Fault(site, ways, {"what": what}, {"seen not finite": seen}, 0.95 if seen else 0.7, symptom)
 
 
-def _roots(subject: Subject) -> Iterator[Edge]:
+def _roots(subject: Subject) -> Iterator[Fault]:
     """Roots, and powers below 1, that met 0 or a negative number where a gradient or the loss was not finite then."""
     steps = subject.trace.steps if subject.trace is not None else ()
     if not any(
@@ -359,19 +322,22 @@ def _roots(subject: Subject) -> Iterator[Edge]:
         exponent = call.args.get("exponent")
         if not call.name.rstrip("_").endswith("pow") or (isinstance(exponent, float) and 0 < exponent < 1):
             negative = call.outputs[0].finite is False
-            value = "negative" if negative else "0"
-            what, added = f"of a value that was {value} in the run", 0.0 if negative else 0.8
-            yield Edge(call, "root", what, Symptom.NON_FINITE, 0.85, {"value": value}, "1e-8", added, 0.6)
+            ways = _guards(subject, input_expression(subject, call), "1e-8", 0.0 if negative else 0.8, 0.6)
+            what = f"root of a value that was {'negative' if negative else '0'} in the run"
+            yield Fault(call.site, ways, {"what": what}, {}, 0.85, Symptom.NON_FINITE)
 
 
-def _divisions(subject: Subject) -> Iterator[Edge]:
+def _divisions(subject: Subject) -> Iterator[Fault]:
     """Divisions whose divisor was 0."""
     for call, spoilt in edge_calls(subject, _DIVISIONS):
         divisor = call.inputs[0] if call.name.endswith(("rdiv", "reciprocal")) else call.inputs[-1]
         zero = divisor.low is not None and divisor.high is not None and divisor.low <= 0 <= divisor.high
         if spoilt and zero:
-            seen: dict[str, Json] = {"divisor": extent(divisor), "shape": divisor.shape}
-            yield Edge(call, "divisor", "was 0 in the run", _seen_in(subject), 0.85, seen, "1e-8", 0.8, 0.6)
+            written = _divisor(subject.node(call.site))
+            alone = isinstance(written, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
+            ways = _guards(subject, written, "1e-8", 0.8, 0.6 if alone else 0.0, "divisor")
+            seen = {"divisor": extent(divisor), "shape": divisor.shape}
+            yield Fault(call.site, ways, {"what": "divisor was 0 in the run"}, seen, 0.85, _seen_in(subject))
 
 
 def _divisor(node: ast.AST | None) -> ast.expr | None:

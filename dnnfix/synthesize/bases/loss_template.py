@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from dnnfix.detect.tensors.values import LossUse, loss_uses
-from dnnfix.records import Finding, Json, Site, Symptom
+from dnnfix.records import Decline, Json, Site, Symptom
 from dnnfix.subject import Subject
-from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.fault_template import Fault, ReadTemplate, Repairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +29,31 @@ class Disagreement:
     needs_run: bool = False
 
 
-class LossTemplate(FaultTemplate[tuple[Disagreement, LossUse]]):
+class LossTemplate(ReadTemplate):
     """Base of the templates that compare what a loss takes with what it is given, each with a table of `disagreements`."""
 
     message = "{what}"
     disagreements: ClassVar[tuple[Disagreement, ...]]
 
-    def faults(self, subject: Subject) -> Faults[tuple[Disagreement, LossUse]]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         for use in loss_uses(subject):
             for row in self.disagreements:
                 if (subject.trace is not None or not (self.needs_run or row.needs_run)) and row.holds(subject, use):
-                    yield row.place(subject, use), (row, use)
+                    yield self._fault(subject, row, use)
 
-    def report(self, site: Site, fault: tuple[Disagreement, LossUse]) -> Finding:
-        row, use = fault
+    def _fault(self, subject: Subject, row: Disagreement, use: LossUse) -> Fault:
         evidence: dict[str, Json] = {"activation": use.activation_name, "loss": use.name}
         if use.crashed:
             target = use.target.shape if use.target is not None else None
             evidence |= {"output": list(use.prediction.shape or ()), "labels": list(target or ())}
-        return self.finding(
-            site,
-            symptom=row.symptom or use.symptom,
-            confidence=row.confidence if isinstance(row.confidence, float) else row.confidence(use),
-            cause=use.cause,
-            evidence={name: value for name, value in evidence.items() if value},
-            what=row.says(use),
+        repairs = list(row.repairs(subject, use))
+        return Fault(
+            row.place(subject, use),
+            tuple(one for one in repairs if not isinstance(one, Decline)),
+            {"what": row.says(use)},
+            {name: value for name, value in evidence.items() if value},
+            row.confidence if isinstance(row.confidence, float) else row.confidence(use),
+            row.symptom or use.symptom,
+            use.cause,
+            next((one.reason for one in repairs if isinstance(one, Decline)), ""),
         )
-
-    def repairs(self, subject: Subject, fault: tuple[Disagreement, LossUse]) -> Repairs:
-        row, use = fault
-        return row.repairs(subject, use)
