@@ -62,12 +62,12 @@ class CancellingExpression(ReadTemplate):
             named = {k.arg for k in summed.keywords}
             inner = summed.args[0] if summed.args else None
             known = len(summed.args) == 2 or "dim" in named
-            if known and named <= {"dim", "keepdim"} and _is_exponential(subject, inner):
+            if known and named <= {"dim", "keepdim"} and _is_exponential(inner, subject):
                 given = ", ".join([subject.text(source.site(inner.args[0])), *axes])
                 yield _in_one_step(subject, call, call.func, "logsumexp", given)
         for node in source.nodes(ast.BinOp):
             left = node.left
-            if isinstance(node.op, ast.Sub) and _is_one(node.right) and _is_exponential(subject, left):
+            if isinstance(node.op, ast.Sub) and _is_one(node.right) and _is_exponential(left, subject):
                 yield _in_one_step(subject, node, left.func, "expm1", subject.text(source.site(left.args[0])))
 
     examples = (
@@ -133,7 +133,7 @@ def _in_one_step(subject: Subject, node: ast.expr, function: ast.expr, new: str,
     return Fault(site, (way,), {"new": new}, confidence=0.8, symptom=Symptom.NONE_OBSERVED)
 
 
-def _is_exponential(subject: Subject, expr: ast.expr | None) -> TypeGuard[ast.Call]:
+def _is_exponential(expr: ast.expr | None, subject: Subject) -> TypeGuard[ast.Call]:
     exponential = isinstance(expr, ast.Call) and subject.source.qualified(expr.func) == "torch.exp"
     return exponential and isinstance(expr, ast.Call) and len(expr.args) == 1 and not expr.keywords
 

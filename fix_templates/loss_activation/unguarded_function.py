@@ -299,7 +299,8 @@ def _logarithms(subject: Subject) -> Iterator[Fault]:
         if not seen and (activation is None or not _written_around(subject, call, activation[0])):
             continue
         told.add(site)
-        node, ways = subject.node(site), ()
+        node = subject.node(site)
+        ways: Ways = ()
         if isinstance(node, ast.Call):
             inner = input_expression(subject, call)
             ways = _guards(subject, inner, "1e-12", 0.6, 0.5 if call.name.startswith("torch.") else 0.0)
