@@ -211,9 +211,9 @@ from dnnfix.source.spelling import (
 from dnnfix.source.tree import first_line, stored_names, within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.crash_template import CrashTemplate, Failure, Mend, reads
-from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.fault_template import Fault, Faults, FaultTemplate, ReadTemplate, Repairs, Ways
 from dnnfix.synthesize.bases.integer_template import IntegerTemplate
-from dnnfix.synthesize.bases.label_template import LabelTemplate
+from dnnfix.synthesize.bases.loss_template import Disagreement, LossTemplate
 from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.edits.chains import carry_out, named_as_they_stand, told
 from dnnfix.synthesize.edits.data import change_data, with_numpy, wrapped

@@ -288,11 +288,21 @@ def _settled_one(search: Search, trace: Trace, findings: tuple[Finding, ...], re
     after = result.evidence.after
     if trace.crash is None or after.crash is None or trace.crash.message == after.crash.message:
         return False
-    own = {finding.code for finding in result.evidence.findings}
-    others = {finding.code for finding in findings if finding.symptom is Symptom.CRASH} - own
+    crashing = [finding for finding in findings if finding.symptom is Symptom.CRASH]
+    settled = {(finding.code, finding.message) for finding in result.evidence.findings}
+    several = {
+        code for code, _ in settled for one in crashing if one.code == code and (code, one.message) not in settled
+    }
+
+    def kinds(some: Iterable[Finding]) -> set[tuple[str, str]]:
+        """The rules, with what they say where one of them told of several faults."""
+        return {(one.code, one.message if one.code in several else "") for one in some}
+
+    own = kinds(result.evidence.findings)
+    others = kinds(crashing) - own
     if not others:
         return False
-    left = {finding.code for finding in search.laboratory.findings(result.evidence.source_after, after)}
+    left = kinds(search.laboratory.findings(result.evidence.source_after, after))
     return bool(others & left) and not own & left
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    CRASH_CAUSE,
     Call,
-    Candidate,
-    Decline,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
     LossConflict,
     Prediction,
+    ReadTemplate,
     Reject,
     Subject,
     Symptom,
@@ -29,7 +28,7 @@ from dnnfix.api import (
 )
 
 
-class OutputUnitsNotClasses(FixTemplate):
+class OutputUnitsNotClasses(ReadTemplate):
     """The last layer has another number of units than there are classes.
 
     A label without a unit of its own is out of bounds for the loss, and one-hot targets of another width cannot be
@@ -47,36 +46,21 @@ class OutputUnitsNotClasses(FixTemplate):
     fix_pattern = FixPattern.LAYER_DIMENSION
     message = "{layer} gives {units} values per sample and the targets need {wanted}"
     needs_run = True
+    declined = "the number of units is not written at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        found = _mismatch(subject)
-        site = found[0].made_at if found is not None else None
-        if found is None or site is None:
-            return
-        layer, units, wanted, likely = found
-        yield self.finding(
-            site,
-            symptom=Symptom.CRASH,
-            confidence=0.9 if likely else 0.5,
-            cause="crash",
-            evidence={"units": units, "wanted": wanted},
-            layer=short(layer.name),
-            units=units,
-            wanted=wanted,
-        )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         found = _mismatch(subject)
         facts = layer_facts(found[0]) if found is not None else None
-        if found is None or facts is None or facts.gives is None:
+        if found is None:
             return
-        layer, _, wanted, likely = found
-        changes = size_changes(subject, layer, facts.gives, wanted)
-        for change in changes:
-            title = f"Make {short(layer.name)} give {change.written} values"
-            yield self.candidate(finding, title, *change.edits, prior=(0.9 if likely else 0.4) * change.prior)
-        if not changes:
-            yield Decline("the number of units is not written at one place")
+        layer, units, wanted, likely = found
+        changes = size_changes(subject, layer, facts.gives, wanted) if facts is not None and facts.gives else []
+        ways = [
+            (f"Make {short(layer.name)} give {one.written} values", one.edits, (0.9 if likely else 0.4) * one.prior)
+            for one in changes
+        ]
+        words = {"layer": short(layer.name), "units": units, "wanted": wanted}
+        yield Fault(layer.made_at, tuple(ways), words, {}, 0.9 if likely else 0.5, Symptom.CRASH, CRASH_CAUSE)
 
     examples = (
         Example(

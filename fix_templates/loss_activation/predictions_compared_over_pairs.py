@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     Call,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Site,
     Subject,
     Symptom,
@@ -30,16 +27,7 @@ from dnnfix.api import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """A comparison of `count` predictions with as many labels: the expressions of both."""
-
-    predictions: ast.expr
-    labels: ast.expr
-    count: int
-
-
-class PredictionsComparedOverPairs(FaultTemplate[Pairs]):
+class PredictionsComparedOverPairs(ReadTemplate):
     """The hits are counted in `pred == y`, where `pred` is of shape `(n, 1)` and `y` of shape `(n,)`.
 
     Both are stretched to a table of `n` times `n`, in which each prediction meets every label. Its sum counts pairs, so
@@ -61,7 +49,7 @@ class PredictionsComparedOverPairs(FaultTemplate[Pairs]):
 
     declined = "predictions and labels are not written at the comparison"
 
-    def faults(self, subject: Subject) -> Faults[Pairs]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         if subject.trace is None:
             return
         places: dict[Site, list[Call]] = {}
@@ -74,22 +62,13 @@ class PredictionsComparedOverPairs(FaultTemplate[Pairs]):
                 continue
             column, count = stretched
             if all(_is_accuracy(subject, call, column) for call in calls):
-                yield site, Pairs(sides[column], sides[1 - column], count)
-
-    def report(self, site: Site, pairs: Pairs) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.SILENT_BROADCAST,
-            confidence=0.95,
-            evidence={"predictions": [pairs.count, 1], "labels": [pairs.count]},
-            count=pairs.count,
-        )
-
-    def repairs(self, subject: Subject, pairs: Pairs) -> Repairs:
-        squeezed = wrapped(subject, pairs.predictions, "", ".squeeze(1)")
-        yield "Compare each prediction with its own label", (squeezed,), 0.9
-        column = wrapped(subject, pairs.labels, "", ".unsqueeze(1)")
-        yield "Give the labels the axis of the predictions", (column,), 0.6
+                squeezed = wrapped(subject, sides[column], "", ".squeeze(1)")
+                stood = wrapped(subject, sides[1 - column], "", ".unsqueeze(1)")
+                ways = (
+                    ("Compare each prediction with its own label", (squeezed,), 0.9),
+                    ("Give the labels the axis of the predictions", (stood,), 0.6),
+                )
+                yield Fault(site, ways, {"count": count}, confidence=0.95, symptom=Symptom.SILENT_BROADCAST)
 
     examples = (
         Example(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Generic, TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from dnnfix.records import Candidate, Decline, Edit, Finding, Site
+from dnnfix.records import Candidate, Decline, Edit, Finding, Json, Site, Symptom
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
@@ -51,7 +52,9 @@ class FaultTemplate(FixTemplate, Generic[T]):
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         made, reason = False, self.declined
-        for fault in [fault for site, fault in self._placed(subject) if site == finding.site][:1]:
+        here = [fault for site, fault in self._placed(subject) if site == finding.site]
+        meant = [fault for fault in here if self.report(finding.site, fault).message == finding.message]
+        for fault in (meant or here)[:1]:
             for repair in self.repairs(subject, fault):
                 if isinstance(repair, Decline):
                     reason = repair.reason
@@ -65,3 +68,51 @@ class FaultTemplate(FixTemplate, Generic[T]):
         for site, fault in self.faults(subject):
             if site is not None and (self.elsewhere or not site.path):
                 yield site, fault
+
+
+Ways: TypeAlias = tuple[tuple[str, tuple[Edit, ...] | None, float], ...]
+"""Ways to repair a fault, the likeliest first: a title, edits (`None` where they cannot be made) and a prior each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault as it was read, with the ways to repair it. `words` fill the braces of the message.
+
+    `declined` is why there is no candidate, where that is another reason than the template gives.
+    """
+
+    site: Site | None
+    ways: Ways
+    words: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Json] = field(default_factory=dict)
+    confidence: float = 0.9
+    symptom: Symptom = Symptom.VIOLATION
+    cause: str = ""
+    declined: str = ""
+
+
+class ReadTemplate(FaultTemplate[Fault]):
+    """Base of the templates that read each fault together with its repairs: all that a subclass defines is `read`."""
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        """The faults of the pattern in the program, with their repairs."""
+        raise NotImplementedError
+
+    def faults(self, subject: Subject) -> Faults[Fault]:
+        for fault in self.read(subject):
+            yield fault.site, fault
+
+    def report(self, site: Site, fault: Fault) -> Finding:
+        return self.finding(
+            site,
+            symptom=fault.symptom,
+            confidence=fault.confidence,
+            evidence=fault.evidence,
+            cause=fault.cause,
+            **fault.words,
+        )
+
+    def repairs(self, subject: Subject, fault: Fault) -> Repairs:
+        yield from fault.ways
+        if fault.declined:
+            yield Decline(fault.declined)
