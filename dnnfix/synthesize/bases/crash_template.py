@@ -1,4 +1,4 @@
-"""What the templates share that read a crash of Python itself: of types, names and calls, with the values at hand."""
+"""What the templates share that know at once how a fault is mended: those that read the program, and those that read a crash."""
 
 from __future__ import annotations
 
@@ -13,15 +13,56 @@ from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repair
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """One explanation of a crash: where the fault is, what is said of it, and the repairs, the likeliest first."""
+    """One explanation of a fault: where it is, what is said of it, and the repairs, the likeliest first.
+
+    `sure` is the confidence of the finding, where it is not that of its template; `crashed` says that a run ended by a fault that
+    shows in the source, too.
+    """
 
     site: Site
     what: str
     repairs: tuple[tuple[str, tuple[Edit, ...], float], ...]
     symptom: Symptom = Symptom.CRASH
+    sure: float | None = None
+    crashed: bool = False
 
 
-class CrashTemplate(FaultTemplate[Mend]):
+def mend(site: Site, what: str, title: str, *edits: Edit, prior: float = 0.9, sure: float | None = None) -> Mend:
+    """An explanation with one repair; the finding is as sure as its repair is likely, unless `sure` says otherwise."""
+    return Mend(site, what, ((title, edits, prior),), sure=prior if sure is None else sure)
+
+
+class MendTemplate(FaultTemplate[Mend]):
+    """Base of the templates whose faults say themselves how they are mended."""
+
+    message = "{what}"
+    declined = "nothing in the program tells what was meant"
+    confidence: ClassVar[float] = 0.85
+    symptom: ClassVar[Symptom] = Symptom.VIOLATION
+
+    def report(self, site: Site, fault: Mend) -> Finding:
+        sure = self.confidence if fault.sure is None else fault.sure
+        symptom = Symptom.CRASH if fault.crashed else self.symptom
+        cause = CRASH_CAUSE if symptom is Symptom.CRASH else ""
+        return self.finding(site, symptom=symptom, confidence=sure, cause=cause, what=fault.what)
+
+    def repairs(self, subject: Subject, fault: Mend) -> Repairs:
+        yield from fault.repairs
+
+
+class SourceTemplate(MendTemplate):
+    """Base of the templates that read a fault off the program: a subclass says in `mends` what it finds."""
+
+    def mends(self, subject: Subject) -> Iterator[Mend]:
+        """The faults of the pattern in the program, with their repairs."""
+        raise NotImplementedError
+
+    def faults(self, subject: Subject) -> Faults[Mend]:
+        for fault in self.mends(subject):
+            yield fault.site, fault
+
+
+class CrashTemplate(MendTemplate):
     """Base of the templates that explain an exception by the values that the failing statement held.
 
     A subclass names the exceptions that it can explain (`kinds`) and reads one in `mends`.
@@ -29,11 +70,9 @@ class CrashTemplate(FaultTemplate[Mend]):
 
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_TYPE
-    message = "{what}"
     needs_run = True
-    declined = "nothing in the program tells what was meant"
+    symptom = Symptom.CRASH
     kinds: ClassVar[frozenset[str]]
-    confidence: ClassVar[float] = 0.85
 
     def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
         """The explanations of a crash in the program itself whose exception is one of `kinds`."""
@@ -43,11 +82,5 @@ class CrashTemplate(FaultTemplate[Mend]):
         crash = subject.crash
         if crash is None or crash.site is None or crash.site.path or crash.kind not in self.kinds:
             return
-        for mend in self.mends(subject, crash):
-            yield mend.site, mend
-
-    def report(self, site: Site, fault: Mend) -> Finding:
-        return self.finding(site, symptom=Symptom.CRASH, confidence=self.confidence, cause=CRASH_CAUSE, what=fault.what)
-
-    def repairs(self, subject: Subject, fault: Mend) -> Repairs:
-        yield from fault.repairs
+        for fault in self.mends(subject, crash):
+            yield fault.site, fault
