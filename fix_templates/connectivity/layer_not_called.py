@@ -7,17 +7,15 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     ACTIVATION_FORMS,
-    Candidate,
-    Decline,
+    Edit,
     Example,
     Family,
-    Finding,
     FixPattern,
-    FixTemplate,
+    Mend,
     Reject,
     Replace,
+    SourceTemplate,
     Subject,
-    Symptom,
     Wrap,
     component_kind,
     layer_facts,
@@ -34,7 +32,7 @@ MERGES = words("Concatenate Add Multiply Average Maximum Minimum Subtract")
 """Layers of Keras that take a list of tensors when they are called."""
 
 
-class LayerNotCalled(FixTemplate):
+class LayerNotCalled(SourceTemplate):
     """A layer object is used as if it were a tensor, or a tensor is given to a layer's constructor.
 
     `Dense(8)` makes a layer; `Dense(8)(x)` is its output. Where the second call is missing, the next layer or the model
@@ -50,42 +48,16 @@ class LayerNotCalled(FixTemplate):
     name = "layer-not-called"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{layer}` is made but not called: `{text}` is a layer, no tensor"
+    declined = "no tensor stands before the layer, so what it should take cannot be told"
+    confidence = 0.9
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def mends(self, subject: Subject) -> Iterator[Mend]:
         for made in _uncalled(subject):
-            crashed = subject.crash is not None
-            text = subject.text(subject.source.site(made))
-            yield self.finding(
-                subject.source.site(made),
-                symptom=Symptom.CRASH if crashed else Symptom.VIOLATION,
-                cause="crash" if crashed else "",
-                confidence=0.9,
-                layer=subject.text(subject.source.site(made.func)),
-                text=text if len(text) < 60 else f"{text[:57]}...",
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        made = subject.node(finding.site)
-        if not isinstance(made, ast.Call):
-            yield Decline("the layer is not made in this file")
-            return
-        name = subject.text(subject.source.site(made.func))
-        if _takes_tensor(subject, made):
-            if "#" in subject.text(finding.site):
-                yield Decline("the comments among the arguments would be lost")
-                return
-            tensor = subject.text(subject.source.site(made.args[0]))
-            settings = ", ".join(f"{k.arg}={ast.unparse(k.value)}" for k in made.keywords)
-            needs_axis = not settings and name.rpartition(".")[2] in ("Softmax", "LogSoftmax")
-            text = f"{name}({'dim=1' if needs_axis else settings})({tensor})"
-            yield self.candidate(finding, f"Call the layer: {text}", Replace(finding.site, text), prior=0.9)
-            return
-        before = _last_tensor(subject, made)
-        if before is None:
-            yield Decline("no tensor stands before the layer, so what it should take cannot be told")
-            return
-        yield self.candidate(finding, f"Call the layer on `{before}`", Wrap(finding.site, "", f"({before})"), prior=0.8)
+            site, name = subject.source.site(made), subject.text(subject.source.site(made.func))
+            text = subject.text(site)
+            short = text if len(text) < 60 else f"{text[:57]}..."
+            what = f"`{name}` is made but not called: `{short}` is a layer, no tensor"
+            yield Mend(site, what, tuple(_calling(subject, made, name)), crashed=subject.crash is not None)
 
     examples = (
         Example(
@@ -180,6 +152,21 @@ class Net(nn.Module):
 """,
         ),
     )
+
+
+def _calling(subject: Subject, made: ast.Call, name: str) -> Iterator[tuple[str, tuple[Edit, ...], float]]:
+    """The repair that calls a layer: on the tensor that its constructor is given, else on the last one before it."""
+    site, before = subject.source.site(made), _last_tensor(subject, made)
+    if _takes_tensor(subject, made):
+        if "#" in subject.text(site):
+            return  # the comments among the arguments would be lost
+        tensor = subject.text(subject.source.site(made.args[0]))
+        settings = ", ".join(f"{k.arg}={ast.unparse(k.value)}" for k in made.keywords)
+        needs_axis = not settings and name.rpartition(".")[2] in ("Softmax", "LogSoftmax")
+        text = f"{name}({'dim=1' if needs_axis else settings})({tensor})"
+        yield f"Call the layer: {text}", (Replace(site, text),), 0.9
+    elif before is not None:
+        yield f"Call the layer on `{before}`", (Wrap(site, "", f"({before})"),), 0.8
 
 
 def _uncalled(subject: Subject) -> Iterator[ast.Call]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
@@ -11,17 +12,14 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
     FixPattern,
     InsertBefore,
     LossUse,
+    Mend,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Source,
+    SourceTemplate,
     Subject,
     Symptom,
     Task,
@@ -60,7 +58,7 @@ class _Chosen:
     node: ast.Call
 
 
-class LossOfChosenClasses(FaultTemplate[_Chosen]):
+class LossOfChosenClasses(SourceTemplate):
     """The error between the class that `argmax` chose and the label is minimized: `mse_loss(out.argmax(1).float(), y)`.
 
     The index of the largest score does not change a little when the scores do, so there is no gradient, and `backward`
@@ -77,40 +75,24 @@ class LossOfChosenClasses(FaultTemplate[_Chosen]):
     name = "loss-of-chosen-classes"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.LOSS_FUNCTION
-    message = "{loss} is taken of the classes that `{choice}` chose, and no gradient flows back from these"
     triggers = ("argmax", "max")
     needs_run = True
+    symptom = Symptom.CRASH
     declined = "neither the loss nor what it is given can be changed at one place"
+    confidence = 0.9
 
-    def faults(self, subject: Subject) -> Faults[_Chosen]:
+    def mends(self, subject: Subject) -> Iterator[Mend]:
         if raised_at(subject, "RuntimeError", MESSAGE) is None:
             return
         for use in loss_uses(subject):
             found = _chosen(subject, use)
-            if found is not None:
-                yield found.choice.site, found
-
-    def report(self, site: Site, fault: _Chosen) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.CRASH,
-            confidence=0.9,
-            cause="crash",
-            loss=fault.use.name,
-            choice=ast.unparse(fault.node),
-        )
-
-    def repairs(self, subject: Subject, fault: _Chosen) -> Repairs:
-        use, calls = fault.use, {call.id: call for call in subject.network.calls}
-        loss: tuple[Edit, ...] | None = ()
-        if use.facts.task is not Task.CLASSES:
-            loss = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
-        maker = calls.get(fault.choice.inputs[0].producer or 0)
-        bare: tuple[Edit, ...] | None = ()
-        if maker is not None and maker.name.rpartition(".")[2].lower() in ("softmax", "logsoftmax", "log_softmax"):
-            bare = bypass(subject, maker)
-        edits = together(_scores(subject, fault), _labels(subject, use), loss, bare)
-        yield "Take the cross-entropy of the scores", edits, 0.85
+            if found is not None and found.choice.site is not None:
+                chosen = ast.unparse(found.node)
+                what = (
+                    f"{use.name} is taken of the classes that `{chosen}` chose, and no gradient flows back from these"
+                )
+                edits = _of_scores(subject, found)
+                yield Mend(found.choice.site, what, (("Take the cross-entropy of the scores", edits, 0.85),))
 
     examples = (
         Example(
@@ -205,6 +187,19 @@ for x in torch.randn(2, 6, 2):
             runs=True,
         ),
     )
+
+
+def _of_scores(subject: Subject, fault: _Chosen) -> tuple[Edit, ...] | None:
+    """Edits that take the cross-entropy of the scores."""
+    use, calls = fault.use, {call.id: call for call in subject.network.calls}
+    loss: tuple[Edit, ...] | None = ()
+    if use.facts.task is not Task.CLASSES:
+        loss = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
+    maker = calls.get(fault.choice.inputs[0].producer or 0)
+    bare: tuple[Edit, ...] | None = ()
+    if maker is not None and maker.name.rpartition(".")[2].lower() in ("softmax", "logsoftmax", "log_softmax"):
+        bare = bypass(subject, maker)
+    return together(_scores(subject, fault), _labels(subject, use), loss, bare)
 
 
 def _chosen(subject: Subject, use: LossUse) -> _Chosen | None:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
     FixPattern,
+    Mend,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Source,
+    SourceTemplate,
     Subject,
     Symptom,
     component_kind,
@@ -29,17 +25,7 @@ from dnnfix.api import (
 _LOOPS = (ast.For, ast.While)
 
 
-@dataclass(frozen=True, slots=True)
-class _Overwritten:
-    """The assignment, the name in its target, whether a session computes it, and the loop that comes round to it."""
-
-    statement: ast.Assign
-    target: ast.Name
-    fetched: bool
-    loop: ast.For | ast.While
-
-
-class NameOverwrittenByResult(FaultTemplate[_Overwritten]):
+class NameOverwrittenByResult(SourceTemplate):
     """A loop gives the name of a loss, a layer or a tensor of the graph to the number that was computed with it.
 
     `loss = sess.run(loss)` and `loss = loss(output, target)` work once. In the next round the name holds a number, which
@@ -54,10 +40,11 @@ class NameOverwrittenByResult(FaultTemplate[_Overwritten]):
     name = "name-overwritten-by-result"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{name}` is overwritten with its own result, and the next round of the loop needs it as it was"
     declined = "the name is changed in more places, so what each of them means cannot be told"
+    symptom = Symptom.CRASH
+    confidence = 0.95
 
-    def faults(self, subject: Subject) -> Faults[_Overwritten]:
+    def mends(self, subject: Subject) -> Iterator[Mend]:
         source = subject.source
         if subject.ran and subject.crash is None:
             return
@@ -69,26 +56,11 @@ class NameOverwrittenByResult(FaultTemplate[_Overwritten]):
                 for target in _targets(statement):
                     fetched = _is_fetched(source, statement.value, target.id)
                     if (fetched or _is_called(source, statement.value, target.id)) and _needed(source, target, loop):
-                        yield source.site(statement), _Overwritten(statement, target, fetched, loop)
-
-    def report(self, site: Site, found: _Overwritten) -> Finding:
-        return self.finding(site, symptom=Symptom.CRASH, confidence=0.95, cause="crash", name=found.target.id)
-
-    def repairs(self, subject: Subject, found: _Overwritten) -> Repairs:
-        source, name = subject.source, found.target.id
-        function = source.enclosing(found.statement, ast.FunctionDef)
-        new = _free(source, name)
-        edits: list[Edit] = [Replace(source.site(found.target), new)]
-        for read in within(function or source.tree, ast.Name):
-            if read.id != name or read.lineno <= (found.statement.end_lineno or 0):
-                continue
-            if not isinstance(read.ctx, ast.Load):
-                return
-            if source.enclosing(read, ast.FunctionDef, ast.Lambda) is not function:
-                continue
-            if not (_in_fetches(source, read) if found.fetched else source.is_called(read)):
-                edits.append(Replace(source.site(read), new))
-        yield f"Give the result a name of its own, `{new}`", tuple(edits), 0.9
+                        new = _free(source, target.id)
+                        what = f"`{target.id}` is overwritten with its own result, and the next round of the loop needs it as it was"
+                        title = f"Give the result a name of its own, `{new}`"
+                        edits = _renamed(source, statement, target, new, fetched)
+                        yield Mend(source.site(statement), what, ((title, edits, 0.9),))
 
     examples = (
         Example(
@@ -184,6 +156,24 @@ def roll(cell, state, inputs):
 """,
         ),
     )
+
+
+def _renamed(
+    source: Source, statement: ast.Assign, target: ast.Name, new: str, fetched: bool
+) -> tuple[Edit, ...] | None:
+    """The edits that give a result another name where it is made and read; `None` where its name is given other values behind that."""
+    function = source.enclosing(statement, ast.FunctionDef)
+    edits: list[Edit] = [Replace(source.site(target), new)]
+    for read in within(function or source.tree, ast.Name):
+        if read.id != target.id or read.lineno <= (statement.end_lineno or 0):
+            continue
+        if not isinstance(read.ctx, ast.Load):
+            return None
+        if source.enclosing(read, ast.FunctionDef, ast.Lambda) is not function:
+            continue
+        if not (_in_fetches(source, read) if fetched else source.is_called(read)):
+            edits.append(Replace(source.site(read), new))
+    return tuple(edits)
 
 
 def _targets(statement: ast.Assign) -> Iterator[ast.Name]:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
     FixPattern,
+    Mend,
+    RaisedTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Source,
     Subject,
-    Symptom,
     Wrap,
-    raised_at,
+    mend,
     within,
 )
 
@@ -35,16 +31,7 @@ _SAYS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """The call that gives several things, and the target that takes them for one; none where it is used on the spot."""
-
-    call: ast.Call
-    target: ast.Name | None
-    what: str
-
-
-class TupleTakenForTensor(FaultTemplate[_Pair]):
+class TupleTakenForTensor(RaisedTemplate):
     """A recurrent layer, an attention or a maximum over an axis gives more than one tensor, and is used as if it gave one.
 
     `nn.LSTM` gives the outputs of all steps and its last states; `torch.max(x, dim)` the values and their places. The
@@ -59,34 +46,23 @@ class TupleTakenForTensor(FaultTemplate[_Pair]):
     name = "tuple-taken-for-tensor"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{what}` gives several tensors, and they are used as if they were one"
     triggers = ("LSTM", "GRU", "RNN", "LSTMCell", "MultiheadAttention", *sorted(_WITH_PLACES))
-    needs_run = True
-    declined = "where the tensors are made cannot be told"
+    raised = "TypeError AttributeError ValueError"
+    said = _SAYS
 
-    def faults(self, subject: Subject) -> Faults[_Pair]:
+    def mends(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Mend]:
         source = subject.source
-        node = raised_at(subject, "TypeError AttributeError ValueError", _SAYS)
-        if node is None or "torch" not in source.frameworks:
+        if "torch" not in source.frameworks:
             return
         found = _made_here(source, node) or _made_before(source, node) or _made_in_layer(subject)
         if found is not None:
-            yield source.site(found.call), found
-
-    def report(self, site: Site, found: _Pair) -> Finding:
-        return self.finding(site, symptom=Symptom.CRASH, confidence=0.85, cause="crash", what=found.what)
-
-    def repairs(self, subject: Subject, found: _Pair) -> Repairs:
-        source = subject.source
-        edits: tuple[Edit, ...]
-        if found.target is None:
-            edits = (Wrap(source.site(found.call), "", "[0]"),)
-        else:
-            edits = (Replace(source.site(found.target), f"{found.target.id}, _"),)
-            taken = any(node.id == "_" and isinstance(node.ctx, ast.Load) for node in source.nodes(ast.Name))
-            if taken:
-                edits = (Wrap(source.site(found.call), "", "[0]"),)
-        yield "Go on with the first of them", edits, 0.85
+            call, target = found
+            taken = any(each.id == "_" and isinstance(each.ctx, ast.Load) for each in source.nodes(ast.Name))
+            edit: Edit = Wrap(source.site(call), "", "[0]")
+            if target is not None and not taken:
+                edit = Replace(source.site(target), f"{target.id}, _")
+            what = f"`{ast.unparse(call.func)}` gives several tensors, and they are used as if they were one"
+            yield mend(source.site(call), what, "Go on with the first of them", edit, prior=0.85)
 
     examples = (
         Example(
@@ -151,6 +127,10 @@ print(torch.nn.Linear(3, 2)(both(torch.randn(2, 3))))
     )
 
 
+_Pair = tuple[ast.Call, ast.Name | None]
+"""The call that gives several things, and the target that takes them for one; none where it is used on the spot."""
+
+
 def _gives_pair(source: Source, expr: ast.expr) -> bool:
     if not isinstance(expr, ast.Call):
         return False
@@ -177,14 +157,12 @@ def _made_here(source: Source, node: ast.AST) -> _Pair | None:
         parts = [node.left, node.right]
     for part in parts:
         if isinstance(part, ast.Call) and _gives_pair(source, part):
-            return _Pair(part, None, ast.unparse(part.func))
+            return part, None
     return None
 
 
-def _made_before(source: Source, node: ast.AST) -> _Pair | None:
+def _made_before(source: Source, node: ast.expr | ast.stmt) -> _Pair | None:
     """The statement that gave a name of the failing expression such a pair."""
-    if not isinstance(node, (ast.expr, ast.stmt)):
-        return None
     scope = source.enclosing(node, ast.FunctionDef) or source.tree
     for name in within(node, ast.Name):
         earlier = [
@@ -198,7 +176,7 @@ def _made_before(source: Source, node: ast.AST) -> _Pair | None:
         last = earlier[-1] if earlier else None
         if last is not None and isinstance(last.value, ast.Call) and _gives_pair(source, last.value):
             target = last.targets[0]
-            return _Pair(last.value, target if isinstance(target, ast.Name) else None, ast.unparse(last.value.func))
+            return last.value, target if isinstance(target, ast.Name) else None
     return None
 
 
@@ -218,5 +196,5 @@ def _made_in_layer(subject: Subject) -> _Pair | None:
             ends = within(definition, ast.Return) if isinstance(definition, ast.FunctionDef) else []
             body = ends[0].value if len(ends) == 1 else None
         if isinstance(body, ast.Call) and _gives_pair(source, body):
-            found.append(_Pair(body, None, ast.unparse(body.func)))
+            found.append((body, None))
     return found[0] if len(found) == 1 else None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dnnfix.detect.crashes.raised import raised_at
 from dnnfix.records import CRASH_CAUSE, Crash, Edit, Family, Finding, FixPattern, Site, Symptom
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
@@ -15,13 +17,15 @@ from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repair
 class Mend:
     """One explanation of a fault: where it is, what is said of it, and the repairs, the likeliest first.
 
+    A repair is a title, edits (`None` where they cannot be made) and a prior.
+
     `sure` is the confidence of the finding, where it is not that of its template; `crashed` says that a run ended by a fault that
     shows in the source, too.
     """
 
     site: Site
     what: str
-    repairs: tuple[tuple[str, tuple[Edit, ...], float], ...]
+    repairs: tuple[tuple[str, tuple[Edit, ...] | None, float], ...]
     symptom: Symptom = Symptom.CRASH
     sure: float | None = None
     crashed: bool = False
@@ -83,4 +87,25 @@ class CrashTemplate(MendTemplate):
         if crash is None or crash.site is None or crash.site.path or crash.kind not in self.kinds:
             return
         for fault in self.mends(subject, crash):
+            yield fault.site, fault
+
+
+class RaisedTemplate(MendTemplate):
+    """Base of the templates that explain an exception by the expression of the program that was under way.
+
+    A subclass names the exceptions (`raised`, as words) and a pattern of their message (`said`), and reads the expression in `mends`.
+    """
+
+    needs_run = True
+    symptom = Symptom.CRASH
+    raised: ClassVar[str] = "RuntimeError"
+    said: ClassVar[str]
+
+    def mends(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Mend]:
+        """The explanations by the innermost expression, or statement, of the program itself that raised."""
+        raise NotImplementedError
+
+    def faults(self, subject: Subject) -> Faults[Mend]:
+        node = raised_at(subject, self.raised, self.said)
+        for fault in self.mends(subject, node) if node is not None else ():
             yield fault.site, fault
