@@ -16,6 +16,7 @@ from dnnfix.api import (
     Replace,
     SourceTemplate,
     Subject,
+    Symptom,
     Wrap,
     component_kind,
     layer_facts,
@@ -57,7 +58,7 @@ class LayerNotCalled(SourceTemplate):
             text = subject.text(site)
             short = text if len(text) < 60 else f"{text[:57]}..."
             what = f"`{name}` is made but not called: `{short}` is a layer, no tensor"
-            yield Mend(site, what, tuple(_calling(subject, made, name)), crashed=subject.crash is not None)
+            yield Mend(site, what, tuple(_calling(subject, made, name)), shows=Symptom.CRASH if subject.crash is not None else None)
 
     examples = (
         Example(

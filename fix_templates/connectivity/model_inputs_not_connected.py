@@ -45,7 +45,7 @@ class ModelInputsNotConnected(SourceTemplate):
             text = names[0] if len(names) == 1 else f"[{', '.join(map(str, names))}]"
             title = f"Make the model of the inputs that its outputs come from: {text}"
             edits = (Replace(source.site(place), str(text)),) if None not in names else None
-            yield Mend(site, what, ((title, edits, 0.85),), crashed=crash is not None and crash.site == site)
+            yield Mend(site, what, ((title, edits, 0.85),), shows=Symptom.CRASH if crash is not None and crash.site == site else None)
 
     examples = (
         Example(

@@ -19,8 +19,8 @@ class Mend:
 
     A repair is a title, edits (`None` where they cannot be made) and a prior.
 
-    `sure` is the confidence of the finding, where it is not that of its template; `crashed` says that a run ended by a fault that
-    shows in the source, too.
+    `sure` is the confidence of the finding, where it is not that of its template; `shows` is its symptom, where some of
+    the faults of a template show otherwise.
     """
 
     site: Site
@@ -28,7 +28,7 @@ class Mend:
     repairs: tuple[tuple[str, tuple[Edit, ...] | None, float], ...]
     symptom: Symptom = Symptom.CRASH
     sure: float | None = None
-    crashed: bool = False
+    shows: Symptom | None = None
 
 
 def mend(site: Site, what: str, title: str, *edits: Edit, prior: float = 0.9, sure: float | None = None) -> Mend:
@@ -46,7 +46,7 @@ class MendTemplate(FaultTemplate[Mend]):
 
     def report(self, site: Site, fault: Mend) -> Finding:
         sure = self.confidence if fault.sure is None else fault.sure
-        symptom = Symptom.CRASH if fault.crashed else self.symptom
+        symptom = fault.shows or self.symptom
         cause = CRASH_CAUSE if symptom is Symptom.CRASH else ""
         return self.finding(site, symptom=symptom, confidence=sure, cause=cause, what=fault.what)
 
