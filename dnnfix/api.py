@@ -206,7 +206,7 @@ from dnnfix.source.program import Source, once
 from dnnfix.source.tree import first_line, stored_names, within
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.crash_template import CrashTemplate, Mend, RaisedTemplate, SourceTemplate, mend
-from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repair, Repairs
 from dnnfix.synthesize.bases.integer_template import IntegerTemplate
 from dnnfix.synthesize.bases.label_template import LabelTemplate
 from dnnfix.synthesize.causes.optimizing import optimizers

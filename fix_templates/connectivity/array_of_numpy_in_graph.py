@@ -14,6 +14,7 @@ from dnnfix.api import (
     RaisedTemplate,
     Reject,
     RemoveArgument,
+    Repair,
     Replace,
     Source,
     Subject,
@@ -183,7 +184,7 @@ def _is_loss(source: Source, text: str) -> bool:
     return any(isinstance(f, ast.Attribute) and ast.unparse(f.value) == text for f in sent)
 
 
-def _as_tensor(subject: Subject, made: ast.Call) -> Iterator[tuple[str, tuple[Edit, ...], float]]:
+def _as_tensor(subject: Subject, made: ast.Call) -> Iterator[Repair]:
     """The repair that makes a tensor in place of the array, where nothing wants one of numpy."""
     source = subject.source
     statement = source.statement_of(made)

@@ -15,6 +15,7 @@ from dnnfix.api import (
     Mend,
     Reject,
     RemoveArgument,
+    Repair,
     Replace,
     ReplaceLines,
     Site,
@@ -539,9 +540,7 @@ def _frozen(subject: Subject) -> Iterator[Mend]:
         yield Mend(subject.source.site(frozen[0]), what, (("Let the parameters train", edits, 0.8),), shows=shows)
 
 
-def _turned_on(
-    source: Source, off: ast.With | ast.expr | ast.Expr
-) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
+def _turned_on(source: Source, off: ast.With | ast.expr | ast.Expr) -> Iterator[Repair]:
     """The repair that lets gradients on for the forward pass."""
     site = source.site(off)
     if isinstance(off, ast.With):

@@ -17,6 +17,7 @@ from dnnfix.api import (
     LoopOperation,
     Mend,
     Reject,
+    Repair,
     Replace,
     SetArgument,
     Source,
@@ -257,9 +258,7 @@ for real in torch.randn(2, 4, 3):
     )
 
 
-def _joining(
-    source: Source, passes: list[LoopOperation], loop: ast.For | None
-) -> Iterator[tuple[str, tuple[Edit, ...], float]]:
+def _joining(source: Source, passes: list[LoopOperation], loop: ast.For | None) -> Iterator[Repair]:
     """The repairs of several passes in one step."""
     if loop is not None:
         losses = source.segment(source.site(loop.iter))
@@ -276,7 +275,7 @@ def _joining(
     yield "Keep the graph for the last pass", kept, 0.7
 
 
-def _detaching(source: Source, last: ast.Call) -> Iterator[tuple[str, tuple[Edit, ...], float]]:
+def _detaching(source: Source, last: ast.Call) -> Iterator[Repair]:
     """The repairs of a pass that reaches what was computed before an earlier one."""
     loop = source.enclosing(last, *_LOOPS)
     if not isinstance(loop, _LOOPS):

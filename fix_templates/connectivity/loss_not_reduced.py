@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
@@ -10,23 +11,19 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
     FixPattern,
+    Mend,
+    RaisedTemplate,
     Reject,
     RemoveArgument,
-    Repairs,
-    Site,
+    Repair,
     Source,
     Subject,
-    Symptom,
     Wrap,
     attribute_calls,
     function_around,
     keyword_value,
     loss_facts,
-    raised_at,
     upstream,
     within,
 )
@@ -47,7 +44,7 @@ class _Loss:
     made: Call | None
 
 
-class LossNotReduced(FaultTemplate[_Loss]):
+class LossNotReduced(RaisedTemplate):
     """`backward` is called on a loss with one value per sample: `reduction="none"`, or an expression without its mean.
 
     Gradients are taken of one number. A loss that was asked for each sample's value, or that the program writes itself as
@@ -66,31 +63,27 @@ class LossNotReduced(FaultTemplate[_Loss]):
     name = "loss-not-reduced"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.LOSS_FUNCTION
-    message = "`{loss}` has a value for each sample, and gradients can be taken of one number only"
     triggers = ("backward",)
-    needs_run = True
+    said = MESSAGE
     declined = "where the loss is made cannot be told"
+    confidence = 0.9
 
-    def faults(self, subject: Subject) -> Faults[_Loss]:
-        node = raised_at(subject, "RuntimeError", MESSAGE)
-        if not isinstance(node, ast.Call) or not _updates_weights(subject.source):
+    def mends(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Mend]:
+        source = subject.source
+        sent = _sent(node) if isinstance(node, ast.Call) and _updates_weights(source) else None
+        found = _loss(subject, node, sent) if sent is not None and isinstance(node, ast.Call) else None
+        if found is None:
             return
-        sent = _sent(node)
-        if sent is not None and (found := _loss(subject, node, sent)) is not None:
-            yield subject.source.site(node), found
-
-    def report(self, site: Site, fault: _Loss) -> Finding:
-        return self.finding(site, symptom=Symptom.CRASH, confidence=0.9, cause="crash", loss=ast.unparse(fault.sent))
-
-    def repairs(self, subject: Subject, fault: _Loss) -> Repairs:
-        source, name = subject.source, ast.unparse(fault.sent)
-        if fault.value is not None and not _read_by_sample(source, fault):
-            yield f"Average `{name}` over the samples", (_mean(source, fault.value),), 0.9
-            reduction = _reduction(subject, fault)
-            if reduction is not None:
-                yield "Let the loss take the mean", (reduction,), 0.85
-            return
-        yield f"Average `{name}` for the backward pass", (_mean(source, fault.sent),), 0.85
+        name = ast.unparse(found.sent)
+        repairs: list[Repair] = []
+        if found.value is not None and not _read_by_sample(source, found):
+            reduction = _reduction(subject, found)
+            repairs.append((f"Average `{name}` over the samples", (_mean(source, found.value),), 0.9))
+            repairs.append(("Let the loss take the mean", (reduction,) if reduction is not None else None, 0.85))
+        else:
+            repairs.append((f"Average `{name}` for the backward pass", (_mean(source, found.sent),), 0.85))
+        what = f"`{name}` has a value for each sample, and gradients can be taken of one number only"
+        yield Mend(source.site(node), what, tuple(repairs))
 
     examples = (
         Example(

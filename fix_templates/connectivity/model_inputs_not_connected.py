@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Example, Family, FixPattern, Mend, Reject, Replace, SourceTemplate, Subject, held_by
+from dnnfix.api import Example, Family, FixPattern, Mend, Reject, Replace, SourceTemplate, Subject, Symptom, held_by
 
 MODELS = ("keras.Model", "keras.models.Model")
 INPUTS = ("keras.Input", "keras.layers.Input")
@@ -45,7 +45,12 @@ class ModelInputsNotConnected(SourceTemplate):
             text = names[0] if len(names) == 1 else f"[{', '.join(map(str, names))}]"
             title = f"Make the model of the inputs that its outputs come from: {text}"
             edits = (Replace(source.site(place), str(text)),) if None not in names else None
-            yield Mend(site, what, ((title, edits, 0.85),), shows=Symptom.CRASH if crash is not None and crash.site == site else None)
+            yield Mend(
+                site,
+                what,
+                ((title, edits, 0.85),),
+                shows=Symptom.CRASH if crash is not None and crash.site == site else None,
+            )
 
     examples = (
         Example(

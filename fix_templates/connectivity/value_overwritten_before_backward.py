@@ -19,6 +19,7 @@ from dnnfix.api import (
     Mend,
     Reject,
     RemoveArgument,
+    Repair,
     Replace,
     Site,
     Source,
@@ -395,7 +396,7 @@ for real in torch.randn(2, 4, 2):
     )
 
 
-def _kept_values(changes: tuple[_Change, ...]) -> Iterator[tuple[str, tuple[Edit, ...], float]]:
+def _kept_values(changes: tuple[_Change, ...]) -> Iterator[Repair]:
     """The repairs that let values be, one by one and together."""
     for rank, change in enumerate(changes[:MOST]):
         yield change.title, change.edits, 0.9 - 0.02 * rank

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dnnfix.detect.crashes.raised import raised_at
-from dnnfix.records import CRASH_CAUSE, Crash, Edit, Family, Finding, FixPattern, Site, Symptom
+from dnnfix.records import CRASH_CAUSE, Crash, Decline, Edit, Family, Finding, FixPattern, Site, Symptom
 from dnnfix.subject import Subject
-from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repair, Repairs
 
 
 @dataclass(frozen=True, slots=True)
 class Mend:
     """One explanation of a fault: where it is, what is said of it, and the repairs, the likeliest first.
-
-    A repair is a title, edits (`None` where they cannot be made) and a prior.
 
     `sure` is the confidence of the finding, where it is not that of its template; `shows` is its symptom, where some of
     the faults of a template show otherwise.
@@ -25,7 +23,7 @@ class Mend:
 
     site: Site
     what: str
-    repairs: tuple[tuple[str, tuple[Edit, ...] | None, float], ...]
+    repairs: tuple[Repair | Decline, ...]
     symptom: Symptom = Symptom.CRASH
     sure: float | None = None
     shows: Symptom | None = None

@@ -14,8 +14,11 @@ T = TypeVar("T")
 Faults: TypeAlias = Iterator[tuple[Site | None, T]]
 """Faults with their places; those at no known place are passed over."""
 
-Repairs: TypeAlias = Iterator[tuple[str, tuple[Edit, ...] | None, float] | Decline]
-"""Ways to repair a fault: a title, edits (`None` where they cannot be made) and a prior each, the likeliest first.
+Repair: TypeAlias = tuple[str, tuple[Edit, ...] | None, float]
+"""A way to repair a fault: a title, edits (`None` where they cannot be made) and a prior."""
+
+Repairs: TypeAlias = Iterator[Repair | Decline]
+"""Ways to repair a fault, the likeliest first.
 
 A `Decline` among them is the reason that is given where none of the edits can be made.
 """
