@@ -46,9 +46,9 @@ class ForwardReturnsNothing(SourceTemplate):
         owned = [(one, "forward") for one in torch_modules(source)] + [(one, "call") for one in keras_modules(source)]
         for owner, name in owned:
             for function in owner.body:
-                found = (
-                    _end(subject, function) if isinstance(function, ast.FunctionDef) and function.name == name else None
-                )
+                if not isinstance(function, ast.FunctionDef) or function.name != name:
+                    continue
+                found = _end(subject, function)
                 if found is None:
                     continue
                 last, outer, bound = found

@@ -722,7 +722,7 @@ def _branch(subject: Subject, call: ast.Call) -> Iterator[Mend]:
         join = _join(subject)
         code = f"{join.code}([{beside}, {ends[0]}])"
         what = f"the input `{lost[0]}` reaches no output: `{ends[0]}`, the end of its branch, is never read"
-        edits = (Replace(source.site(reads[0]), code), *join.imports)
+        edits: tuple[Edit, ...] = (Replace(source.site(reads[0]), code), *join.imports)
         yield mend(source.site(call), what, f"Join the branches: {code}", *edits, prior=0.8, sure=0.85)
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    Edit,
     Example,
     Family,
     FixPattern,
@@ -62,7 +63,7 @@ class WeightStaysZero(SourceTemplate):
                     text, parent = source.segment(source.site(value)), source.parent(call)
                     if isinstance(parent, ast.Call) and source.qualified(parent.func) == VARIABLE:
                         text = text.replace(source.segment(source.site(parent)), source.segment(source.site(call)))
-                    edits = (Replace(source.site(value), f"{name.code}({text})"), *name.imports)
+                    edits: tuple[Edit, ...] = (Replace(source.site(value), f"{name.code}({text})"), *name.imports)
                     in_init = function is not None and function.name == "__init__"
                     title = f"Make the tensor a parameter of the module: {name.code}"
                     yield Mend(source.site(value), what, ((title, edits if in_init else None, 0.85),))
