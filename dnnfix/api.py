@@ -73,6 +73,7 @@ from dnnfix.detect.loops.training_loop import (
     OTHER_WAYS,
     SAMPLING,
     LoopOperation,
+    assignments_behind,
     attribute_calls,
     block_of,
     function_around,
@@ -83,6 +84,7 @@ from dnnfix.detect.loops.training_loop import (
     operated_on,
     operations_named,
     passes_of_step,
+    read_names,
 )
 from dnnfix.detect.origins import origins
 from dnnfix.detect.tensors.axes import (

@@ -25,12 +25,14 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
+    assignments_behind,
     attribute_calls,
     function_around,
     loops_around,
     operated_on,
     passes_of_step,
     raised_at,
+    read_names,
     stored_names,
     torch_modules,
     within,
@@ -399,7 +401,10 @@ def _shared(source: Source, last: ast.Call, loop: ast.For | ast.While) -> list[a
     if len(sent) != 2 or sent[1] is not last:
         return None
     assigned = [node for node in within(loop, ast.Assign) if len(node.targets) == 1]
-    first, second = (_slice(assigned, call) for call in sent)
+    first, second = (
+        assignments_behind([each for each in assigned if each.lineno < call.lineno], read_names(call.func))
+        for call in sent
+    )
     made = [
         node
         for node in first
@@ -422,18 +427,6 @@ def _shared(source: Source, last: ast.Call, loop: ast.For | ast.While) -> list[a
 
 def _reads(value: ast.expr, name: str) -> list[ast.Name]:
     return [read for read in within(value, ast.Name) if read.id == name and isinstance(read.ctx, ast.Load)]
-
-
-def _slice(assigned: list[ast.Assign], sent: ast.Call) -> list[ast.Assign]:
-    """The assignments before a backward pass that its loss comes from."""
-    names = {node.id for node in within(sent.func, ast.Name)}
-    found: list[ast.Assign] = []
-    for node in reversed([each for each in assigned if each.lineno < sent.lineno]):
-        stored = stored_names(node)
-        if stored & names:
-            found.append(node)
-            names = (names - stored) | {each.id for each in within(node.value, ast.Name)}
-    return found
 
 
 def _trained_after(source: Source, loop: ast.AST, sent: ast.Call) -> str | None:

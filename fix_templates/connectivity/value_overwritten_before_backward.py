@@ -28,11 +28,13 @@ from dnnfix.api import (
     Symptom,
     Wrap,
     argument_value,
+    assignments_behind,
     attribute_calls,
     block_of,
     function_around,
     next_use,
     raised_at,
+    read_names,
     stored_names,
     within,
     words,
@@ -683,7 +685,7 @@ def _stepped(source: Source, backward: ast.Call) -> _Stepped | None:
         if owner is None:
             continue
         before = tuple(until[:index])
-        made = _behind(before, backward.func.value.id)
+        made = assignments_behind(before, {backward.func.value.id})
         passed = any(attribute_calls(one, "backward") for one in before)
         if passed and any(_runs(node, owner) for node in made):
             return _Stepped(each, owner, made, before, backward)
@@ -718,25 +720,6 @@ def _handed(source: Source, expr: ast.expr) -> tuple[ast.expr, dict[str, str]]:
     return given.get(expr.id, expr), {ast.unparse(value): name for name, value in given.items()}
 
 
-def _read(statement: ast.AST) -> set[str]:
-    changed = stored_names(statement.target) if isinstance(statement, ast.AugAssign) else set()
-    return changed | {node.id for node in within(statement, ast.Name) if isinstance(node.ctx, ast.Load)}
-
-
-def _behind(before: tuple[ast.stmt, ...], name: str) -> tuple[ast.Assign | ast.AugAssign, ...]:
-    """The assignments among statements that a name's value comes from, in their order."""
-    names: set[str] = {name}
-    found: list[ast.Assign | ast.AugAssign] = []
-    for each in reversed(before):
-        if isinstance(each, ast.Assign) and stored_names(each) & names:
-            found.append(each)
-            names = (names - stored_names(each)) | _read(each.value)
-        elif isinstance(each, ast.AugAssign) and stored_names(each) & names:
-            found.append(each)
-            names |= _read(each)
-    return tuple(reversed(found))
-
-
 def _runs(statement: ast.Assign | ast.AugAssign, owner: str) -> bool:
     return any(ast.unparse(call.func) == owner for call in within(statement.value, ast.Call))
 
@@ -746,14 +729,16 @@ def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
     moved: list[ast.Assign | ast.AugAssign] = []
     names: set[str] = set()
     for each in fault.made:
-        if _runs(each, fault.owner) or _read(each) & names:
+        if _runs(each, fault.owner) or read_names(each) & names:
             moved.append(each)
             names |= stored_names(each)
     for other in fault.before:
         later = moved and other.lineno > moved[0].lineno
         if other in moved:
             continue
-        shared = _read(other) & names or (later and stored_names(other) & (names | set().union(*map(_read, moved))))
+        shared = read_names(other) & names or (
+            later and stored_names(other) & (names | set().union(*map(read_names, moved)))
+        )
         if shared:
             return None
     targets = [target for each in moved for target in (each.targets if isinstance(each, ast.Assign) else [each.target])]
@@ -778,8 +763,9 @@ def _detached(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
     if not isinstance(name, ast.Name):
         return None
     given: tuple[ast.Assign | ast.AugAssign, ...] = ()
-    for argument in _read(estimate.value) - {fault.owner}:
-        given += _behind(tuple(each for each in fault.before if each.lineno < estimate.lineno), argument)
+    for argument in read_names(estimate.value) - {fault.owner}:
+        earlier = [each for each in fault.before if each.lineno < estimate.lineno]
+        given += assignments_behind(earlier, {argument})
     if any(_is_network(source, call) for each in given for call in within(each.value, ast.Call)):
         return None
     if sum(_is_network(source, call) for call in within(estimate.value, ast.Call)) != 1:
@@ -791,7 +777,7 @@ def _detached(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
         if isinstance(call.func, ast.Attribute)
     ]
     first = sent[-1].func.value if sent and isinstance(sent[-1].func, ast.Attribute) else None
-    others = _behind(fault.before, first.id) if isinstance(first, ast.Name) else ()
+    others = assignments_behind(fault.before, {first.id}) if isinstance(first, ast.Name) else ()
     own = [each for each in fault.made if each not in others]
     reads = [
         node
