@@ -401,9 +401,10 @@ def _shared(source: Source, last: ast.Call, loop: ast.For | ast.While) -> list[a
     if len(sent) != 2 or sent[1] is not last:
         return None
     assigned = [node for node in within(loop, ast.Assign) if len(node.targets) == 1]
+    before = ([each for each in assigned if each.lineno < call.lineno] for call in sent)
     first, second = (
-        assignments_behind([each for each in assigned if each.lineno < call.lineno], read_names(call.func))
-        for call in sent
+        [each for each in assignments_behind(earlier, read_names(call.func)) if isinstance(each, ast.Assign)]
+        for earlier, call in zip(before, sent, strict=True)
     )
     made = [
         node
