@@ -351,10 +351,6 @@ def _together(source: Source, passes: list[LoopOperation]) -> tuple[Edit, ...] |
     return (*gone, Replace(source.site(last.call), f"({' + '.join(names)}).backward()"))
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
 def _carried(source: Source, loop: ast.For | ast.While) -> list[str]:
     """The names that a loop computes anew from themselves by a call, and that were there before it."""
     assigned = [node for node in within(loop, ast.Assign) if node in _under(source, loop)]
