@@ -70,6 +70,7 @@ from dnnfix.detect.loops.training_loop import (
     OTHER_WAYS,
     SAMPLING,
     LoopOperation,
+    assignments_behind,
     attribute_calls,
     block_of,
     function_around,
@@ -80,6 +81,7 @@ from dnnfix.detect.loops.training_loop import (
     operated_on,
     operations_named,
     passes_of_step,
+    read_names,
 )
 from dnnfix.detect.origins import origins
 from dnnfix.detect.tensors.axes import (
@@ -210,8 +212,8 @@ from dnnfix.source.spelling import (
 )
 from dnnfix.source.tree import first_line, stored_names, within
 from dnnfix.subject import Subject
-from dnnfix.synthesize.bases.crash_template import CrashTemplate, Failure, Mend, reads
-from dnnfix.synthesize.bases.fault_template import Fault, Faults, FaultTemplate, ReadTemplate, Repairs, Ways
+from dnnfix.synthesize.bases.crash_template import CrashTemplate, Failure, RaisedTemplate, reads
+from dnnfix.synthesize.bases.fault_template import Fault, Faults, FaultTemplate, ReadTemplate, Repair, Repairs
 from dnnfix.synthesize.bases.integer_template import IntegerTemplate
 from dnnfix.synthesize.bases.loss_template import Disagreement, LossTemplate
 from dnnfix.synthesize.causes.optimizing import optimizers

@@ -11,8 +11,8 @@ from dnnfix.api import (
     CrashTemplate,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Replace,
     Subject,
@@ -46,7 +46,7 @@ class ArgumentsPackedTogether(CrashTemplate):
     kinds = frozenset({"TypeError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         node = subject.node(crash.site)
         if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
             return
@@ -266,7 +266,7 @@ def _needed(called: ast.FunctionDef) -> list[str]:
 
 def _unpacked(
     subject: Subject, crash: Crash, call: ast.Call, called: ast.FunctionDef, missing: list[str]
-) -> Mend | None:
+) -> Fault | None:
     """Write the parts of a single tuple as arguments, or unpack one that has a name."""
     source = subject.source
     if len(call.args) != 1 or call.keywords or called.args.vararg is not None:
@@ -283,14 +283,14 @@ def _unpacked(
         if "#" in code:
             return None  # its comments would be lost
         edit = Replace(source.site(call), f"{function}({inside})")
-        return Mend(source.site(call), what, (("Give the inputs one by one", (edit,), 0.9),))
+        return Fault(source.site(call), what, (("Give the inputs one by one", (edit,), 0.9),))
     told = crash.held_at(source.site(given))
     if told is None or told.kind not in ("tuple", "list") or told.size != count or not isinstance(given, ast.Name):
         return None
     if _read_elsewhere(subject, given):
         return None
     edit = Replace(source.site(call), f"{function}(*{code})")
-    return Mend(source.site(call), what, (("Unpack the inputs", (edit,), 0.9),))
+    return Fault(source.site(call), what, (("Unpack the inputs", (edit,), 0.9),))
 
 
 def _read_elsewhere(subject: Subject, given: ast.Name) -> bool:
@@ -304,7 +304,7 @@ def _read_elsewhere(subject: Subject, given: ast.Name) -> bool:
 
 def _at_hand(
     subject: Subject, crash: Crash, call: ast.Call, called: ast.FunctionDef, missing: list[str]
-) -> Mend | None:
+) -> Fault | None:
     """Hand over the values that have the very names of the parameters that got none."""
     source = subject.source
     by_place = [parameter.arg for parameter in called.args.args][1:]
@@ -331,10 +331,10 @@ def _at_hand(
         return None
     edit = Replace(source.site(call), f"{head}{separator}{given})")
     what = f"`{ast.unparse(call.func)}` is called without `{missing[0]}`, which is at hand"
-    return Mend(source.site(call), what, ((f"Hand over {', '.join(missing)}", (edit,), 0.85),))
+    return Fault(source.site(call), what, ((f"Hand over {', '.join(missing)}", (edit,), 0.85),))
 
 
-def _packed(subject: Subject, call: ast.Call, called: ast.FunctionDef, count: int) -> Mend | None:
+def _packed(subject: Subject, call: ast.Call, called: ast.FunctionDef, count: int) -> Fault | None:
     """Give the arguments as one tuple to a `forward` that takes one argument and unpacks it into as many."""
     source = subject.source
     needed = _needed(called)
@@ -348,5 +348,5 @@ def _packed(subject: Subject, call: ast.Call, called: ast.FunctionDef, count: in
             function = subject.text(source.site(call.func))
             edit = Replace(source.site(call), f"{function}(({parts}))")
             what = f"`forward` takes one tuple of {count} and is given {count} arguments"
-            return Mend(source.site(call), what, (("Give the inputs as one tuple", (edit,), 0.9),))
+            return Fault(source.site(call), what, (("Give the inputs as one tuple", (edit,), 0.9),))
     return None

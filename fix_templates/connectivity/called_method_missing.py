@@ -13,8 +13,8 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Replace,
     ReplaceLines,
@@ -65,7 +65,7 @@ class CalledMethodMissing(CrashTemplate):
         {"AttributeError", "IndexError", "NotImplementedError", "RuntimeError", "TypeError", "ValueError"}
     )
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         source = subject.source
         yield from _special(source)
         said = _UNCALLED.search(crash.message) if crash.kind == "NotImplementedError" else None
@@ -340,7 +340,7 @@ print(net(torch.randn(3, 4)))
     )
 
 
-def _special(source: Source) -> Iterator[Mend]:
+def _special(source: Source) -> Iterator[Fault]:
     """The methods whose names are those of special methods but for an underscore or a letter."""
     for owner in source.nodes(ast.ClassDef):
         for each in owner.body:
@@ -354,11 +354,11 @@ def _special(source: Source) -> Iterator[Mend]:
             yield _renamed(source, each, wanted, *edits)
 
 
-def _renamed(source: Source, function: ast.FunctionDef, wanted: str, *uses: Edit) -> Mend:
+def _renamed(source: Source, function: ast.FunctionDef, wanted: str, *uses: Edit) -> Fault:
     """A method under the name by which it is called."""
     edits = (rename_method(source, function, wanted), *uses)
     what = f"`{function.name}` is meant for `{wanted}`, which is called by itself"
-    return Mend(source.site(function), what, ((f"Call it `{wanted}`", edits, 0.95),))
+    return Fault(source.site(function), what, ((f"Call it `{wanted}`", edits, 0.95),))
 
 
 def _is_super(node: ast.expr) -> bool:
@@ -378,7 +378,7 @@ def _meant(function: ast.FunctionDef) -> str | None:
     return None if known is None or special else f"__{known}__"
 
 
-def _hidden(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend]:
+def _hidden(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Fault]:
     """The method where it is one of the functions that end `__init__`, or stands at the depth of the class behind it."""
     init = method(owner, "__init__")
     last = _functions_at_end(init.body) if init is not None else []
@@ -418,7 +418,7 @@ def _indentation(source: Source, number: int) -> str:
 
 def _moved(
     source: Source, methods: list[ast.FunctionDef], begin: int, depth: str, wanted: str, where: str
-) -> Iterator[Mend]:
+) -> Iterator[Fault]:
     """The lines of methods, with the comments before them, at the depth of their class."""
     texts = [node for each in methods for node in within(each, ast.Constant, ast.JoinedStr)]
     if any(node.lineno != node.end_lineno and not isinstance(source.parent(node), ast.Expr) for node in texts):
@@ -431,10 +431,10 @@ def _moved(
         (ReplaceLines(Site(begin, 1, end, len(lines[-1]) + 1), text),),
         0.95,
     )
-    yield Mend(source.site(methods[0]), f"`{wanted}` stands {where}, and is no method", (repair,))
+    yield Fault(source.site(methods[0]), f"`{wanted}` stands {where}, and is no method", (repair,))
 
 
-def _misspelt(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Mend]:
+def _misspelt(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Fault]:
     """The one method whose name is close to the one that is called, and which nothing calls by its own name."""
     methods = [each for each in owner.body if isinstance(each, ast.FunctionDef) and _is_method(each)]
     close = [each for each in methods if _close(each.name, wanted)]

@@ -13,8 +13,8 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Replace,
     Source,
@@ -73,7 +73,7 @@ class SavedStateOfOtherForm(CrashTemplate):
     kinds = frozenset({"RuntimeError", "TypeError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         found = _loading(subject, crash)
         if found is None:
             return
@@ -85,7 +85,7 @@ class SavedStateOfOtherForm(CrashTemplate):
         else:
             return
         if repair is not None:
-            yield Mend(subject.source.site(found.call), what, (repair,))
+            yield Fault(subject.source.site(found.call), what, (repair,))
 
     examples = (
         Example(

@@ -12,8 +12,8 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Replace,
     Subject,
@@ -44,7 +44,7 @@ class ArraysGivenAsDataset(CrashTemplate):
     kinds = frozenset({"RuntimeError"})
     triggers = ("DataLoader",)
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         said, loading = _UNEQUAL.search(crash.message), failed_loading(subject)
         if said is None or said[1] != said[2] or loading is None:
             return
@@ -63,7 +63,7 @@ class ArraysGivenAsDataset(CrashTemplate):
             made: tuple[Edit, ...] = (Replace(place, f"{dataset.code}({arrays})"), *dataset.imports)
             paired = (Replace(place, f"list(zip({arrays}))"),)
             repairs = (("Make a TensorDataset of them", made, 0.9), ("Pair the rows", paired, 0.7))
-            yield Mend(place, f"the arrays `{literal}` are taken for samples, one each", repairs)
+            yield Fault(place, f"the arrays `{literal}` are taken for samples, one each", repairs)
 
     examples = (
         Example(

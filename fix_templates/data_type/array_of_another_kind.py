@@ -12,9 +12,9 @@ from dnnfix.api import (
     Edit,
     Example,
     Failure,
+    Fault,
     Held,
     InsertBefore,
-    Mend,
     Reject,
     Source,
     Subject,
@@ -80,7 +80,7 @@ AGAIN = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @reads("AttributeError", r"'numpy\.ndarray' object has no attribute '(?!append')", ast.Attribute)
-def _array_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
+def _array_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
     """An array is asked for what tensors have: what would turn it into an array goes, for all else a tensor is made."""
     node, source = failure.node, failure.source
     code, held = failure.code(node.value), failure.held(node.value)
@@ -88,16 +88,16 @@ def _array_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     if node.attr in INTO_ARRAY:
         whole = _chain(source, node)
         if whole is not None:
-            yield failure.mend(node, what, "Take the array as it is", failure.exchange(whole, code), prior=0.85)
+            yield failure.fault(node, what, "Take the array as it is", failure.exchange(whole, code), prior=0.85)
     elif node.attr in OF_TENSORS and isinstance(source.parent(node), ast.Call):
         spelling = spell(failure.subject, "torch.from_numpy")
         real = held is not None and held.dtype == "float64" and node.attr not in ("float", "double", "half", "long")
         wrapped = failure.wrap(node.value, f"{spelling.code}(", ").float()" if real else ")")
-        yield failure.mend(node, what, "Make a tensor of the array", wrapped, *spelling.imports, prior=0.8)
+        yield failure.fault(node, what, "Make a tensor of the array", wrapped, *spelling.imports, prior=0.8)
 
 
 @reads("AttributeError", r"'numpy\.ndarray' object has no attribute 'append'", ast.Attribute)
-def _array_appended_to(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
+def _array_appended_to(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
     """A value is appended to an array of one axis: its name is given the longer array that `np.append` makes."""
     source, array = failure.source, failure.node.value
     statement, held = source.statement_of(failure.node), failure.held(array)
@@ -111,11 +111,11 @@ def _array_appended_to(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     name, spelling = failure.code(array), spell(failure.subject, "numpy.append")
     longer = failure.exchange(statement, f"{name} = {spelling.code}({name}, {failure.code(call.args[0])})")
     what = f"{name} is an array, which has no append"
-    yield failure.mend(call, what, "Make a longer array", *spelling.imports, longer)
+    yield failure.fault(call, what, "Make a longer array", *spelling.imports, longer)
 
 
 @reads("AttributeError", "'Tensor' object has no attribute", ast.Attribute)
-def _tensor_asked_as_array(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
+def _tensor_asked_as_array(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
     """A tensor is asked for what arrays have: `astype`, which is `to`, and `copy`, which is `clone`."""
     node, call = failure.node, failure.source.parent(failure.node)
     if not isinstance(call, ast.Call) or call.func is not node:
@@ -124,32 +124,32 @@ def _tensor_asked_as_array(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     code = text[: text.rindex(f".{node.attr}")]
     what = f"{code} is a tensor, which has no {node.attr}"
     if node.attr == "copy" and not call.args and not call.keywords:
-        yield failure.mend(node, what, "Clone the tensor", failure.exchange(call, f"{code}.clone()"))
+        yield failure.fault(node, what, "Clone the tensor", failure.exchange(call, f"{code}.clone()"))
     elif node.attr == "astype" and len(call.args) + len(call.keywords) == 1:
         dtype = _dtype(failure.source, argument_value(call, "dtype", 0))
         if dtype is not None:
             spelled = spell(failure.subject, f"torch.{dtype}")
             cast = failure.exchange(call, f"{code}.to({spelled.code})")
-            yield failure.mend(node, what, "Cast the tensor", cast, *spelled.imports)
+            yield failure.fault(node, what, "Cast the tensor", cast, *spelled.imports)
 
 
 @reads("RuntimeError", r"numpy\(\) on Tensor that requires grad", ast.AST)
-def _tensor_made_array(failure: Failure[ast.AST]) -> Iterator[Mend]:
+def _tensor_made_array(failure: Failure[ast.AST]) -> Iterator[Fault]:
     """A tensor that gradients flow through becomes an array: it is detached, or torch computes where a network does."""
     node, source, subject = failure.node, failure.source, failure.subject
 
-    def mend(at: ast.expr, title: str, *edits: Edit) -> Mend:
-        return failure.mend(
+    def described(at: ast.expr, title: str, *edits: Edit) -> Fault:
+        return failure.fault(
             at, f"{failure.code(at)} makes an array of a tensor that gradients flow through", title, *edits
         )
 
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "numpy":
-        yield mend(node.func.value, "Detach the tensor", failure.wrap(node.func.value, "", ".detach()"))
+        yield described(node.func.value, "Detach the tensor", failure.wrap(node.func.value, "", ".detach()"))
         return
     maker = _filled(failure)
     if maker is not None:
         spelling = spell(subject, (source.qualified(maker.func) or "").replace("numpy.", "torch."))
-        yield mend(maker, f"Make it with {spelling.code}", failure.exchange(maker.func, spelling.code))
+        yield described(maker, f"Make it with {spelling.code}", failure.exchange(maker.func, spelling.code))
     elif isinstance(node, ast.Call):
         library, _, name = (source.qualified(node.func) or "").partition(".")
         in_network = any(frame.function == "forward" for frame in failure.crash.frames)
@@ -159,13 +159,13 @@ def _tensor_made_array(failure: Failure[ast.AST]) -> Iterator[Mend]:
             if library == "numpy" and name in IN_TORCH:
                 spelling = spell(subject, f"torch.{name}")
                 edit = failure.exchange(node.func, spelling.code)
-                yield mend(node, f"Compute it with {spelling.code}", edit, *spelling.imports)
+                yield described(node, f"Compute it with {spelling.code}", edit, *spelling.imports)
         elif tensors:
-            yield mend(node, "Detach the tensor", *(failure.wrap(one, "", ".detach()") for one in tensors))
+            yield described(node, "Detach the tensor", *(failure.wrap(one, "", ".detach()") for one in tensors))
 
 
 @reads("ValueError TypeError RuntimeError", "converted to (Python scalar|Scalar)", ast.Call)
-def _list_of_tensors_made_tensor(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _list_of_tensors_made_tensor(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """`torch.tensor` takes each tensor of a list for one number: `torch.stack` puts them behind one another."""
     node = failure.node
     name, casts = failure.source.qualified(node.func) or "", {one.arg: one.value for one in node.keywords}
@@ -177,11 +177,11 @@ def _list_of_tensors_made_tensor(failure: Failure[ast.Call]) -> Iterator[Mend]:
     after = f".to({failure.code(casts['dtype'])})" if "dtype" in casts else CASTS.get(name, "")
     stacked = failure.exchange(node, f"{stack.code}({given}){after}")
     what = f"{given} is a list of tensors, of which {name} makes no tensor"
-    yield failure.mend(node, what, "Stack the tensors", stacked, *stack.imports, prior=0.95)
+    yield failure.fault(node, what, "Stack the tensors", stacked, *stack.imports, prior=0.95)
 
 
 @reads("AttributeError", r"'(list|tuple)' object has no attribute '(\w+)'", ast.Attribute)
-def _batch_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
+def _batch_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
     """A batch is asked for what tensors have: of a batch of one tensor, or of inputs that need no labels, it is taken out."""
     source, batch, held = failure.source, failure.node.value, failure.held(failure.node.value)
     loop = _loop(source, batch)
@@ -195,11 +195,11 @@ def _batch_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
     taken = f"{batch.id}{', _' if held.size == 2 else ','}"
     taken = taken if place is loop.target else f"({taken})"
     what = f"{batch.id} is the list of the tensors of a batch"
-    yield failure.mend(batch, what, "Take the tensor out of the batch", failure.exchange(place, taken), prior=0.8)
+    yield failure.fault(batch, what, "Take the tensor out of the batch", failure.exchange(place, taken), prior=0.8)
 
 
 @reads("TypeError AttributeError", "'DataLoader' object is not an iterator", ast.Call)
-def _loader_asked_for_next(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _loader_asked_for_next(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """`next` is asked of a loader, which only its iterator answers."""
     node = failure.node
     if len(node.args) != 1 or node.keywords or failure.source.qualified(node.func) != "builtins.next":
@@ -208,21 +208,21 @@ def _loader_asked_for_next(failure: Failure[ast.Call]) -> Iterator[Mend]:
 
 
 @reads("AttributeError", "'DataLoader' object has no attribute", ast.Attribute)
-def _loader_asked_by_method(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
+def _loader_asked_by_method(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
     """A method of iterators is asked of a loader."""
     call, loader = failure.source.parent(failure.node), failure.node.value
     if isinstance(call, ast.Call) and failure.node.attr in ("next", "__next__"):
         yield from _first_batch(failure, loader, failure.exchange(call, f"next(iter({failure.code(loader)}))"))
 
 
-def _first_batch(failure: Failure[ast.Call] | Failure[ast.Attribute], loader: ast.expr, edit: Edit) -> Iterator[Mend]:
+def _first_batch(failure: Failure[ast.Call] | Failure[ast.Attribute], loader: ast.expr, edit: Edit) -> Iterator[Fault]:
     if _asked_once(failure.source, failure.node, ast.unparse(loader)):
         what = f"{ast.unparse(loader)} is no iterator, and next is asked of it"
-        yield failure.mend(failure.node, what, "Take the first batch of a pass", edit, prior=0.95)
+        yield failure.fault(failure.node, what, "Take the first batch of a pass", edit, prior=0.95)
 
 
 @reads("TypeError AttributeError", "", ast.Subscript)
-def _list_indexed(failure: Failure[ast.Subscript]) -> Iterator[Mend]:
+def _list_indexed(failure: Failure[ast.Subscript]) -> Iterator[Fault]:
     """A list of numbers is indexed with a mask or an array of indices."""
     index = failure.held(failure.node.slice)
     by_array = index is not None and (index.kind in ARRAYS or index.kind == "list" and index.of in ("int", "bool"))
@@ -232,7 +232,7 @@ def _list_indexed(failure: Failure[ast.Subscript]) -> Iterator[Mend]:
 
 
 @reads("TypeError AttributeError", "", ast.Attribute)
-def _list_asked(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
+def _list_asked(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
     """A list of numbers or tensors is asked for what arrays or tensors have."""
     node, held = failure.node, failure.held(failure.node.value)
     if held is not None and held.kind == "list" and held.of == "torch.Tensor":
@@ -243,7 +243,7 @@ def _list_asked(failure: Failure[ast.Attribute]) -> Iterator[Mend]:
 
 
 @reads("TypeError", "unsupported operand|non-int of type 'float'", ast.BinOp)
-def _list_computed_with(failure: Failure[ast.BinOp]) -> Iterator[Mend]:
+def _list_computed_with(failure: Failure[ast.BinOp]) -> Iterator[Fault]:
     """A list of numbers is computed with."""
     lists = [side for side in (failure.node.left, failure.node.right) if _is_list(failure.held(side))]
     if lists and not isinstance(failure.node.op, (ast.Add, ast.Mod)):
@@ -962,7 +962,7 @@ def _is_list(held: Held | None) -> bool:
 
 def _converted(
     failure: Failure[ast.Subscript] | Failure[ast.Attribute] | Failure[ast.BinOp], used: ast.expr, maker: str
-) -> Iterator[Mend]:
+) -> Iterator[Fault]:
     """The list made an array: where it is made, behind what fills it, or where it is used."""
     source, spelling = failure.source, spell(failure.subject, maker)
     around = (f"{spelling.code}(", ")")
@@ -976,7 +976,7 @@ def _converted(
         edit, prior = failure.wrap(used, *around), 0.65
     what = f"{failure.code(used)} is a list and is used as an array"
     title = f"Make an array of the list with {spelling.code}"
-    yield failure.mend(used, what, title, edit, *spelling.imports, prior=prior)
+    yield failure.fault(used, what, title, edit, *spelling.imports, prior=prior)
 
 
 def _made(source: Source, used: ast.expr) -> ast.expr | None:

@@ -9,11 +9,12 @@ from typing import cast
 
 from dnnfix.api import (
     CrashTemplate,
+    Decline,
     Edit,
     Example,
     Failure,
+    Fault,
     InsertElement,
-    Mend,
     Reject,
     Replace,
     SetArgument,
@@ -80,7 +81,7 @@ PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
     "Invalid dtype|could not convert string|Unrecognized data type|tuple index out of range",
     ast.Call,
 )
-def _labels_as_strings(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _labels_as_strings(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """The labels that a Keras model is trained on are the names of the classes, as strings: they are numbered."""
     node, source, subject = failure.node, failure.source, failure.subject
     labels = argument_value(node, "y", 1) if _calls(node, TEACHING) else None
@@ -99,11 +100,11 @@ def _labels_as_strings(failure: Failure[ast.Call]) -> Iterator[Mend]:
         before, after, imports = f"{rows.code}({before}", f"{after})", (*imports, *rows.imports)
     what = f"{failure.code(labels)} has the names of classes, where the loss takes numbers"
     title = "Number the classes" if form == "index" else "Make rows of the classes"
-    yield failure.mend(labels, what, title, *change_data(subject, _uses(source, root), before, after), *imports)
+    yield failure.fault(labels, what, title, *change_data(subject, _uses(source, root), before, after), *imports)
 
 
 @reads("ValueError TypeError", "", ast.Call)
-def _sequences_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _sequences_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """Sequences of different lengths are given to a Keras model, which takes one array: they are filled up."""
     node, subject = failure.node, failure.subject
     given = first_argument(node) if {"keras", "tensorflow"} & failure.source.frameworks else None
@@ -121,16 +122,16 @@ def _sequences_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Mend]:
         edits = _where_given(failure, given)
     what = f"the sequences have between {rows[0]} and {rows[1]} elements, and a network takes one length"
     if edits:
-        yield failure.mend(given, what, "Fill the sequences up to one length", *edits, prior=0.95)
+        yield failure.fault(given, what, "Fill the sequences up to one length", *edits, prior=0.95)
     elif edits is not None:
         why = "the model states a smaller length than the longest sequence has"
-        yield Mend(failure.site(given), what, (), declined=why)
+        yield Fault(failure.site(given), what, (Decline(why),))
 
 
 @reads(
     "ValueError", r"(?s)[Dd]ata cardinality is ambiguous.*?'?x'? sizes: (\d+)\s*'?y'? sizes: (\d+)(?:\s|$)", ast.Call
 )
-def _parts_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _parts_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """Inputs and targets are handed to a Keras model in parts that do not have the same samples."""
     node, (first, second) = failure.node, map(int, failure.said.groups())
     for inputs, targets in _pairs(node) if isinstance(node.func, ast.Attribute) else ():
@@ -140,12 +141,12 @@ def _parts_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Mend]:
         if found is not None:
             part = failure.source.enclosing(found[0], ast.Subscript) or found[0]
             what = f"{ast.unparse(part)} has other samples than what it is handed over with"
-            yield failure.mend(found[0], what, f"Take {found[1]}", failure.exchange(*found))
+            yield failure.fault(found[0], what, f"Take {found[1]}", failure.exchange(*found))
             return
 
 
 @reads("ValueError", r"can't handle a mix of ([\w-]+) and ([\w-]+) targets", ast.Call)
-def _scores_as_classes(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _scores_as_classes(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """A measure of scikit-learn that compares classes is given scores, or rows with a one at the class."""
     node, source, (on_left, on_right) = failure.node, failure.source, failure.said.groups()
     true, predicted = argument_value(node, "y_true", 0), argument_value(node, "y_pred", 1)
@@ -168,11 +169,11 @@ def _scores_as_classes(failure: Failure[ast.Call]) -> Iterator[Mend]:
     if changes:
         edits = (edit for each, how in changes for edit in _made_classes(failure, each, how))
         what = f"{failure.code(node.func)} takes classes and is given {on_left} and {on_right}"
-        yield failure.mend(changes[-1][0], what, "Give the measure classes", *edits)
+        yield failure.fault(changes[-1][0], what, "Give the measure classes", *edits)
 
 
 @reads("TypeError", r"default_collate: .*found <class 'PIL\.", ast.AST)
-def _picture(failure: Failure[ast.AST]) -> Iterator[Mend]:
+def _picture(failure: Failure[ast.AST]) -> Iterator[Fault]:
     """The picture, in what hands it to the loader, and the edits that make a tensor of it."""
     loading = failed_loading(failure.subject)
     if loading is None:
@@ -1162,12 +1163,12 @@ def _made_by(value: ast.expr) -> str:
     return {"tolist": "list", "cpu": "torch.Tensor", "detach": "torch.Tensor"}.get(method, "numpy.ndarray")
 
 
-def _mend(subject: Subject, at: ast.expr, *ways: tuple[str, tuple[Edit, ...], float]) -> Mend:
+def _mend(subject: Subject, at: ast.expr, *ways: tuple[str, tuple[Edit, ...], float]) -> Fault:
     written = ast.unparse(at).partition("\n")[0]
-    return Mend(subject.source.site(at), f"`{written}` is a picture of PIL, of which no batch can be made", ways)
+    return Fault(subject.source.site(at), f"`{written}` is a picture of PIL, of which no batch can be made", ways)
 
 
-def _by_transform(subject: Subject, loader: ast.Call) -> Mend | None:
+def _by_transform(subject: Subject, loader: ast.Call) -> Fault | None:
     """The transform of torchvision that the dataset is given, with the step that it lacks, or the one it is not given."""
     source = subject.source
     given = argument_value(loader, "dataset", 0)
@@ -1216,7 +1217,7 @@ def _to_tensor(subject: Subject) -> str:
     return f"{spell(subject, 'torchvision.transforms.ToTensor').code}()"
 
 
-def _by_getter(subject: Subject, owner: ast.ClassDef) -> Mend | None:
+def _by_getter(subject: Subject, owner: ast.ClassDef) -> Fault | None:
     """The one picture that `__getitem__` returns, made a tensor there."""
     getter = method(owner, "__getitem__")
     returned = [node.value for node in ast.walk(getter) if isinstance(node, ast.Return)] if getter is not None else []

@@ -11,9 +11,9 @@ from dnnfix.api import (
     Delete,
     Example,
     Failure,
+    Fault,
     FixPattern,
     InsertBefore,
-    Mend,
     Reject,
     ReplaceLines,
     Site,
@@ -29,7 +29,7 @@ LENGTH = "{indent}def __len__(self):\n{indent}    return len({collection})"
 @reads(
     "TypeError", r"(\w+)\(\) takes (?:from \d+ to )?(\d+) positional arguments? but (\d+) (?:was|were) given", ast.Call
 )
-def _without_self(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _without_self(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """A method does not take the object that it is called on."""
     source, (name, taken, given) = failure.source, failure.said.groups()
     found = [
@@ -49,7 +49,7 @@ def _without_self(failure: Failure[ast.Call]) -> Iterator[Mend]:
         at, comma = found[0].lineno, "" if head[2].startswith(")") else ", "
         edit = ReplaceLines(Site(at, 1, at, len(line) + 1), f"{head[1]}self{comma}{head[2]}")
         what = f"{owner.name}.{name} does not take the object it is called on"
-        yield failure.mend(failure.node, what, "Take self", edit)
+        yield failure.fault(failure.node, what, "Take self", edit)
 
 
 @reads(
@@ -58,7 +58,7 @@ def _without_self(failure: Failure[ast.Call]) -> Iterator[Mend]:
     r"|object has no attribute '_(?:parameters|modules|buffers|forward_hooks|backward_hooks|lock|tracker|auto_lock)",
     object,
 )
-def _base_not_set_up(failure: Failure[object]) -> Iterator[Mend]:
+def _base_not_set_up(failure: Failure[object]) -> Iterator[Fault]:
     """A layer or model keeps parts before the class that it derives from is set up."""
     source, own = failure.source, [frame.site for frame in failure.crash.frames if not frame.site.path]
     setups = list(_setups(source))
@@ -77,14 +77,14 @@ def _base_not_set_up(failure: Failure[object]) -> Iterator[Mend]:
     what = f"{owner.name} keeps parts before {ast.unparse(owner.bases[0])} is set up"
     if first is not None and late is None:
         added = InsertBefore(source.site(first), _spelled(source, setup, owner))
-        yield failure.mend(first, what, "Set the base class up first", added)
+        yield failure.fault(first, what, "Set the base class up first", added)
     elif first is not None and late is not None and len(calls) == 1 and late is not first and late in setup.body:
         moved = (InsertBefore(source.site(first), failure.code(late)), Delete(source.site(late)))
-        yield failure.mend(first, what, "Set the base class up before its parts", *moved)
+        yield failure.fault(first, what, "Set the base class up before its parts", *moved)
 
 
 @reads("TypeError", r"object of type '(\w+)' has no len\(\)", object)
-def _without_length(failure: Failure[object]) -> Iterator[Mend]:
+def _without_length(failure: Failure[object]) -> Iterator[Fault]:
     """A dataset that is indexed has no `__len__`: the length is that of what `__getitem__` takes its element from."""
     source = failure.source
     owners = [one for one in source.nodes(ast.ClassDef) if one.name == failure.said[1]]
@@ -97,11 +97,11 @@ def _without_length(failure: Failure[object]) -> Iterator[Mend]:
         added = LENGTH.format(indent=" " * getter.col_offset, collection=collection)
         edit = ReplaceLines(site, "\n".join((*lines, "", added)))
         what = f"{owners[0].name} is indexed and does not tell its length"
-        yield failure.mend(getter, what, "Tell the length of the collection", edit)
+        yield failure.fault(getter, what, "Tell the length of the collection", edit)
 
 
 @reads("UnboundLocalError", r"local variable '(\w+)'", ast.AST)
-def _not_declared(failure: Failure[ast.AST]) -> Iterator[Mend]:
+def _not_declared(failure: Failure[ast.AST]) -> Iterator[Fault]:
     """A function changes a variable of the module, or of the function around it, that it does not declare as such."""
     source, name = failure.source, failure.said[1]
     function = source.enclosing(failure.node, ast.FunctionDef)
@@ -119,7 +119,7 @@ def _not_declared(failure: Failure[ast.AST]) -> Iterator[Mend]:
     if word and first is not None:
         edit = InsertBefore(source.site(first), f"{word} {name}")
         what = f"{function.name} changes {name}, which it does not declare {word}"
-        yield failure.mend(failure.node, what, f"Declare {name} {word}", edit)
+        yield failure.fault(failure.node, what, f"Declare {name} {word}", edit)
 
 
 class DefinitionNotComplete(CrashTemplate):

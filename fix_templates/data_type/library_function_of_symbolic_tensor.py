@@ -12,7 +12,7 @@ from dnnfix.api import (
     Edit,
     Example,
     Failure,
-    Mend,
+    Fault,
     Reject,
     RenameArgument,
     Replace,
@@ -125,7 +125,7 @@ _SIZES = {"reshape": "reshape", "view": "reshape", "permute": "transpose"}
 
 
 @reads("ValueError TypeError AttributeError NotImplementedError", PLACEHOLDER, ast.expr)
-def _of_symbolic(failure: Failure[ast.expr]) -> Iterator[Mend]:
+def _of_symbolic(failure: Failure[ast.expr]) -> Iterator[Fault]:
     """A function of another library, or a method that a symbolic tensor does not have, is applied to one."""
     method = isinstance(failure.node, ast.Attribute)
     node = failure.source.parent(failure.node) if method else failure.node
@@ -138,7 +138,7 @@ def _of_symbolic(failure: Failure[ast.expr]) -> Iterator[Mend]:
     if edits is not None:
         what = f"{ast.unparse(node.func)} has no numbers to compute with: a symbolic tensor of Keras is a place in a network"
         repairs = (("Use the function of `keras.ops`", edits, 0.9),) if edits else ()
-        yield Mend(failure.site(node), what, repairs)
+        yield Fault(failure.site(node), what, repairs)
 
 
 class LibraryFunctionOfSymbolicTensor(CrashTemplate):

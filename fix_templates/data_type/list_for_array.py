@@ -12,10 +12,10 @@ from dnnfix.api import (
     CrashTemplate,
     Edit,
     Example,
+    Fault,
     Faults,
     InsertBefore,
     LossFacts,
-    Mend,
     Reject,
     Source,
     Subject,
@@ -75,7 +75,7 @@ class ListForArray(CrashTemplate):
     code = "DNF605"
     name = "list-for-array"
 
-    def faults(self, subject: Subject) -> Faults[Mend]:
+    def faults(self, subject: Subject) -> Faults[Fault]:
         node, refused = _into_torch(subject), _into_keras(subject)
         call = subject.crash.call if subject.crash is not None else None
         if node is not None:
@@ -83,13 +83,13 @@ class ListForArray(CrashTemplate):
             edits = (*_converted(subject, _given(subject)), *spell(subject, "torch.tensor").imports)
             repairs = (("Make a tensor of the data", edits, 0.85),)
             what = f"{layer} gets something that is no tensor where it takes a tensor"
-            yield subject.source.site(node), Mend(subject.source.site(node), what, repairs)
+            yield subject.source.site(node), Fault(subject.source.site(node), what, repairs)
         if refused:
             first, value = refused[0]
             given = "a list" if value.dtype in ("list", "tuple") else f"an array of {value.dtype}"
             repairs = (("Make arrays of numbers of the data", _numbers(subject, refused), 0.9),)
             what = f"the model gets {given} where it takes an array of numbers"
-            yield subject.source.site(first), Mend(subject.source.site(first), what, repairs)
+            yield subject.source.site(first), Fault(subject.source.site(first), what, repairs)
 
     examples = (
         Example(

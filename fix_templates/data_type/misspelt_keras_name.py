@@ -16,8 +16,8 @@ from dnnfix.api import (
     CrashTemplate,
     Edit,
     Example,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Source,
     Subject,
@@ -91,7 +91,7 @@ class MisspeltKerasName(CrashTemplate):
     kinds = frozenset({"ValueError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         read = _read(subject.source, crash.message)
         if read is None:
             return
@@ -103,7 +103,7 @@ class MisspeltKerasName(CrashTemplate):
             reword(subject, node, f"{'val_' if _is_validated(node, wrong) else ''}{right}") for node in nodes
         )
         site = subject.source.site(nodes[0])
-        yield Mend(site, f"Keras knows no {wrong!r}; it knows {right!r}", ((f"Name it {right!r}", edits, 0.9),))
+        yield Fault(site, f"Keras knows no {wrong!r}; it knows {right!r}", ((f"Name it {right!r}", edits, 0.9),))
 
     examples = (
         Example(

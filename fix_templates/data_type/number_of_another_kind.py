@@ -11,7 +11,7 @@ from dnnfix.api import (
     Edit,
     Example,
     Failure,
-    Mend,
+    Fault,
     Reject,
     Replace,
     SetArgument,
@@ -57,16 +57,16 @@ ROUNDED = words("numpy.floor numpy.ceil numpy.round numpy.rint numpy.around")
     rf"|unsupported operand type\(s\) for \+: '{_NUMBER}' and 'str'",
     ast.BinOp,
 )
-def _added_to_string(failure: Failure[ast.BinOp]) -> Iterator[Mend]:
+def _added_to_string(failure: Failure[ast.BinOp]) -> Iterator[Fault]:
     """A number is added to a string, in a sum that the program writes a string in: one that was read may be a number."""
     if isinstance(failure.node.op, ast.Add) and _makes_string(failure.source, failure.node):
         number = failure.node.right if failure.said[0].startswith("can only") else failure.node.left
         edit = wrapped(failure.subject, number, "str(", ")")
-        yield failure.mend(number, f"{failure.code(number)} is no string", "Make a string of the number", edit)
+        yield failure.fault(number, f"{failure.code(number)} is no string", "Make a string of the number", edit)
 
 
 @reads("TypeError ValueError", r"\b(str|strings?)\b", object)
-def _string_for_number(failure: Failure[object]) -> Iterator[Mend]:
+def _string_for_number(failure: Failure[object]) -> Iterator[Fault]:
     """A string that reads as a number is given where a number is taken."""
     strings: dict[str, tuple[ast.expr, str]] = {}
     for held in failure.crash.held:
@@ -83,35 +83,35 @@ def _string_for_number(failure: Failure[object]) -> Iterator[Mend]:
         declared = _declared(failure.source, origin)
         if declared is not None:
             typed = SetArgument(failure.site(declared), "type", kind)
-            yield failure.mend(node, what, f"Read the option as {kind}", typed, prior=0.8)
+            yield failure.fault(node, what, f"Read the option as {kind}", typed, prior=0.8)
             return
         if isinstance(origin, (ast.Subscript, ast.Attribute, ast.Call)):
             converted = failure.wrap(origin, f"{kind}(", ")")
-            yield failure.mend(node, what, f"Convert what is read to {kind}", converted, prior=0.75)
+            yield failure.fault(node, what, f"Convert what is read to {kind}", converted, prior=0.75)
             return
         if isinstance(origin, ast.Constant):
             return
 
 
 @reads("TypeError", r"unsupported format string passed to (?:numpy\.)?(Tensor|Parameter|ndarray)\.__format__", ast.AST)
-def _formatted(failure: Failure[ast.AST]) -> Iterator[Mend]:
+def _formatted(failure: Failure[ast.AST]) -> Iterator[Fault]:
     """An array of one element is formatted as a number: the element is taken out."""
     found = [value for value in _formatted_in(failure.node) if _is_one(failure, value, ARRAYS[failure.said[1]])]
     edits = tuple(_taken_out(failure.subject, found))
     if edits:
         what = f"{ast.unparse(found[0])} is no number but holds one in an axis"
-        yield failure.mend(found[0], what, "Take the number out", *edits)
+        yield failure.fault(found[0], what, "Take the number out", *edits)
 
 
 @reads("TypeError", r"Object of type (\w+) is not JSON serializable", ast.Call)
-def _written_as_json(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _written_as_json(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """Numbers of NumPy, arrays or tensors are written as JSON: `json` is given the function that makes them plain."""
     node = failure.node
     said = any(keyword.arg in (None, "default", "cls") for keyword in node.keywords)
     if failure.said[1] in NOT_OF_JSON and failure.source.qualified(node.func) in WRITERS and not said:
         edit = SetArgument(failure.site(node), "default", "lambda value: value.tolist()")
         what = f"{failure.code(node.func)} does not know values of type {failure.said[1]}"
-        yield failure.mend(node, what, "Write arrays as lists, and their numbers as numbers", edit)
+        yield failure.fault(node, what, "Write arrays as lists, and their numbers as numbers", edit)
 
 
 @reads(
@@ -121,7 +121,7 @@ def _written_as_json(failure: Failure[ast.Call]) -> Iterator[Mend]:
     r"|must be tuple of ints, but found element of type float",
     ast.AST,
 )
-def _share_as_count(failure: Failure[ast.AST]) -> Iterator[Mend]:
+def _share_as_count(failure: Failure[ast.AST]) -> Iterator[Fault]:
     """A share of a length, which is a real number, is given where elements are counted: it is made whole."""
     node, source = failure.node, failure.source
     reals = list(dict.fromkeys(real for place in _counted(node) for real in _real(failure, place)))
@@ -131,7 +131,7 @@ def _share_as_count(failure: Failure[ast.AST]) -> Iterator[Mend]:
     if reals and all(_stands_for_count(source, real) for real in reals):
         what = f"{failure.code(reals[0])} is a real number, and elements are counted by it"
         edits = (failure.wrap(real, "int(", ")") for real in reals)
-        yield failure.mend(reals[0], what, "Make the number whole", *edits)
+        yield failure.fault(reals[0], what, "Make the number whole", *edits)
 
 
 class NumberOfAnotherKind(CrashTemplate):

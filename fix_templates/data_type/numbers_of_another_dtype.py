@@ -12,8 +12,7 @@ from dnnfix.api import (
     CrashTemplate,
     Edit,
     Example,
-    Faults,
-    Mend,
+    Fault,
     Reject,
     Replace,
     SetArgument,
@@ -64,20 +63,20 @@ class NumbersOfAnotherDtype(CrashTemplate):
     triggers = ("requires_grad", "tensorflow")
     declined = "the tensor is made by a function that was imported by its own name"
 
-    def faults(self, subject: Subject) -> Faults[Mend]:
-        yield from super().faults(subject)
-        unseen = list(_integers_with_gradient(subject))
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        yield from super().read(subject)
+        yield from _integers_with_gradient(subject)
         if subject.crash is None:
             for named in _read(subject):
-                unseen += [replace(mend, symptom=Symptom.NONE_OBSERVED) for mend in self._mends(subject, named)]
-        yield from ((mend.site, mend) for mend in unseen)
+                for fault in self._mends(subject, named):
+                    yield replace(fault, symptom=Symptom.NONE_OBSERVED)
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         named = {_NAMES.get(name, name) for name in _FLOAT.findall(crash.message)}
         if "tensorflow" in subject.source.frameworks and len(named) == 2:
             yield from self._mends(subject, named)
 
-    def _mends(self, subject: Subject, named: set[str]) -> Iterator[Mend]:
+    def _mends(self, subject: Subject, named: set[str]) -> Iterator[Fault]:
         """The repairs of a program in which these two dtypes meet."""
         source = subject.source
         if named == {"float32", "float64"}:
@@ -87,12 +86,12 @@ class NumbersOfAnotherDtype(CrashTemplate):
             )
             if kept:
                 what = f"{subject.text(source.site(kept[0]))} holds doubles, and meets float32"
-                yield Mend(source.site(kept[0]), what, (("Hold float32", edits, 0.8),))
+                yield Fault(source.site(kept[0]), what, (("Hold float32", edits, 0.8),))
                 return
         for placeholder, stated, setting in _stated_otherwise(subject, named):
             what = f"the placeholder is of {stated.value!r}, and meets {setting}"
             replaced = Replace(source.site(stated), setting)
-            yield Mend(source.site(placeholder), what, ((f"Take {setting}", (replaced,), 0.8),))
+            yield Fault(source.site(placeholder), what, ((f"Take {setting}", (replaced,), 0.8),))
 
     examples = (
         Example(
@@ -172,7 +171,7 @@ print(tf.matmul(inputs, weights).shape)
     )
 
 
-def _integers_with_gradient(subject: Subject) -> Iterator[Mend]:
+def _integers_with_gradient(subject: Subject) -> Iterator[Fault]:
     """The tensors of Python integers that are to have a gradient."""
     source = subject.source
     for call in source.calls(*FROM_DATA):
@@ -186,7 +185,7 @@ def _integers_with_gradient(subject: Subject) -> Iterator[Mend]:
             if source.qualified(call.func) == "torch.autograd.Variable":
                 repairs = (("Make it float", (Wrap(source.site(call.args[0]), "", ".float()"),), 0.5),)
         symptom = Symptom.CRASH if _crashed_at(subject, call) else Symptom.NONE_OBSERVED
-        yield Mend(source.site(call), "a tensor of integers cannot have a gradient", repairs, symptom)
+        yield Fault(source.site(call), "a tensor of integers cannot have a gradient", repairs, symptom=symptom)
 
 
 def _asks_for_gradient(call: ast.Call) -> bool:

@@ -10,8 +10,8 @@ from dnnfix.api import (
     CrashTemplate,
     Edit,
     Example,
+    Fault,
     FixPattern,
-    Mend,
     Refusal,
     Reject,
     RemoveArgument,
@@ -75,7 +75,7 @@ class UnknownArgument(CrashTemplate):
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"TypeError", "ValueError"})
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         asked = refusal(subject)
         call = subject.node(asked.site) if asked is not None else None
         if asked is None or asked.asked != "call" or asked.site.path or not isinstance(call, ast.Call):
@@ -94,7 +94,7 @@ class UnknownArgument(CrashTemplate):
             lacking = unknown or tuple(renamed)
             said = f": it has no {', '.join(f'`{word}`' for word in lacking)}" if lacking else ""
             what = f"`{asked.name}` does not take the call as it is written{said}"
-            yield Mend(asked.site, what, tuple({way[0]: way for way in ways}.values()))
+            yield Fault(asked.site, what, tuple({way[0]: way for way in ways}.values()))
 
     examples = (
         Example(

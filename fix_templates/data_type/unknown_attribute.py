@@ -14,8 +14,8 @@ from dnnfix.api import (
     CrashTemplate,
     Edit,
     Example,
+    Fault,
     FixPattern,
-    Mend,
     Refusal,
     Reject,
     Replace,
@@ -63,7 +63,7 @@ class UnknownAttribute(CrashTemplate):
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"AttributeError", "ImportError", "TypeError"})
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         asked = refusal(subject)
         if asked is None or asked.asked == "call" or asked.site.path:
             return
@@ -77,7 +77,7 @@ class UnknownAttribute(CrashTemplate):
         if ways:
             owner = asked.owner if asked.kind == "module" else f"an object of {asked.owner}"
             what = f"the module {owner} is called" if asked.asked == "module" else f"{owner} has no `{asked.name}`"
-            yield Mend(asked.site, what, tuple({way[0]: way for way in ways}.values()))
+            yield Fault(asked.site, what, tuple({way[0]: way for way in ways}.values()))
 
     examples = (
         Example(

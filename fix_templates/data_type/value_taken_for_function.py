@@ -11,8 +11,8 @@ from dnnfix.api import (
     CrashTemplate,
     Example,
     Failure,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Source,
     argument_value,
@@ -41,7 +41,7 @@ ALONE = words("EarlyStopping ReduceLROnPlateau TerminateOnNaN ProgbarLogger Hist
 
 
 @reads("TypeError AttributeError", r"'?(?:builtin_function_or_method|method|function)'?(?: object)?\b", object)
-def _function_not_called(failure: Failure[object]) -> Iterator[Mend]:
+def _function_not_called(failure: Failure[object]) -> Iterator[Fault]:
     """A method is subscripted, computed with, iterated over or formatted, where its result is meant."""
     source, found = failure.source, list[ast.Attribute]()
     for held in failure.crash.held:
@@ -58,21 +58,21 @@ def _function_not_called(failure: Failure[object]) -> Iterator[Mend]:
     if len(found) == 1:
         code = failure.code(found[0])
         what = f"{code} is a method that is not called"
-        yield failure.mend(found[0], what, f"Call {code}", failure.wrap(found[0], "", "()"), prior=0.8)
+        yield failure.fault(found[0], what, f"Call {code}", failure.wrap(found[0], "", "()"), prior=0.8)
 
 
 @reads("TypeError", "'module' object is not callable", ast.Call)
-def _module_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _module_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """A module is called in place of the function of its own name."""
     called = failure.node.func
     code, known = failure.code(called), failure.source.qualified(called)
     if isinstance(called, ast.Name) and code in OF_ITS_NAME and known in (None, "", code):
         taken = failure.exchange(called, f"{code}.{code}")
-        yield failure.mend(failure.node, f"{code} is a module and no function", "Take what is meant", taken, prior=0.8)
+        yield failure.fault(failure.node, f"{code} is a module and no function", "Take what is meant", taken, prior=0.8)
 
 
 @reads("TypeError", r"'(?!module|NoneType)([^']*)' object is not callable", ast.Call)
-def _value_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _value_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """A shape or list is called with a number, or a value with nothing."""
     node, (kind,) = failure.node, failure.said.groups()
     code, meant = failure.code(node.func), ""
@@ -82,11 +82,11 @@ def _value_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
         meant = code
     if meant:
         taken = failure.exchange(node, meant)
-        yield failure.mend(node, f"{code} is a {kind} and no function", "Take the value", taken, prior=0.8)
+        yield failure.fault(node, f"{code} is a {kind} and no function", "Take the value", taken, prior=0.8)
 
 
 @reads("TypeError", "'str' object is not callable", ast.Call)
-def _string_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _string_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """A string with as many places as the call has arguments is called, where it is to be filled in."""
     node, called, held = failure.node, failure.node.func, failure.held(failure.node.func)
     written = called.value if isinstance(called, ast.Constant) and isinstance(called.value, str) else None
@@ -96,11 +96,11 @@ def _string_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
     what = f"{failure.code(called)} is the string {text!r}, which is called and not filled in"
     alone = isinstance(failure.source.parent(node), (ast.Call, ast.keyword, ast.Assign, ast.Return, ast.Expr))
     if _formatted(text, len(node.args), [k.arg for k in node.keywords]):
-        yield failure.mend(node, what, "Fill the string in", failure.wrap(called, "", ".format"))
+        yield failure.fault(node, what, "Fill the string in", failure.wrap(called, "", ".format"))
     elif node.args and not node.keywords and alone and len(PERCENT.findall(text)) == len(node.args):
         given = ", ".join(failure.code(one) for one in node.args) + "," * (len(node.args) == 1)
         filled = failure.exchange(node, f"{failure.code(called)} % ({given})")
-        yield failure.mend(node, what, "Fill the string in", filled)
+        yield failure.fault(node, what, "Fill the string in", filled)
 
 
 @reads(
@@ -108,7 +108,7 @@ def _string_called(failure: Failure[ast.Call]) -> Iterator[Mend]:
     r"Could not interpret optimizer identifier: <class '(?:tf_)?keras\.",
     ast.Call,
 )
-def _class_for_optimizer(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _class_for_optimizer(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """`compile` is given a class of optimizers."""
     if is_compile(failure.node):
         given = _written(failure.source, argument_value(failure.node, "optimizer", 0))
@@ -116,18 +116,18 @@ def _class_for_optimizer(failure: Failure[ast.Call]) -> Iterator[Mend]:
 
 
 @reads("TypeError ValueError AttributeError", r"Callback\.set_\w+\(\) missing 1 required positional argument", ast.Call)
-def _class_for_callback(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _class_for_callback(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """`fit` is given classes of callbacks."""
     source = failure.source
     given = [each for one in _listed(keyword_value(failure.node, "callbacks")) for each in _written(source, one)]
     yield from _made(failure, [each for one in given for each in _listed(one) if _is_callback(source, each)])
 
 
-def _made(failure: Failure[ast.Call], classes: list[ast.expr]) -> Iterator[Mend]:
+def _made(failure: Failure[ast.Call], classes: list[ast.expr]) -> Iterator[Fault]:
     if classes:
         what = f"{', '.join(map(ast.unparse, classes))} is a class, where an object of it is taken"
         edits = (failure.wrap(one, "", "()") for one in classes)
-        yield failure.mend(classes[0], what, "Make an object of the class", *edits)
+        yield failure.fault(classes[0], what, "Make an object of the class", *edits)
 
 
 class ValueTakenForFunction(CrashTemplate):

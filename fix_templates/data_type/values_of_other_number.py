@@ -11,8 +11,8 @@ from dnnfix.api import (
     Edit,
     Example,
     Failure,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     RemoveArgument,
     Replace,
@@ -67,7 +67,7 @@ LIBRARIES = ("numpy.", "torch.", "pandas.", "tensorflow.", "jax")
 
 
 @reads("ValueError TypeError", "unpack", object)
-def _loop_takes_other_number(failure: Failure[object]) -> Iterator[Mend]:
+def _loop_takes_other_number(failure: Failure[object]) -> Iterator[Fault]:
     """A loop takes its elements apart into more names than they have parts."""
     loop = _loop(failure)
     if loop is None or not isinstance(loop.target, ast.Tuple):
@@ -79,7 +79,7 @@ def _loop_takes_other_number(failure: Failure[object]) -> Iterator[Mend]:
             first, *parts = map(ast.unparse, names)
             apart = failure.exchange(loop.target, f"{first}, ({', '.join(parts)})")
             what = f"{code} gives pairs of a number and an element"
-            yield failure.mend(loop.target, what, "Take the element apart in brackets", apart, prior=0.85)
+            yield failure.fault(loop.target, what, "Take the element apart in brackets", apart, prior=0.85)
         return
     edit: Edit | None = None
     title, counts = "", over.rpartition(".")[2] in ("enumerate", "zip", "items", "range")
@@ -94,11 +94,11 @@ def _loop_takes_other_number(failure: Failure[object]) -> Iterator[Mend]:
             edit, title = failure.exchange(loop.target, used[0]), "Go through the elements"
     if edit is not None:
         what = f"the elements of {code} are not pairs for {ast.unparse(loop.target)}"
-        yield failure.mend(loop.iter, what, title, edit, prior=0.8)
+        yield failure.fault(loop.iter, what, title, edit, prior=0.8)
 
 
 @reads("ValueError", "too many values to unpack", ast.AST)
-def _fewer_taken_than_returned(failure: Failure[ast.AST]) -> Iterator[Mend]:
+def _fewer_taken_than_returned(failure: Failure[ast.AST]) -> Iterator[Fault]:
     """A function of the program returns more values than its caller takes apart: those that have no name are left out."""
     source, statement = failure.source, failure.source.statement_of(failure.node)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
@@ -112,11 +112,11 @@ def _fewer_taken_than_returned(failure: Failure[ast.AST]) -> Iterator[Mend]:
     placed = _placed([ast.unparse(name) for name in target.elts], returned)
     if placed is not None:
         what = f"{function} returns {len(returned)} values, and {len(target.elts)} are taken"
-        yield failure.mend(target, what, "Leave the other values", failure.exchange(target, ", ".join(placed)))
+        yield failure.fault(target, what, "Leave the other values", failure.exchange(target, ", ".join(placed)))
 
 
 @reads("TypeError ValueError", "", ast.Call)
-def _given_one_by_one(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _given_one_by_one(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """Arrays that are put together are given one by one, where one list of them is taken."""
     node, parts = failure.node, list[ast.expr]()
     if not _joins(failure.source, node):
@@ -134,7 +134,7 @@ def _given_one_by_one(failure: Failure[ast.Call]) -> Iterator[Mend]:
     given_now = ", ".join([f"[{failure.subject.text(whole)}]", *rest])
     what = f"{ast.unparse(node.func)} takes one list of what it puts together, and gets {len(parts)} arrays"
     listed = failure.exchange(node, f"{failure.code(node.func)}({given_now})")
-    yield failure.mend(node, what, "Give them as a list", listed)
+    yield failure.fault(node, what, "Give them as a list", listed)
 
 
 @reads(
@@ -142,12 +142,12 @@ def _given_one_by_one(failure: Failure[ast.Call]) -> Iterator[Mend]:
     r"(?s)^(?=.*argument to be a list, tuple, or dict).*`((?:weighted_)?metrics)` argument",
     ast.Call,
 )
-def _metric_without_list(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _metric_without_list(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """`compile` is given one metric where it takes a list of metrics."""
     given = keyword_value(failure.node, failure.said[1]) if is_compile(failure.node) else None
     if given is not None and not isinstance(given, (ast.Set, ast.GeneratorExp, ast.Starred, ast.Name)):
         what = f"`{failure.said[1]}` is given {failure.code(given)}, and takes a list"
-        yield failure.mend(given, what, "Put it into a list", failure.wrap(given, "[", "]"), prior=0.95)
+        yield failure.fault(given, what, "Put it into a list", failure.wrap(given, "[", "]"), prior=0.95)
 
 
 @reads(
@@ -155,7 +155,7 @@ def _metric_without_list(failure: Failure[ast.Call]) -> Iterator[Mend]:
     r"expects (\d+) (?:named )?input\(s\)(?: with keys [^,\]]*(?:,[^,\]]*)*\])?, but it received (\d+) input",
     ast.Call,
 )
-def _input_left_out(failure: Failure[ast.Call]) -> Iterator[Mend]:
+def _input_left_out(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """A Keras model with several inputs is given the arrays of fewer."""
     node, (wanted_count, given_count) = failure.node, map(int, failure.said.groups())
     teaches = isinstance(node.func, ast.Attribute) and node.func.attr in METHODS
@@ -171,11 +171,11 @@ def _input_left_out(failure: Failure[ast.Call]) -> Iterator[Mend]:
     if chosen is not None:
         listed = f"[{', '.join(chosen)}]"
         what = f"the model has {wanted_count} inputs and is given {failure.code(given)} alone"
-        yield failure.mend(given, what, f"Give it {listed}", failure.exchange(given, listed))
+        yield failure.fault(given, what, f"Give it {listed}", failure.exchange(given, listed))
 
 
 @reads("TypeError AttributeError ValueError RuntimeError", "", object)
-def _nothing_kept(failure: Failure[object]) -> Iterator[Mend]:
+def _nothing_kept(failure: Failure[object]) -> Iterator[Fault]:
     """The result of a call that changes its object and gives nothing is kept in place of the object."""
     source, crash = failure.source, failure.crash
     if "NoneType" not in crash.message and not any(held.kind == "NoneType" for held in crash.held):
@@ -184,7 +184,7 @@ def _nothing_kept(failure: Failure[object]) -> Iterator[Mend]:
         edits, title = _kept(failure, found) if _reached(failure, found) else ((), "")
         if edits:
             what = f"{failure.code(found.call.func)} gives None, which is kept in place of a value"
-            yield failure.mend(found.statement, what, title, *edits)
+            yield failure.fault(found.statement, what, title, *edits)
 
 
 class ValuesOfOtherNumber(CrashTemplate):

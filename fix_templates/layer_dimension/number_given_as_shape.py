@@ -12,8 +12,8 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Replace,
     SetArgument,
@@ -47,7 +47,7 @@ class NumberGivenAsShape(CrashTemplate):
     kinds = frozenset({"ValueError", "TypeError"})
     confidence = 0.95
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         said = REFUSED.search(crash.message)
         node = subject.node(crash.site)
         if said is None and OLDER not in crash.message or node is None:
@@ -66,7 +66,7 @@ class NumberGivenAsShape(CrashTemplate):
         if isinstance(above, ast.keyword) and above.arg and call is not None:  # with the brackets that it may have
             edit = SetArgument(subject.source.site(call), above.arg, f"({subject.text(site)},)")
         what = f"{ast.unparse(value)} is a number; the shape of an input is a tuple, also where it has one axis"
-        yield Mend(site, what, (("Make a tuple of it", (edit,), 0.95),))
+        yield Fault(site, what, (("Make a tuple of it", (edit,), 0.95),))
 
     examples = (
         Example(

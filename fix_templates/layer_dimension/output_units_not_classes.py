@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    CRASH_CAUSE,
     Call,
     Example,
     Family,
@@ -60,7 +59,7 @@ class OutputUnitsNotClasses(ReadTemplate):
             for one in changes
         ]
         words = {"layer": short(layer.name), "units": units, "wanted": wanted}
-        yield Fault(layer.made_at, tuple(ways), words, {}, 0.9 if likely else 0.5, Symptom.CRASH, CRASH_CAUSE)
+        yield Fault(layer.made_at, words, tuple(ways), confidence=0.9 if likely else 0.5, symptom=Symptom.CRASH)
 
     examples = (
         Example(

@@ -223,7 +223,7 @@ def _average(subject: Subject, divisor: ast.expr, name: str, loader: ast.expr, c
     samples = counted == SAMPLES
     way = f"Divide by the number of {counted}", (Replace(site, f"len({text}{'.dataset' if samples else ''})"),), 0.9
     said = "counts samples" if samples else "adds one mean per batch"
-    return Fault(site, (way,), {"sum": name, "counted": said, "divided": BATCHES if samples else SAMPLES})
+    return Fault(site, {"sum": name, "counted": said, "divided": BATCHES if samples else SAMPLES}, (way,))
 
 
 def _loader(subject: Subject, loop: ast.For) -> ast.expr | None:

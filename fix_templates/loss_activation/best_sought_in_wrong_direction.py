@@ -282,7 +282,7 @@ _TURNS = {"smallest": "greater", "greatest": "smaller"}
 
 def _sought(site: Site, figure: str, taken: str, edits: tuple[Edit, ...], title: str = "") -> Fault:
     way = title or f"Take the {'greatest' if taken == 'smallest' else 'smallest'} one", edits, 0.9
-    return Fault(site, (way,), {"taken": f"the {taken}", "figure": f"`{figure}`"}, confidence=0.85)
+    return Fault(site, {"taken": f"the {taken}", "figure": f"`{figure}`"}, (way,), confidence=0.85)
 
 
 def _records(subject: Subject) -> Iterator[Fault]:

@@ -130,7 +130,7 @@ def _in_one_step(subject: Subject, node: ast.expr, function: ast.expr, new: str,
     site = subject.source.site(node)
     owner = subject.text(subject.source.site(function.value)) if isinstance(function, ast.Attribute) else ""
     way = f"Write {owner}.{new}", (Replace(site, f"{owner}.{new}({given})"),) if owner else None, 0.8
-    return Fault(site, (way,), {"new": new}, confidence=0.8, symptom=Symptom.NONE_OBSERVED)
+    return Fault(site, {"new": new}, (way,), confidence=0.8, symptom=Symptom.NONE_OBSERVED)
 
 
 def _is_exponential(expr: ast.expr | None, subject: Subject) -> TypeGuard[ast.Call]:

@@ -233,7 +233,7 @@ def _over_batch(subject: Subject) -> Iterator[Fault]:
         what = f"{short(call.name)} of the class scores runs along the batch (axis 0)"
         position = argument_position(call.name, "dim")
         edits = (SetArgument(subject.source.site(node), "dim", "1", position),) if node is not None else None
-        yield Fault(call.site, ((_ALONG_CLASSES, edits, 0.9),), {"what": what}, confidence=0.85)
+        yield Fault(call.site, what, ((_ALONG_CLASSES, edits, 0.9),), confidence=0.85)
 
 
 def _scores(network: Network, call: Call) -> Call | None:
@@ -260,7 +260,7 @@ def _compared_over_batch(subject: Subject) -> Iterator[Fault]:
         if len(sides) == 2 and labels:
             edits = tuple(SetArgument(source.site(side), _axis(side)[0], "1", 1) for side in along)
             what = f"argmax runs along the batch, the first axis of `{labels[0]}`"
-            yield Fault(source.site(call), ((_ALONG_CLASSES, edits, 0.9),), {"what": what})
+            yield Fault(source.site(call), what, ((_ALONG_CLASSES, edits, 0.9),))
 
 
 def _axis(call: ast.Call) -> tuple[str, ast.expr | None]:
@@ -301,7 +301,7 @@ def _among_one(subject: Subject) -> Iterator[Fault]:
             code = f"({subject.text(source.site(outputs))} > 0.5).astype(int).ravel()"
             what = "the model has one output, so that its argmax is 0 for every sample"
             way = "Compare the output with a half", (Replace(source.site(call), code),), 0.9
-            yield Fault(source.site(call), (way,), {"what": what}, confidence=0.95)
+            yield Fault(source.site(call), what, (way,), confidence=0.95)
 
 
 def _chosen_among(subject: Subject, call: ast.Call) -> ast.expr | None:

@@ -155,4 +155,4 @@ def _told_apart(
 def _mixed(subject: Subject, model: ast.expr, meant: str, what: str) -> Fault:
     site = subject.source.site(model)
     way = f"Take `{meant}`", (Replace(site, meant),), 0.9
-    return Fault(site, (way,), {"what": what, "model": ast.unparse(model), "meant": meant})
+    return Fault(site, {"what": what, "model": ast.unparse(model), "meant": meant}, (way,))

@@ -63,7 +63,7 @@ class LinearLayersInARow(ReadTemplate):
                 for activation, prior in (("relu", 0.8), ("tanh", 0.35))
             ]
             widths = tuple(stated_output(call) for call in chain)
-            yield Fault(chain[0].made_at, tuple(ways), {"count": len(chain)}, {"widths": widths}, confidence=0.7)
+            yield Fault(chain[0].made_at, {"count": len(chain)}, tuple(ways), {"widths": widths}, confidence=0.7)
 
     examples = (
         Example(

@@ -63,7 +63,7 @@ class MatrixProductsInARow(ReadTemplate):
             words = {"count": "a hidden layer" if number == 1 else f"each of {number} hidden layers"}
             way = f"Put a {activation.rpartition('.')[2]} behind each hidden layer", (*edits, *needed), 0.8
             if sites:
-                yield Fault(sites[0], (way,), words, confidence=0.8)
+                yield Fault(sites[0], words, (way,), confidence=0.8)
 
     examples = (
         Example(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    Decline,
     Example,
     Family,
     Fault,
@@ -14,10 +15,10 @@ from dnnfix.api import (
     LossUse,
     ReadTemplate,
     Reject,
+    Repair,
     Subject,
     Target,
     Task,
-    Ways,
     compiled_losses,
     is_compile,
     metric_name,
@@ -88,12 +89,12 @@ class MetricOfAnotherTask(ReadTemplate):
             if own and all(_is_regression(use) for use in own):
                 what = f"accuracy says nothing about a regression with {own[0].name}"
                 ways, declined = _as_errors(subject, node)
-                yield Fault(component.site, ways, {"what": what}, {"metric": short}, 0.85, declined=declined)
+                yield Fault(component.site, what, (*ways, Decline(declined)), {"metric": short}, confidence=0.85)
             elif len(own) == 1 and compiled is around and (short != "Accuracy" or isinstance(node, ast.Call)):
                 right = _right(own[0], short)
                 if right is not None:
                     what = f"{short} does not count what {own[0].name} trains: it {TAKES[short]}"
-                    yield Fault(component.site, _as_right(subject, node, right), {"what": what}, {"right": right})
+                    yield Fault(component.site, what, _as_right(subject, node, right), {"right": right})
 
     examples = (
         Example(
@@ -185,7 +186,7 @@ def _right(use: LossUse, metric: str) -> str | None:
     return None if right == metric or (several and use.width != 1) else right
 
 
-def _as_right(subject: Subject, node: ast.AST, right: str) -> Ways:
+def _as_right(subject: Subject, node: ast.AST, right: str) -> tuple[Repair, ...]:
     """The accuracy that goes with the loss, in the form of the one that is written."""
     if isinstance(node, ast.Constant):
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", right).lower()
@@ -205,7 +206,7 @@ def _is_regression(use: LossUse) -> bool:
     return activation.name in ("linear", "relu", "leaky_relu", "elu", "softplus", "selu")
 
 
-def _as_errors(subject: Subject, node: ast.AST) -> tuple[Ways, str]:
+def _as_errors(subject: Subject, node: ast.AST) -> tuple[tuple[Repair, ...], str]:
     """The errors that say how far off a regression is, where they are not reported already; else why none can be."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return (), "the metric is not given as a string"

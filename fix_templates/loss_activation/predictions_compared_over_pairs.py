@@ -68,7 +68,7 @@ class PredictionsComparedOverPairs(ReadTemplate):
                     ("Compare each prediction with its own label", (squeezed,), 0.9),
                     ("Give the labels the axis of the predictions", (stood,), 0.6),
                 )
-                yield Fault(site, ways, {"count": count}, confidence=0.95, symptom=Symptom.SILENT_BROADCAST)
+                yield Fault(site, {"count": count}, ways, confidence=0.95, symptom=Symptom.SILENT_BROADCAST)
 
     examples = (
         Example(

@@ -77,7 +77,7 @@ class RateOffByOrders(ReadTemplate):
             if value > usual:
                 ways.append(("Take a tenth of the usual rate", (Replace(site, f"{usual / 10:g}"),), 0.4))
             words = {"shown": shown[0], "value": f"{value:g}", "usual": f"{usual:g}"}
-            yield Fault(site, tuple(ways), words, confidence=0.7, symptom=shown[1])
+            yield Fault(site, words, tuple(ways), confidence=0.7, symptom=shown[1])
 
     examples = (
         Example(

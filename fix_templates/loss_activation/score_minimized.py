@@ -247,7 +247,7 @@ def _compiled(subject: Subject) -> Iterator[Fault]:
         ways = [(f"Minimize `{other}`", (Replace(site, other),), 0.9) for other in _turned_round(subject, name)]
         lambda_ = Replace(site, f"lambda y_true, y_pred: 1 - {name}(y_true, y_pred)")
         ways.append((f"Minimize what `{name}` lacks of 1", (lambda_,), 0.7))
-        yield Fault(site, tuple(ways), {"what": f"`{name}`"})
+        yield Fault(site, f"`{name}`", tuple(ways))
 
 
 def _turned_round(subject: Subject, name: str) -> Iterator[str]:
@@ -267,7 +267,7 @@ def _score(subject: Subject, value: ast.expr) -> Iterator[Fault]:
     if isinstance(function, ast.FunctionDef) and _returns_score(subject, function):
         site = subject.source.site(value)
         way = f"Minimize what `{function.name}` lacks of 1", (Wrap(site, "1 - ", ""),), 0.8
-        yield Fault(site, (way,), {"what": f"`{function.name}`"})
+        yield Fault(site, f"`{function.name}`", (way,))
 
 
 def _returns_score(subject: Subject, function: ast.FunctionDef) -> bool:
@@ -303,7 +303,7 @@ def _likelihood(subject: Subject, value: ast.expr) -> Iterator[Fault]:
         return
     site = subject.source.site(value)
     way = "Minimize the negative log-likelihood", (Wrap(site, "-", ""),), 0.9
-    yield Fault(site, (way,), {"what": "a log-likelihood"})
+    yield Fault(site, "a log-likelihood", (way,))
 
 
 def _is_log_likelihood(subject: Subject, expr: ast.expr) -> bool:

@@ -60,7 +60,7 @@ class ScoresComparedWithHalf(ReadTemplate):
                 if isinstance(around, ast.Compare):
                     half = Replace(subject.source.site(around.comparators[0]), "0.0")
                     ways.append(("Compare the scores with 0", (half,), 0.6))
-                yield Fault(site, tuple(ways), evidence={"scores": ast.unparse(scores)})
+                yield Fault(site, {}, tuple(ways), {"scores": ast.unparse(scores)})
 
     examples = (
         Example(

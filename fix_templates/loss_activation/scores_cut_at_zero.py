@@ -204,7 +204,7 @@ def _cut(
 ) -> Fault:
     symptom = Symptom.NOT_LEARNING if task is Task.CLASSES else Symptom.VIOLATION
     way = title, edits, 0.85
-    return Fault(site, (way,), {"read_by": short(read_by)}, {"task": task.value}, 0.85, symptom)
+    return Fault(site, {"read_by": short(read_by)}, (way,), {"task": task.value}, confidence=0.85, symptom=symptom)
 
 
 def _is_relu(call: Call) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dnnfix.api import (
     ActivationUse,
     Call,
+    Decline,
     Edit,
     Example,
     Family,
@@ -62,13 +63,14 @@ class SoftmaxOverOneUnit(ReadTemplate):
             inside = use is None and bool(call.outputs) and len(call.outputs[0].shape or ()) > 2
             yield Fault(
                 site,
-                () if inside else tuple(_ways(subject, call, use)),
                 {"activation": activation.name},
+                (
+                    *(() if inside else tuple(_ways(subject, call, use))),
+                    Decline("" if inside else "the activation cannot be changed at one place"),
+                ),
                 {"loss": use.name} if use is not None else {},
-                0.95,
-                use.symptom if use is not None else Symptom.VIOLATION,
-                use.cause if use is not None else "",
-                "" if inside else "the activation cannot be changed at one place",
+                confidence=0.95,
+                symptom=use.symptom if use is not None else Symptom.VIOLATION,
             )
 
     examples = (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dnnfix.api import (
     ActivationUse,
     Call,
+    Decline,
     Example,
     Family,
     Fault,
@@ -58,11 +59,10 @@ class SoftmaxOverWrongAxis(ReadTemplate):
                 edits = (SetArgument(site, use.axis_argument, str(right), use.axis_position),)
             yield Fault(
                 site,
-                ((f"Normalize over axis {right}", edits, prior),),
                 {"activation": use.name, "axis": axis, "what": what},
+                ((f"Normalize over axis {right}", edits, prior), Decline(declined)),
                 {"shape": call.inputs[0].shape if call.inputs else None},
-                confidence,
-                declined=declined,
+                confidence=confidence,
             )
 
     examples = (

@@ -66,7 +66,7 @@ class TermNotSquared(ReadTemplate):
                     (titles[shape], _shaped(subject, expr, shape), prior)
                     for shape, prior in zip(shapes, (0.85, 0.4), strict=False)
                 ]
-                yield Fault(site, tuple(ways), {"what": what}, {"term": ast.unparse(expr)}, confidence=0.85)
+                yield Fault(site, what, tuple(ways), {"term": ast.unparse(expr)}, confidence=0.85)
 
     examples = (
         Example(

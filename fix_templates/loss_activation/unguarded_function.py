@@ -16,11 +16,11 @@ from dnnfix.api import (
     FixPattern,
     ReadTemplate,
     Reject,
+    Repair,
     Replace,
     Site,
     Subject,
     Symptom,
-    Ways,
     Wrap,
     activation_of,
     edge_calls,
@@ -271,7 +271,7 @@ def _seen_in(subject: Subject) -> Symptom:
 
 def _guards(
     subject: Subject, inner: ast.expr | None, least: str, added: float, clamped: float, argument: str = "argument"
-) -> Ways:
+) -> tuple[Repair, ...]:
     """The ways to keep an argument at `least` off the edge: added to it, or as the least that it may be; none at 0."""
     if inner is None:
         return ()
@@ -300,7 +300,7 @@ def _logarithms(subject: Subject) -> Iterator[Fault]:
             continue
         told.add(site)
         node = subject.node(site)
-        ways: Ways = ()
+        ways: tuple[Repair, ...] = ()
         if isinstance(node, ast.Call):
             inner = input_expression(subject, call)
             ways = _guards(subject, inner, "1e-12", 0.6, 0.5 if call.name.startswith("torch.") else 0.0)
@@ -309,7 +309,7 @@ def _logarithms(subject: Subject) -> Iterator[Fault]:
         of = f"a {activation[1].name}" if activation is not None else "a value"
         what = f"logarithm of {of}{' that was 0 in the run' if seen else ', which can be 0'}"
         symptom = _seen_in(subject) if seen else Symptom.VIOLATION
-        yield Fault(site, ways, {"what": what}, {"seen not finite": seen}, 0.95 if seen else 0.7, symptom)
+        yield Fault(site, what, ways, {"seen not finite": seen}, confidence=0.95 if seen else 0.7, symptom=symptom)
 
 
 def _roots(subject: Subject) -> Iterator[Fault]:
@@ -325,7 +325,7 @@ def _roots(subject: Subject) -> Iterator[Fault]:
             negative = call.outputs[0].finite is False
             ways = _guards(subject, input_expression(subject, call), "1e-8", 0.0 if negative else 0.8, 0.6)
             what = f"root of a value that was {'negative' if negative else '0'} in the run"
-            yield Fault(call.site, ways, {"what": what}, {}, 0.85, Symptom.NON_FINITE)
+            yield Fault(call.site, what, ways, confidence=0.85, symptom=Symptom.NON_FINITE)
 
 
 def _divisions(subject: Subject) -> Iterator[Fault]:
@@ -338,7 +338,7 @@ def _divisions(subject: Subject) -> Iterator[Fault]:
             alone = isinstance(written, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
             ways = _guards(subject, written, "1e-8", 0.8, 0.6 if alone else 0.0, "divisor")
             seen = {"divisor": extent(divisor), "shape": divisor.shape}
-            yield Fault(call.site, ways, {"what": "divisor was 0 in the run"}, seen, 0.85, _seen_in(subject))
+            yield Fault(call.site, "divisor was 0 in the run", ways, seen, confidence=0.85, symptom=_seen_in(subject))
 
 
 def _divisor(node: ast.AST | None) -> ast.expr | None:

@@ -15,8 +15,8 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     SetArgument,
     Source,
@@ -89,7 +89,7 @@ class HistoryLacksKey(CrashTemplate):
     kinds = frozenset({"KeyError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         node = subject.node(crash.site)
         key = re.fullmatch(r"'(\w+)'", crash.message.strip())
         if not isinstance(node, ast.Subscript) or key is None:
@@ -99,7 +99,7 @@ class HistoryLacksKey(CrashTemplate):
             return
         title, edits = _repair(subject, training, key[1]) or ("", ())
         if edits:
-            yield Mend(subject.source.site(node), f"the training logs no {key[1]!r}", ((title, edits, 0.9),))
+            yield Fault(subject.source.site(node), f"the training logs no {key[1]!r}", ((title, edits, 0.9),))
 
     examples = (
         Example(

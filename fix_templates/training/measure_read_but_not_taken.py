@@ -11,8 +11,8 @@ from dnnfix.api import (
     CrashTemplate,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     SetArgument,
     Source,
@@ -63,7 +63,7 @@ class MeasureReadButNotTaken(CrashTemplate):
     kinds = frozenset({"TypeError", "IndexError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         node, source = subject.node(crash.site), subject.source
         if node is None or UNREADABLE.search(crash.message) is None:
             return
@@ -74,7 +74,7 @@ class MeasureReadButNotTaken(CrashTemplate):
         if metric is not None:
             edit = SetArgument(source.site(compiled[0]), "metrics", f'["{metric}"]')
             what = "the model is compiled without a metric, so that evaluate gives the loss alone"
-            yield Mend(source.site(compiled[0]), what, ((f"Measure {metric}", (edit,), 0.9),))
+            yield Fault(source.site(compiled[0]), what, ((f"Measure {metric}", (edit,), 0.9),))
 
     examples = (
         Example(

@@ -10,8 +10,8 @@ from dnnfix.api import (
     CrashTemplate,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Replace,
     Subject,
@@ -49,7 +49,7 @@ class PlateauWithoutMetric(CrashTemplate):
     kinds = frozenset({"TypeError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         node = subject.node(crash.site)
         source = subject.source
         missing = "step() missing 1 required positional argument: 'metrics'" in crash.message
@@ -64,7 +64,7 @@ class PlateauWithoutMetric(CrashTemplate):
             function = subject.text(source.site(node.func))
             what = f"`{ast.unparse(node)}` is not told the figure that the schedule watches"
             edit = Replace(source.site(node), f"{function}({figure})")
-            yield Mend(source.site(node), what, ((f"Hand over `{figure}`", (edit,), 0.9),))
+            yield Fault(source.site(node), what, ((f"Hand over `{figure}`", (edit,), 0.9),))
 
     examples = (
         Example(

@@ -14,10 +14,10 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
     InsertAfter,
     InsertBefore,
-    Mend,
     Reject,
     SetArgument,
     Site,
@@ -60,7 +60,7 @@ class SingleSampleNormalized(CrashTemplate):
     confidence = 0.9
     declined = "where the single sample comes from cannot be told"
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         if crash.site is None or not _ONE.search(crash.message):
             return
         source = subject.source
@@ -75,12 +75,12 @@ class SingleSampleNormalized(CrashTemplate):
             if made is not None and after_steps:
                 what = "the last batch has one sample, of which a batch normalization cannot learn"
                 edit = SetArgument(source.site(made), "drop_last", "True")
-                yield Mend(crash.site, what, (("Leave a last batch that is not full out", (edit,), 0.9),))
+                yield Fault(crash.site, what, (("Leave a last batch that is not full out", (edit,), 0.9),))
             return
         edits = _evaluation(subject, frames, call, model)
         if edits is not None:
             what = f"`{model}` is in training mode and is asked about one sample"
-            yield Mend(crash.site, what, ((f"Put `{model}` into evaluation mode first", edits, 0.9),))
+            yield Fault(crash.site, what, ((f"Put `{model}` into evaluation mode first", edits, 0.9),))
 
     examples = (
         Example(

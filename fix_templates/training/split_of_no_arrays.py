@@ -10,8 +10,8 @@ from dnnfix.api import (
     CrashTemplate,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     RemoveArgument,
     Subject,
@@ -48,7 +48,7 @@ class SplitOfNoArrays(CrashTemplate):
     kinds = frozenset({"ValueError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         node = subject.node(crash.site)
         message = crash.message
         if "validation_split" not in message or "only supported for" not in message or not isinstance(node, ast.Call):
@@ -64,7 +64,7 @@ class SplitOfNoArrays(CrashTemplate):
         data = ast.unparse(argument_value(node, "x", 0) or node)
         edit = RemoveArgument(subject.source.site(node), "validation_split", position)
         what = f"{data} gives batches, and no part of them can be split off for validation"
-        yield Mend(subject.source.site(split), what, (("Train on all the batches", (edit,), 0.85),))
+        yield Fault(subject.source.site(split), what, (("Train on all the batches", (edit,), 0.85),))
 
     examples = (
         Example(

@@ -13,9 +13,9 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
     InsertAfter,
-    Mend,
     Reject,
     Replace,
     Source,
@@ -50,7 +50,7 @@ class EnvironmentAnswersOtherwise(CrashTemplate):
     triggers = PACKAGES
     confidence = 0.95
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         source = subject.source
         steps = [each for each in _steps(source) if _taken(each) == 4]
         resets = [each for each in _asked(source, "reset") if _is_taken_whole(source, each)]
@@ -63,7 +63,7 @@ class EnvironmentAnswersOtherwise(CrashTemplate):
             edits += _five_values(source, statement)
         place = steps[0] if of_step else resets[0]
         what = "since Gym 0.26 `reset` gives two values and `step` five"
-        yield Mend(source.site(place), what, (("Take what `reset` and `step` give today", tuple(edits), 0.95),))
+        yield Fault(source.site(place), what, (("Take what `reset` and `step` give today", tuple(edits), 0.95),))
 
     examples = (
         Example(

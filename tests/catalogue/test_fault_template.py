@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from dnnfix.records import Candidate, Decline, Delete, Family, Finding, FixPattern, Site
+from dnnfix.records import CRASH_CAUSE, Candidate, Decline, Delete, Family, Finding, FixPattern, Site, Symptom
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.fault_template import Fault, Faults, FaultTemplate, ReadTemplate, Repairs
 
 HERE, ELSEWHERE = Site(1, 1, 1, 2), Site(1, 1, 1, 2, "other.py")
 SUBJECT = Subject(Source.from_bytes(b"x\n", "program.py"))
@@ -67,3 +69,28 @@ def test_what_cannot_be_mended_is_declined_with_its_own_reason() -> None:
     refused = next(Everywhere().detect(SUBJECT))
     assert list(Everywhere().propose(refused, SUBJECT)) == [Decline("refused, for a reason")]
     assert list(Plain().propose(refused, SUBJECT)) == [Decline("no place")]
+
+
+class Read(ReadTemplate):
+    """Faults that say themselves what they are and how they are mended."""
+
+    code = "DNF999"
+    name = "read"
+    family = Family.OPINIONATED
+    fix_pattern = FixPattern.API_CONTRACT
+    confidence = 0.6
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        yield Fault.with_repair(HERE, "mended", "Take it out", Delete(HERE), prior=0.8)
+        yield Fault(Site(2, 1, 2, 2), "crashed", (("cannot be made", None, 0.9),), symptom=Symptom.CRASH)
+
+
+def test_a_fault_that_was_read_says_how_sure_it_is_what_it_shows_and_how_it_is_mended() -> None:
+    found = list(Read().detect(SUBJECT))
+    assert [(each.message, each.confidence, each.symptom, each.cause) for each in found] == [
+        ("mended", 0.8, Symptom.VIOLATION, ""),
+        ("crashed", 0.6, Symptom.CRASH, CRASH_CAUSE),
+    ]
+    proposed = [list(Read().propose(finding, SUBJECT)) for finding in found]
+    assert [p.title for p in proposed[0] if isinstance(p, Candidate)] == ["Take it out"]
+    assert proposed[1] == [Decline(Read.declined)]

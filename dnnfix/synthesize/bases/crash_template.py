@@ -1,46 +1,20 @@
-"""What the templates share that read a crash of Python itself: of types, names and calls, with the values at hand."""
+"""What the templates share that explain an exception: by the expression that raised it, and by the values at hand."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from dnnfix.records import (
-    CRASH_CAUSE,
-    Crash,
-    Decline,
-    Edit,
-    Family,
-    Finding,
-    FixPattern,
-    Held,
-    Replace,
-    Site,
-    Symptom,
-    Wrap,
-)
+from dnnfix.detect.crashes.raised import raised_at
+from dnnfix.records import Crash, Edit, Family, FixPattern, Held, Replace, Site, Symptom, Wrap
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.fault_template import Fault, ReadTemplate
 
 N = TypeVar("N")
-
-
-@dataclass(frozen=True, slots=True)
-class Mend:
-    """One explanation of a crash: where the fault is, what is said of it, and the repairs, the likeliest first.
-
-    `declined` is why there is none, where that is another reason than the rule's own.
-    """
-
-    site: Site
-    what: str
-    repairs: tuple[tuple[str, tuple[Edit, ...], float], ...]
-    symptom: Symptom = Symptom.CRASH
-    declined: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +51,9 @@ class Failure(Generic[N]):
         """The edit that writes code before and after a node."""
         return Wrap(self.source.site(node), before, after)
 
-    def mend(self, at: ast.AST, what: str, title: str, *edits: Edit, prior: float = 0.9) -> Mend:
-        """The explanation of the crash by what is wrong at a node, with one repair."""
-        return Mend(self.source.site(at), what, ((title, edits, prior),))
+    def fault(self, at: ast.AST, what: str, title: str, *edits: Edit, prior: float = 0.9) -> Fault:
+        """The explanation of the crash by what is wrong at a node, with one repair; as sure as the template is."""
+        return Fault(self.source.site(at), what, ((title, edits, prior),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +63,10 @@ class Reading(Generic[N]):
     kinds: str
     message: str
     at: type[N]
-    explain: Callable[[Failure[N]], Iterator[Mend]]
+    explain: Callable[[Failure[N]], Iterator[Fault]]
 
 
-def reads(kinds: str, message: str, at: type[N]) -> Callable[[Callable[[Failure[N]], Iterator[Mend]]], Reading[N]]:
+def reads(kinds: str, message: str, at: type[N]) -> Callable[[Callable[[Failure[N]], Iterator[Fault]]], Reading[N]]:
     """Makes a row of what explains a crash: a function that yields what is wrong, with the repairs.
 
     `kinds` has the names of exceptions, `message` is a pattern that is searched for in what the exception says. `at` is `object`
@@ -101,42 +75,54 @@ def reads(kinds: str, message: str, at: type[N]) -> Callable[[Callable[[Failure[
     return lambda explain: Reading(kinds, message, at, explain)
 
 
-class CrashTemplate(FaultTemplate[Mend]):
+class CrashTemplate(ReadTemplate):
     """Base of the templates that explain an exception by the values that the failing statement held.
 
     A subclass has a table of `readings`. One that reads crashes in another way names the exceptions that it can explain
-    (`kinds`) and reads one in `mends`.
+    (`kinds`) and reads one in `explain`.
     """
 
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_TYPE
-    message = "{what}"
     needs_run = True
-    declined = "nothing in the program tells what was meant"
+    confidence = 0.85
+    symptom = Symptom.CRASH
     kinds: ClassVar[frozenset[str]] = frozenset()
     readings: ClassVar[tuple[Reading[Any], ...]] = ()
-    confidence: ClassVar[float] = 0.85
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         """The explanations of a crash in the program itself whose exception is one of `kinds`."""
         node = subject.node(crash.site)
         for row in self.readings:
             said = re.search(row.message, crash.message) if crash.kind in row.kinds.split() else None
             if said is not None and isinstance(node, row.at):
-                yield from row.explain(Failure(subject, crash, node, said))
+                for fault in row.explain(Failure(subject, crash, node, said)):
+                    yield replace(fault, reading=row.explain.__name__.strip("_"))
 
-    def faults(self, subject: Subject) -> Faults[Mend]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         crash = subject.crash
         if crash is None or crash.site is None or crash.site.path or not (self.readings or crash.kind in self.kinds):
             return
-        for mend in self.mends(subject, crash):
-            yield mend.site, mend
+        yield from self.explain(subject, crash)
 
-    def report(self, site: Site, fault: Mend) -> Finding:
-        cause = CRASH_CAUSE if fault.symptom is Symptom.CRASH else ""
-        return self.finding(site, symptom=fault.symptom, confidence=self.confidence, cause=cause, what=fault.what)
 
-    def repairs(self, subject: Subject, fault: Mend) -> Repairs:
-        yield from fault.repairs
-        if fault.declined:
-            yield Decline(fault.declined)
+class RaisedTemplate(ReadTemplate):
+    """Base of the templates that explain an exception by the expression of the program that was under way.
+
+    A subclass names the exceptions (`raised`, as words) and a pattern of their message (`said`), and reads the expression in `explain`.
+    """
+
+    needs_run = True
+    confidence = 0.85
+    symptom = Symptom.CRASH
+    raised: ClassVar[str] = "RuntimeError"
+    said: ClassVar[str]
+
+    def explain(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
+        """The explanations by the innermost expression, or statement, of the program itself that raised."""
+        raise NotImplementedError
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        node = raised_at(subject, self.raised, self.said)
+        if node is not None:
+            yield from self.explain(subject, node)

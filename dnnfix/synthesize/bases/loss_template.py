@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dnnfix.detect.tensors.values import LossUse, loss_uses
-from dnnfix.records import Decline, Json, Site, Symptom
+from dnnfix.records import Json, Site, Symptom
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.fault_template import Fault, ReadTemplate, Repairs
 
@@ -32,7 +32,6 @@ class Disagreement:
 class LossTemplate(ReadTemplate):
     """Base of the templates that compare what a loss takes with what it is given, each with a table of `disagreements`."""
 
-    message = "{what}"
     disagreements: ClassVar[tuple[Disagreement, ...]]
 
     def read(self, subject: Subject) -> Iterator[Fault]:
@@ -46,14 +45,12 @@ class LossTemplate(ReadTemplate):
         if use.crashed:
             target = use.target.shape if use.target is not None else None
             evidence |= {"output": list(use.prediction.shape or ()), "labels": list(target or ())}
-        repairs = list(row.repairs(subject, use))
         return Fault(
             row.place(subject, use),
-            tuple(one for one in repairs if not isinstance(one, Decline)),
-            {"what": row.says(use)},
+            row.says(use),
+            tuple(row.repairs(subject, use)),
             {name: value for name, value in evidence.items() if value},
             row.confidence if isinstance(row.confidence, float) else row.confidence(use),
             row.symptom or use.symptom,
-            use.cause,
-            next((one.reason for one in repairs if isinstance(one, Decline)), ""),
+            row.holds.__name__.strip("_"),
         )
