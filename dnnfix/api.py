@@ -107,6 +107,7 @@ from dnnfix.detect.tensors.shapes import (
     CONCATENATIONS,
     StatedInput,
     before_flattening,
+    by,
     fit_data,
     image_behind,
     keeps_shape,
@@ -209,6 +210,7 @@ from dnnfix.synthesize.bases.crash_template import CrashTemplate, Mend
 from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
 from dnnfix.synthesize.bases.integer_template import IntegerTemplate
 from dnnfix.synthesize.bases.label_template import LabelTemplate
+from dnnfix.synthesize.bases.misfit_template import Misfit, MisfitTemplate
 from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.edits.chains import carry_out, named_as_they_stand, told
 from dnnfix.synthesize.edits.data import change_data, with_numpy, wrapped
