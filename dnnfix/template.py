@@ -101,6 +101,8 @@ class FixTemplate:
     """What its candidates are told to be where they say nothing else: see `Candidate.at_either_end`."""
     only_hinders: ClassVar[bool] = False
     """What its candidates are told to be: see `Candidate.only_hinders`."""
+    rival_readings: ClassVar[bool] = False
+    """Whether its findings explain one crash, each in another way: then no two of them are repaired at once."""
     raced: ClassVar[bool] = False
     """Whether its edits race with those of other settings, where it is looked at whether training learns; elsewhere they are tried alone."""
     examples: ClassVar[tuple[Example, ...]] = ()

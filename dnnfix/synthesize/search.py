@@ -245,7 +245,8 @@ def _candidates(
             continue
         proposals = propose(finding, subject, template)
         search.proposals.setdefault(finding.id, proposals)
-        likeliest.setdefault(finding.code, []).extend(proposals.candidates[:1])
+        if not template.rival_readings:
+            likeliest.setdefault(finding.code, []).extend(proposals.candidates[:1])
         for candidate in proposals.candidates[:most]:
             _add(search, made, variant, (candidate,))
     for same in likeliest.values():

@@ -994,7 +994,7 @@ class Change:
     targets: bool = False
 
 
-def _laid_out_anew(subject: Subject, came: Arrival, wanted: Shape) -> Repairs:
+def _laid_out_anew(subject: Subject, came: Arrival, wanted: tuple[int | None, ...]) -> Repairs:
     for change in _changes(subject, came, wanted):
         edits: tuple[Edit, ...] = change_data(subject, sibling_inputs(subject, came.node), "", change.code)
         if change.targets:

@@ -45,6 +45,10 @@ class FaultTemplate(FixTemplate, Generic[T]):
         """The ways to repair a fault."""
         raise NotImplementedError
 
+    def is_at_either_end(self, fault: T) -> bool:
+        """Whether the repairs change one of two things that do not fit (`Candidate.at_either_end`)."""
+        return self.at_either_end
+
     def detect(self, subject: Subject) -> Iterator[Finding]:
         for site, fault in self._placed(subject):
             yield self.report(site, fault)
@@ -57,7 +61,8 @@ class FaultTemplate(FixTemplate, Generic[T]):
                     reason = repair.reason
                 elif repair[1] is not None:
                     made = True
-                    yield self.candidate(finding, repair[0], *repair[1], prior=repair[2])
+                    either = self.is_at_either_end(fault)
+                    yield self.candidate(finding, repair[0], *repair[1], prior=repair[2], at_either_end=either)
         if not made:
             yield Decline(reason)
 

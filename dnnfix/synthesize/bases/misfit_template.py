@@ -19,6 +19,8 @@ class Misfit:
     ways: Repairs
     evidence: Mapping[str, Json]
     confidence: float = 0.9
+    at_either_end: bool = False
+    """Whether one of two things that do not fit is changed, and which of them was meant is not known."""
 
 
 class MisfitTemplate(FaultTemplate[tuple[Misfit, ...]]):
@@ -30,6 +32,7 @@ class MisfitTemplate(FaultTemplate[tuple[Misfit, ...]]):
 
     message = "{what}"
     needs_run = True
+    rival_readings = True
     declined = "the shapes do not tell what was meant"
 
     def misfits(self, subject: Subject) -> Iterator[Misfit]:
@@ -43,6 +46,9 @@ class MisfitTemplate(FaultTemplate[tuple[Misfit, ...]]):
                 found.setdefault(misfit.site, []).append(misfit)
         for site, together in found.items():
             yield site, tuple(sorted(together, key=lambda one: -one.confidence))
+
+    def is_at_either_end(self, fault: tuple[Misfit, ...]) -> bool:
+        return any(misfit.at_either_end for misfit in fault)
 
     def report(self, site: Site, fault: tuple[Misfit, ...]) -> Finding:
         surest = fault[0]
