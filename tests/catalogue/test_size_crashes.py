@@ -73,7 +73,7 @@ def test_a_name_is_known_by_the_shape_with_which_it_was_last_used(bench: Bench) 
 
 def test_weights_over_steps_are_not_multiplied_with_the_steps_of_others(bench: Bench) -> None:
     subject = ran(bench, "torch.bmm(w, s)", "w, s = torch.rand(4, 7), torch.rand(4, 7, 2)")
-    assert repaired("DNF225", subject) == ["torch.bmm(w.unsqueeze(1), s)"]
+    assert repaired("DNF226", subject) == ["torch.bmm(w.unsqueeze(1), s)"]
 
 
 def test_an_operand_that_fits_at_two_places_is_not_moved(bench: Bench) -> None:
