@@ -33,6 +33,7 @@ class Finding:
 
     `evidence` holds plain JSON facts (shapes, dtypes, values, sites) that `propose` and the report read. `cause` groups
     findings: rival explanations of the crash (`CRASH_CAUSE`), or faults that one patch settles together (any other).
+    `reading` names one of several explanations that a template may have for the same place.
     """
 
     code: str
@@ -44,11 +45,12 @@ class Finding:
     confidence: float = 0.8
     evidence: Mapping[str, Json] = field(default_factory=dict)
     cause: str = ""
+    reading: str = ""
 
     @property
     def id(self) -> str:
-        """Stable within a report: the code and the site."""
-        return f"{self.code}@{self.site}"
+        """Stable within a report: the code, the site, and the reading where a template has several."""
+        return f"{self.code}@{self.site}#{self.reading}" if self.reading else f"{self.code}@{self.site}"
 
 
 UNEXPLAINED_CODE, UNEXPLAINED_RULE = "DNF901", "unexplained-crash"

@@ -97,7 +97,6 @@ x = torch.rand(6, 3)
 - total = torch.sum(x * x, 2)
 + total = torch.sum(x * x, 1)
 """,
-            runs=True,
         ),
         Example(
             "the class of one sample",
@@ -111,7 +110,6 @@ with torch.no_grad():
 -         print(net(sample).argmax(dim=1).item())
 +         print(net(sample).argmax(dim=0).item())
 """,
-            runs=True,
         ),
         Example(
             "axes exchanged as of a batch",
@@ -126,7 +124,6 @@ def turned(table):
 
 turned(torch.rand(6, 3))
 """,
-            runs=True,
         ),
         Example(
             "a permutation for one image on a batch",
@@ -138,7 +135,6 @@ net = torch.nn.Conv2d(3, 4, 3)
 - out = net(images.permute(2, 0, 1))
 + out = net(images.permute(0, 3, 1, 2))
 """,
-            runs=True,
         ),
         Example(
             "a last batch of one sample",
@@ -155,7 +151,6 @@ for i in range(0, 9, 4):
     loss = criterion(out, y[i : i + 4])
     loss.backward()
 """,
-            runs=True,
         ),
         Example(
             "a softmax written out",
@@ -169,7 +164,6 @@ def softmax(scores):
 
 print(softmax(torch.randn(4, 7)).shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -181,7 +175,6 @@ import torch
 x = torch.rand(6, 3)
 x.sum(-2), x.transpose(1, 0), x.unsqueeze(2), torch.stack([x, x], dim=2), x.permute(1, 0)
 """,
-            runs=True,
         ),
         Reject(
             "a batch without an axis that another error hides",
@@ -190,7 +183,6 @@ import torch
 
 torch.rand(6, 3).sum(1).view(7)
 """,
-            runs=True,
         ),
         Reject(
             "a crash that the squeeze has nothing to do with",
@@ -200,7 +192,6 @@ import torch
 a = torch.rand(1, 1).squeeze()
 b = torch.nn.Linear(3, 2)(torch.rand(4, 5))
 """,
-            runs=True,
         ),
         Reject(
             "one axis, by name and alone",
@@ -212,7 +203,6 @@ net = nn.Linear(3, 1)
 loss = nn.MSELoss()(net(torch.rand(1, 3)).squeeze(1), torch.rand(1))
 other = nn.MSELoss()(net(torch.rand(5, 3)).squeeze(), torch.rand(5))
 """,
-            runs=True,
         ),
         Reject(
             "a mean over the first axis, and one that keeps its axis",
@@ -223,7 +213,6 @@ x = torch.randn(6, 10)
 y = (x - x.mean(0)) / x.std(1, keepdim=True)
 z = x.sum(0).expand_as(x)
 """,
-            runs=True,
         ),
         Reject(
             "sums of two different tensors",
@@ -236,7 +225,6 @@ try:
 except RuntimeError:
     pass
 """,
-            runs=True,
         ),
     )
 
@@ -259,7 +247,8 @@ def _asked(subject: Subject) -> Iterator[Misfit]:
         right = _permuted(axes, rank) if permutes else _one_less(operation, axes, room)
         what = f"{operation.short} asks for axis {', '.join(map(str, axes))} of a tensor with {rank} axes"
         site = subject.source.site(operation.node)
-        yield Misfit(site, what, _asked_for(subject, operation, axes, right), {"axes": list(axes), "rank": rank}, 0.85)
+        ways = _asked_for(subject, operation, axes, right)
+        yield Misfit("asked", site, what, ways, {"axes": list(axes), "rank": rank}, 0.85)
 
 
 def _asked_for(subject: Subject, operation: Operation, axes: tuple[int, ...], right: tuple[int, ...] | None) -> Repairs:
@@ -330,7 +319,7 @@ def _squeezed(subject: Subject, crash: Call) -> Iterator[Misfit]:
         after = call.outputs[0].shape or ()
         what = f"squeeze() without an axis makes {before} to {after}: more than one axis is gone"
         evidence: dict[str, Json] = {"before": list(before), "after": list(after)}
-        yield Misfit(call.site, what, _one_squeezed(subject, call, node, ones), evidence, 0.85)
+        yield Misfit("squeezed", call.site, what, _one_squeezed(subject, call, node, ones), evidence, 0.85)
         return
 
 
@@ -379,7 +368,8 @@ def _reduced(subject: Subject, crash: Call) -> Iterator[Misfit]:
         meets = others[0] == whole if others else _widened(crash) == whole
         if left == value.shape and call.args.get("keepdim") is not True and meets:
             what = f"{short(call.name)} over axis {axis} gives {left}, which does not stand on the axes of {whole}"
-            yield Misfit(call.site, what, _kept(subject, call), {"reduced": list(left), "whole": list(whole)})
+            evidence: dict[str, Json] = {"reduced": list(left), "whole": list(whole)}
+            yield Misfit("reduced", call.site, what, _kept(subject, call), evidence)
             return
 
 

@@ -119,14 +119,16 @@ class DataOfWrongShape(MisfitTemplate):
         came, stated = arrival(subject), declared(subject)
         if came is not None:
             site = subject.source.site(came.node)
-            for what, ways, confidence in _of_arrival(subject, came):
-                yield Misfit(site, what, ways, {"shape": list(came.shape), "layer": came.call.name}, confidence)
+            for reading, what, ways, confidence in _of_arrival(subject, came):
+                yield Misfit(
+                    reading, site, what, ways, {"shape": list(came.shape), "layer": came.call.name}, confidence
+                )
         layouts = _stated_otherwise(stated) if stated is not None else ()
         if stated is not None and layouts:
             what = f"{short(stated.call.name)} does not take samples of {by(stated.shape)}, as its input is stated"
             ways = _restated(subject, stated, layouts)
             evidence: dict[str, Json] = {"shape": list(stated.shape), "layer": stated.call.name}
-            yield Misfit(subject.source.site(stated.stated.node), what, ways, evidence)
+            yield Misfit("stated", subject.source.site(stated.stated.node), what, ways, evidence)
         yield from _one_sample(subject)
         yield from _features_last(subject)
 
@@ -142,7 +144,6 @@ image = torch.rand(3, 8, 8)
 - scores = model(image)
 + scores = model(image.unsqueeze(0))
 """,
-            runs=True,
         ),
         Example(
             "softmax over the classes of one row",
@@ -167,7 +168,6 @@ clf = Classifier()
 - print(clf(table[0]))
 + print(clf(table[0].unsqueeze(0)))
 """,
-            runs=True,
         ),
         Example(
             "grey images into Conv2d",
@@ -192,7 +192,6 @@ images = torch.rand(5, 8, 8)
 - out = net(images)
 + out = net(images.unsqueeze(1))
 """,
-            runs=True,
         ),
         Example(
             "Keras input shape without the channel",
@@ -206,7 +205,6 @@ model = keras.Sequential()
 model.add(layers.Flatten())
 model.add(layers.Dense(2))
 """,
-            runs=True,
         ),
         Example(
             "Keras table into Conv1D",
@@ -222,7 +220,6 @@ model.compile(optimizer="sgd", loss="mse")
 model.fit(X, y, epochs=1, verbose=0)
 print(model.predict(X, verbose=0)[0])
 """,
-            runs=True,
         ),
         Example(
             "Keras table into LSTM",
@@ -237,7 +234,6 @@ model.compile(optimizer="adam", loss="mse")
 - model.fit(series, target, epochs=1, verbose=0)
 + model.fit(np.expand_dims(series, axis=-1), target, epochs=1, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "Keras input shape of a table before GRU",
@@ -256,7 +252,6 @@ model.compile(optimizer="adam", loss="mse")
 - model.fit(x_train, y_train, validation_data=(x_test, y_test), verbose=0)
 + model.fit(np.expand_dims(x_train, axis=1), y_train, validation_data=(np.expand_dims(x_test, axis=1), y_test), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "one step of a functional model",
@@ -274,7 +269,6 @@ model.compile("adam", "mse")
 model.fit(readings, level, verbose=0)
 print(model.predict(readings))
 """,
-            runs=True,
         ),
         Example(
             "torch table whose numbers are steps",
@@ -297,7 +291,6 @@ class Net(nn.Module):
 - Net()(torch.rand(5, 12))
 + Net()(torch.rand(5, 12).unsqueeze(2))
 """,
-            runs=True,
         ),
         Example(
             "sequences of vectors into Conv1d",
@@ -318,7 +311,6 @@ class Tagger(nn.Module):
 - Tagger()(torch.randn(4, 10, 6))
 + Tagger()(torch.randn(4, 10, 6).permute(0, 2, 1))
 """,
-            runs=True,
         ),
         Example(
             "Keras data with channels first",
@@ -332,7 +324,6 @@ model = keras.Sequential([keras.Input((8, 10, 3)), layers.Conv2D(4, 3), layers.F
 - model.predict(images, verbose=0)
 + model.predict(np.transpose(images, (0, 2, 3, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "Keras input shape with channels first, data with channels last",
@@ -346,7 +337,6 @@ images = np.random.rand(6, 8, 8, 3)
 + model = keras.Sequential([keras.Input(shape=(8, 8, 3)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
 model.predict(images, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "images into a linear network",
@@ -360,7 +350,6 @@ labels = torch.randint(0, 10, (5,))
 - loss = nn.functional.cross_entropy(net(images), labels)
 + loss = nn.functional.cross_entropy(net(images.flatten(1)), labels)
 """,
-            runs=True,
         ),
         Example(
             "numbers in a row into a layer of one input",
@@ -373,7 +362,6 @@ net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
 - y = net(x)
 + y = net(x.unsqueeze(1))
 """,
-            runs=True,
         ),
         Example(
             "flat rows into a convolution",
@@ -394,7 +382,6 @@ class Net(nn.Module):
 - Net()(torch.rand(5, 784))
 + Net()(torch.rand(5, 784).view(-1, 1, 28, 28))
 """,
-            runs=True,
         ),
         Example(
             "all samples in one row",
@@ -408,7 +395,6 @@ model.compile(optimizer="sgd", loss="mse")
 - model.fit(x, y, epochs=1, verbose=0)
 + model.fit(x.reshape(-1, 1), y.reshape(-1, 1), epochs=1, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "height of the images as the width of the network",
@@ -427,7 +413,6 @@ model.compile(loss="categorical_crossentropy", optimizer="sgd")
 - model.fit(X_train, Y_train, epochs=1, verbose=0)
 + model.fit(X_train.reshape(-1, 64), Y_train, epochs=1, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a number in input_shape, and images to test with",
@@ -444,7 +429,6 @@ net.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 - net.fit(digits, labels, validation_data=(held_out, held_labels), verbose=0)
 + net.fit(digits.reshape(-1, 36), labels, validation_data=(held_out.reshape(-1, 36), held_labels), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "one picture judged in a function",
@@ -462,7 +446,6 @@ def judge(picture):
 
 print(judge(np.random.rand(6, 6, 3)))
 """,
-            runs=True,
         ),
         Example(
             "steps that are normalized",
@@ -484,7 +467,6 @@ class Block(nn.Module):
 
 Block()(torch.rand(5, 7, 4))
 """,
-            runs=True,
         ),
         Example(
             "a class for each pixel, scored by a linear layer",
@@ -497,7 +479,6 @@ images, labels = torch.rand(2, 8, 9, 3), torch.randint(0, 5, (2, 8, 9))
 - F.nll_loss(F.log_softmax(net(images), dim=-1), labels).backward()
 + F.nll_loss(F.log_softmax(net(images), dim=-1).permute(0, 3, 1, 2), labels).backward()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -510,7 +491,6 @@ from torch import nn
 model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
 scores = model(torch.rand(3, 8, 8))
 """,
-            runs=True,
         ),
         Reject(
             "Keras images with their channel",
@@ -520,7 +500,6 @@ from keras import layers
 
 model = keras.Sequential([keras.Input((8, 8, 1)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
 """,
-            runs=True,
         ),
         Reject(
             "one sequence without a batch axis",
@@ -530,7 +509,6 @@ import torch.nn as nn
 
 out, state = nn.GRU(4, 8)(torch.rand(5, 4))
 """,
-            runs=True,
         ),
         Reject(
             "sequences into Keras",
@@ -540,7 +518,6 @@ from keras import layers
 
 model = keras.Sequential([keras.Input((6, 1)), layers.LSTM(3), layers.Dense(1)])
 """,
-            runs=True,
         ),
         Reject(
             "channels in their place, another size elsewhere",
@@ -550,7 +527,6 @@ from torch import nn
 
 nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(10, 2))(torch.rand(2, 3, 8, 8))
 """,
-            runs=True,
         ),
         Reject(
             "images of another number of channels",
@@ -560,7 +536,6 @@ from torch import nn
 
 nn.Conv2d(3, 4, 3)(torch.rand(2, 1, 8, 8))
 """,
-            runs=True,
         ),
         Reject(
             "a table of another width",
@@ -570,7 +545,6 @@ from torch import nn
 
 nn.Linear(64, 16)(torch.rand(5, 8))
 """,
-            runs=True,
         ),
         Reject(
             "another number of features in Keras",
@@ -581,7 +555,6 @@ import keras
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
 model.predict(np.random.rand(4, 5), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "sequences with a target for every step",
@@ -594,7 +567,6 @@ model = Sequential([Dense(4, input_shape=(6,)), Dense(1)])
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.random.rand(10, 6, 6), np.random.rand(10, 6, 1), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "a table of another width for Keras",
@@ -607,7 +579,6 @@ model = Sequential([Dense(4, input_shape=(6,)), Dense(1)])
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.random.rand(10, 7), np.random.rand(10, 1), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "a batch of one",
@@ -618,7 +589,6 @@ import numpy as np
 model = keras.Sequential([keras.Input((6, 6, 3)), keras.layers.Conv2D(2, 3)])
 model.predict(np.random.rand(6, 6, 3)[None], verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "images of another size",
@@ -630,7 +600,6 @@ model = keras.Sequential([keras.Input((6, 6, 3)), keras.layers.Conv2D(2, 3), ker
 images = np.random.rand(4, 8, 8, 3)
 model.predict(images, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "features on the second axis",
@@ -641,7 +610,6 @@ from torch import nn
 x, y = torch.rand(5, 6, 7), torch.randint(0, 6, (5, 7))
 loss = nn.CrossEntropyLoss()(nn.BatchNorm1d(6)(x), y)
 """,
-            runs=True,
         ),
         Reject(
             "another number of features",
@@ -650,13 +618,12 @@ import torch
 
 torch.nn.BatchNorm1d(6)(torch.rand(5, 7, 4))
 """,
-            runs=True,
         ),
     )
 
 
-Arrived = tuple[str, Repairs, float]
-"""What is said of data that came in another shape, the ways to mend it, and how sure that is."""
+Arrived = tuple[str, str, Repairs, float]
+"""The name of a reading, what is said of data that came in another shape, the ways to mend it, and how sure that is."""
 
 
 def _of_arrival(subject: Subject, came: Arrival) -> Iterator[Arrived]:
@@ -667,26 +634,27 @@ def _of_arrival(subject: Subject, came: Arrival) -> Iterator[Arrived]:
     )
     batch = _batch_of(came)
     if batch is not None and not _sizes_explain(subject, came) and not _counts_samples(subject, came):
-        yield f"a single sample of shape {shape} is given where {batch} is taken", _batch_given(subject, came), 0.9
+        what = f"a single sample of shape {shape} is given where {batch} is taken"
+        yield "batch", what, _batch_given(subject, came), 0.9
     if _lacks_channel(came):
         rows = not came.is_keras and _are_flat_images(came.shape)
         what = f"{layer} receives {shape}, without an axis for the channel"
-        yield what, _channel_given(subject, came), 0.5 if rows else 0.9
+        yield "channel", what, _channel_given(subject, came), 0.5 if rows else 0.9
     if _flat(came) or _is_one_step(subject, came):
         what = f"{layer} takes sequences, (batch, steps, features), and receives {shape}"
-        yield what, _time_given(subject, came), 0.9
+        yield "time", what, _time_given(subject, came), 0.9
     order = _order(came)
     if order is not None:
         what = f"{layer} receives {shape}, with the channels on another axis than it takes them from"
-        yield what, _moved(subject, came, order), 0.85
+        yield "order", what, _moved(subject, came, order), 0.85
     wanted = _batched(came)
     if wanted is not None and _changes(subject, came, wanted):
         what = f"data of shape {shape} is given where (batch, {', '.join(map(str, wanted[1:]))}) is taken"
-        yield what, _laid_out_anew(subject, came, wanted), 0.85
+        yield "shape", what, _laid_out_anew(subject, came, wanted), 0.85
     told = _told(subject, came)
     if told is not None:
         what = f"images of {by(came.shape[1:])} go into a dense network that is told {told.shape[0]} numbers per sample"
-        yield what, _as_rows(subject, came, told), 0.85
+        yield "rows", what, _as_rows(subject, came, told), 0.85
 
 
 def _with_axis(subject: Subject, came: Arrival, data: Sequence[ast.expr], axis: int) -> tuple[Edit, ...]:
@@ -776,7 +744,9 @@ def _one_sample(subject: Subject) -> Iterator[Misfit]:
         edits = (wrapped(subject, first, f"{function}(", ", axis=0)"), *imports)
         what = f"one sample of shape {by(given)} is given to a model of batches {by(met)}"
         ways = iter([("Give the sample a batch axis of size one", edits, 0.95)])
-        yield Misfit(subject.source.site(first), what, ways, {"given": list(given), "wanted": list(met)}, 0.95)
+        yield Misfit(
+            "sample", subject.source.site(first), what, ways, {"given": list(given), "wanted": list(met)}, 0.95
+        )
 
 
 def _met(subject: Subject, crash: Crash) -> Shape | None:
@@ -890,7 +860,7 @@ def _features_last(subject: Subject) -> Iterator[Misfit]:
     if found is not None:
         shape = found.shape
         what = f"{short(found.call.name)} takes {shape[-1]} features on axis 1 and finds them on the last axis of {by(shape)}"
-        yield Misfit(found.call.site, what, _exchanged(subject, found), {"shape": list(shape)})
+        yield Misfit("features", found.call.site, what, _exchanged(subject, found), {"shape": list(shape)})
 
 
 def _exchanged(subject: Subject, found: _Last) -> Repairs:

@@ -75,17 +75,17 @@ class ReshapedToForeignSizes(MisfitTemplate):
         if stale is not None:
             what = f"a view as {stale.asked} does not fit a tensor of shape {by(stale.shape)}"
             evidence: dict[str, Json] = {"asked": list(stale.asked), "shape": list(stale.shape)}
-            yield Misfit(subject.source.site(stale.node), what, _with_own_sizes(subject), evidence, 0.85)
+            yield Misfit("sizes", subject.source.site(stale.node), what, _with_own_sizes(subject), evidence, 0.85)
         cut = _cut(subject)
         if cut is not None:
             what = f"a view of {by(cut.shape)} as {cut.asked} makes rows that are not the samples of {cut.taken} values"
             evidence = {"shape": list(cut.shape), "asked": list(cut.asked), "taken": cut.taken}
-            yield Misfit(subject.source.site(cut.node), what, _whole_samples(subject, cut), evidence, 0.95)
+            yield Misfit("rows", subject.source.site(cut.node), what, _whole_samples(subject, cut), evidence, 0.95)
         fault = _refused(subject)
         if fault is not None:
             what = f"an array of {by(fault.shape)} is reshaped to {fault.sizes}"
             evidence = {"shape": list(fault.shape), "sizes": list(fault.sizes)}
-            yield Misfit(subject.source.site(fault.node), what, _one_size(subject, fault), evidence, 0.95)
+            yield Misfit("refused", subject.source.site(fault.node), what, _one_size(subject, fault), evidence, 0.95)
 
     examples = (
         Example(

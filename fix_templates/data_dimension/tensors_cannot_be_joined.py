@@ -81,7 +81,7 @@ class TensorsCannotBeJoined(MisfitTemplate):
             said = " and ".join(by(shape) or "no axes" for shape in shapes[:3])
             what = f"{short(found.call.name)} along axis {found.axis} does not take tensors of {said}"
             evidence: dict[str, Json] = {"shapes": [list(shape) for shape in shapes], "axis": found.axis}
-            yield Misfit(subject.source.site(found.node), what, _ways(subject, found), evidence, 0.85)
+            yield Misfit("joined", subject.source.site(found.node), what, _ways(subject, found), evidence, 0.85)
         yield from _unrepeated(subject)
         yield from _not_stacked(subject)
 
@@ -97,7 +97,6 @@ net, data = nn.Linear(6, 2), torch.rand(10, 6)
 + answers = torch.cat([net(rows) for rows in data.split(4)])
 print(answers.argmax(-1))
 """,
-            runs=True,
         ),
         Example(
             "columns of a table",
@@ -109,7 +108,6 @@ x, y = torch.linspace(0, 1, 20), torch.rand(20)
 + points = torch.stack((x, y), dim=1)
 out = torch.nn.Linear(2, 3)(points)
 """,
-            runs=True,
         ),
         Example(
             "the state of a recurrent layer beside its input",
@@ -132,7 +130,6 @@ class Decoder(nn.Module):
 
 Decoder()(torch.rand(3, 5))
 """,
-            runs=True,
         ),
         Example(
             "learned features beside those of each sample",
@@ -145,7 +142,6 @@ hidden = layer(torch.randn(5, 3))
 - both = torch.cat([hidden, bias], 1)
 + both = torch.cat([hidden, bias.expand(hidden.shape[0], -1)], 1)
 """,
-            runs=True,
         ),
         Example(
             "a learned start of sequences, as keywords",
@@ -168,7 +164,6 @@ class Decoder(nn.Module):
 
 Decoder()(torch.randn(3, 7, 4))
 """,
-            runs=True,
         ),
         Example(
             "weights for each member of an ensemble",
@@ -185,7 +180,6 @@ votes = [member(x) for member in members]
 result = (weights * panel).sum(0)
 error = (result - y) ** 2
 """,
-            runs=True,
         ),
         Example(
             "members that vote in one statement",
@@ -197,7 +191,6 @@ prior = torch.zeros(2, 7, 4)
 - total = torch.cat(scores) + prior
 + total = torch.stack(scores) + prior
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -210,7 +203,6 @@ a, b = torch.rand(4, 3), torch.rand(2, 3)
 torch.cat((a, b))
 torch.stack([a, a + 1], dim=2)
 """,
-            runs=True,
         ),
         Reject(
             "tensors of other sizes with the same axes",
@@ -219,7 +211,6 @@ import torch
 
 torch.cat((torch.rand(4, 3), torch.rand(2, 5)))
 """,
-            runs=True,
         ),
         Reject(
             "a class token that is expanded",
@@ -231,7 +222,6 @@ token, embed = nn.Parameter(torch.randn(1, 1, 8)), nn.Linear(6, 8)
 x = embed(torch.randn(4, 5, 6))
 x = torch.cat((token.expand(len(x), -1, -1), x), dim=1)
 """,
-            runs=True,
         ),
         Reject(
             "data of one sample joined to a batch",
@@ -244,7 +234,6 @@ try:
 except RuntimeError:
     torch.cat((a, b), dim=0)
 """,
-            runs=True,
         ),
         Reject(
             "tensors joined for a weight of the whole",
@@ -255,7 +244,6 @@ parts = [torch.rand(4, 3) for _ in range(2)]
 weights = torch.rand(2, 8, 3)
 weights * torch.cat(parts)
 """,
-            runs=True,
         ),
         Reject(
             "a crash between tensors that nobody joined",
@@ -265,7 +253,6 @@ import torch
 a, b = torch.rand(3, 1, 2), torch.rand(15, 4)
 a * b
 """,
-            runs=True,
         ),
         Reject(
             "an operand with an axis of another size",
@@ -275,7 +262,6 @@ import torch
 parts = [torch.rand(4, 3) for _ in range(2)]
 torch.rand(5, 4, 3) * torch.cat(parts)
 """,
-            runs=True,
         ),
     )
 
@@ -426,7 +412,7 @@ def _unrepeated(subject: Subject) -> Iterator[Misfit]:
             if [i for i in range(len(batch)) if i != axis % len(batch) and weight[i] != batch[i]] == [0]:
                 what = f"{short(call.name)} joins a weight of shape {weight} to a batch of shape {batch}"
                 evidence: dict[str, Json] = {"weight": list(weight), "batch": list(batch)}
-                yield Misfit(call.site, what, _repeated(subject, own, beside, len(weight)), evidence, 0.95)
+                yield Misfit("weight", call.site, what, _repeated(subject, own, beside, len(weight)), evidence, 0.95)
                 return
 
 
@@ -457,7 +443,7 @@ def _not_stacked(subject: Subject) -> Iterator[Misfit]:
                 continue
             what = f"{fault.count} tensors are joined, and what they meet has an axis of {fault.count} for them"
             evidence: dict[str, Json] = {"count": fault.count, "other": list(shape)}
-            yield Misfit(subject.source.site(fault.call), what, _on_own_axis(subject, fault.call), evidence)
+            yield Misfit("stacked", subject.source.site(fault.call), what, _on_own_axis(subject, fault.call), evidence)
             return
 
 

@@ -89,14 +89,16 @@ class OperandsDoNotAlign(MisfitTemplate):
             return
         site, (first, second) = subject.source.site(operation.node), operation.operands[:2]
         meeting, product = _meeting(operation), _product(operation)
+        evidence: dict[str, Json]
         if meeting is not None:
             what = f"{operation.short} meets {by(first.shape)} with {by(second.shape)}, which do not align"
-            evidence: dict[str, Json] = {"first": list(first.shape), "second": list(second.shape)}
-            yield Misfit(site, what, _aligned(subject, meeting), evidence, 0.8, at_either_end=True)
+            evidence = {"first": list(first.shape), "second": list(second.shape)}
+            yield Misfit("aligned", site, what, _aligned(subject, meeting), evidence, 0.8, at_either_end=True)
         if product is not None:
             left, right = product.left.shape, product.right.shape
             what = f"{operation.short} does not multiply {by(left)} by {by(right)}"
-            yield Misfit(site, what, _multiplied(subject, product), {"left": list(left), "right": list(right)}, 0.85)
+            evidence = {"left": list(left), "right": list(right)}
+            yield Misfit("product", site, what, _multiplied(subject, product), evidence, 0.85)
 
     examples = (
         Example(

@@ -55,7 +55,7 @@ class FaultTemplate(FixTemplate, Generic[T]):
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         made, reason = False, self.declined
-        for fault in [fault for site, fault in self._placed(subject) if site == finding.site][:1]:
+        for fault in [fault for site, fault in self._placed(subject) if self.report(site, fault).id == finding.id][:1]:
             for repair in self.repairs(subject, fault):
                 if isinstance(repair, Decline):
                     reason = repair.reason

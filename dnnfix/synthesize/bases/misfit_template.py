@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dnnfix.records import CRASH_CAUSE, Decline, Edit, Finding, Json, Site, Symptom
+from dnnfix.records import CRASH_CAUSE, Finding, Json, Site, Symptom
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """One reading of a crash over shapes: where the fault is, what is said of it, the ways to mend it, what it was read from."""
+    """One reading of a crash over shapes: its name, where the fault is, what is said of it, the ways to mend it, what it was read from."""
 
+    reading: str
     site: Site | None
     what: str
     ways: Repairs
@@ -23,11 +24,10 @@ class Misfit:
     """Whether one of two things that do not fit is changed, and which of them was meant is not known."""
 
 
-class MisfitTemplate(FaultTemplate[tuple[Misfit, ...]]):
+class MisfitTemplate(FaultTemplate[Misfit]):
     """Base of the templates that explain a crash by a value whose shape does not fit.
 
-    A subclass yields its readings in `misfits`. Those at one place are one finding, which is reported as the surest of them and has
-    the ways of all, each as likely as its reading is sure.
+    A subclass yields its readings of the crash in `misfits`. Each is a finding, and those of one crash are rivals.
     """
 
     message = "{what}"
@@ -39,34 +39,23 @@ class MisfitTemplate(FaultTemplate[tuple[Misfit, ...]]):
         """The readings of a crash, none where it has nothing to do with shapes."""
         raise NotImplementedError
 
-    def faults(self, subject: Subject) -> Faults[tuple[Misfit, ...]]:
-        found: dict[Site, list[Misfit]] = {}
+    def is_at_either_end(self, fault: Misfit) -> bool:
+        return fault.at_either_end
+
+    def faults(self, subject: Subject) -> Faults[Misfit]:
         for misfit in self.misfits(subject) if subject.crash is not None else ():
-            if misfit.site is not None:
-                found.setdefault(misfit.site, []).append(misfit)
-        for site, together in found.items():
-            yield site, tuple(sorted(together, key=lambda one: -one.confidence))
+            yield misfit.site, misfit
 
-    def is_at_either_end(self, fault: tuple[Misfit, ...]) -> bool:
-        return any(misfit.at_either_end for misfit in fault)
-
-    def report(self, site: Site, fault: tuple[Misfit, ...]) -> Finding:
-        surest = fault[0]
-        return self.finding(
+    def report(self, site: Site, fault: Misfit) -> Finding:
+        found = self.finding(
             site,
             symptom=Symptom.CRASH,
-            confidence=surest.confidence,
-            evidence=surest.evidence,
+            confidence=fault.confidence,
+            evidence=fault.evidence,
             cause=CRASH_CAUSE,
-            what=surest.what,
+            what=fault.what,
         )
+        return replace(found, reading=fault.reading)
 
-    def repairs(self, subject: Subject, fault: tuple[Misfit, ...]) -> Repairs:
-        ways: list[tuple[str, tuple[Edit, ...] | None, float]] = []
-        for misfit in fault:
-            for way in misfit.ways:
-                if isinstance(way, Decline):
-                    yield way
-                else:
-                    ways.append((way[0], way[1], way[2] * misfit.confidence / fault[0].confidence))
-        yield from sorted(ways, key=lambda way: -way[2])
+    def repairs(self, subject: Subject, fault: Misfit) -> Repairs:
+        yield from fault.ways
