@@ -80,6 +80,18 @@ def test_an_operand_that_fits_at_two_places_is_not_moved(bench: Bench) -> None:
     assert repaired("DNF226", ran(bench, "x * y", "x, y = torch.rand(4, 4, 3), torch.rand(4)")) == []
 
 
+@pytest.mark.parametrize(
+    ("code", "last", "before"),
+    [
+        ("DNF226", "a.mm(w) - b", "w = torch.randn(3, 2, requires_grad=True)"),  # a prediction, and drawn targets
+        ("DNF226", "c + d", "c, d = torch.arange(4.0), torch.arange(5.0)"),
+        ("DNF125", "torch.cat((a, torch.rand(2, 5)))", ""),
+    ],
+)
+def test_which_size_of_two_tensors_was_meant_is_not_guessed(bench: Bench, code: str, last: str, before: str) -> None:
+    assert repaired(code, ran(bench, last, before)) == []
+
+
 def test_a_convolution_with_a_weight_of_its_own_is_read_like_a_layer() -> None:
     call = Call(1, "torch.conv2d", None, args={"groups": 2}, inputs=(Value(shape=(5, 9)), Value(shape=(8, 3, 5, 5))))
     layer = as_layer(call)
