@@ -118,7 +118,6 @@ net.compile("sgd", "sparse_categorical_crossentropy")
 - net.fit(x, y, epochs=1, verbose=0)
 + net.fit(np.array(x), np.array(y), epochs=1, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "answers in an array already",
@@ -138,7 +137,6 @@ model.compile(loss="mse", optimizer="sgd")
 - model.fit(x=images, y=labels, verbose=0)
 + model.fit(x=np.array(images), y=labels, verbose=0)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -153,7 +151,6 @@ model = keras.Model([a, b], keras.layers.Dense(1)(keras.layers.Concatenate()([a,
 model.compile("sgd", "mse")
 model.fit([np.ones((4, 3)), np.ones((4, 3))], np.ones((4, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "a crash of the loss, with two inputs that are right",
@@ -167,7 +164,6 @@ model.compile("sgd", "mse")
 inputs = [np.ones((4, 3)), np.ones((4, 3))]
 model.fit(inputs, np.ones((4, 2)), verbose=0)
 """,
-            runs=True,
         ),
     )
 

@@ -11,6 +11,7 @@ from math import isqrt, prod
 from dnnfix.api import (
     VIEWS,
     Call,
+    Component,
     Decline,
     Edit,
     Example,
@@ -19,6 +20,7 @@ from dnnfix.api import (
     Json,
     Misfit,
     MisfitTemplate,
+    Network,
     Reject,
     Repairs,
     Replace,
@@ -27,10 +29,16 @@ from dnnfix.api import (
     by,
     keeps_shape,
     known,
+    layer_facts,
+    loss_conflict,
     number,
+    set_constructor_argument,
     shape_of,
+    size_changes,
     size_conflict,
     size_of,
+    spelled,
+    stated_rows,
 )
 
 REFUSED = (
@@ -44,6 +52,9 @@ CHANNELS = (1, 3, 4)
 
 FUNCTIONS = frozenset({"numpy.reshape", "tensorflow.reshape"})
 
+MOST_OFF = 16
+"""Times that what arrives may be larger than a size of a reshape: beyond, rather something is missing before it."""
+
 Change = tuple[tuple[int, str], ...]
 """Places in the shape with what is to stand there."""
 
@@ -56,17 +67,26 @@ class ReshapedToForeignSizes(MisfitTemplate):
     has the rows of another array, `reshape(-1, 28, 28, 3)` the channels of other images, `tf.reshape(h, [-1, 7 * 7 * 64])` the size
     that another image would have here. And `x.view(-1, n)` makes as many rows as there are numbers for: with another `n` than a sample
     has values, which the linear layer behind states, the rows are parts of samples or lie across two of them. One size is changed so
-    that every sample keeps its values; where several ones could be, nothing is proposed.
+    that every sample keeps its values; where several ones could be, nothing is proposed. Where an image is flattened with a written size
+    (`x.view(-1, 16 * 5 * 5)`) and the linear layer behind states the same number, both change together.
 
-    Fix safety: unsafe. The program did not run before; the rows are the samples, as the layer behind takes them.
+    Fix safety: unsafe. The program did not run before; the rows are the samples, and the linear layer behind may get another number
+    of weights.
 
     References: torch.Tensor.view, torch.Tensor.size, torch.flatten (`start_dim`), torch.utils.data.DataLoader (`drop_last`),
-    numpy.reshape, tf.reshape.
+    numpy.reshape, tf.reshape, torch.nn.Linear (`in_features`), keras.layers.Reshape.
     """
 
     code = "DNF145"
     name = "reshaped-to-foreign-sizes"
-    formerly = ("DNF113", "view-of-stale-sizes", "DNF128", "view-cuts-samples")
+    formerly = (
+        "DNF113",
+        "view-of-stale-sizes",
+        "DNF128",
+        "view-cuts-samples",
+        "DNF207",
+        "flattened-size-wrong",
+    )
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
 
@@ -81,6 +101,14 @@ class ReshapedToForeignSizes(MisfitTemplate):
             what = f"a view of {by(cut.shape)} as {cut.asked} makes rows that are not the samples of {cut.taken} values"
             evidence = {"shape": list(cut.shape), "asked": list(cut.asked), "taken": cut.taken}
             yield Misfit("rows", subject.source.site(cut.node), what, _whole_samples(subject, cut), evidence, 0.95)
+        flat, target = _flattening(subject), _target_shape(subject)
+        either = target or flat
+        if either is not None:
+            site, sizes = either.call.site or either.call.made_at, by(either.sizes)
+            ways = _reshaped(subject, target) if target is not None else _flattened(subject, either)
+            evidence = {"stated": either.stated, "sizes": list(either.sizes)}
+            what = f"rows of {either.stated} are made of samples of {sizes} values"
+            yield Misfit("flat", site, what, ways, evidence, 0.95, at_either_end=True)
         fault = _refused(subject)
         if fault is not None:
             what = f"an array of {by(fault.shape)} is reshaped to {fault.sizes}"
@@ -233,6 +261,59 @@ class Flat(torch.nn.Module):
 Flat(6)(torch.rand(5, 6, 6))
 """,
         ),
+        Example(
+            "size that divides the batch by accident",
+            """\
+import torch
+import torch.nn as nn
+
+conv = nn.Conv2d(3, 16, 3)
+- fc = nn.Linear(288, 10)
++ fc = nn.Linear(576, 10)
+x, y = torch.randn(8, 3, 8, 8), torch.randint(0, 10, (8,))
+- h = torch.relu(conv(x)).view(-1, 288)
++ h = torch.relu(conv(x)).view(-1, 576)
+loss = nn.CrossEntropyLoss()(fc(h), y)
+""",
+        ),
+        Example(
+            "reshape in a model with a dropout before the linear layer",
+            """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, classes=4):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv1d(2, 8, 3), nn.MaxPool1d(2))
+-         self.classifier = nn.Sequential(nn.Dropout(0.1), nn.Linear(8 * 10, classes))
++         self.classifier = nn.Sequential(nn.Dropout(0.1), nn.Linear(8 * 9, classes))
+
+    def forward(self, signal):
+        signal = self.features(signal)
+-         signal = signal.reshape(-1, 80)
++         signal = signal.reshape(signal.size(0), -1)
+        return self.classifier(signal)
+
+
+Net()(torch.randn(5, 2, 20))
+""",
+        ),
+        Example(
+            "Keras Reshape to another number of values",
+            """\
+import keras
+from keras import layers
+
+model = keras.Sequential([
+    keras.Input((12,)),
+-     layers.Reshape((5, 3)),
++     layers.Reshape((4, 3)),
+    layers.Conv1D(2, 2),
+])
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -287,6 +368,26 @@ nn.Linear(4, 2)(x.view(-1, 4))
 import torch
 
 torch.nn.Linear(25, 2)(torch.rand(5, 6, 4).view(5, -1))
+""",
+        ),
+        Reject(
+            "a view that fits the image",
+            """\
+import torch
+import torch.nn as nn
+
+h = nn.Conv2d(3, 16, 3)(torch.randn(8, 3, 8, 8)).view(-1, 16 * 6 * 6)
+nn.CrossEntropyLoss()(nn.Linear(576, 10)(h), torch.randint(0, 10, (8,)))
+""",
+        ),
+        Reject(
+            "sequences whose steps become rows on purpose",
+            """\
+import torch
+import torch.nn as nn
+
+out = nn.Linear(6, 5)(torch.randn(4, 7, 6))
+nn.CrossEntropyLoss()(out.view(-1, 5), torch.randint(0, 5, (28,)))
 """,
         ),
     )
@@ -545,3 +646,119 @@ def _sizes(fault: _Reshape) -> Iterator[Change]:
         side = isqrt(values // others) if others else 0
         if side > 1 and sizes[place] == sizes[place + 1] != side and side * side * others == values:
             yield ((place, str(side)), (place + 1, str(side)))
+
+
+# --- a size that the linear layer behind states, too -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Flattening:
+    """A call that makes rows of `stated` values out of samples of these sizes."""
+
+    call: Call
+    stated: int
+    sizes: tuple[int, ...]
+
+
+def _flattened(subject: Subject, found: _Flattening) -> Repairs:
+    yield Decline("the flattening is not written as `view(batch, size)`")
+    node, linear = subject.call_node(found.call), _linear_behind(subject, found)
+    if node is None or len(node.args) != 2 or not isinstance(node.func, ast.Attribute):
+        return
+    wanted = prod(found.sizes)
+    changes = size_changes(subject, linear, "in_features", wanted, factors=found.sizes) if linear is not None else []
+    if linear is not None and not changes:
+        yield Decline("the size of the linear layer behind is not written at one place")
+        return
+    layer = changes[0].edits if changes else ()
+    together = f" and make the linear layer take {changes[0].written}" if changes else ""
+    rows, values = map(subject.source.site, node.args)
+    if number(node.args[1]) is not None:
+        written = spelled(subject, node.args[1], wanted, found.sizes)
+        yield f"Flatten to {written}{together}", (Replace(values, written), *layer), 0.9
+    owner = subject.text(subject.source.site(node.func.value))
+    if owner.isidentifier():
+        edits = (Replace(rows, f"{owner}.size(0)"), Replace(values, "-1"), *layer)
+        yield f"Flatten whatever comes per sample{together}", edits, 0.7
+
+
+def _reshaped(subject: Subject, found: _Flattening) -> Repairs:
+    """A Keras layer that reshapes, with one size of its target such that it holds all values."""
+    yield Decline("no single size makes the shapes hold the same number of values")
+    given = found.call.args.get("target_shape")
+    target = [size for size in given if isinstance(size, int)] if isinstance(given, (list, tuple)) else []
+    total = prod(found.sizes)
+    for place, size in enumerate(target):
+        others = prod(target) // size if size else 0
+        if others and total % others == 0:
+            shape = [*target[:place], total // others, *target[place + 1 :]]
+            written = f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+            edits = set_constructor_argument(subject, found.call, "target_shape", written)
+            yield f"Reshape to {written}", edits, 0.2 if total // others > MOST_OFF * size else 0.6
+
+
+def _flattening(subject: Subject) -> _Flattening | None:
+    crash = subject.crash
+    if crash is None or crash.call is None:
+        return None
+    if crash.call.name in VIEWS:
+        return _of_view(crash.call)
+    conflict = loss_conflict(subject)
+    if conflict is None or not conflict.prediction.shape or not conflict.target.shape:
+        return None
+    if conflict.prediction.shape[0] == conflict.target.shape[0]:
+        return None
+    for call in reversed(subject.network.calls):
+        shape = call.inputs[0].shape if call.name in VIEWS and call.inputs else None
+        if shape and shape[0] == conflict.target.shape[0] and call.outputs and call.outputs[0].shape:
+            read = _of_view(call)
+            if read is not None and call.outputs[0].shape[0] == conflict.prediction.shape[0]:
+                return read
+    return None
+
+
+def _of_view(call: Call) -> _Flattening | None:
+    found = stated_rows(call)
+    if found is None:
+        return None
+    stated, sizes = found
+    plain = len(sizes) < 2 or stated in (prod(sizes), sizes[-1])
+    return None if plain else _Flattening(call, stated, sizes)
+
+
+def _target_shape(subject: Subject) -> _Flattening | None:
+    call = subject.crash.call if subject.crash is not None else None
+    if call is None or call.name != "keras.layers.Reshape" or not call.inputs or call.made_at is None:
+        return None
+    sizes, given = known((call.inputs[0].shape or ())[1:]), call.args.get("target_shape")
+    numbers = [size for size in given if isinstance(size, int)] if isinstance(given, (list, tuple)) else []
+    return _Flattening(call, prod(numbers), sizes) if sizes and numbers and prod(sizes) != prod(numbers) else None
+
+
+def _linear_behind(subject: Subject, found: _Flattening) -> Component | None:
+    """The linear layer that takes the rows next and states the same size, as the run made it."""
+    for network in (subject.network, subject.source_network):
+        start = next(
+            (call for call in network.calls if call.site == found.call.site and call.name == found.call.name), None
+        )
+        if start is None or not start.outputs:
+            continue
+        linear = _next_linear(network, start)
+        for component in subject.network.components if linear is not None else ():
+            same = linear is not None and component.site == linear.made_at
+            if same and component.args.get("in_features") == found.stated:
+                return component
+    made = [one for one in subject.network.components if one.args.get("in_features") == found.stated]
+    return made[0] if len(made) == 1 else None
+
+
+def _next_linear(network: Network, call: Call) -> Call | None:
+    for _ in range(8):
+        users = network.users(call.outputs[0]) if call.outputs else ()
+        if len(users) != 1:
+            return None
+        call = users[0]
+        facts = layer_facts(call)
+        if facts is not None and facts.kind == "linear":
+            return call
+    return None

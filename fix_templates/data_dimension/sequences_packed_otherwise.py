@@ -92,7 +92,6 @@ words, lengths = torch.rand(3, 7, 4), torch.tensor([2, 7, 5])
 - _, last = rnn(pack_padded_sequence(words, lengths, batch_first=True))
 + _, last = rnn(pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False))
 """,
-            runs=True,
         ),
         Example(
             "the batch first for the layer alone",
@@ -116,7 +115,6 @@ class Encoder(nn.Module):
 
 Encoder()(torch.rand(3, 7, 4), [7, 5, 2])
 """,
-            runs=True,
         ),
         Example(
             "only the last state is used",
@@ -130,7 +128,6 @@ steps = torch.rand(4, 5, 2)
 + packed = R.pack_padded_sequence(steps, [5, 4, 2, 1], batch_first=True)
 print(gru(packed)[1].shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -143,7 +140,6 @@ from torch.nn.utils.rnn import pack_padded_sequence
 pack_padded_sequence(torch.rand(7, 3, 4), [7, 5, 2])
 pack_padded_sequence(torch.rand(3, 7, 4), [2, 7, 5], batch_first=True, enforce_sorted=False)
 """,
-            runs=True,
         ),
         Reject(
             "a length for each sequence but one",
@@ -153,7 +149,6 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 pack_padded_sequence(torch.rand(3, 7, 4), [7, 5], batch_first=True)
 """,
-            runs=True,
         ),
     )
 

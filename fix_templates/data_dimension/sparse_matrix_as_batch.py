@@ -104,7 +104,6 @@ model.compile("sgd", "binary_crossentropy")
 - model.train_on_batch(counts[:8], labels[:8])
 + model.train_on_batch(counts[:8].toarray(), labels[:8])
 """,
-            runs=True,
         ),
         Example(
             "a matrix of SciPy as a tensor",
@@ -118,7 +117,6 @@ graph = scipy.sparse.csr_matrix([[0.0, 1.0], [1.0, 0.0]])
 net = torch.nn.Linear(2, 2).double()
 print(net(adjacency).shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -131,7 +129,6 @@ import torch
 graph = scipy.sparse.csr_matrix([[0.0, 1.0], [1.0, 0.0]])
 adjacency = torch.tensor(graph.toarray())
 """,
-            runs=True,
         ),
         Reject(
             "another crash beside a sparse matrix",
@@ -142,7 +139,6 @@ import torch
 graph = scipy.sparse.csr_matrix([[0.0, 1.0], [1.0, 0.0]])
 torch.nn.Linear(3, 1)(torch.tensor(graph.toarray()).float())
 """,
-            runs=True,
         ),
     )
 
