@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from dnnfix.api import (
     CONCATENATIONS,
@@ -567,7 +566,8 @@ def _factor(message: str) -> int | None:
     return large // small if small and large > small and large % small == 0 else None
 
 
-class _Together(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Together:
     """The call that joins, how many tensors it is given, and whether what it gives clashes with the other operand."""
 
     call: ast.Call

@@ -521,7 +521,8 @@ def _product(operation: Operation) -> _Product | None:
         return None
     if operation.short == "addmm":
         plain = len(operation.operands) == 3 and isinstance(operation.node, ast.Call) and not operation.node.keywords
-        return _Product(operation, *operation.operands[1:], operation.operands[0]) if plain else None
+        added, left, right = operation.operands if plain else (None, *operation.operands[:2])
+        return _Product(operation, left, right, added) if plain else None
     if len(operation.operands) != 2:
         return None
     found = _Product(operation, *operation.operands)
