@@ -10,9 +10,9 @@ import pytest
 
 from dnnfix.detect.crashes.held_values import broadcast, held_list, shape_of, size_of
 from dnnfix.fix_templates.data_dimension.reshaped_to_foreign_sizes import ReshapedToForeignSizes
+from dnnfix.fix_templates.data_dimension.tensors_cannot_be_joined import TensorsCannotBeJoined
 from dnnfix.fix_templates.data_dimension.value_fed_in_other_shape import ValueFedInOtherShape
 from dnnfix.fix_templates.layer_dimension.layer_not_made_for_input import LayerNotMadeForInput
-from dnnfix.fix_templates.data_dimension.tensors_cannot_be_joined import TensorsCannotBeJoined
 from dnnfix.records import Crash, Frame, Json, RunOutcome, Trace
 from dnnfix.run.probe.frame_names import names_of
 from dnnfix.source.edits import apply_edits
