@@ -520,9 +520,10 @@ def _product(operation: Operation) -> _Product | None:
     if operation.call.name not in PRODUCTS:
         return None
     if operation.short == "addmm":
-        plain = len(operation.operands) == 3 and isinstance(operation.node, ast.Call) and not operation.node.keywords
-        added, left, right = operation.operands if plain else (None, *operation.operands[:2])
-        return _Product(operation, left, right, added) if plain else None
+        if len(operation.operands) != 3 or not isinstance(operation.node, ast.Call) or operation.node.keywords:
+            return None
+        added, left, right = operation.operands
+        return _Product(operation, left, right, added)
     if len(operation.operands) != 2:
         return None
     found = _Product(operation, *operation.operands)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from dnnfix.records import Candidate, Decline, Delete, Family, Finding, FixPattern, Site
+from dnnfix.records import Candidate, Crash, Decline, Delete, Family, Finding, FixPattern, RunOutcome, Site, Trace
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.misfit_template import Misfit, MisfitTemplate
 
 HERE, ELSEWHERE = Site(1, 1, 1, 2), Site(1, 1, 1, 2, "other.py")
 SUBJECT = Subject(Source.from_bytes(b"x\n", "program.py"))
@@ -67,3 +70,31 @@ def test_what_cannot_be_mended_is_declined_with_its_own_reason() -> None:
     refused = next(Everywhere().detect(SUBJECT))
     assert list(Everywhere().propose(refused, SUBJECT)) == [Decline("refused, for a reason")]
     assert list(Plain().propose(refused, SUBJECT)) == [Decline("no place")]
+
+
+class Readings(MisfitTemplate):
+    """Two readings of one crash at one place, the second of which changes one of two things that do not fit."""
+
+    code = "DNF998"
+    name = "readings"
+    family = Family.OPINIONATED
+    fix_pattern = FixPattern.DATA_DIMENSION
+
+    def misfits(self, subject: Subject) -> Iterator[Misfit]:
+        yield Misfit("one", HERE, "an axis is missing", iter([("Add it", (Delete(HERE),), 0.9)]), {})
+        yield Misfit(
+            "other", HERE, "a size is", iter([("Change it", (Delete(HERE),), 0.4)]), {}, 0.5, at_either_end=True
+        )
+
+
+def test_readings_of_a_crash_are_findings_of_their_own_and_each_has_its_own_repairs() -> None:
+    assert list(Readings().detect(SUBJECT)) == []  # nothing crashed
+    crashed = Subject(SUBJECT.source, Trace(RunOutcome.CRASHED, crash=Crash("ValueError", "")))
+    found = list(Readings().detect(crashed))
+    assert [(one.id, one.message) for one in found] == [
+        (f"DNF998@{HERE}#one", "an axis is missing"),
+        (f"DNF998@{HERE}#other", "a size is"),
+    ]
+    proposed = [one for finding in found for one in Readings().propose(finding, crashed)]
+    told = [(one.title, one.at_either_end) for one in proposed if isinstance(one, Candidate)]
+    assert told == [("Add it", False), ("Change it", True)]
