@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from dnnfix.api import (
     RemoveArgument,
     Repairs,
     Replace,
+    SetArgument,
     Subject,
     Value,
     Wrap,
@@ -48,6 +50,12 @@ TAKES_SEQUENCES = frozenset({"convolution", "pooling", "recurrent", "attention"}
 
 EMBEDDING = "keras.layers.Embedding"
 
+PACK = "torch.nn.utils.rnn.pack_padded_sequence"
+UNPACK = "torch.nn.utils.rnn.pad_packed_sequence"
+
+COUNTED = re.compile(r"lengths.*batch_size, but got (\d+) \(batch_size=(\d+)\)")
+UNSORTED = re.compile(r"lengths.*must be sorted in decreasing order")
+
 
 class RecurrentLayerAxes(MisfitTemplate):
     """What goes into a recurrent layer, or comes out of it, has other axes than are taken.
@@ -61,13 +69,16 @@ class RecurrentLayerAxes(MisfitTemplate):
 
     Keras recurrent layers give their last output only, unless `return_sequences=True`: stacked on one another, every
     layer but the last has to give its sequence. They take `(batch, steps, features)`, and an input of word numbers has no axis of
-    features: in a model of two inputs, an encoder and a decoder, both need an embedding.
+    features: in a model of two inputs, an encoder and a decoder, both need an embedding. And `pack_padded_sequence` takes (steps, batch,
+    features) unless `batch_first=True` is given to it, too: that the recurrent layer has it does not count. It takes the longest
+    sequence first, unless `enforce_sorted=False` lets it sort them and put what comes out back in place.
 
     Fix safety: unsafe. The layer starts from another state, gives a sequence or takes what its size was made for; the model may get
     another layer.
 
     References: torch.nn.LSTM (`h_0`, shape of `h_n`, `batch_first`: "does not apply to hidden or cell states"), keras.layers.LSTM
-    (`return_sequences`, input shape), keras.layers.Embedding.
+    (`return_sequences`, input shape), keras.layers.Embedding, torch.nn.utils.rnn.pack_padded_sequence (`batch_first`,
+    `enforce_sorted`).
     """
 
     code = "DNF213"
@@ -80,6 +91,8 @@ class RecurrentLayerAxes(MisfitTemplate):
         "final-states-not-joined",
         "DNF243",
         "branch-without-embedding",
+        "DNF131",
+        "sequences-packed-otherwise",
     )
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
@@ -104,6 +117,10 @@ class RecurrentLayerAxes(MisfitTemplate):
         if bare is not None:
             what = "the recurrent layer receives word numbers, which another branch of the model embeds first"
             yield Misfit("words", bare[0].site, what, _embedded(subject, *bare), {}, 0.95)
+        packed = _packed(subject)
+        if packed is not None:
+            what = f"the sequences are packed as if {packed.why}"
+            yield Misfit("packed", subject.source.site(packed.node), what, _packed_so(subject, packed), {}, 0.95)
 
     examples = (
         Example(
@@ -301,6 +318,55 @@ model.compile("sgd", "mse")
 model.fit([texts, titles], np.ones((4, 1)))
 """,
         ),
+        Example(
+            "lengths that are not sorted",
+            """\
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+rnn = nn.GRU(4, 6, batch_first=True)
+words, lengths = torch.rand(3, 7, 4), torch.tensor([2, 7, 5])
+- _, last = rnn(pack_padded_sequence(words, lengths, batch_first=True))
++ _, last = rnn(pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False))
+""",
+        ),
+        Example(
+            "the batch first for the layer alone",
+            """\
+import torch
+import torch.nn as nn
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 6, batch_first=True)
+
+    def forward(self, x, lengths):
+-         packed = nn.utils.rnn.pack_padded_sequence(x, lengths)
+-         out, _ = nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0])
++         packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
++         out, _ = nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0], batch_first=True)
+        return out
+
+
+Encoder()(torch.rand(3, 7, 4), [7, 5, 2])
+""",
+        ),
+        Example(
+            "only the last state is used",
+            """\
+import torch
+import torch.nn.utils.rnn as R
+
+gru = torch.nn.GRU(2, 3, batch_first=True)
+steps = torch.rand(4, 5, 2)
+- packed = R.pack_padded_sequence(steps, [5, 4, 2, 1])
++ packed = R.pack_padded_sequence(steps, [5, 4, 2, 1], batch_first=True)
+print(gru(packed)[1].shape)
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -396,6 +462,25 @@ from keras import Input
 from keras.layers import LSTM
 
 LSTM(3)(Input((6,)))
+""",
+        ),
+        Reject(
+            "sequences that are packed as they are",
+            """\
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence
+
+pack_padded_sequence(torch.rand(7, 3, 4), [7, 5, 2])
+pack_padded_sequence(torch.rand(3, 7, 4), [2, 7, 5], batch_first=True, enforce_sorted=False)
+""",
+        ),
+        Reject(
+            "a length for each sequence but one",
+            """\
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence
+
+pack_padded_sequence(torch.rand(3, 7, 4), [7, 5], batch_first=True)
 """,
         ),
     )
@@ -792,3 +877,46 @@ def _unnamed(subject: Subject, call: ast.Call) -> str | None:
         if keyword.arg != "name"
     ]
     return f"{source.segment(source.site(call.func))}({', '.join(parts)})"
+
+
+# --- sequences that are packed ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """A call that packs sequences and failed: the argument that it lacks, and why."""
+
+    node: ast.Call
+    argument: str
+    value: str
+    why: str
+
+
+def _packed_so(subject: Subject, found: _Packed) -> Repairs:
+    own = SetArgument(subject.source.site(found.node), found.argument, found.value)
+    title = f"Pack with {found.argument}={found.value}"
+    if found.argument != "batch_first":
+        yield title, (own,), 0.95
+        return
+    other = [call for call in subject.source.calls(UNPACK) if not _is_given(call, "batch_first", 1)]
+    both = [SetArgument(subject.source.site(call), "batch_first", "True") for call in other]
+    if both:
+        yield f"{title}, and unpack so", (own, *both), 0.9
+    yield title, (own,), 0.85
+
+
+def _packed(subject: Subject) -> _Packed | None:
+    crash = subject.crash
+    node = subject.node(crash.site) if crash is not None else None
+    node = node.value if isinstance(node, ast.Expr) else node
+    if crash is None or not isinstance(node, ast.Call) or subject.source.qualified(node.func) != PACK:
+        return None
+    if UNSORTED.search(crash.message) and not _is_given(node, "enforce_sorted", 3):
+        return _Packed(node, "enforce_sorted", "False", "the longest came first")
+    if COUNTED.search(crash.message) and not _is_given(node, "batch_first", 2):
+        return _Packed(node, "batch_first", "True", "the steps were their first axis")
+    return None
+
+
+def _is_given(call: ast.Call, name: str, place: int) -> bool:
+    return len(call.args) > place or any(one.arg in (name, None) for one in call.keywords)
