@@ -106,6 +106,7 @@ from dnnfix.detect.tensors.shapes import (
     CONCATENATIONS,
     StatedInput,
     before_flattening,
+    by,
     fit_data,
     image_behind,
     keeps_shape,
@@ -212,7 +213,7 @@ from dnnfix.source.spelling import (
 )
 from dnnfix.source.tree import first_line, stored_names, within
 from dnnfix.subject import Subject
-from dnnfix.synthesize.bases.crash_template import CrashTemplate, Failure, RaisedTemplate, reads
+from dnnfix.synthesize.bases.crash_template import CrashTemplate, Failure, RaisedTemplate, ShapeTemplate, reads
 from dnnfix.synthesize.bases.fault_template import Fault, Faults, FaultTemplate, ReadTemplate, Repair, Repairs
 from dnnfix.synthesize.bases.integer_template import IntegerTemplate
 from dnnfix.synthesize.bases.loss_template import Disagreement, LossTemplate

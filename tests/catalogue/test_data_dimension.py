@@ -95,7 +95,7 @@ predict(Net(), data[:2])
     assert came is not None
     assert subject.text(subject.source.site(came.node)) == "data[:2]"
     (finding,) = found(subject)
-    assert finding.code == "DNF102"
+    assert finding.code == "DNF104"
     assert "predict(Net(), data[:2].unsqueeze(1))" in repairs(finding, subject)[0]
 
 

@@ -126,3 +126,22 @@ class RaisedTemplate(ReadTemplate):
         node = raised_at(subject, self.raised, self.said)
         if node is not None:
             yield from self.explain(subject, node)
+
+
+class ShapeTemplate(ReadTemplate):
+    """Base of the templates that explain a crash by a value whose shape does not fit.
+
+    A subclass yields its readings of the crash in `explain`, each a fault with a `reading`: those of one crash are rivals.
+    """
+
+    needs_run = True
+    symptom = Symptom.CRASH
+    declined = "the shapes do not tell what was meant"
+
+    def explain(self, subject: Subject) -> Iterator[Fault]:
+        """The readings of a crash, none where it has nothing to do with shapes."""
+        raise NotImplementedError
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        if subject.crash is not None:
+            yield from self.explain(subject)
