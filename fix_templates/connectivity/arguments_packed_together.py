@@ -85,7 +85,6 @@ net = Masked()
 - out = net((torch.randn(4, 3), torch.ones(4, 1)))
 + out = net(torch.randn(4, 3), torch.ones(4, 1))
 """,
-            runs=True,
         ),
         Example(
             "inputs with a name",
@@ -107,7 +106,6 @@ inputs = (torch.randn(4, 3), torch.randn(4, 5))
 - print(model(inputs).shape)
 + print(model(*inputs).shape)
 """,
-            runs=True,
         ),
         Example(
             "a value at hand that is left out",
@@ -132,7 +130,6 @@ def run(model, tokens, lengths):
 
 run(Tagger(), torch.ones(2, 5, dtype=torch.long), torch.tensor([[5.0], [3.0]]))
 """,
-            runs=True,
         ),
         Example(
             "a forward that unpacks what it is given",
@@ -156,7 +153,6 @@ x, y = torch.randn(4, 3), torch.randn(4, 3)
 - d = net(x, y)
 + d = net((x, y))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -179,7 +175,6 @@ class Masked(nn.Module):
 y = torch.randn(4, 2)
 Masked()(torch.randn(4, 3))
 """,
-            runs=True,
         ),
         Reject(
             "the first of three sizes is left out",
@@ -200,7 +195,6 @@ class Net(nn.Module):
 given, hidden, classes = 4, 4, 2
 Net(hidden, classes)(torch.randn(3, given))
 """,
-            runs=True,
         ),
         Reject(
             "a batch with its labels",
@@ -222,7 +216,6 @@ net = Masked()
 for batch in [(torch.randn(4, 3), torch.ones(4, 2))]:
     loss = (net(batch) - batch[1]).pow(2).mean()
 """,
-            runs=True,
         ),
         Reject(
             "a forward that takes a pair",
@@ -243,7 +236,6 @@ class Siamese(nn.Module):
 
 Siamese()((torch.randn(4, 3), torch.randn(4, 3)))
 """,
-            runs=True,
         ),
     )
 

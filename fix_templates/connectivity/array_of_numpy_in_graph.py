@@ -87,7 +87,6 @@ x = torch.randn(3, 2)
 loss = (join(net(x), x) ** 2).sum()
 loss.backward()
 """,
-            runs=True,
         ),
         Example(
             "the steps of a sequence, in a method",
@@ -112,7 +111,6 @@ class Steps(torch.nn.Module):
 steps = Steps()
 steps(torch.randn(2, 4, 2)).sum().backward()
 """,
-            runs=True,
         ),
         Example(
             "the terms of a loss",
@@ -129,7 +127,6 @@ for column in range(2):
 loss = terms.mean()
 loss.backward()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -145,7 +142,6 @@ for row in range(4):
     kept[row] = net(torch.randn(3)).detach().numpy()
 print(kept.mean())
 """,
-            runs=True,
         ),
         Reject(
             "a record of losses",
@@ -160,7 +156,6 @@ for step in range(4):
     loss.backward()
     losses[step] = loss
 """,
-            runs=True,
         ),
         Reject(
             "a tensor that is filled",
@@ -173,7 +168,6 @@ for row in range(4):
     kept[row] = net(torch.randn(3))
 kept.sum().backward()
 """,
-            runs=True,
         ),
     )
 

@@ -99,7 +99,6 @@ net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 print(net(torch.ones(3, 4)).shape)
 """,
-            runs=True,
         ),
         Example(
             "a letter of a special method is missing",
@@ -121,7 +120,6 @@ class Rows(Dataset):
 for rows in DataLoader(Rows(6), batch_size=2):
     print(rows.shape)
 """,
-            runs=True,
         ),
         Example(
             "the conversion to a whole number",
@@ -139,7 +137,6 @@ class Scale(torch.nn.Module):
 
 print(Scale(3)(torch.ones(2, 3)).sum())
 """,
-            runs=True,
         ),
         Example(
             "a letter is missing",
@@ -158,7 +155,6 @@ class Net(nn.Module):
 
 print(Net()(torch.randn(3, 4)).shape)
 """,
-            runs=True,
         ),
         Example(
             "methods within __init__",
@@ -187,7 +183,6 @@ class Classifier(nn.Module):
 model = Classifier(3)
 print(model(torch.randn(3, 4)).shape)
 """,
-            runs=True,
         ),
         Example(
             "behind the class",
@@ -210,7 +205,6 @@ class Regression(Module):
 
 print(Regression()(torch.ones(2, 3)).shape)
 """,
-            runs=True,
         ),
         Example(
             "the name from Keras",
@@ -228,7 +222,6 @@ class Scale(torch.nn.Module):
 
 print(Scale()(torch.randn(3)).shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -246,7 +239,6 @@ class Weights:
 
 print(Weights().made() @ torch.ones(4))
 """,
-            runs=True,
         ),
         Reject(
             "the special method is there as well",
@@ -264,7 +256,6 @@ class Net(nn.Module):
 
 print(Net().fc(torch.ones(3, 5)))
 """,
-            runs=True,
         ),
         Reject(
             "a name without underscores",
@@ -277,7 +268,6 @@ class Net:
 
 print(torch.ones(2) + torch.ones(3))
 """,
-            runs=True,
         ),
         Reject(
             "nothing that could be it",
@@ -298,7 +288,6 @@ class Pair(nn.Module):
 
 print(Pair()(torch.randn(3, 4)).shape)
 """,
-            runs=True,
         ),
         Reject(
             "the program itself says that something is not implemented",
@@ -315,7 +304,6 @@ class Base(nn.Module):
 
 print(Base()(torch.randn(3, 4)))
 """,
-            runs=True,
         ),
         Reject(
             "a method that is called by its own name",
@@ -335,7 +323,6 @@ net = Net()
 print(net.forwards(torch.randn(3, 4)))
 print(net(torch.randn(3, 4)))
 """,
-            runs=True,
         ),
     )
 

@@ -91,7 +91,6 @@ model = keras.Sequential([
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a function that sets the weights of every layer",
@@ -111,7 +110,6 @@ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
 optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "the data of one weight filled",
@@ -136,7 +134,6 @@ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 net(torch.randn(8, 4)).pow(2).mean().backward()
 optimizer.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -153,7 +150,6 @@ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
 optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "the two rows of biases of a recurrent layer",
@@ -167,7 +163,6 @@ model.add(keras.layers.Dense(1))
 model.compile(optimizer="adam", loss="mse")
 model.fit(np.random.rand(16, 4, 2), np.random.rand(16, 1), epochs=1, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "the last layer of a residual branch",
@@ -189,7 +184,6 @@ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 net(torch.randn(8, 4)).pow(2).mean().backward()
 optimizer.step()
 """,
-            runs=True,
         ),
     )
 

@@ -129,7 +129,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "through an array and back",
@@ -147,7 +146,6 @@ loss = criterion(output, y)
 loss.backward()
 optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "an encoder behind .data, and a flag set on the loss",
@@ -176,7 +174,6 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a copy of the code, and losses joined by their numbers",
@@ -206,7 +203,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a number that has no backward",
@@ -224,7 +220,6 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "the forward pass of a training step",
@@ -249,7 +244,6 @@ def step(x, y):
 for _ in range(2):
     step(torch.randn(8, 4), torch.randn(8, 1))
 """,
-            runs=True,
         ),
         Example(
             "a teacher that stays without gradients",
@@ -269,7 +263,6 @@ for x in torch.randn(2, 5, 3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a decorated forward",
@@ -294,7 +287,6 @@ for x in torch.randn(2, 5, 3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "in one line",
@@ -310,7 +302,6 @@ for x in torch.randn(2, 5, 2):
     out.pow(2).mean().backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "the method of the module",
@@ -322,7 +313,6 @@ net = torch.nn.Linear(4, 2)
 loss = torch.nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
 loss.backward()
 """,
-            runs=True,
         ),
         Example(
             "all layers of a Keras model",
@@ -337,7 +327,6 @@ model = keras.Sequential([keras.Input((4,)), Dense(8, activation="relu"), Dense(
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -363,7 +352,6 @@ for _ in range(3):
     optimizer.step()
     print(torch.tensor([loss.item()]))
 """,
-            runs=True,
         ),
         Reject(
             "a body that is left as it is",
@@ -380,7 +368,6 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "generated samples are detached for the discriminator",
@@ -403,7 +390,6 @@ for _ in range(3):
     g_step.step()
     print(d_loss.item(), g_loss.item())
 """,
-            runs=True,
         ),
         Reject(
             "a hidden state and a target without gradient",
@@ -424,7 +410,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "evaluation under no_grad beside a training",
@@ -440,7 +425,6 @@ for x in torch.randn(2, 5, 2):
     with torch.no_grad():
         print(net(x).mean())
 """,
-            runs=True,
         ),
         Reject(
             "a network that gives its own targets",
@@ -458,7 +442,6 @@ for now, then in torch.randn(2, 2, 5, 3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "frozen weights",
@@ -470,7 +453,6 @@ with torch.no_grad():
     print(net(torch.randn(5, 2)))
 net(torch.randn(5, 2)).mean().backward()
 """,
-            runs=True,
         ),
         Reject(
             "a frozen body under a head that trains",
@@ -486,7 +468,6 @@ loss = head(body(torch.randn(8, 4))).pow(2).mean()
 loss.backward()
 optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "a frozen model that only predicts",
@@ -497,7 +478,6 @@ net = torch.nn.Linear(4, 2)
 net.requires_grad_(False)
 print(net(torch.randn(2, 4)).shape)
 """,
-            runs=True,
         ),
     )
 

@@ -101,7 +101,6 @@ for step in range(3):
 +     state = state.detach()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "the samples of a generator",
@@ -125,7 +124,6 @@ for _ in range(2):
     g_loss.backward()
     opt_g.step()
 """,
-            runs=True,
         ),
         Example(
             "a state that the model keeps",
@@ -151,7 +149,6 @@ for _ in range(3):
     tagger(torch.randn(2, 5, 2)).sum().backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "two heads on one body",
@@ -171,7 +168,6 @@ for x in torch.randn(2, 6, 3):
 +     (first + second).backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "a list of losses",
@@ -191,7 +187,6 @@ for x in torch.randn(2, 6, 3):
 +     sum(losses).backward()
     opt.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -207,7 +202,6 @@ for step in range(3):
     out, state = rnn(torch.randn(5, 3, 2), state.detach())
     out.sum().backward()
 """,
-            runs=True,
         ),
         Reject(
             "two passes through one graph that is kept",
@@ -219,7 +213,6 @@ out = net(torch.randn(3, 2))
 out[:, 0].sum().backward(retain_graph=True)
 out[:, 1].sum().backward()
 """,
-            runs=True,
         ),
         Reject(
             "two losses with graphs of their own",
@@ -234,7 +227,6 @@ for x in torch.randn(2, 6, 3):
     (net(x) - 1).abs().mean().backward()
     opt.step()
 """,
-            runs=True,
         ),
         Reject(
             "a generator and its judge, whose losses are no sum",
@@ -255,7 +247,6 @@ for real in torch.randn(2, 4, 3):
     opt_d.step()
     opt_g.step()
 """,
-            runs=True,
         ),
     )
 

@@ -83,7 +83,6 @@ def build(words):
 
 build(30)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -97,7 +96,6 @@ words, numbers = Input((5,)), Input((3,))
 a = LSTM(4)(Embedding(20, 6)(words))
 model = Model([words, numbers], Dense(1)(concatenate([a, Dense(4)(numbers)])))
 """,
-            runs=True,
         ),
         Reject(
             "a recurrent layer without any embedding in the program",
@@ -108,7 +106,6 @@ from keras.models import Model
 series = Input((5,))
 model = Model(series, Dense(1)(LSTM(4)(series)))
 """,
-            runs=True,
         ),
     )
 

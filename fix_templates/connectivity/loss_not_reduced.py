@@ -131,7 +131,6 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a difference that is squared",
@@ -147,7 +146,6 @@ for x in torch.randn(2, 5, 3):
     error.backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "weighted samples, and their losses kept",
@@ -167,7 +165,6 @@ for x in torch.randn(2, 6, 3):
     opt.step()
     seen.append(losses.detach().max())
 """,
-            runs=True,
         ),
         Example(
             "a function of the program",
@@ -185,7 +182,6 @@ for x in torch.randn(2, 6, 3):
 +     distance(net(x), torch.ones(6, 1)).mean().backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "a squared error of chosen classes",
@@ -205,7 +201,6 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "the accuracy keeps what was chosen",
@@ -228,7 +223,6 @@ for epoch in range(2):
     opt.step()
     print((chosen == labels).float().mean())
 """,
-            runs=True,
         ),
         Example(
             "labels that are kept as floats",
@@ -245,7 +239,6 @@ for x in torch.randn(2, 8, 2):
 +     F.cross_entropy(net(x), labels.long()).backward()
     opt.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -264,7 +257,6 @@ for _ in range(2):
     loss.mean().backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "the output of a network is sent back, to see what it looks at",
@@ -277,7 +269,6 @@ scores = net(x)
 scores.backward()
 print(x.grad)
 """,
-            runs=True,
         ),
         Reject(
             "the output of a network that was trained before",
@@ -292,7 +283,6 @@ x = torch.randn(4, 3, requires_grad=True)
 scores = net(x)
 scores.backward()
 """,
-            runs=True,
         ),
         Reject(
             "chosen classes for the accuracy alone",
@@ -309,7 +299,6 @@ for x in torch.randn(2, 6, 2):
     opt.step()
     print((out.argmax(1) == y).float().mean())
 """,
-            runs=True,
         ),
         Reject(
             "a choice that is no class of the sample",
@@ -321,7 +310,6 @@ for x in torch.randn(2, 6, 2):
     best = net(x).argmax(0).float()
     torch.nn.functional.mse_loss(best, torch.tensor([0.5, 1.5, 2.0])).backward()
 """,
-            runs=True,
         ),
     )
 

@@ -75,7 +75,6 @@ net = Net(2)
 + net.compile()
 net.fit(np.zeros((4, 3)), np.zeros((4, 2)), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "compiled too late",
@@ -90,7 +89,6 @@ model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
 - model.compile(loss="mse", optimizer="adam")
 print(model.evaluate(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0))
 """,
-            runs=True,
         ),
         Example(
             "another model compiled",
@@ -108,7 +106,6 @@ x = np.zeros((4, 3))
 autoencoder.fit(x, x, verbose=0)
 print(encoder.predict(x, verbose=0))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -122,7 +119,6 @@ model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 model.compile(loss="mse", optimizer="adam")
 model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "a model that only predicts",
@@ -133,7 +129,6 @@ import numpy as np
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 print(model.predict(np.zeros((4, 3)), verbose=0))
 """,
-            runs=True,
         ),
     )
 

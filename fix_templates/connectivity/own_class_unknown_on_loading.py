@@ -85,7 +85,6 @@ model.save(path)
 - again = keras.models.load_model(path)
 + again = keras.models.load_model(path, custom_objects={"Doubled": Doubled})
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -108,7 +107,6 @@ keras.Model(inputs, Doubled()(inputs)).save(path)
 again = keras.models.load_model(path)
 other = keras.models.load_model(path, custom_objects={"Doubled": Doubled})
 """,
-            runs=True,
         ),
         Reject(
             "a file that is not there",
@@ -121,7 +119,6 @@ class Doubled(keras.layers.Layer):
 
 model = keras.models.load_model("nowhere.keras")
 """,
-            runs=True,
         ),
     )
 

@@ -118,7 +118,6 @@ layers.append(nn.Linear(4, 2))
 - net = nn.Sequential(layers)
 + net = nn.Sequential(*layers)
 """,
-            runs=True,
         ),
         Example(
             "functions among the layers",
@@ -130,7 +129,6 @@ import torch.nn.functional as F
 - net = nn.Sequential(nn.Linear(3, 4), F.relu, nn.Linear(4, 1), torch.sigmoid)
 + net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1), nn.Sigmoid())
 """,
-            runs=True,
         ),
         Example(
             "a class that is not called",
@@ -144,7 +142,6 @@ net = torch.nn.Sequential(
     torch.nn.Linear(4, 1),
 )
 """,
-            runs=True,
         ),
         Example(
             "names and layers",
@@ -156,7 +153,6 @@ from torch import nn
 - net = nn.Sequential([("fc", nn.Linear(3, 4)), ("act", nn.ReLU())])
 + net = nn.Sequential(OrderedDict([("fc", nn.Linear(3, 4)), ("act", nn.ReLU())]))
 """,
-            runs=True,
         ),
         Example(
             "a list of modules that is called",
@@ -177,7 +173,6 @@ class Net(nn.Module):
 
 Net()(torch.randn(2, 3))
 """,
-            runs=True,
         ),
         Example(
             "one layer",
@@ -190,7 +185,6 @@ import numpy as np
 line.compile("sgd", "mse")
 line.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "the output of a layer",
@@ -207,7 +201,6 @@ model.add(layers.Dense(1))
 model.compile(optimizer="sgd", loss="mse")
 model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "the name of an activation",
@@ -224,7 +217,6 @@ net.add(layers.Dense(1))
 net.compile(optimizer="sgd", loss="mse")
 net.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a class in the list of layers",
@@ -238,7 +230,6 @@ from keras import layers
 model.compile("sgd", "mse")
 model.fit(np.ones((4, 2, 3)), np.ones((4, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "the list of the layers",
@@ -254,7 +245,6 @@ model = keras.Sequential()
 model.compile("sgd", "mse")
 model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -266,7 +256,6 @@ from torch import nn
 layers = [nn.Linear(3, 4), nn.ReLU()]
 net = nn.Sequential(*layers)
 """,
-            runs=True,
         ),
         Reject(
             "a function that no layer computes",
@@ -275,7 +264,6 @@ from torch import nn
 
 net = nn.Sequential(nn.Linear(3, 4), lambda x: x * 2)
 """,
-            runs=True,
         ),
         Reject(
             "a list of modules that is gone through",
@@ -288,7 +276,6 @@ x = torch.randn(2, 3)
 for layer in layers:
     x = layer(x)
 """,
-            runs=True,
         ),
         Reject(
             "layers of torch",
@@ -298,7 +285,6 @@ from torch import nn
 
 print(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))(torch.ones(1, 2)))
 """,
-            runs=True,
         ),
         Reject(
             "a list that has a number among the layers",
@@ -307,7 +293,6 @@ import keras
 
 model = keras.Sequential([keras.layers.Dense(1), 3])
 """,
-            runs=True,
         ),
         Reject(
             "a list and a name that is none",
@@ -316,7 +301,6 @@ import keras
 
 model = keras.Sequential([keras.layers.Dense(1)], True, 3)
 """,
-            runs=True,
         ),
         Reject(
             "layers",
@@ -329,7 +313,6 @@ model.add(keras.layers.Flatten())
 model.add(keras.layers.Dense(1))
 print(model.predict(np.ones((2, 3)), verbose=0))
 """,
-            runs=True,
         ),
         Reject(
             "the output of two layers, of which one would be lost",
@@ -342,7 +325,6 @@ model = keras.Sequential()
 model.add(given)
 model.add(layers.Dropout(0.2)(layers.Dense(4)(given)))
 """,
-            runs=True,
         ),
         Reject(
             "something unknown",
@@ -352,7 +334,6 @@ import keras
 model = keras.Sequential()
 model.add(3)
 """,
-            runs=True,
         ),
         Reject(
             "a list of the program's own",
@@ -362,7 +343,6 @@ import keras
 found = []
 found.add(keras.layers.Dense(1))
 """,
-            runs=True,
         ),
     )
 

@@ -178,7 +178,6 @@ for _ in range(2):
     net(torch.randn(8, 4)).pow(2).mean().backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a layer that works in place",
@@ -195,7 +194,6 @@ for x in torch.randn(2, 6, 3):
     loss.backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "a column that is set",
@@ -213,7 +211,6 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "methods with an underscore, one after another",
@@ -238,7 +235,6 @@ for _ in range(2):
     net(torch.randn(4, 3)).mean().backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "a function that works in place",
@@ -257,7 +253,6 @@ for _ in range(2):
     (squared + kept).mean().backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "steps in a tensor that is filled one after another",
@@ -275,7 +270,6 @@ for _ in range(2):
     states.mean().backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "in two steps",
@@ -307,7 +301,6 @@ def step(real):
 for real in torch.randn(2, 4, 2):
     step(real)
 """,
-            runs=True,
         ),
         Example(
             "a critic that weighs the loss of an actor",
@@ -332,7 +325,6 @@ for states in torch.randn(2, 5, 3):
     actor_loss.backward()
     actor_opt.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -355,7 +347,6 @@ for _ in range(2):
     optimizer.step()
     total += loss.item()
 """,
-            runs=True,
         ),
         Reject(
             "a column that is changed through a name of its own",
@@ -373,7 +364,6 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "the generator is judged after the step",
@@ -394,7 +384,6 @@ for real in torch.randn(2, 4, 2):
     g_loss.backward()
     opt_g.step()
 """,
-            runs=True,
         ),
     )
 

@@ -92,7 +92,6 @@ for _ in range(3):
 +         b.grad.zero_()
 print(loss.item())
 """,
-            runs=True,
         ),
         Example(
             "all parameters of a network",
@@ -110,7 +109,6 @@ for x in torch.randn(3, 8, 3):
 +         for p in net.parameters():  # gradient descent
 +             p.sub_(0.1 * p.grad)
 """,
-            runs=True,
         ),
         Example(
             "a row of a weight is given its first value",
@@ -136,7 +134,6 @@ for _ in range(2):
     net(torch.tensor([1, 2])).sum().backward()
     opt.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -152,7 +149,6 @@ for x in torch.randn(3, 4, 5):
         w -= 0.1 * w.grad
         w.grad.zero_()
 """,
-            runs=True,
         ),
         Reject(
             "a change within the network, which wants a new tensor",
@@ -171,7 +167,6 @@ class Net(torch.nn.Module):
 given = torch.randn(4, 3, requires_grad=True)
 Net()(given).sum().backward()
 """,
-            runs=True,
         ),
         Reject(
             "a value that is no weight",
@@ -183,7 +178,6 @@ x += 1.0
 lin = torch.nn.Linear(3, 1)
 lin(x).sum().backward()
 """,
-            runs=True,
         ),
     )
 

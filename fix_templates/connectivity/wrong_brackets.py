@@ -81,7 +81,6 @@ def flatten(x):
 
 flatten(torch.zeros(2, 3, 4))
 """,
-            runs=True,
         ),
         Example(
             "a size that is indexed",
@@ -94,7 +93,6 @@ batch = torch.zeros(4, 3)
 - total = net(batch).sum() / batch.size[0]
 + total = net(batch).sum() / batch.size(0)
 """,
-            runs=True,
         ),
         Example(
             "parameters that are not asked for",
@@ -105,7 +103,6 @@ net = torch.nn.Linear(3, 2)
 - optimizer = torch.optim.SGD(net.parameters, lr=0.1)
 + optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 """,
-            runs=True,
         ),
         Example(
             "a template of a text",
@@ -122,7 +119,6 @@ class Folds:
 
 Folds().names(2)
 """,
-            runs=True,
         ),
         Example(
             "a method whose result is asked",
@@ -133,7 +129,6 @@ out = torch.nn.Linear(3, 2)(torch.zeros(1, 3))
 - print(out.mean.item())
 + print(out.mean().item())
 """,
-            runs=True,
         ),
         Example(
             "a property that is called",
@@ -144,7 +139,6 @@ x = torch.zeros(2, 3)
 - print(x.shape())
 + print(x.shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -155,7 +149,6 @@ import torch
 
 sizes = [(1, 2) (3, 4)]
 """,
-            runs=True,
         ),
         Reject(
             "a name of Python that is given to a list",
@@ -165,7 +158,6 @@ import torch
 list = [1, 2]
 print(list(range(3)))
 """,
-            runs=True,
         ),
     )
 

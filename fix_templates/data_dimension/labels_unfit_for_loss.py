@@ -243,7 +243,6 @@ model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accur
 model.fit(x_train, y_train, epochs=1, verbose=0)
 model.evaluate(x_train, y_train, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "class numbers for a loss per class in torch",
@@ -257,7 +256,6 @@ labels = torch.tensor([0, 3, 2, 1, 1, 0])
 - loss = F.binary_cross_entropy_with_logits(net(torch.rand(6, 5)), labels)
 + loss = F.binary_cross_entropy_with_logits(net(torch.rand(6, 5)), F.one_hot(labels, 4).float())
 """,
-            runs=True,
         ),
         Example(
             "rows for sparse cross-entropy",
@@ -271,7 +269,6 @@ model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 - model.fit(x, y, epochs=1, verbose=0)
 + model.fit(x, np.argmax(y, axis=-1), epochs=1, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "rows for the negative log-likelihood",
@@ -284,7 +281,6 @@ rows = torch.eye(3)[torch.tensor([0, 2, 1, 1])]
 - loss = nn.NLLLoss()(net(torch.rand(4, 5)), rows)
 + loss = nn.NLLLoss()(net(torch.rand(4, 5)), rows.argmax(dim=1))
 """,
-            runs=True,
         ),
         Example(
             "a column of labels",
@@ -297,7 +293,6 @@ labels = torch.tensor([[0], [2], [1], [1], [0]])
 - loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels)
 + loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels.squeeze(1))
 """,
-            runs=True,
         ),
         Example(
             "labels for each step, one answer per sequence",
@@ -312,7 +307,6 @@ model.compile(optimizer="sgd", loss="categorical_crossentropy")
 - model.fit(x, y, verbose=0)
 + model.fit(x, y[:, -1], verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "labels for each step that a recurrent layer takes",
@@ -330,7 +324,6 @@ model.add(Dense(4, activation='softmax'))
 model.compile(loss='categorical_crossentropy', optimizer='adam')
 model.fit(X_train, Y_train, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "one label without an axis",
@@ -344,7 +337,6 @@ label = torch.tensor(2)
 - loss = criterion(net(torch.rand(1, 4)), label)
 + loss = criterion(net(torch.rand(1, 4)), label.view(1))
 """,
-            runs=True,
         ),
         Example(
             "signs for a binary loss",
@@ -363,7 +355,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -377,7 +368,6 @@ model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="s
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 model.fit(np.random.rand(20, 4), np.random.randint(0, 3, 20), epochs=1, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "probabilities as targets of cross-entropy",
@@ -387,7 +377,6 @@ from torch import nn
 
 loss = nn.CrossEntropyLoss()(nn.Linear(5, 3)(torch.rand(4, 5)), torch.softmax(torch.rand(4, 3), dim=1))
 """,
-            runs=True,
         ),
         Reject(
             "rows for categorical cross-entropy",
@@ -399,7 +388,6 @@ model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="s
 model.compile(optimizer="adam", loss="categorical_crossentropy")
 model.fit(np.random.rand(21, 4), np.eye(3)[np.arange(21) % 3], epochs=1, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "labels of the right shape",
@@ -409,7 +397,6 @@ from torch import nn
 
 loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([0, 2, 1, 1, 0]))
 """,
-            runs=True,
         ),
         Reject(
             "another number of labels than predictions",
@@ -419,7 +406,6 @@ from torch import nn
 
 loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([[0], [2], [1]]))
 """,
-            runs=True,
         ),
         Reject(
             "one class more than outputs",
@@ -429,7 +415,6 @@ from torch import nn
 
 loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([0, 3, 1, 1, 0]))
 """,
-            runs=True,
         ),
         Reject(
             "a batch without the first class",
@@ -439,7 +424,6 @@ from torch import nn
 
 loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([1, 2, 1, 1, 2]))
 """,
-            runs=True,
         ),
     )
 

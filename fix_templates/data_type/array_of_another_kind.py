@@ -327,7 +327,6 @@ guess = np.round(out)
 - print(guess.detach().cpu().numpy().shape)
 + print(guess.shape)
 """,
-            runs=True,
         ),
         Example(
             "an array moved to a device",
@@ -341,7 +340,6 @@ x = np.random.rand(4, 2)
 - print(net(x.to(device)).shape)
 + print(net(torch.from_numpy(x).float().to(device)).shape)
 """,
-            runs=True,
         ),
         Example(
             "labels in a function",
@@ -360,7 +358,6 @@ def labels_of(net, batches):
 
 print(labels_of(torch.nn.Linear(2, 3), torch.ones(3, 1, 2)).shape)
 """,
-            runs=True,
         ),
         Example(
             "a dtype as text, in an expression",
@@ -375,7 +372,6 @@ def accuracy(scores, labels):
 
 print(accuracy(torch.rand(4, 3), torch.zeros(4)))
 """,
-            runs=True,
         ),
         Example(
             "a copy",
@@ -388,7 +384,6 @@ row = torch.ones(3)
 other[0] = 5
 print(row, other)
 """,
-            runs=True,
         ),
         Example(
             "an array of predictions",
@@ -401,7 +396,6 @@ out = net(torch.ones(3, 2))
 + values = out.detach().numpy()
 print(values.shape)
 """,
-            runs=True,
         ),
         Example(
             "halves of a flow put together in an array",
@@ -430,7 +424,6 @@ class Flow(nn.Module):
 
 print(Flow()(torch.ones(3, 4)).sum())
 """,
-            runs=True,
         ),
         Example(
             "a norm in the network",
@@ -453,7 +446,6 @@ class Scaled(nn.Module):
 
 print(Scaled()(torch.ones(3, 2)).sum())
 """,
-            runs=True,
         ),
         Example(
             "a measure after training",
@@ -466,7 +458,6 @@ out = net(torch.ones(3, 2))
 - print(np.allclose(out, 0))
 + print(np.allclose(out.detach(), 0))
 """,
-            runs=True,
         ),
         Example(
             "with a dtype",
@@ -478,7 +469,6 @@ rows = [t.arange(3) for _ in range(5)]
 + data = t.stack(rows).to(t.float32)
 print(data.mean())
 """,
-            runs=True,
         ),
         Example(
             "numbered batches",
@@ -496,7 +486,6 @@ def encode(coder, loader):
 
 encode(torch.nn.Linear(4, 2), data.DataLoader(data.TensorDataset(torch.rand(6, 2, 2)), batch_size=2))
 """,
-            runs=True,
         ),
         Example(
             "an autoencoder, which needs no labels",
@@ -512,7 +501,6 @@ coder = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 4))
     loss = nn.functional.mse_loss(coder(pictures), pictures)
     loss.backward()
 """,
-            runs=True,
         ),
         Example(
             "a first batch to look at",
@@ -525,7 +513,6 @@ loader = DataLoader(TensorDataset(torch.rand(8, 2), torch.zeros(8)), batch_size=
 + inputs, labels = next(iter(loader))
 print(inputs.shape, labels.shape)
 """,
-            runs=True,
         ),
         Example(
             "asked by the method",
@@ -541,7 +528,6 @@ def sample(batches):
 
 print(sample(data.DataLoader(torch.rand(8, 2), batch_size=4)).shape)
 """,
-            runs=True,
         ),
         Example(
             "a shuffled list indexed with a mask",
@@ -556,7 +542,6 @@ data = torch.ones(10, 2)
 held_out = np.random.rand(len(order)) < 0.5
 print(data[order[held_out]].shape, data[order[~held_out]].shape)
 """,
-            runs=True,
         ),
         Example(
             "a list that was filled",
@@ -570,7 +555,6 @@ for step in range(4):
 + losses = np.array(losses)
 print(losses.mean())
 """,
-            runs=True,
         ),
         Example(
             "a list of tensors",
@@ -586,7 +570,6 @@ def gather(count):
 
 print(gather(2))
 """,
-            runs=True,
         ),
         Example(
             "lists that are subtracted",
@@ -598,7 +581,6 @@ import torch
 + wanted = np.array(torch.arange(3).tolist())
 print(wanted / 2)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -617,7 +599,6 @@ losses = []
 losses.append(torch.ones(1).item())
 print(np.mean(losses))
 """,
-            runs=True,
         ),
         Reject(
             "an attribute that neither has",
@@ -627,7 +608,6 @@ import torch
 
 print(np.ones(2).colour, torch.ones(1))
 """,
-            runs=True,
         ),
         Reject(
             "places for the values",
@@ -640,7 +620,6 @@ for step in range(3):
     losses.append(torch.ones(1).item())
 print(losses.mean())
 """,
-            runs=True,
         ),
         Reject(
             "outputs of batches",
@@ -653,7 +632,6 @@ for batch in torch.ones(4, 5, 2):
     outputs.append(torch.nn.Linear(2, 3)(batch).detach().numpy())
 print(len(outputs))
 """,
-            runs=True,
         ),
         Reject(
             "rows of a table",
@@ -665,7 +643,6 @@ rows = np.zeros((0, 3))
 rows.append(torch.ones(3).numpy())
 print(rows.shape)
 """,
-            runs=True,
         ),
         Reject(
             "a dtype that torch does not have",
@@ -674,7 +651,6 @@ import torch
 
 print(torch.ones(3).astype("S8"))
 """,
-            runs=True,
         ),
         Reject(
             "a crash about sizes",
@@ -683,7 +659,6 @@ import torch
 
 print(torch.nn.Linear(2, 1)(torch.ones(3, 3)).numpy())
 """,
-            runs=True,
         ),
         Reject(
             "tensors of different lengths",
@@ -693,7 +668,6 @@ import torch
 parts = [torch.ones(2), torch.ones(3)]
 print(torch.tensor(parts))
 """,
-            runs=True,
         ),
         Reject(
             "a batch whose parts are read by number",
@@ -705,7 +679,6 @@ for batch in DataLoader(TensorDataset(torch.rand(6, 2), torch.zeros(6)), batch_s
     x, y = batch[0].to("cpu"), batch[1].to("cpu")
     print(x.shape, y.shape)
 """,
-            runs=True,
         ),
         Reject(
             "a list that no loader gave",
@@ -717,7 +690,6 @@ outputs = [torch.ones(2), torch.ones(2)]
 loader = DataLoader(torch.rand(4, 2), batch_size=2)
 print(outputs.numpy())
 """,
-            runs=True,
         ),
         Reject(
             "inputs and targets that are moved together and taken apart later",
@@ -730,7 +702,6 @@ for batch in DataLoader(TensorDataset(torch.rand(6, 2), torch.zeros(6)), batch_s
     x, y = batch
     print(x.shape, y.shape)
 """,
-            runs=True,
         ),
         Reject(
             "a function that asks is called in a loop",
@@ -748,7 +719,6 @@ def step():
 for _ in range(2):
     print(step())
 """,
-            runs=True,
         ),
         Reject(
             "a second batch is asked for",
@@ -761,7 +731,6 @@ first = next(loader)
 second = next(loader)
 print(first.shape, second.shape)
 """,
-            runs=True,
         ),
         Reject(
             "every turn of a loop asks for a batch",
@@ -773,7 +742,6 @@ loader = DataLoader(torch.rand(8, 2), batch_size=4)
 for step in range(2):
     print(next(loader).shape)
 """,
-            runs=True,
         ),
         Reject(
             "a list of texts",
@@ -783,7 +751,6 @@ import torch
 names = ["a", "b"]
 print(names.shape, torch.ones(1))
 """,
-            runs=True,
         ),
         Reject(
             "an index that is a text",
@@ -793,7 +760,6 @@ import torch
 rows = [1, 2]
 print(rows["a"], torch.ones(1))
 """,
-            runs=True,
         ),
         Reject(
             "an array with an index of floats",
@@ -803,7 +769,6 @@ import torch
 
 print(np.ones(3)[np.array([0.0])], torch.ones(1))
 """,
-            runs=True,
         ),
     )
 

@@ -182,7 +182,6 @@ class Data:
 
 print(Data().rows())
 """,
-            runs=True,
         ),
         Example(
             "a base that is set up too late",
@@ -204,7 +203,6 @@ class Net(nn.Module):
 
 print(Net()(torch.ones(1, 2)).shape)
 """,
-            runs=True,
         ),
         Example(
             "one class of several",
@@ -235,7 +233,6 @@ class Net(nn.Module):
 
 print(Net(2)(torch.ones(1, 2)).shape)
 """,
-            runs=True,
         ),
         Example(
             "a list of texts",
@@ -259,7 +256,6 @@ class Lines(data.Dataset):
 
 print(len(data.DataLoader(Lines(["a", "bc"]), batch_size=2)))
 """,
-            runs=True,
         ),
         Example(
             "a sum in a closure",
@@ -280,7 +276,6 @@ def train():
 
 print(train())
 """,
-            runs=True,
         ),
         Example(
             "the best accuracy so far",
@@ -301,7 +296,6 @@ def validate(x, y):
 
 print(validate(torch.randn(8, 3), torch.arange(8) % 2) >= 0)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -318,7 +312,6 @@ class Data:
 
 print(Data().rows(2, 3))
 """,
-            runs=True,
         ),
         Reject(
             "a function with an argument too many",
@@ -332,7 +325,6 @@ def rows(count):
 
 print(rows(2, 3))
 """,
-            runs=True,
         ),
         Reject(
             "an attribute that is not there",
@@ -349,7 +341,6 @@ class Net(nn.Module):
 
 print(Net()(torch.ones(1, 2)))
 """,
-            runs=True,
         ),
         Reject(
             "a class without a base",
@@ -365,7 +356,6 @@ class Data:
 
 Data()
 """,
-            runs=True,
         ),
         Reject(
             "windows over a series, of which there are fewer than elements",
@@ -384,7 +374,6 @@ class Windows(Dataset):
 
 DataLoader(Windows(torch.rand(9)), batch_size=2, shuffle=True)
 """,
-            runs=True,
         ),
         Reject(
             "a dataset with its length",
@@ -406,7 +395,6 @@ class Whole(Dataset):
 
 print(len(DataLoader(Whole(), batch_size=2)))
 """,
-            runs=True,
         ),
         Reject(
             "a variable that only one branch binds",
@@ -424,7 +412,6 @@ def choose(loss):
 
 print(choose(torch.ones(1).item()))
 """,
-            runs=True,
         ),
         Reject(
             "a sum that begins nowhere",
@@ -440,7 +427,6 @@ def add(rows):
 
 print(add(torch.ones(2)))
 """,
-            runs=True,
         ),
     )
 

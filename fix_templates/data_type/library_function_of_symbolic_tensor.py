@@ -187,7 +187,6 @@ net = encoder(2)
 net.compile(optimizer="sgd", loss="mse")
 net.fit(np.random.rand(6, 5, 2), np.random.rand(6, 1), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a method that arrays have",
@@ -201,7 +200,6 @@ steps = keras.Input((4, 3))
 model = keras.Model(steps, summed)
 print(model.predict(np.ones((5, 4, 3)), verbose=0).shape)
 """,
-            runs=True,
         ),
         Example(
             "branches that numpy joins",
@@ -216,7 +214,6 @@ model = Model([first, second], layers.Dense(1)(ops.tanh(both)))
 model.compile(loss="mse", optimizer="sgd")
 model.fit([np.ones((6, 3)), np.ones((6, 2))], np.ones((6, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "sizes given one by one",
@@ -231,7 +228,6 @@ h = keras.layers.Dense(4)(image)
 model = keras.Model(image, keras.layers.Dense(1)(flat))
 print(model.predict(np.ones((3, 2, 6)), verbose=0).shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -246,7 +242,6 @@ given = keras.Input((4,))
 model = keras.Model(given, keras.ops.sqrt(keras.layers.Dense(1, activation="relu")(given)))
 print(np.mean(model.predict(x, verbose=0), axis=0))
 """,
-            runs=True,
         ),
         Reject(
             "a symbolic tensor asked whether it is greater",
@@ -258,7 +253,6 @@ h = keras.layers.Dense(3)(given)
 if h.sum > 0:
     h = -h
 """,
-            runs=True,
         ),
         Reject(
             "a loop over a symbolic tensor",
@@ -268,7 +262,6 @@ import keras
 given = keras.Input((4, 3))
 parts = [keras.layers.Dense(1)(step) for step in keras.layers.Dense(2)(given)]
 """,
-            runs=True,
         ),
     )
 

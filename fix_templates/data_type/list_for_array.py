@@ -103,7 +103,6 @@ model.compile(optimizer="sgd", loss="mse")
 - model.fit([1.0, 2.0, 3.0], [2.0, 4.0, 6.0], verbose=0)
 + model.fit(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "lists as the targets of several models",
@@ -123,7 +122,6 @@ y = [1] * size + [0] * size
 + first.train_on_batch(x, np.array(y))
 + second.train_on_batch(x, np.array([1] * 2 * size))
 """,
-            runs=True,
         ),
         Example(
             "arrays of inputs and targets in a loop",
@@ -144,7 +142,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "class indices, a batch at a time",
@@ -167,7 +164,6 @@ def fit(net, rows, classes, opt):
 model = torch.nn.Sequential(torch.nn.Linear(2, 3))
 fit(model, np.random.rand(12, 2), np.arange(12) % 3, torch.optim.Adam(model.parameters()))
 """,
-            runs=True,
         ),
         Example(
             "an array as the targets only",
@@ -181,7 +177,6 @@ targets = np.random.rand(6, 1)
 - print(nn.MSELoss()(model(torch.rand(6, 3)), targets))
 + print(nn.MSELoss()(model(torch.rand(6, 3)), torch.tensor(targets, dtype=torch.float32)))
 """,
-            runs=True,
         ),
         Example(
             "a list through forward",
@@ -202,7 +197,6 @@ class Net(nn.Module):
 - print(Net()([[1.0, 2.0], [3.0, 4.0]]).shape)
 + print(Net()(torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float32)).shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -221,7 +215,6 @@ net = torch.nn.Linear(2, 1)
 x, y = torch.from_numpy(np.ones((4, 2), dtype="float32")), torch.tensor(np.ones((4, 1)), dtype=torch.float32)
 torch.nn.functional.mse_loss(net(x), y).backward()
 """,
-            runs=True,
         ),
         Reject(
             "a layer that gets nothing because of another mistake",
@@ -231,7 +224,6 @@ from torch import nn
 
 nn.Linear(4, 8)(torch.rand(2, 4), torch.rand(2, 4))
 """,
-            runs=True,
         ),
     )
 

@@ -118,7 +118,6 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="sof
 + net.compile(optimizer="sgd", loss="categorical_crossentropy")
 net.fit(x, y, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a padding",
@@ -130,7 +129,6 @@ import numpy as np
 + net = keras.Sequential([keras.Input((6, 6, 1)), keras.layers.Conv2D(2, 3, padding="same")])
 print(net.predict(np.ones((2, 6, 6, 1)), verbose=0).shape)
 """,
-            runs=True,
         ),
         Example(
             "what a callback monitors",
@@ -145,7 +143,6 @@ net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
 + stop = keras.callbacks.EarlyStopping(monitor="val_accuracy", patience=2)
 net.fit(x, y, validation_split=0.25, callbacks=[stop], verbose=0)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -160,7 +157,6 @@ net.compile("adam", "mse", metrics=["mae"])
 stop = keras.callbacks.EarlyStopping(monitor="val_mape")
 net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, callbacks=[stop], verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "an optimizer of another library",
@@ -170,7 +166,6 @@ import keras
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("radam", "mse")
 """,
-            runs=True,
         ),
         Reject(
             "a name that two known ones are as near to",
@@ -179,7 +174,6 @@ import keras
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="xelu")])
 """,
-            runs=True,
         ),
         Reject(
             "names that Keras knows",
@@ -191,7 +185,6 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="rel
 net.compile("sgd", "mean_squared_error", metrics=["mae"])
 net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 """,
-            runs=True,
         ),
     )
 

@@ -198,7 +198,6 @@ weight = torch.ones(4, args.hidden)
 for epoch in range(args.epochs):
     print(weight.sum())
 """,
-            runs=True,
         ),
         Example(
             "a setting of a file",
@@ -217,7 +216,6 @@ settings = json.loads('{"steps": "3"}')
 + steps = int(settings["steps"])
 train(steps)
 """,
-            runs=True,
         ),
         Example(
             "a share in a title",
@@ -232,7 +230,6 @@ def title(right, of):
 
 print(title(np.array([1, 0, 1]).sum(), 3))
 """,
-            runs=True,
         ),
         Example(
             "a text with places",
@@ -244,7 +241,6 @@ score = torch.sigmoid(net(torch.ones(2)))
 - print(f"score {score:.3f} of {1}")
 + print(f"score {score.item():.3f} of {1}")
 """,
-            runs=True,
         ),
         Example(
             "the method of a text",
@@ -261,7 +257,6 @@ def report(epoch, loss):
 for epoch in range(2):
     report(epoch, torch.nn.Linear(2, 1)(torch.ones(1, 2)).detach().numpy())
 """,
-            runs=True,
         ),
         Example(
             "losses that are tensors, in a file",
@@ -279,7 +274,6 @@ with open("history.json", "w") as file:
 -     json.dump(history, file, indent=2)
 +     json.dump(history, file, indent=2, default=lambda value: value.tolist())
 """,
-            runs=True,
         ),
         Example(
             "indices of a validation set, rounded by NumPy",
@@ -297,7 +291,6 @@ def loaders(dataset, share):
 
 print(loaders(torch.randn(10, 3), 0.2))
 """,
-            runs=True,
         ),
         Example(
             "the share within the slice",
@@ -310,7 +303,6 @@ x = np.random.randn(10, 3).astype("float32")
 + train = x[: int(len(x) * 0.7)]
 print(torch.nn.Linear(3, 1)(torch.from_numpy(train)).shape)
 """,
-            runs=True,
         ),
         Example(
             "the sizes of two parts",
@@ -325,7 +317,6 @@ test_size = len(dataset) - train_size
 train, test = random_split(dataset, [train_size, test_size])
 print(len(train), len(test))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -342,7 +333,6 @@ data = torch.randn(10, 3)
 split = int(0.8 * len(data))
 print(data[:split].shape, data[split:].shape)
 """,
-            runs=True,
         ),
         Reject(
             "a text that is no number",
@@ -352,7 +342,6 @@ import torch
 size = "large"
 print(torch.ones(size))
 """,
-            runs=True,
         ),
         Reject(
             "a number that was read as text",
@@ -364,7 +353,6 @@ for line in ("1 0.5", "2 0.25"):
     total = total + line.split()[1]
 print(total, torch.ones(1))
 """,
-            runs=True,
         ),
         Reject(
             "a list that is joined to a text",
@@ -373,7 +361,6 @@ import torch
 
 print("sizes " + list(torch.ones(2, 3).shape))
 """,
-            runs=True,
         ),
         Reject(
             "several elements",
@@ -383,7 +370,6 @@ import torch
 losses = torch.ones(3)
 print(f"{losses:.3f}")
 """,
-            runs=True,
         ),
         Reject(
             "an object of the program",
@@ -398,7 +384,6 @@ class Settings:
 
 print(json.dumps({"settings": Settings(), "all": torch.ones(2).tolist()}))
 """,
-            runs=True,
         ),
         Reject(
             "a learning rate for a number of steps",
@@ -409,7 +394,6 @@ rate = 0.01
 for step in range(rate):
     print(torch.ones(1))
 """,
-            runs=True,
         ),
         Reject(
             "a measured value as an index",
@@ -420,7 +404,6 @@ names = ["a", "b"]
 score = torch.ones(1).item()
 print(names[score])
 """,
-            runs=True,
         ),
     )
 

@@ -141,7 +141,6 @@ def block(size):
 
 print(block(4)(torch.ones(2, 4)).shape)
 """,
-            runs=True,
         ),
         Example(
             "a layer of the network without self",
@@ -164,7 +163,6 @@ class Net(nn.Module):
 
 print(Net()(torch.ones(3, 4)).shape)
 """,
-            runs=True,
         ),
         Example(
             "a module that is not imported",
@@ -184,7 +182,6 @@ def start(rows, columns):
 
 print(start(4, 2))
 """,
-            runs=True,
         ),
         Example(
             "the only argument that is not used",
@@ -202,7 +199,6 @@ def weighted_loss(output, target, class_weight=None):
 
 print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1])))
 """,
-            runs=True,
         ),
         Example(
             "letters in another order",
@@ -218,7 +214,6 @@ for step in range(optimiser_steps):
 -     optimzier.step()
 +     optimizer.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -230,7 +225,6 @@ import torch
 weight_a, weight_b = torch.ones(2), torch.zeros(2)
 print(torch.ones(2) * weight_c)
 """,
-            runs=True,
         ),
         Reject(
             "names that the program binds out of sight",
@@ -241,7 +235,6 @@ exec("Batch_Size = 4")
 batch_size = 8
 print(torch.ones(Batch_Size))
 """,
-            runs=True,
         ),
         Reject(
             "a name that is asked for and caught",
@@ -254,7 +247,6 @@ except NameError:
     text = str
 print(text(torch.ones(2)))
 """,
-            runs=True,
         ),
         Reject(
             "a name that two parameters could stand for",
@@ -268,7 +260,6 @@ def join(left_part, right_part):
 
 join(torch.zeros(1), torch.zeros(1))
 """,
-            runs=True,
         ),
         Reject(
             "an argument that is used already",
@@ -283,7 +274,6 @@ def weighted_loss(output, target, class_weight):
 
 print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1]), torch.ones(3)))
 """,
-            runs=True,
         ),
     )
 

@@ -110,7 +110,6 @@ inputs = keras.Input((8, 8, 1))
 model = keras.Model(inputs, layers.Dense(1)(layers.Flatten()(x)))
 print(model.predict(np.ones((2, 8, 8, 1)), verbose=0).shape)
 """,
-            runs=True,
         ),
         Example(
             "what another library calls it",
@@ -124,7 +123,6 @@ optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
 net(torch.ones(2, 4)).sum().backward()
 optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a parameter that is misspelt itself",
@@ -142,7 +140,6 @@ import torch
 
 print(scaled(torch.ones(2), scale=3))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -153,7 +150,6 @@ import torch
 
 print(torch.nn.Linear(in_features=3, out_features="4"))
 """,
-            runs=True,
         ),
         Reject(
             "an argument that stands for no parameter",
@@ -162,7 +158,6 @@ import torch
 
 print(torch.nn.Linear(2, 1, activation="relu"))
 """,
-            runs=True,
         ),
         Reject(
             "a parameter that is given already",
@@ -176,7 +171,6 @@ def pad(x, size):
 
 print(pad(torch.ones(2), size=2, sizes=3))
 """,
-            runs=True,
         ),
         Reject(
             "an argument that may be either of two",
@@ -190,7 +184,6 @@ def clip(x, low_value=0, high_value=1):
 
 print(clip(torch.ones(2), value=2))
 """,
-            runs=True,
         ),
     )
 

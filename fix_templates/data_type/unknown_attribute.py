@@ -94,7 +94,6 @@ model = keras.Model(inputs, outputs)
 model.compile(loss="mse")
 model.fit(np.ones((8, 4)), np.ones((8, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a class that is imported under a name of its own making",
@@ -107,7 +106,6 @@ import torch
 + criterion = CrossEntropyLoss()
 criterion(Linear(3, 2)(torch.ones(4, 3)), torch.zeros(4, dtype=torch.long)).backward()
 """,
-            runs=True,
         ),
         Example(
             "the module of an optimizer, called",
@@ -120,7 +118,6 @@ net = torch.nn.Linear(3, 1)
 net(torch.ones(2, 3)).sum().backward()
 optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a method of the class that has its module's name",
@@ -133,7 +130,6 @@ import torch
 + begun = datetime.datetime.now()
 + print(torch.ones(1), (datetime.datetime.now() - begun).days)
 """,
-            runs=True,
         ),
         Example(
             "a part of a package that is imported by itself",
@@ -145,7 +141,6 @@ net = torch.nn.Linear(2, 1)
 torch.nn.utils.prune.l1_unstructured(net, "weight", amount=1)
 print(net(torch.ones(1, 2)).shape)
 """,
-            runs=True,
         ),
         Example(
             "a function one letter off",
@@ -156,7 +151,6 @@ left, right = torch.ones(2, 3), torch.ones(3, 2)
 - print(torch.matmull(left, right))
 + print(torch.matmul(left, right))
 """,
-            runs=True,
         ),
         Example(
             "a method without its ending",
@@ -180,7 +174,6 @@ print(trainer.train_on_batch(torch.ones(2)))
 - print(trainer.test(torch.ones(2)))
 + print(trainer.test_on_batch(torch.ones(2)))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -192,7 +185,6 @@ import torch
 
 labels = torch.from_numpy(np.zeros(3, dtype=np.float))
 """,
-            runs=True,
         ),
         Reject(
             "a method of another library's arrays",
@@ -202,7 +194,6 @@ import torch
 
 print(torch.from_numpy(np.ones(3).unsqueeze(0)))
 """,
-            runs=True,
         ),
         Reject(
             "numbered layers of which one is missing",
@@ -223,7 +214,6 @@ class Net(nn.Module):
 
 Net()(torch.ones(2, 4))
 """,
-            runs=True,
         ),
         Reject(
             "nothing where an object was meant",
@@ -233,7 +223,6 @@ import torch
 model = None
 model.train()
 """,
-            runs=True,
         ),
         Reject(
             "a beginning that several names have",
@@ -242,7 +231,6 @@ import torch
 
 print(torch.conv(torch.ones(1, 1, 3)))
 """,
-            runs=True,
         ),
     )
 

@@ -108,7 +108,6 @@ model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=Tru
 model.fit(x, y, epochs=1, verbose=0)
 model.evaluate(x, y, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "Keras images, flattened by the network",
@@ -123,7 +122,6 @@ model.compile(optimizer="sgd", loss="categorical_crossentropy")
 - model.fit(pictures, classes, verbose=0)
 + model.fit(pictures / 255.0, classes, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "torch images of bytes",
@@ -142,7 +140,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -158,7 +155,6 @@ model = keras.Sequential([keras.Input((8, 8, 1)), layers.Rescaling(1 / 255), lay
 model.compile("adam", "mse")
 model.fit(x, np.arange(24) % 2, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "a table of whole numbers, and images that are scaled on the way in",
@@ -170,7 +166,6 @@ out = nn.Linear(8, 2)(torch.randint(0, 200, (16, 8)).float())
 images = torch.randint(0, 256, (16, 3, 8, 8))
 out = nn.Conv2d(3, 4, 3)(images / 255)
 """,
-            runs=True,
         ),
     )
 

@@ -183,7 +183,6 @@ x = torch.ones(4, 2)
 - print(x.size[0])
 + print(x.size()[0])
 """,
-            runs=True,
         ),
         Example(
             "a tensor that was to be cast before it is filled",
@@ -195,7 +194,6 @@ import torch
 gain[2:6] = torch.tensor([3, 2, 3, 2])
 print(gain)
 """,
-            runs=True,
         ),
         Example(
             "an axis of a shape",
@@ -206,7 +204,6 @@ x = torch.ones(4, 2)
 - print(x.shape(0))
 + print(x.shape[0])
 """,
-            runs=True,
         ),
         Example(
             "a property with brackets",
@@ -218,7 +215,6 @@ x = torch.ones(4, 2)
 + if x.is_cuda:
     print(x.device)
 """,
-            runs=True,
         ),
         Example(
             "a module for its function",
@@ -230,7 +226,6 @@ import torch
 + start = time.time()
 print(torch.ones(1), start > 0)
 """,
-            runs=True,
         ),
         Example(
             "a text with names",
@@ -241,7 +236,6 @@ report = "epoch {epoch}: loss {loss:.3f}"
 - print(report(epoch=1, loss=torch.ones(1).item()))
 + print(report.format(epoch=1, loss=torch.ones(1).item()))
 """,
-            runs=True,
         ),
         Example(
             "a text without its percent sign",
@@ -252,7 +246,6 @@ loss = torch.ones(1).item()
 - print("loss %.3f after %d steps"(loss, 10))
 + print("loss %.3f after %d steps" % (loss, 10))
 """,
-            runs=True,
         ),
         Example(
             "a callback",
@@ -266,7 +259,6 @@ net.compile("adam", "mse")
 - net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, callbacks=[EarlyStopping], verbose=0)
 + net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, callbacks=[EarlyStopping()], verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "an optimizer",
@@ -279,7 +271,6 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 + net.compile(loss="mse", optimizer=keras.optimizers.Adam())
 net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a callback of the program beside others",
@@ -303,7 +294,6 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("sgd", "mse")
 train(net, np.ones((8, 4)), np.ones(8))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -322,7 +312,6 @@ print(Steps().size + 1, torch.ones(1))
 steps = Steps()
 print(steps.size + 1)
 """,
-            runs=True,
         ),
         Reject(
             "functions that are handed on, and objects",
@@ -337,7 +326,6 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile(keras.optimizers.SGD(), keras.losses.MeanSquaredError)
 net.fit(np.ones((8, 4)), np.ones(8), callbacks=keras.callbacks.TerminateOnNaN(), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "a tensor that is called with another",
@@ -347,7 +335,6 @@ import torch
 x = torch.ones(2)
 print(x(torch.ones(2)))
 """,
-            runs=True,
         ),
         Reject(
             "a list called with what is no index",
@@ -357,7 +344,6 @@ import torch
 layers = [torch.nn.Linear(2, 2)]
 print(layers(torch.ones(1, 2)))
 """,
-            runs=True,
         ),
         Reject(
             "a module without a function of its name",
@@ -367,7 +353,6 @@ import torch
 
 print(math(torch.ones(1)))
 """,
-            runs=True,
         ),
         Reject(
             "a name of a function",
@@ -377,7 +362,6 @@ import torch
 activation = "relu"
 print(activation(torch.ones(2)))
 """,
-            runs=True,
         ),
         Reject(
             "another number of places",
@@ -387,7 +371,6 @@ import torch
 name = "net-{}.pt"
 print(name(1, 2), torch.ones(1))
 """,
-            runs=True,
         ),
         Reject(
             "a callback that has to be told a file",
@@ -399,7 +382,6 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 net.fit(np.ones((8, 4)), np.ones(8), callbacks=[keras.callbacks.ModelCheckpoint], verbose=0)
 """,
-            runs=True,
         ),
     )
 

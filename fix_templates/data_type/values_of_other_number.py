@@ -258,7 +258,6 @@ losses = {"first": torch.ones(1), "second": torch.zeros(1)}
 + for name, loss in losses.items():
     print(name, loss.item())
 """,
-            runs=True,
         ),
         Example(
             "batches with their number",
@@ -271,7 +270,6 @@ loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=
 + for i, (x, y) in enumerate(loader):
     print(i, x.shape, y.shape)
 """,
-            runs=True,
         ),
         Example(
             "names without labels",
@@ -285,7 +283,6 @@ chosen = []
     chosen.append(series)
 print(len(chosen), torch.ones(1))
 """,
-            runs=True,
         ),
         Example(
             "a number and the parts of a batch",
@@ -298,7 +295,6 @@ loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=
 + for step, (inputs, labels) in enumerate(loader):
     print(step, inputs.shape, labels.shape)
 """,
-            runs=True,
         ),
         Example(
             "predictions that the caller does not use",
@@ -319,7 +315,6 @@ def evaluate(x, y):
 + loss, acc, _ = evaluate(torch.randn(8, 3), torch.arange(8) % 2)
 print(loss > 0, acc >= 0)
 """,
-            runs=True,
         ),
         Example(
             "tensors along an axis",
@@ -335,7 +330,6 @@ class Skip(torch.nn.Module):
 
 print(Skip()(torch.ones(2, 3), torch.ones(2, 1)).shape)
 """,
-            runs=True,
         ),
         Example(
             "branches of a network given to a layer that merges them",
@@ -351,7 +345,6 @@ model = keras.Model([a, b], Dense(1)(both))
 model.compile("sgd", "mse")
 model.fit([np.ones((4, 3)), np.ones((4, 2))], np.ones((4, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a text",
@@ -364,7 +357,6 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sig
 + net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
 net.fit(np.random.rand(8, 4), np.arange(8) % 2, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "two of three, in a function",
@@ -388,7 +380,6 @@ def train(net, age, text, image, price):
 
 train(build(), np.ones((8, 2)), np.ones((8, 3)), np.ones((8, 4)), np.ones(8))
 """,
-            runs=True,
         ),
         Example(
             "indices that are shuffled",
@@ -402,7 +393,6 @@ order = list(range(6))
 data = torch.randn(6, 3)
 print(data[order[:4]].shape)
 """,
-            runs=True,
         ),
         Example(
             "losses that are collected",
@@ -421,7 +411,6 @@ for step in range(3):
 +     losses.append(loss.item())
 print(len(losses))
 """,
-            runs=True,
         ),
         Example(
             "columns that are dropped in place, under another name",
@@ -436,7 +425,6 @@ x = torch.tensor(inputs.values, dtype=torch.float32)
 y = torch.tensor(frame["y"].values)
 print(torch.nn.functional.cross_entropy(torch.nn.Linear(2, 2)(x), y).item())
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -449,7 +437,6 @@ pairs = [("a", 1), ("b",)]
 for name, number in pairs:
     print(name, number, torch.ones(1))
 """,
-            runs=True,
         ),
         Reject(
             "texts of which both names are used",
@@ -460,7 +447,6 @@ rows = ["a:1", "b:2"]
 for name, number in rows:
     print(name, number, torch.ones(1))
 """,
-            runs=True,
         ),
         Reject(
             "the name for what is left out is read",
@@ -477,7 +463,6 @@ for _ in range(2):
     low, high = parts(torch.ones(6))
     print(_, low, high)
 """,
-            runs=True,
         ),
         Reject(
             "names that are not those of the values",
@@ -492,7 +477,6 @@ def halves(x):
 first, second = halves(torch.ones(6))
 print(first, second)
 """,
-            runs=True,
         ),
         Reject(
             "as many as there are",
@@ -516,7 +500,6 @@ net = keras.Model([left, right], keras.layers.Dense(1)(keras.layers.concatenate(
 net.compile("adam", "mse", metrics=["mae"])
 net.fit([np.ones((8, 3)), np.ones((8, 2))], np.ones(8), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "a list and an axis that is no number",
@@ -526,7 +509,6 @@ import torch
 a = torch.ones(2)
 print(torch.cat([a, a], "rows"))
 """,
-            runs=True,
         ),
         Reject(
             "arrays of other sizes",
@@ -536,7 +518,6 @@ import torch
 
 print(np.concatenate([np.ones((2, 3)), np.ones((2, 4))]), torch.ones(1))
 """,
-            runs=True,
         ),
         Reject(
             "a set, whose order nobody knows",
@@ -546,7 +527,6 @@ import keras
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse", metrics={"mae", "mape"})
 """,
-            runs=True,
         ),
         Reject(
             "the targets of the training fit the other input",
@@ -562,7 +542,6 @@ first = data[:, :5]
 net.fit([first, data[:, 5:]], y, verbose=0)
 print(net.predict(first, verbose=0).shape)
 """,
-            runs=True,
         ),
         Reject(
             "two inputs of one shape",
@@ -576,7 +555,6 @@ net.compile("adam", "mse")
 first, second = np.random.rand(12, 3), np.random.rand(12, 3)
 net.fit(first, np.ones(12), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "rows that are put in order together with what is used beside them",
@@ -589,7 +567,6 @@ ordered = frame.sort_values("t", inplace=True)
 x, y = torch.tensor(ordered[["a"]].values), torch.tensor(frame["y"].values)
 print(x.shape, y.shape)
 """,
-            runs=True,
         ),
         Reject(
             "an own method of that name, and a None from elsewhere",
@@ -614,7 +591,6 @@ log = Log()
 log = log.append(torch.ones(1).item())
 print(find("b")[0])
 """,
-            runs=True,
         ),
         Reject(
             "a list that is kept, and a value that is None",
@@ -626,7 +602,6 @@ seen.append(torch.zeros(2))
 best = None
 print(best[0])
 """,
-            runs=True,
         ),
     )
 

@@ -74,7 +74,6 @@ x = torch.randn(64, 4)
 y = torch.randint(0, 10, (64,))
 loss = nn.CrossEntropyLoss()(model(x), y)
 """,
-            runs=True,
         ),
         Example(
             "a convolution gives the classes",
@@ -99,7 +98,6 @@ class Segment(nn.Module):
 masks = torch.arange(2 * 36).reshape(2, 6, 6) % 5
 loss = F.cross_entropy(net(torch.rand(2, 3, 6, 6)), masks)
 """,
-            runs=True,
         ),
         Example(
             "Keras one unit for one-hot targets",
@@ -116,7 +114,6 @@ network.add(Dense(10, activation='relu', input_shape=(6,)))
 network.compile(optimizer='rmsprop', loss='categorical_crossentropy')
 network.fit(np.random.rand(8, 6), to_categorical([0, 1] * 4), verbose=0)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -128,7 +125,6 @@ import torch.nn as nn
 
 nn.CrossEntropyLoss()(nn.Linear(4, 10)(torch.randn(8, 4)), torch.randint(0, 10, (8,)))
 """,
-            runs=True,
         ),
         Reject(
             "more units than labels seen in one batch",
@@ -140,7 +136,6 @@ model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(10, activation="
 model.compile(loss="sparse_categorical_crossentropy", optimizer="sgd")
 model.fit(np.random.rand(8, 4), np.arange(8) % 3, verbose=0)
 """,
-            runs=True,
         ),
     )
 

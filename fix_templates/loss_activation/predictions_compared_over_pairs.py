@@ -84,7 +84,6 @@ guessed = points @ weights > 0
 + wrong = (classes != guessed.squeeze(1)).float()
 print("error", torch.mean(wrong))
 """,
-            runs=True,
         ),
         Example(
             "a function of torch",
@@ -98,7 +97,6 @@ def binary_accuracy(outputs, targets):
 classifier = torch.nn.Sequential(torch.nn.Linear(6, 1), torch.nn.Sigmoid())
 print(binary_accuracy(classifier(torch.rand(10, 6)), torch.arange(10) % 2))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -114,7 +112,6 @@ columns = ((net(x) > 0) == y.unsqueeze(1)).float().mean()
 chosen = torch.nn.Linear(4, 3)(x).argmax(1, keepdim=True)
 print(flat, columns, chosen.eq(y.view_as(chosen)).sum())
 """,
-            runs=True,
         ),
         Reject(
             "pairs on purpose: those of one label, those that a network takes for one",
@@ -128,7 +125,6 @@ agreeing = (chosen[:, None] == labels).float().mean()
 same = (chosen.view(-1, 1) == chosen).sum()
 print(positive, agreeing, same)
 """,
-            runs=True,
         ),
         Reject(
             "as many samples as classes: the chosen ones as rows of zeros and a one",
@@ -140,7 +136,6 @@ chosen = scores.argmax(dim=1, keepdim=True)
 rows = (chosen == torch.arange(5)).float()
 print((scores * rows).sum(), rows.sum(0))
 """,
-            runs=True,
         ),
         Reject(
             "one sample, and the pairs of a table that are taken out again",
@@ -152,7 +147,6 @@ print(((net(torch.rand(1, 3)) > 0) == torch.ones(1)).sum())
 table = (net(torch.rand(6, 3)) > 0) == torch.ones(6)
 print(table.diagonal().sum())
 """,
-            runs=True,
         ),
     )
 

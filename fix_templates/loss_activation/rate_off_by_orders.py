@@ -99,7 +99,6 @@ for _ in range(40):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a rate with which nothing moves",
@@ -119,7 +118,6 @@ for _ in range(12):
     loss.backward()
     adam.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -140,7 +138,6 @@ for _ in range(12):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "a usual rate and data that run away",
@@ -159,7 +156,6 @@ for _ in range(12):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
     )
 

@@ -86,7 +86,6 @@ for step in range(5):
     torch.nn.functional.mse_loss(net(x), y).backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "asked by the method, in a function",
@@ -116,7 +115,6 @@ def train(net, train_loader, steps):
 
 train(torch.nn.Linear(3, 1), DataLoader(torch.randn(6, 3), batch_size=2), 5)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -135,7 +133,6 @@ for step in range(5):
         batches = iter(loader)
         x = next(batches)
 """,
-            runs=True,
         ),
         Reject(
             "a generator of the program is over",
@@ -150,7 +147,6 @@ parts = iter(two())
 for step in range(3):
     x = next(parts)
 """,
-            runs=True,
         ),
     )
 

@@ -112,7 +112,6 @@ class Trainer:
 
 Trainer(Scorer())
 """,
-            runs=True,
         ),
         Example(
             "the saved state",
@@ -123,7 +122,6 @@ model = torch.nn.Linear(3, 2)
 - opt = torch.optim.AdamW(model.state_dict(), 0.001)
 + opt = torch.optim.AdamW(model.parameters(), 0.001)
 """,
-            runs=True,
         ),
         Example(
             "two networks in a list",
@@ -135,7 +133,6 @@ encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
 + parts = [*encoder.parameters(), *decoder.parameters()]
 opt = torch.optim.Adam(parts, lr=0.001)
 """,
-            runs=True,
         ),
         Example(
             "two networks added",
@@ -146,7 +143,6 @@ encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
 - opt = torch.optim.Adam(encoder.parameters() + decoder.parameters(), lr=0.001)
 + opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.001)
 """,
-            runs=True,
         ),
         Example(
             "a dictionary of weights",
@@ -157,7 +153,6 @@ weights = {"w": torch.zeros(3, requires_grad=True), "b": torch.zeros(1, requires
 - opt = torch.optim.SGD(weights, lr=0.1)
 + opt = torch.optim.SGD(weights.values(), lr=0.1)
 """,
-            runs=True,
         ),
         Example(
             "one group of parameters",
@@ -168,7 +163,6 @@ net = torch.nn.Linear(3, 1)
 - opt = torch.optim.SGD({"params": net.parameters(), "weight_decay": 0.01}, lr=0.1)
 + opt = torch.optim.SGD([{"params": net.parameters(), "weight_decay": 0.01}], lr=0.1)
 """,
-            runs=True,
         ),
         Example(
             "one tensor",
@@ -179,7 +173,6 @@ image = torch.zeros(1, 3, 8, 8, requires_grad=True)
 - opt = torch.optim.Adam(image, lr=0.1)
 + opt = torch.optim.Adam([image], lr=0.1)
 """,
-            runs=True,
         ),
         Example(
             "parameters that were counted",
@@ -192,7 +185,6 @@ net = torch.nn.Linear(3, 1)
 print(sum(p.numel() for p in params))
 opt = torch.optim.SGD(params, lr=0.1)
 """,
-            runs=True,
         ),
         Example(
             "the optimizer of another model",
@@ -210,7 +202,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "an encoder that is forgotten",
@@ -231,7 +222,6 @@ for _ in range(3):
     loss.backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "a model made anew after the optimizer",
@@ -252,7 +242,6 @@ for _ in range(3):
     loss_fn(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
     optimizer.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -264,7 +253,6 @@ import torch
 net = torch.nn.ReLU()
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
 """,
-            runs=True,
         ),
         Reject(
             "groups of parameters",
@@ -275,7 +263,6 @@ a, b = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
 opt = torch.optim.SGD([{"params": a.parameters()}, {"params": b.parameters(), "lr": 0.01}], lr=0.1)
 opt = torch.optim.SGD([*a.parameters(), *b.parameters()], lr=0.1)
 """,
-            runs=True,
         ),
         Reject(
             "other lists are added",
@@ -284,7 +271,6 @@ import torch
 
 rows = [row for row in torch.ones(2, 3)] + (row for row in torch.ones(2, 3))
 """,
-            runs=True,
         ),
         Reject(
             "only the head is trained",
@@ -309,7 +295,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "an input is optimized, not the network",
@@ -326,7 +311,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "two models with an optimizer each",
@@ -344,7 +328,6 @@ for _ in range(3):
     (D(torch.randn(8, 4)) ** 2).mean().backward()
     second.step()
 """,
-            runs=True,
         ),
     )
 

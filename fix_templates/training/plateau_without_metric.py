@@ -86,7 +86,6 @@ for epoch in range(2):
 -     plateau.step()
 +     plateau.step(val_loss)
 """,
-            runs=True,
         ),
         Example(
             "the loss of an epoch",
@@ -111,7 +110,6 @@ def fit(net, batches):
 
 fit(torch.nn.Linear(3, 1), torch.ones(2, 4, 3))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -130,7 +128,6 @@ for epoch in range(2):
     opt.step()
     scheduler.step(loss)
 """,
-            runs=True,
         ),
         Reject(
             "two losses that may be meant",
@@ -148,7 +145,6 @@ for epoch in range(2):
     opt.step()
     scheduler.step()
 """,
-            runs=True,
         ),
         Reject(
             "the weight of a loss, and the loss of the last batch",
@@ -167,7 +163,6 @@ for epoch in range(2):
         opt.step()
     scheduler.step()
 """,
-            runs=True,
         ),
         Reject(
             "the loss of the last batch of the validation",
@@ -189,7 +184,6 @@ for epoch in range(2):
     print(total / 2)
     scheduler.step()
 """,
-            runs=True,
         ),
         Reject(
             "an accuracy is wanted",
@@ -206,7 +200,6 @@ for epoch in range(2):
     opt.step()
     scheduler.step()
 """,
-            runs=True,
         ),
     )
 

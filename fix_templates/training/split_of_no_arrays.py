@@ -88,7 +88,6 @@ train(
     0.25,
 )
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -110,7 +109,6 @@ net.compile("sgd", "mse")
 stop = keras.callbacks.EarlyStopping(patience=2)
 net.fit(batches(), steps_per_epoch=3, validation_split=0.2, callbacks=[stop], verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "arrays are split",
@@ -122,7 +120,6 @@ net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("sgd", "mse")
 net.fit(np.ones((8, 3)), np.ones(8), validation_split=0.25, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "lists where arrays are meant",
@@ -133,7 +130,6 @@ net = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
 net.compile("sgd", "mse")
 net.fit([[1.0], [2.0], [3.0], [4.0]], [1.0, 2.0, 3.0, 4.0], validation_split=0.25, verbose=0)
 """,
-            runs=True,
         ),
     )
 

@@ -83,7 +83,6 @@ for _ in range(3):
 +     over = over or truncated
 print(now.shape)
 """,
-            runs=True,
         ),
         Example(
             "in a method, and in an expression",
@@ -111,7 +110,6 @@ class Player:
 
 print(Player("CartPole-v1").play(3).shape[1])
 """,
-            runs=True,
         ),
         Example(
             "only the last of them crashes",
@@ -127,7 +125,6 @@ for _ in range(4):
     total += reward
 print(total)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -143,7 +140,6 @@ class Walk:
 walk = Walk()
 a, b, c, d = walk.step(0)
 """,
-            runs=True,
         ),
         Reject(
             "what is taken is right, and something else is wrong",
@@ -155,7 +151,6 @@ state, _ = env.reset()
 state, reward, done, truncated, info = env.step(0)
 print(state + (1, 2))
 """,
-            runs=True,
         ),
     )
 
