@@ -19,9 +19,9 @@ from pathlib import Path
 from dnnfix import registry
 from dnnfix.errors import InputError
 from dnnfix.records import Reproduction, Trace
-from dnnfix.reproduce.attempt import attempt, needed
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.plan import plan
+from dnnfix.reproduce.rounds import attempt, needed
 from dnnfix.run.interpreter import modules
 from dnnfix.run.job import Budget, Job
 from dnnfix.run.runner import Runner

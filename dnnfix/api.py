@@ -29,15 +29,12 @@ from dnnfix.detect.crashes.held_values import (
 from dnnfix.detect.crashes.interfaces import (
     Refusal,
     free_parameters,
-    likeness,
-    likest,
     missing_name,
     refusal,
     same_meaning,
     takes,
     unknown_keywords,
 )
-from dnnfix.detect.crashes.misspellings import alike, longer, nearest, one_letter_off, parts, same_letters
 from dnnfix.detect.crashes.operands import Operand, Operation, enclosed, failed_operation, made_by, recorded_shape
 from dnnfix.detect.crashes.raised import raised_at, shape_said
 from dnnfix.detect.crashes.undefined import bound_by, undefined_names
@@ -59,7 +56,7 @@ from dnnfix.detect.graph import (
     torch_modules,
     upstream,
 )
-from dnnfix.detect.loops.figures import better, name_of, words_of
+from dnnfix.detect.loops.figures import better, name_of
 from dnnfix.detect.loops.goals import minimized, reduced
 from dnnfix.detect.loops.loaders import LOADER, Loading, failed_loading
 from dnnfix.detect.loops.metrics import compiled_losses, is_compile
@@ -68,6 +65,7 @@ from dnnfix.detect.loops.training_loop import (
     OTHER_WAYS,
     SAMPLING,
     LoopOperation,
+    assignments_behind,
     attribute_calls,
     block_of,
     function_around,
@@ -78,6 +76,7 @@ from dnnfix.detect.loops.training_loop import (
     operated_on,
     operations_named,
     passes_of_step,
+    read_names,
 )
 from dnnfix.detect.origins import origins
 from dnnfix.detect.tensors.axes import (
@@ -102,6 +101,7 @@ from dnnfix.detect.tensors.shapes import (
     CONCATENATIONS,
     StatedInput,
     before_flattening,
+    by,
     fit_data,
     image_behind,
     keeps_shape,
@@ -137,14 +137,14 @@ from dnnfix.detect.versioning.defaults import Reliance, relied_defaults
 from dnnfix.detect.versioning.definitions import Definition, definitions
 from dnnfix.detect.versioning.era import NAMES as PACKAGE_NAMES
 from dnnfix.detect.versioning.era import Proof, older
-from dnnfix.detect.versioning.forms import changed_forms
+from dnnfix.detect.versioning.forms import changed_forms, former_order
 from dnnfix.detect.versioning.imports import renamed_names, replaced_import
 from dnnfix.detect.versioning.keras_backend import APART as BACKEND_CALLS
 from dnnfix.detect.versioning.keras_backend import backend_calls, compared_orderings
 from dnnfix.detect.versioning.keras_era import is_multi_backend, keeps_to_keras_2
 from dnnfix.detect.versioning.migration import ApiChange, Hit, claimed
 from dnnfix.detect.versioning.names import uses_of
-from dnnfix.detect.versioning.pictures import pictures_are_plain, plain_picture
+from dnnfix.detect.versioning.pictures import pictures_are_plain
 from dnnfix.detect.versioning.python2 import mode_of, opened_by, speaks_python2
 from dnnfix.detect.versioning.tables import Change as DefaultChange
 from dnnfix.detect.versioning.tensors import refused_complement, refused_mask
@@ -167,7 +167,6 @@ from dnnfix.records import (
     Family,
     Finding,
     FixPattern,
-    Frame,
     Held,
     InsertAfter,
     InsertBefore,
@@ -185,7 +184,6 @@ from dnnfix.records import (
     Status,
     Step,
     Symptom,
-    Takes,
     Trace,
     Unwrap,
     Value,
@@ -196,12 +194,23 @@ from dnnfix.source.arithmetic import number
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.spelling import (
+    alike,
+    likeness,
+    likest,
+    longer,
+    nearest,
+    one_letter_off,
+    parts,
+    same_letters,
+    words_of,
+)
 from dnnfix.source.tree import first_line, stored_names, within
 from dnnfix.subject import Subject
-from dnnfix.synthesize.bases.crash_template import CrashTemplate, Mend
-from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.crash_template import CrashTemplate, Failure, RaisedTemplate, ShapeTemplate, reads
+from dnnfix.synthesize.bases.fault_template import Fault, Faults, FaultTemplate, ReadTemplate, Repair, Repairs
 from dnnfix.synthesize.bases.integer_template import IntegerTemplate
-from dnnfix.synthesize.bases.label_template import LabelTemplate
+from dnnfix.synthesize.bases.loss_template import Disagreement, LossTemplate
 from dnnfix.synthesize.causes.optimizing import optimizers
 from dnnfix.synthesize.edits.chains import carry_out, named_as_they_stand, told
 from dnnfix.synthesize.edits.data import change_data, with_numpy, wrapped
@@ -233,6 +242,6 @@ from dnnfix.synthesize.edits.spelling import Spelling, imports, sibling, spell
 from dnnfix.synthesize.edits.uncut import flags_on_losses, taken_out
 from dnnfix.template import Example, FixTemplate, Reject, added
 from dnnfix.validate.changes import changed_lines, following, is_loss_call, leading_to, ran_at
-from dnnfix.validate.evidence import Evidence, Pair, own_fault
-from dnnfix.validate.learning import Decision, decide, difference, score, threshold
+from dnnfix.validate.evidence import Evidence, own_fault
+from dnnfix.validate.learning import decide, difference, score, threshold
 from dnnfix.validate.symptoms import CHANCE, comes_to_enough, fails_to_learn

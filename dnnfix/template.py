@@ -7,7 +7,7 @@ edits text itself: it describes edits, and `dnnfix.source.edits` carries them ou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dnnfix.errors import CatalogueError
@@ -31,7 +31,8 @@ class Example:
     """A program that a template repairs, with the lines that change marked as in a diff: `- ` before those that go, `+ ` before those that come.
 
     Where a template proposes several candidates, the program afterwards is one of them. `runs` says that the fault shows only
-    when the program runs: such an example is executed by the harness, on the framework it imports.
+    when the program runs: such an example is executed by the harness, on the framework it imports. Those of a template that
+    needs a run need not say so.
     """
 
     name: str
@@ -91,7 +92,7 @@ class FixTemplate:
     triggers: ClassVar[tuple[str, ...]] = ()
     """Identifiers, at least one of which the source must contain for static detection to be tried (a cheap gate)."""
     needs_run: ClassVar[bool] = False
-    """Whether the fault can be seen only in a trace; such a template takes no part in `dnnfix check`."""
+    """Whether the fault can be seen only in a trace; such a template takes no part in `dnnfix check`, and all its examples are run."""
     in_modules: ClassVar[bool] = False
     """Whether modules beside the program are looked at, too, each as if it were the program: all that the rule asks of is the network, and
     nothing that a source says or lacks."""
@@ -105,6 +106,12 @@ class FixTemplate:
     """Whether its edits race with those of other settings, where it is looked at whether training learns; elsewhere they are tried alone."""
     examples: ClassVar[tuple[Example, ...]] = ()
     rejects: ClassVar[tuple[Reject, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.needs_run:
+            cls.examples = tuple(replace(example, runs=True) for example in cls.examples)
+            cls.rejects = tuple(replace(reject, runs=True) for reject in cls.rejects)
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         """Yield the faults of this pattern in the program. Silence is the right answer when in doubt."""

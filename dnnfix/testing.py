@@ -135,8 +135,6 @@ def _why_nothing(template: type[FixTemplate], example: Example, bench: Bench) ->
     subject, findings = _findings(template, example.before, example.runs, bench)
     if _is_passed_by(template, subject):
         return f": none of its triggers ({', '.join(template.triggers)}) is a word of the program"
-    if template.needs_run and not example.runs:
-        return ": the rule needs a run, and the example does not say runs=True"
     if not findings:
         return ": detect found nothing"
     declined = [propose(finding, subject, template).declined for finding in findings]

@@ -17,18 +17,18 @@ RUNG = "property"
 
 def judge(evidence: Evidence) -> Verdict:
     """Fail when a repaired finding is still there or a finding of another kind appeared."""
-    before = Counter(finding.code for finding in evidence.original)
-    after = Counter(finding.code for finding in evidence.remaining)
-    meant = Counter({finding.id: finding.code for finding in evidence.findings}.values())
-    for code, count in meant.items():
-        was = max(before[code], count)
-        if after[code] > was - count:
-            rest = [finding for finding in evidence.remaining if finding.code == code]
+    before = Counter(finding.kind for finding in evidence.original)
+    after = Counter(finding.kind for finding in evidence.remaining)
+    meant = Counter({finding.id: finding.kind for finding in evidence.findings}.values())
+    for kind, count in meant.items():
+        was = max(before[kind], count)
+        if after[kind] > was - count:
+            rest = [finding for finding in evidence.remaining if finding.kind == kind]
             return Verdict(
-                NAME, RUNG, Status.FAIL, f"still there: {rest[0].message}", {"left": after[code], "was": was}
+                NAME, RUNG, Status.FAIL, f"still there: {rest[0].message}", {"left": after[kind], "was": was}
             )
     if evidence.before.crash is None:
-        new = [f for f in evidence.remaining if f.code not in meant and after[f.code] > before[f.code]]
+        new = [f for f in evidence.remaining if f.kind not in meant and after[f.kind] > before[f.kind]]
         if new:
             return Verdict(NAME, RUNG, Status.FAIL, f"a new finding, {new[0].code}: {new[0].message}")
     unseen = [

@@ -200,6 +200,7 @@ def _plain_finding(finding: Finding) -> dict[str, Any]:
         "confidence": finding.confidence,
         "evidence": dict(finding.evidence),
         "cause": finding.cause,
+        "reading": finding.reading,
     }
 
 
@@ -240,6 +241,7 @@ def _finding(entry: Mapping[str, Any]) -> Finding:
         confidence=entry["confidence"],
         evidence=entry["evidence"],
         cause=entry["cause"],
+        reading=entry["reading"],
     )
 
 

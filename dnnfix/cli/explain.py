@@ -27,7 +27,7 @@ DESCRIPTION = (
 )
 
 EXAMPLES = """  dnnfix explain DNF302
-  dnnfix explain activation-repeated-by-loss
+  dnnfix explain output-unfit-for-loss
 """
 
 EXIT_CODES = "0, or 2 where a rule is not known"

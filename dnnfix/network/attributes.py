@@ -11,7 +11,6 @@ from dnnfix.network.values import (
     Abstract,
     Class,
     Env,
-    Function,
     Instance,
     Item,
     Items,
@@ -116,11 +115,6 @@ class Attributes:
             value = base.draft.args[name]
             return Plain(value) if isinstance(value, bool | int | float | str) else Opaque()
         return Method(base, name)
-
-
-def is_bound(value: Abstract) -> bool:
-    """Whether the value is a method bound to an object."""
-    return isinstance(value, Function) and value.bound is not None
 
 
 def _assignments(node: ast.ClassDef) -> dict[str, tuple[int, bool]]:

@@ -13,12 +13,15 @@ from dnnfix.network.layers import KEEPS_VALUES, LAYERS, SHAPE_ONLY, LayerFacts
 from dnnfix.network.losses import LOSSES, LossFacts, Prediction, Target, Task
 from dnnfix.network.names import (
     LOSS_STRINGS,
+    METRIC_ALIASES,
     METRIC_STRINGS,
+    OLD_LOSS_STRINGS,
     OPTIMIZER_STRINGS,
     component_kind,
     loss_name,
     metric_name,
     optimizer_name,
+    snake,
 )
 from dnnfix.network.signatures import Signature, bind, defaults, signature
 from dnnfix.records import Call, Component, Json, Network, Value
@@ -31,7 +34,9 @@ __all__ = [
     "LOSSES",
     "LOSS_STRINGS",
     "LOSS_WORDS",
+    "METRIC_ALIASES",
     "METRIC_STRINGS",
+    "OLD_LOSS_STRINGS",
     "OPTIMIZER_STRINGS",
     "SHAPE_ONLY",
     "ActivationFacts",
@@ -46,7 +51,6 @@ __all__ = [
     "activation_of",
     "argument_position",
     "bind",
-    "class_count",
     "component_kind",
     "defaults",
     "is_loss",
@@ -57,6 +61,7 @@ __all__ = [
     "metric_name",
     "optimizer_name",
     "signature",
+    "snake",
     "stated_input",
     "stated_output",
     "through",
@@ -205,14 +210,6 @@ def stated_output(of: Call | Component) -> int | None:
     if not isinstance(projected, int) or not isinstance(both, bool):
         return None
     return (projected or size) * (2 if both else 1)
-
-
-def class_count(call: Call) -> int | None:
-    """How many values per sample the call gives, where its own arguments or its output's shape tell."""
-    if call.outputs and call.outputs[0].shape and len(call.outputs[0].shape) > 1:
-        axis = -1 if call.name.startswith("keras.") else 1
-        return call.outputs[0].shape[axis]
-    return stated_output(call)
 
 
 def through(network: Network, value: Value, passing: frozenset[str] = KEEPS_VALUES, limit: int = 64) -> Call | None:

@@ -7,9 +7,11 @@ have an entry and `twin` names the other one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeAlias
 
 
 class Task(StrEnum):
@@ -84,168 +86,141 @@ class LossFacts:
 
 T, P, Y = Task, Prediction, Target
 
-_ADAPTIVE: dict[str, object] = {
-    "same_shape": False,
-    "prediction_argument": "input_",
-    "target_argument": "target_",
-}
-_TORCH: dict[str, tuple[str | None, Task, Prediction, Target, dict[str, object]]] = {
-    "L1Loss": ("l1_loss", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "MSELoss": ("mse_loss", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "SmoothL1Loss": ("smooth_l1_loss", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "HuberLoss": ("huber_loss", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "PoissonNLLLoss": ("poisson_nll_loss", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "GaussianNLLLoss": ("gaussian_nll_loss", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "CrossEntropyLoss": (
-        "cross_entropy",
+_BY_CLASS: dict[str, object] = {"class_axis": 1, "same_shape": False}
+_LAST: dict[str, object] = {"class_axis": -1}
+_LAST_BY_CLASS: dict[str, object] = {"class_axis": -1, "same_shape": False}
+_LOGITS: dict[str, object] = {"has_from_logits": True}
+
+_Row: TypeAlias = tuple[Task, Prediction, Target, dict[str, object], str]
+"""What losses want, whatever else differs from the rule, and the names of the losses."""
+
+_TORCH: tuple[_Row, ...] = (
+    (T.REGRESSION, P.REAL, Y.REAL, {}, "L1Loss MSELoss SmoothL1Loss HuberLoss PoissonNLLLoss GaussianNLLLoss"),
+    (T.CLASSES, P.LOGITS, Y.INDICES, {**_BY_CLASS, "soft_targets": True}, "CrossEntropyLoss"),
+    (T.CLASSES, P.LOG_PROBABILITIES, Y.INDICES, _BY_CLASS, "NLLLoss NLLLoss2d"),
+    (T.CLASSES, P.LOGITS, Y.INDICES, _BY_CLASS, "MultiMarginLoss"),
+    (
         T.CLASSES,
-        P.LOGITS,
-        Y.INDICES,
-        {"class_axis": 1, "soft_targets": True, "same_shape": False},
-    ),
-    "NLLLoss": ("nll_loss", T.CLASSES, P.LOG_PROBABILITIES, Y.INDICES, {"class_axis": 1, "same_shape": False}),
-    "NLLLoss2d": (None, T.CLASSES, P.LOG_PROBABILITIES, Y.INDICES, {"class_axis": 1, "same_shape": False}),
-    "MultiMarginLoss": ("multi_margin_loss", T.CLASSES, P.LOGITS, Y.INDICES, {"class_axis": 1, "same_shape": False}),
-    "AdaptiveLogSoftmaxWithLoss": (None, T.CLASSES, P.EMBEDDINGS, Y.INDICES, _ADAPTIVE),
-    "BCELoss": ("binary_cross_entropy", T.LABELS, P.PROBABILITIES, Y.BINARY, {}),
-    "BCEWithLogitsLoss": ("binary_cross_entropy_with_logits", T.LABELS, P.LOGITS, Y.BINARY, {}),
-    "MultiLabelSoftMarginLoss": ("multilabel_soft_margin_loss", T.LABELS, P.LOGITS, Y.BINARY, {"class_axis": 1}),
-    "MultiLabelMarginLoss": ("multilabel_margin_loss", T.LABELS, P.LOGITS, Y.INDICES, {"class_axis": 1}),
-    "SoftMarginLoss": ("soft_margin_loss", T.LABELS, P.LOGITS, Y.SIGNS, {}),
-    "HingeEmbeddingLoss": ("hinge_embedding_loss", T.RANKING, P.REAL, Y.SIGNS, {}),
-    "MarginRankingLoss": ("margin_ranking_loss", T.RANKING, P.REAL, Y.SIGNS, {"prediction_argument": "input1"}),
-    "CosineEmbeddingLoss": (
-        "cosine_embedding_loss",
-        T.RANKING,
         P.EMBEDDINGS,
-        Y.SIGNS,
-        {"prediction_argument": "input1", "same_shape": False},
+        Y.INDICES,
+        {"same_shape": False, "prediction_argument": "input_", "target_argument": "target_"},
+        "AdaptiveLogSoftmaxWithLoss",
     ),
-    "TripletMarginLoss": ("triplet_margin_loss", T.RANKING, P.EMBEDDINGS, Y.NONE, {"prediction_argument": "anchor"}),
-    "TripletMarginWithDistanceLoss": (
-        "triplet_margin_with_distance_loss",
+    (T.LABELS, P.PROBABILITIES, Y.BINARY, {}, "BCELoss"),
+    (T.LABELS, P.LOGITS, Y.BINARY, {}, "BCEWithLogitsLoss"),
+    (T.LABELS, P.LOGITS, Y.BINARY, {"class_axis": 1}, "MultiLabelSoftMarginLoss"),
+    (T.LABELS, P.LOGITS, Y.INDICES, {"class_axis": 1}, "MultiLabelMarginLoss"),
+    (T.LABELS, P.LOGITS, Y.SIGNS, {}, "SoftMarginLoss"),
+    (T.RANKING, P.REAL, Y.SIGNS, {}, "HingeEmbeddingLoss"),
+    (T.RANKING, P.REAL, Y.SIGNS, {"prediction_argument": "input1"}, "MarginRankingLoss"),
+    (T.RANKING, P.EMBEDDINGS, Y.SIGNS, {"prediction_argument": "input1", "same_shape": False}, "CosineEmbeddingLoss"),
+    (
         T.RANKING,
         P.EMBEDDINGS,
         Y.NONE,
         {"prediction_argument": "anchor"},
+        "TripletMarginLoss TripletMarginWithDistanceLoss",
     ),
-    "KLDivLoss": ("kl_div", T.DISTRIBUTION, P.LOG_PROBABILITIES, Y.PROBABILITIES, {}),
-    "CTCLoss": (
-        "ctc_loss",
+    (T.DISTRIBUTION, P.LOG_PROBABILITIES, Y.PROBABILITIES, {}, "KLDivLoss"),
+    (
         T.SEQUENCE,
         P.LOG_PROBABILITIES,
         Y.INDICES,
         {"class_axis": 2, "same_shape": False, "prediction_argument": "log_probs", "target_argument": "targets"},
+        "CTCLoss",
     ),
-}
+)
 
-_KERAS: dict[str, tuple[str, Task, Prediction, Target, dict[str, object]]] = {
-    "MeanSquaredError": ("mean_squared_error", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "MeanAbsoluteError": ("mean_absolute_error", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "MeanAbsolutePercentageError": ("mean_absolute_percentage_error", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "MeanSquaredLogarithmicError": ("mean_squared_logarithmic_error", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "LogCosh": ("log_cosh", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "Huber": ("huber", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "CosineSimilarity": ("cosine_similarity", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "Poisson": ("poisson", T.REGRESSION, P.REAL, Y.REAL, {}),
-    "KLDivergence": ("kl_divergence", T.DISTRIBUTION, P.PROBABILITIES, Y.PROBABILITIES, {"class_axis": -1}),
-    "BinaryCrossentropy": ("binary_crossentropy", T.LABELS, P.PROBABILITIES, Y.BINARY, {"has_from_logits": True}),
-    "BinaryFocalCrossentropy": (
-        "binary_focal_crossentropy",
-        T.LABELS,
-        P.PROBABILITIES,
-        Y.BINARY,
-        {"has_from_logits": True},
-    ),
-    "CategoricalCrossentropy": (
-        "categorical_crossentropy",
+_TORCH_FUNCTIONS = {
+    "CrossEntropyLoss": "cross_entropy",
+    "BCELoss": "binary_cross_entropy",
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+    "MultiLabelSoftMarginLoss": "multilabel_soft_margin_loss",
+    "MultiLabelMarginLoss": "multilabel_margin_loss",
+    "KLDivLoss": "kl_div",
+    "NLLLoss2d": "",
+    "AdaptiveLogSoftmaxWithLoss": "",
+}
+"""The functions of torch that are not called as their classes, and the classes without one."""
+
+_KERAS: tuple[_Row, ...] = (
+    (T.REGRESSION, P.REAL, Y.REAL, {}, "MeanSquaredError MeanAbsoluteError MeanAbsolutePercentageError"),
+    (T.REGRESSION, P.REAL, Y.REAL, {}, "MeanSquaredLogarithmicError LogCosh Huber CosineSimilarity Poisson"),
+    (T.DISTRIBUTION, P.PROBABILITIES, Y.PROBABILITIES, _LAST, "KLDivergence"),
+    (T.LABELS, P.PROBABILITIES, Y.BINARY, _LOGITS, "BinaryCrossentropy BinaryFocalCrossentropy"),
+    (
         T.CLASSES,
         P.PROBABILITIES,
         Y.ONE_HOT,
-        {"class_axis": -1, "soft_targets": True, "has_from_logits": True},
+        {**_LAST, **_LOGITS, "soft_targets": True},
+        "CategoricalCrossentropy CategoricalFocalCrossentropy",
     ),
-    "CategoricalFocalCrossentropy": (
-        "categorical_focal_crossentropy",
-        T.CLASSES,
-        P.PROBABILITIES,
-        Y.ONE_HOT,
-        {"class_axis": -1, "soft_targets": True, "has_from_logits": True},
-    ),
-    "SparseCategoricalCrossentropy": (
-        "sparse_categorical_crossentropy",
-        T.CLASSES,
-        P.PROBABILITIES,
-        Y.INDICES,
-        {"class_axis": -1, "same_shape": False, "has_from_logits": True},
-    ),
-    "CategoricalGeneralizedCrossEntropy": (
-        "categorical_generalized_cross_entropy",
-        T.CLASSES,
-        P.PROBABILITIES,
-        Y.INDICES,
-        {"class_axis": -1, "same_shape": False},
-    ),
-    "Hinge": ("hinge", T.LABELS, P.REAL, Y.SIGNS, {}),
-    "SquaredHinge": ("squared_hinge", T.LABELS, P.REAL, Y.SIGNS, {}),
-    "CategoricalHinge": ("categorical_hinge", T.CLASSES, P.REAL, Y.ONE_HOT, {"class_axis": -1}),
-    "Dice": ("dice", T.LABELS, P.PROBABILITIES, Y.BINARY, {}),
-    "Tversky": ("tversky", T.LABELS, P.PROBABILITIES, Y.BINARY, {}),
-    "CTC": ("ctc", T.SEQUENCE, P.LOGITS, Y.INDICES, {"class_axis": -1, "same_shape": False}),
-    "Circle": ("circle", T.RANKING, P.EMBEDDINGS, Y.INDICES, {"same_shape": False}),
-}
+    (T.CLASSES, P.PROBABILITIES, Y.INDICES, {**_LAST_BY_CLASS, **_LOGITS}, "SparseCategoricalCrossentropy"),
+    (T.CLASSES, P.PROBABILITIES, Y.INDICES, _LAST_BY_CLASS, "CategoricalGeneralizedCrossEntropy"),
+    (T.LABELS, P.REAL, Y.SIGNS, {}, "Hinge SquaredHinge"),
+    (T.CLASSES, P.REAL, Y.ONE_HOT, _LAST, "CategoricalHinge"),
+    (T.LABELS, P.PROBABILITIES, Y.BINARY, {}, "Dice Tversky"),
+    (T.SEQUENCE, P.LOGITS, Y.INDICES, _LAST_BY_CLASS, "CTC"),
+    (T.RANKING, P.EMBEDDINGS, Y.INDICES, {"same_shape": False}, "Circle"),
+)
 
-_TENSORFLOW: dict[str, tuple[Task, Prediction, Target, dict[str, object]]] = {
-    "softmax_cross_entropy_with_logits": (T.CLASSES, P.LOGITS, Y.ONE_HOT, {"class_axis": -1, "soft_targets": True}),
-    "softmax_cross_entropy_with_logits_v2": (T.CLASSES, P.LOGITS, Y.ONE_HOT, {"class_axis": -1, "soft_targets": True}),
-    "sparse_softmax_cross_entropy_with_logits": (
+_TENSORFLOW: tuple[_Row, ...] = (
+    (
         T.CLASSES,
         P.LOGITS,
-        Y.INDICES,
-        {"class_axis": -1, "same_shape": False},
+        Y.ONE_HOT,
+        {**_LAST, "soft_targets": True},
+        "softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2",
     ),
-    "sigmoid_cross_entropy_with_logits": (T.LABELS, P.LOGITS, Y.BINARY, {}),
-    "weighted_cross_entropy_with_logits": (T.LABELS, P.LOGITS, Y.BINARY, {}),
-}
+    (T.CLASSES, P.LOGITS, Y.INDICES, _LAST_BY_CLASS, "sparse_softmax_cross_entropy_with_logits"),
+    (
+        T.LABELS,
+        P.LOGITS,
+        Y.BINARY,
+        {},
+        "sigmoid_cross_entropy_with_logits weighted_cross_entropy_with_logits",
+    ),
+)
+
+
+def _snake(name: str) -> str:
+    """The name of a class as a function is called: `MSELoss`, `mse_loss`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def _facts(rows: tuple[_Row, ...], home: str, framework: str, **all_of: object) -> Iterator[tuple[str, LossFacts]]:
+    for task, prediction, target, more, names in rows:
+        for short in names.split():
+            facts = LossFacts(f"{home}.{short}", framework, task, prediction, target)
+            yield short, replace(facts, **all_of, **more)  # type: ignore[arg-type]
 
 
 def _torch() -> Iterator[LossFacts]:
-    for short, (function, task, prediction, target, more) in _TORCH.items():
+    for short, facts in _facts(_TORCH, "torch.nn", "torch"):
+        function = _TORCH_FUNCTIONS.get(short, _snake(short))
         twin = f"torch.nn.functional.{function}" if function else None
-        facts = replace(LossFacts(f"torch.nn.{short}", "torch", task, prediction, target, twin=twin), **more)  # type: ignore[arg-type]
-        yield facts
+        yield replace(facts, twin=twin)
         if twin:
             yield replace(facts, name=twin, function=True, twin=facts.name)
 
 
 def _keras() -> Iterator[LossFacts]:
-    order: dict[str, object] = {
-        "prediction_first": False,
-        "prediction_argument": "y_pred",
-        "target_argument": "y_true",
-    }
-    for short, (function, task, prediction, target, more) in _KERAS.items():
-        facts = LossFacts(f"keras.losses.{short}", "keras", task, prediction, target)
-        facts = replace(facts, **order, **more)  # type: ignore[arg-type]
-        facts = replace(facts, twin=f"keras.losses.{function}")
-        yield facts
+    second = {"prediction_first": False, "prediction_argument": "y_pred", "target_argument": "y_true"}
+    for short, facts in _facts(_KERAS, "keras.losses", "keras", **second):
+        function = _snake(short)
         as_function = replace(facts, name=f"keras.losses.{function}", function=True, twin=facts.name)
+        yield replace(facts, twin=as_function.name)
         yield as_function
         if short in ("BinaryCrossentropy", "CategoricalCrossentropy", "SparseCategoricalCrossentropy"):
-            names = {"prediction_argument": "output", "target_argument": "target"}
-            yield replace(as_function, name=f"keras.backend.{function}", **names)  # type: ignore[arg-type]
-            yield replace(as_function, name=f"keras.ops.{function}", **names)  # type: ignore[arg-type]
+            for home in ("backend", "ops"):
+                name = f"keras.{home}.{function}"
+                yield replace(as_function, name=name, prediction_argument="output", target_argument="target")
 
 
 def _tensorflow() -> Iterator[LossFacts]:
-    order: dict[str, object] = {
-        "prediction_first": False,
-        "prediction_argument": "logits",
-        "target_argument": "labels",
-        "function": True,
-    }
-    for short, (task, prediction, target, more) in _TENSORFLOW.items():
-        facts = LossFacts(f"tensorflow.nn.{short}", "tensorflow", task, prediction, target)
-        yield replace(facts, **order, **more)  # type: ignore[arg-type]
+    second = {"prediction_first": False, "prediction_argument": "logits", "target_argument": "labels", "function": True}
+    for _, facts in _facts(_TENSORFLOW, "tensorflow.nn", "tensorflow", **second):
+        yield facts
 
 
 LOSSES: dict[str, LossFacts] = {f.name: f for make in (_torch, _keras, _tensorflow) for f in make()}

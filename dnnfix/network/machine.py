@@ -24,7 +24,6 @@ from dnnfix.network.values import (
     Item,
     Items,
     Library,
-    Made,
     Mapping_,
     Method,
     OneOf,
@@ -278,12 +277,6 @@ class Machine:
     def append(self, target: Items, value: Abstract, name: str = "") -> None:
         """Add to a list."""
         target.items.append(Item(self.followed(value), self.certain(target.context), name))
-
-    def library_of(self, value: Abstract) -> str | None:
-        """Torch or keras, where the value tells."""
-        if isinstance(value, Tensor | Made):
-            return value.framework
-        return value.of.framework if isinstance(value, Instance) else None
 
 
 def _nodes(instance: Instance) -> list[ast.AST]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from dnnfix.network.losses import LOSSES
+from dnnfix.source.known import KERAS_OPTIMIZERS
 
 _SHORT = {
     "mse": "MeanSquaredError", "mae": "MeanAbsoluteError", "mape": "MeanAbsolutePercentageError",
@@ -18,6 +19,9 @@ _OLD_LOSSES = {
     "kullback_leibler_divergence": "KLDivergence", "cosine": "CosineSimilarity", "cosine_proximity": "CosineSimilarity",
     "logcosh": "LogCosh", "huber_loss": "Huber",
 }  # fmt: skip
+
+OLD_LOSS_STRINGS = frozenset(_OLD_LOSSES)
+"""Those of `LOSS_STRINGS` that Keras of today does not know any more."""
 
 LOSS_STRINGS: dict[str, str] = (
     {
@@ -47,23 +51,27 @@ _METRIC_CLASSES = (
 )  # fmt: skip
 
 
-def _snake(name: str) -> str:
+def snake(name: str) -> str:
     """`MeanIoU` as `mean_io_u`: the way Keras writes class names in snake case."""
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)).lower()
 
 
+METRIC_ALIASES = {short: snake(name) for short, name in _SHORT.items()}
+"""The long name of each metric and loss that has a short one (`mae`: `mean_absolute_error`)."""
+
 METRIC_STRINGS: dict[str, str] = (
-    {k: f"keras.metrics.{v}" for v in _METRIC_CLASSES for k in (v, _snake(v))}
+    {k: f"keras.metrics.{v}" for v in _METRIC_CLASSES for k in (v, snake(v))}
     | {k: f"keras.metrics.{v}" for s, v in _SHORT.items() if s != "kld" for k in (s, s.upper())}
     | {"acc": "keras.metrics.Accuracy", "AUC": "keras.metrics.AUC"}
 )
 """The metric class for each string that `compile(metrics=[...])` takes; `accuracy` is left as `Accuracy`, whose kind
 Keras chooses from the loss and the shapes."""
 
-_OPTIMIZERS = ("Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lamb", "Lion", "Muon", "Nadam",
-               "RMSprop", "SGD", "ScheduleFreeAdamW")  # fmt: skip
+_NO_OPTIMIZERS = ("Optimizer", "TFOptimizer", "schedules")
 
-OPTIMIZER_STRINGS: dict[str, str] = {v.lower(): f"keras.optimizers.{v}" for v in _OPTIMIZERS}
+OPTIMIZER_STRINGS: dict[str, str] = {
+    name.lower(): f"keras.optimizers.{name}" for name in sorted(KERAS_OPTIMIZERS.difference(_NO_OPTIMIZERS))
+}
 """The optimizer class for each string that `compile(optimizer=...)` takes, in lower case as Keras compares them."""
 
 

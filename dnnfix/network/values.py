@@ -128,7 +128,6 @@ class KerasModel:
     layers: Items | None = None
     inputs: tuple[Abstract, ...] = ()
     outputs: tuple[Abstract, ...] = ()
-    output_names: tuple[str, ...] = ()
     emitted: Abstract | None = None
 
 

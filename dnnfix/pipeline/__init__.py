@@ -6,9 +6,9 @@ prints, and none raises for what is wrong with the user's program.
 
 from __future__ import annotations
 
+from dnnfix.pipeline.check import check_file, unmigrated
 from dnnfix.pipeline.proofs import verify_certificate
 from dnnfix.pipeline.reproduction import reproduce_file, reproduce_report
-from dnnfix.pipeline.static import check_file, unmigrated
-from dnnfix.pipeline.whole import suggest_file
+from dnnfix.pipeline.suggest import suggest_file
 
 __all__ = ["check_file", "reproduce_file", "reproduce_report", "suggest_file", "unmigrated", "verify_certificate"]

@@ -20,8 +20,8 @@ INSTALL = "pip install ./legacy"
 
 CODES = frozenset(
     (
-        *("DNF141", "DNF431", "DNF432", "DNF516", "DNF517", "DNF534", "DNF540", "DNF541", "DNF542", "DNF543"),
-        *("DNF547", "DNF548", "DNF549", "DNF555", "DNF556", "DNF575", "DNF576", "DNF577", "DNF590"),
+        *("DNF141", "DNF431", "DNF432", "DNF516", "DNF517", "DNF534", "DNF540", "DNF541", "DNF543"),
+        *("DNF547", "DNF549", "DNF555", "DNF556", "DNF575", "DNF576", "DNF577"),
     )
 )
 """The codes of the package's rules, which were in the catalogue before."""
@@ -37,8 +37,6 @@ TELLTALES = {
         "tensorflow.initialize_all_variables",
         "tensorflow.layers.",
         "tensorflow.placeholder",
-        "tensorflow.summary.FileWriter",
-        "tensorflow.train.SummaryWriter",
         "tensorflow.variable_scope",
     ),
     "Keras 1": (
@@ -56,7 +54,6 @@ TELLTALES = {
 What is taken from `tensorflow.compat.v1` is called as it was in version 1.
 """
 
-KEYWORDS = {"keep_prob": "TensorFlow 1"}
 METHODS = {"iteritems": "Python 2", "iterkeys": "Python 2", "itervalues": "Python 2", "has_key": "Python 2"}
 
 _WORDS = frozenset(name.strip(".").rpartition(".")[2] for names in TELLTALES.values() for name in names)
@@ -104,9 +101,6 @@ def _written_for(source: Source) -> list[str]:
     found = {"Python 2"} if _reads_only_with_python2(source) or speaks_python2(source) else set()
     if not source.words.isdisjoint(METHODS):
         found |= {METHODS[node.attr] for node in source.nodes(ast.Attribute) if node.attr in METHODS}
-    if "tensorflow" in source.frameworks and not source.words.isdisjoint(KEYWORDS):
-        given = {keyword.arg for keyword in source.nodes(ast.keyword)}
-        found |= {world for keyword, world in KEYWORDS.items() if keyword in given}
     if not source.words.isdisjoint(_WORDS):
         names = {name.replace("tensorflow.compat.v1.", "tensorflow.") for name in _names(source)}
         for world, told in TELLTALES.items():

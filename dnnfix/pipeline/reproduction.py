@@ -37,10 +37,10 @@ def reproduce_file(raw: bytes, path: str, settings: Settings, progress: Progress
 
 def _reproduce(source: Source, settings: Settings, progress: Progress, said: str = "", logs: str = "") -> Reproduced:
     from dnnfix.reproduce.actions.versions import migrated
-    from dnnfix.reproduce.attempt import attempt, broke, needed
     from dnnfix.reproduce.reports.kinds import missing_information, type_of
     from dnnfix.reproduce.reports.result import Reproduced
     from dnnfix.reproduce.reports.symptoms import reported_symptom, shown
+    from dnnfix.reproduce.rounds import attempt, broke, needed
 
     program = source = with_modules(source)
     reported = reported_symptom(said)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dnnfix import registry
 from dnnfix.config import Settings
 from dnnfix.detect.catalogue import detect
-from dnnfix.pipeline.static import selected
+from dnnfix.pipeline.check import selected
 from dnnfix.records import Finding, Reproduction, Trace
 from dnnfix.source.diff import module_path
 from dnnfix.source.program import Source
@@ -21,8 +21,8 @@ from dnnfix.subject import Subject
 from dnnfix.suppress import split
 
 if TYPE_CHECKING:
-    from dnnfix.reproduce.attempt import Run
     from dnnfix.reproduce.case import Case
+    from dnnfix.reproduce.rounds import Run
     from dnnfix.run.runner import Runner
     from dnnfix.validate.laboratory import TrialLaboratory
 
@@ -120,20 +120,20 @@ def made_runnable(
     laboratory: TrialLaboratory,
     settings: Settings,
     progress: Progress,
-    haste: bool = False,
+    little_data: bool = False,
 ) -> Reproduction:
     """What makes a program run that did not run as it stands; the laboratory runs everything inside of it from now on.
 
-    In `haste` with as little data as can be. Its time is not taken from the file's: a program that needed it has as much
+    With `little_data`, with as little data as can be. Its time is not taken from the file's: a program that needed it has as much
     for its repair as any other.
     """
-    from dnnfix.reproduce.attempt import attempt, needed
+    from dnnfix.reproduce.rounds import attempt, needed
 
     if not needed(trace):
         return Reproduction()
 
     begun = time.monotonic()
-    case = replace(case_of(source, (trace,), settings), haste=haste)
+    case = replace(case_of(source, (trace,), settings), little_data=little_data)
     reproduction, _ = attempt(case, within(laboratory, source, settings, progress))
     if reproduction.scaffold != laboratory.reproduction.scaffold:  # else the last run was within it, and is kept
         laboratory.reproduced(reproduction)

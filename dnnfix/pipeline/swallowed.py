@@ -10,9 +10,9 @@ import ast
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dnnfix.pipeline.account import searchable
+from dnnfix.pipeline.attempt import Attempt
+from dnnfix.pipeline.remarks import searchable
 from dnnfix.pipeline.runs import Progress
-from dnnfix.pipeline.tries import Try
 from dnnfix.records import Caught, EditAction, EditStep, Reproduction, RunOutcome, Trace
 from dnnfix.reproduce.actions.network import TRAINING
 from dnnfix.source.program import Source
@@ -24,13 +24,13 @@ _ENDS = frozenset({RunOutcome.FINISHED, RunOutcome.EXITED, RunOutcome.NEEDS_DATA
 """How a run may end that an exception kept from training: a handler may read what training would have written."""
 
 
-def with_its_crash(
-    first: Try,
+def with_swallowed_crash(
+    first: Attempt,
     source: Source,
     laboratory: TrialLaboratory,
     templates: Mapping[str, type[FixTemplate]],
     progress: Progress,
-) -> Try:
+) -> Attempt:
     """The repair of the crash that a program swallowed before it trained, where there is one, else the first try."""
     caught = first.trace.caught
     if first.accepted or caught is None or not _kept_from_training(source, first.trace) or laboratory.out_of_time():
@@ -54,7 +54,7 @@ def _kept_from_training(source: Source, trace: Trace) -> bool:
     return ended and any(isinstance(func, ast.Attribute) and func.attr in TRAINING for func in calls)
 
 
-def _opening(first: Try, source: Source, caught: Caught) -> Reproduction:
+def _opening(first: Attempt, source: Source, caught: Caught) -> Reproduction:
     """What the program was run in so far, with the handler opened."""
     handler = (caught.site.path, caught.number)
     said = ": ".join([caught.kind, *caught.message.splitlines()[:1]])

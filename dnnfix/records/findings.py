@@ -33,6 +33,7 @@ class Finding:
 
     `evidence` holds plain JSON facts (shapes, dtypes, values, sites) that `propose` and the report read. `cause` groups
     findings: rival explanations of the crash (`CRASH_CAUSE`), or faults that one patch settles together (any other).
+    `reading` names the row of the template's table that saw the fault, where it has several.
     """
 
     code: str
@@ -44,11 +45,17 @@ class Finding:
     confidence: float = 0.8
     evidence: Mapping[str, Json] = field(default_factory=dict)
     cause: str = ""
+    reading: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What two findings have in common that speak of the same pattern: the code, and the reading."""
+        return f"{self.code}#{self.reading}" if self.reading else self.code
 
     @property
     def id(self) -> str:
-        """Stable within a report: the code and the site."""
-        return f"{self.code}@{self.site}"
+        """Stable within a report: the kind and the site."""
+        return f"{self.kind}@{self.site}"
 
 
 UNEXPLAINED_CODE, UNEXPLAINED_RULE = "DNF901", "unexplained-crash"

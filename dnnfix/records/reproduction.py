@@ -52,7 +52,6 @@ class EditStep:
     `what` says in a line what was made or changed, `evidence` where its form was taken from ("line 12: # (60000, 28, 28)",
     "the documented shape of the data set"; "a guess" where nothing told). `invented` is whether anything was made up,
     `form_known` whether that is its numbers only, as with random weights in an architecture of a library.
-    `standins` are functions of `dnnfix/reproduce/standins` that the code calls; their text travels with it.
     """
 
     action: EditAction
@@ -61,7 +60,6 @@ class EditStep:
     line: int | None = None
     invented: bool = True
     scaffold: Scaffold = field(default_factory=Scaffold)
-    standins: tuple[str, ...] = ()
     form_known: bool = False
 
     def __str__(self) -> str:

@@ -41,23 +41,11 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Takes:
-    """The parameters of what the failing call calls, `self` left out; `more_…` says that it takes any others, too."""
-
-    places: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    needed: tuple[str, ...] = ()
-    more_places: bool = False
-    more_names: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Crash:
     """The exception that ended a run. `call` is the recorded call in flight; its inputs are known, it has no outputs.
 
     `written` has the frames in which the operation that failed was written, where a graph was written first and run
-    later (sessions of TensorFlow 1); their sites are whole statements. `held` tells of the values in the failing statement, `near` which names like the one that was asked for the object or
-    module has, `takes` what the function that was called takes.
+    later (sessions of TensorFlow 1); their sites are whole statements. `held` has the values in the failing statement.
     """
 
     kind: str
@@ -66,8 +54,6 @@ class Crash:
     call: Call | None = None
     written: tuple[Frame, ...] = ()
     held: tuple[Held, ...] = ()
-    near: tuple[str, ...] = ()
-    takes: Takes | None = None
 
     @property
     def site(self) -> Site | None:

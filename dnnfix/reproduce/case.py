@@ -30,7 +30,7 @@ class Case:
     `traces` are its runs so far, the first one as it stands, later ones inside the scaffold of the round before.
     `said` is the text of a bug report around the code, logs and traceback included. `folder` is where the program's own
     files are. `installed` tells whether its interpreter can import a module (top-level names only). `taken` are names
-    for which an earlier action has a definition already, `called_with` the words that one gave the program. In `haste`
+    for which an earlier action has a definition already, `called_with` the words that one gave the program. With `little_data`,
     as little data is made as can be: a run was over before the network had taken its first step.
     """
 
@@ -43,7 +43,7 @@ class Case:
     arguments: tuple[str, ...] = ()
     taken: frozenset[str] = frozenset()
     called_with: tuple[str, ...] = ()
-    haste: bool = False
+    little_data: bool = False
     started: Path | None = None
     """Where the run of a program is started whose module this case is of."""
 

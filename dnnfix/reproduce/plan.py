@@ -53,7 +53,7 @@ def plan(case: Case) -> Reproduction:
 def joined(steps: Sequence[EditStep]) -> Scaffold:
     """One scaffold for all steps, with the text of the stand-ins that they use."""
     parts = [step.scaffold for step in steps]
-    used = dict.fromkeys(name for step in steps for name in step.standins)
+    used = standin.used_in("\n".join(code for part in parts for code in (part.start, part.defining, part.end)))
     starts = [standin.text(used)] if used else []
     starts += dict.fromkeys(part.start.strip() for part in parts if part.start.strip())
     definitions: dict[str, str] = {}

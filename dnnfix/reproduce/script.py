@@ -9,6 +9,7 @@ from dnnfix.records import Reproduction
 from dnnfix.run.probe.cells import late_futures
 from dnnfix.run.probe.scaffold import placements
 from dnnfix.source.program import Source
+from dnnfix.source.tree import first_line
 
 _RULE = "# " + "-" * 70
 
@@ -40,7 +41,7 @@ def script(source: Source, reproduction: Reproduction) -> str:
     for (_name, code), place in zip(scaffold.definitions, places, strict=True):
         at_end = place.position >= len(place.block)
         like = place.block[-1 if at_end else place.position]
-        line = (like.end_lineno or like.lineno) + 1 if at_end else _first_line(like)
+        line = (like.end_lineno or like.lineno) + 1 if at_end else first_line(like)
         indent = " " * like.col_offset
         inserted.setdefault(line, []).append("\n".join(indent + part for part in code.splitlines()))
     written: list[str] = []
@@ -66,11 +67,6 @@ def _head(reproduction: Reproduction) -> list[str]:
 def _fenced(code: str) -> list[str]:
     indent = code[: len(code) - len(code.lstrip())].replace("\n", "")
     return [f"{indent}# dnnfix reproduce:", *code.splitlines(), f"{indent}# :dnnfix reproduce"]
-
-
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(part.lineno for part in decorators)])
 
 
 def _replace(lines: list[str], node: ast.Constant | ast.stmt, new: str) -> None:

@@ -7,9 +7,12 @@ tested, and what a scaffold needs of them is cut out as text: a script made of i
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+
+_NAME = re.compile(r"\bmade_\w+")
 
 FOLDER = Path(__file__).parent / "standins"
 
@@ -29,6 +32,11 @@ def text(names: Iterable[str]) -> str:
         wanted.add(name)
         pending.extend(known[name][1])
     return "\n\n\n".join(known[name][0] for name in known if name in wanted)
+
+
+def used_in(code: str) -> list[str]:
+    """The functions and classes of stand-ins that code names."""
+    return [name for name in dict.fromkeys(_NAME.findall(code)) if name in _definitions()]
 
 
 @cache

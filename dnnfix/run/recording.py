@@ -6,11 +6,12 @@ The recorder runs beside code that nobody has vetted: whatever does not have the
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dnnfix.records import Json, Trace
+from dnnfix.run.trace import record
 
 Shape = tuple[int | None, ...]
 
@@ -89,6 +90,10 @@ def size(shape: Shape) -> int:
     return total
 
 
+_ALWAYS = frozenset({"layers", "starts", "method", "loss", "optimizer", "numbers", "rates"})
+"""What every recording has."""
+
+
 def read(trace: Trace) -> Recording | NoRecording:
     """The recording in a trace of the recorder."""
     value = trace.probes.get("recording")
@@ -110,45 +115,15 @@ def _why(trace: Trace) -> str:
 
 
 def _recording(value: Any, trace: Trace) -> Recording:
-    layers = tuple(
-        RecordedLayer(
-            str(layer["kind"]),
-            str(layer["name"]),
-            None if layer["output"] is None else _shape(layer["output"]),
-            tuple(_shape(shape) for shape in layer["weights"]),
-        )
-        for layer in value["layers"]
-    )
+    """Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` for what is none."""
     pieces: list[Json] = []
     while (piece := trace.probes.get(f"arrays-{len(pieces)}")) is not None:
         pieces.append(piece)
     given = ""
     if pieces:
         given = json.dumps({name: value[name] for name in ("count", "data", "classes")} | {"pieces": pieces})
-    return Recording(
-        layers=layers,
-        starts=tuple(_floats(pair) for pair in value["starts"]),
-        outputs=_floats(value.get("outputs", ())),
-        shapes=tuple(_shape(shape) for shape in value.get("shapes", ())),
-        losses=_floats(value.get("losses", ())),
-        saturated=tuple(bool(each) for each in value.get("saturated", ())),
-        random_outputs=bool(value.get("random_outputs")),
-        random_training=bool(value.get("random_training")),
-        same_data=value.get("same_data"),
-        method=str(value["method"]),
-        loss=str(value["loss"]),
-        optimizer=str(value["optimizer"]),
-        numbers={str(name): float(number) for name, number in value["numbers"].items()},
-        rates=_floats(value["rates"]),
-        switched_off=tuple(str(name) for name in value.get("switched_off", ())),
-        versions=trace.versions,
-        given=given,
-    )
-
-
-def _shape(value: Any) -> Shape:
-    return tuple(None if length is None else int(length) for length in value)
-
-
-def _floats(values: Sequence[Any]) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
+    if missing := _ALWAYS - value.keys():
+        raise KeyError(*missing)
+    numbers = {str(name): float(number) for name, number in value["numbers"].items()}
+    found: Recording = record(Recording, value)
+    return replace(found, numbers=numbers, versions=trace.versions, given=given)

@@ -43,8 +43,6 @@ from dnnfix.records import (
     CodeWarning,
     Component,
     Crash,
-    Frame,
-    Held,
     Json,
     LoopEvent,
     Network,
@@ -52,12 +50,8 @@ from dnnfix.records import (
     RunOutcome,
     Site,
     Step,
-    Takes,
     Trace,
-    Value,
 )
-
-_RECORDS = (Call, Caught, CodeWarning, Component, Crash, Frame, Held, LoopEvent, Parameter, Step, Takes, Value)
 
 Convert = Callable[[Any], Any]
 
@@ -224,7 +218,7 @@ def _converter(hint: Any) -> Convert:
     """What turns a JSON value into a value of the annotated type."""
     if hint is Site:
         return _site
-    if hint in _RECORDS:
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return lambda value: record(hint, value)
     if hint in (int, float, str, bool):
         return lambda value: _scalar(hint, value)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
 from dnnfix.errors import NestedSitesError
-from dnnfix.source.document import END_OF_LINE, Change
+from dnnfix.source.document import END_OF_LINE, Change, Splice
 from dnnfix.source.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class TextChange:
-    """New text for the characters from `start` to `end` of the analysed text.
+class TextChange(Splice):
+    """A splice of the analysed text.
 
     `whole_lines` and `like` are those of `Change`. `stacks` tells that further insertions at the same place may follow
     it, in the order in which they were asked for.
     """
 
-    start: int
-    end: int
-    new: str
     whole_lines: bool = False
     like: int = 0
     stacks: bool = False
@@ -35,15 +32,6 @@ def ordered(changes: Iterable[TextChange]) -> list[TextChange]:
         if second.start < first.end or same_place and not (first.stacks and second.stacks):
             raise NestedSitesError(f"Two edits touch the same text, near {second.new or first.new!r}.")
     return found
-
-
-def changed(text: str, changes: Sequence[TextChange]) -> str:
-    """`text` with ordered changes carried out."""
-    parts, at = [], 0
-    for change in changes:
-        parts += [text[at : change.start], change.new]
-        at = change.end
-    return "".join([*parts, text[at:]])
 
 
 def in_document(change: TextChange, tree: Tree) -> Change:

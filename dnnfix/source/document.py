@@ -47,7 +47,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """New text for the characters from `start` to `end` of a file's own text."""
+    """New text for the characters from `start` to `end` of a text."""
 
     start: int
     end: int

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from dnnfix.source.lines import Line
 from dnnfix.source.scan import Scan, scan
+from dnnfix.source.tree import line_starts
 
 _INDENT = re.compile(r"[ \t\f]*")
 
@@ -78,7 +80,7 @@ class Draft:
                 continue
             places += new(match)
         for start, end, replacement in sorted(places, reverse=True):
-            number = _line_of(starts, start)
+            number = bisect_right(starts, start) - 1
             if end <= starts[number] + len(self.lines[number]):
                 self.replace(number, start - starts[number], end - starts[number], replacement)
         return bool(places)
@@ -105,21 +107,6 @@ def is_code(line: str) -> bool:
     """Whether a line has something else than whitespace and a comment."""
     stripped = line.strip()
     return bool(stripped) and not stripped.startswith("#")
-
-
-def line_starts(lines: list[str]) -> list[int]:
-    """The offset of each line in the joined text."""
-    starts, at = [], 0
-    for line in lines:
-        starts.append(at)
-        at += len(line) + 1
-    return starts
-
-
-def _line_of(starts: list[int], offset: int) -> int:
-    from bisect import bisect_right
-
-    return bisect_right(starts, offset) - 1
 
 
 def ranges(numbers: Iterable[int]) -> str:

@@ -32,8 +32,8 @@ from dnnfix.records import (
 )
 from dnnfix.source import expressions, statements
 from dnnfix.source.arguments import ElementEdit, element_changes
-from dnnfix.source.changes import TextChange, changed, in_document, ordered
-from dnnfix.source.document import read_document
+from dnnfix.source.changes import TextChange, in_document, ordered
+from dnnfix.source.document import read_document, spliced
 from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import Tree
@@ -80,7 +80,7 @@ def _edited(source: Source, asked: tuple[Edit, ...]) -> Edited:
             raise SiteNotFoundError(f"{source.path} has no {each.site}.")
     _refuse_nested([e for e in asked if isinstance(e, (Replace, Wrap, Unwrap, Delete))])
     changes = ordered(_changes(source, asked))
-    text = changed(source.text, changes)
+    text = spliced(source.text, changes)
     try:
         parse(text)
     except Unparsable as error:

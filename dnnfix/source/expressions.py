@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from dnnfix.errors import EditError, SiteNotFoundError
 from dnnfix.records import Replace, Site, Unwrap, Wrap
-from dnnfix.source.changes import TextChange, changed
+from dnnfix.source.changes import TextChange
+from dnnfix.source.document import spliced
 from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.tree import Tree, first_line
 
@@ -118,7 +119,7 @@ def _fits(tree: Tree, node: ast.expr, changes: list[TextChange], start: int, len
     first, last = tree.starts[first_line(top) - 1], top.end_lineno or top.lineno
     end = tree.starts[last] if last < len(tree.starts) else len(tree.text)
     moved = [TextChange(c.start - first, c.end - first, c.new) for c in changes]
-    text = changed(tree.text[first:end], moved)
+    text = spliced(tree.text[first:end], moved)
     try:
         edited = Tree(text, parse(text))
     except Unparsable:

@@ -70,9 +70,8 @@ KERAS_MODELS = words(
     "Graph Model Sequential clone_model load_model model_from_config model_from_json model_from_yaml save_model"
 )
 
-KERAS_OPTIMIZERS = words(
-    "Adadelta Adagrad Adam AdamW Adamax Ftrl Lion Nadam Optimizer RMSprop SGD TFOptimizer schedules"
-)
+KERAS_OPTIMIZERS = words("""Adadelta Adafactor Adagrad Adam AdamW Adamax Ftrl Lamb Lion Muon Nadam Optimizer RMSprop SGD
+    ScheduleFreeAdamW TFOptimizer schedules""")
 
 KERAS_LOSSES = words("""BinaryCrossentropy BinaryFocalCrossentropy CategoricalCrossentropy CategoricalHinge CosineSimilarity Hinge Huber
     KLDivergence LogCosh Loss MeanAbsoluteError MeanAbsolutePercentageError MeanSquaredError

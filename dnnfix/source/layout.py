@@ -42,7 +42,6 @@ class Layout:
 
     elements: tuple[Element, ...]
     first: int
-    is_call: bool = False
     is_tuple: bool = False
 
 
@@ -89,9 +88,7 @@ def layout_of(node: ast.expr, text: str) -> Layout:
     for element in elements:
         found.append(_element(element, at, width))
         at += width(element)
-    return Layout(
-        tuple(found), found[0].start if found else first, isinstance(node, ast.Call), isinstance(node, ast.Tuple)
-    )
+    return Layout(tuple(found), found[0].start if found else first, isinstance(node, ast.Tuple))
 
 
 def _element(

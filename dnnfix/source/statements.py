@@ -21,7 +21,7 @@ from dnnfix.records import (
 from dnnfix.source.changes import TextChange
 from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.scan import indented, scan
-from dnnfix.source.tree import Tree, first_line
+from dnnfix.source.tree import Tree, first_line, names_in
 
 
 def statement_at(tree: Tree, site: Site) -> ast.stmt:
@@ -149,7 +149,7 @@ def add_definitions(
 def _definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[Site], imported: bool) -> list[TextChange]:
     """Definitions that go to one place."""
     code = "\n\n\n".join(dict.fromkeys(_statements(edit.code) for edit in edits))
-    used = {node.id for node in ast.walk(parse(code)) if isinstance(node, ast.Name)}
+    used = names_in(parse(code))
     kept = [s for s in tree.module.body if tree.site(s) not in gone]
     head = [s for s in _head(tree.module) if s in kept]
     imports = [s for s in kept if _imports(s)]

@@ -5,38 +5,22 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cached_property
+from itertools import accumulate
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from dnnfix.records import Site
+from dnnfix.source.known import words
 
 Positioned: TypeAlias = "ast.expr | ast.stmt"
 Node = TypeVar("Node", bound=ast.AST)
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-_PLAIN = frozenset(
-    [
-        "arg",
-        "attr",
-        "conversion",
-        "ctx",
-        "id",
-        "is_async",
-        "kind",
-        "kwd_attrs",
-        "level",
-        "module",
-        "n",
-        "op",
-        "ops",
-        "rest",
-        "s",
-        "simple",
-        "tag",
-        "type_comment",
-    ]
+_PLAIN = words(
+    "arg attr conversion ctx id is_async kind kwd_attrs level module n op ops rest s simple tag type_comment"
 )
 """Fields that hold no node, or an operator or context, which has no place of its own."""
 
@@ -87,11 +71,7 @@ class Tree:
     @cached_property
     def starts(self) -> list[int]:
         """The offset in the text of the first character of each line."""
-        starts, at = [], 0
-        for line in self.lines:
-            starts.append(at)
-            at += len(line) + 1
-        return starts
+        return line_starts(self.lines)
 
     def column(self, line: int, byte: int) -> int:
         """The column in characters from 1 of a byte offset in a line."""
@@ -262,6 +242,16 @@ def within(root: ast.AST, *kinds: type[Node]) -> list[Node]:
                 pending.append(value)
     found.sort(key=position)
     return found  # type: ignore[return-value]
+
+
+def line_starts(lines: Iterable[str]) -> list[int]:
+    """The offset of each line in the joined text."""
+    return list(accumulate((len(line) + 1 for line in lines), initial=0))[:-1]
+
+
+def names_in(root: ast.AST) -> set[str]:
+    """The names that stand anywhere in the tree below `root`."""
+    return {node.id for node in within(root, ast.Name)}
 
 
 def stored_names(root: ast.AST) -> set[str]:

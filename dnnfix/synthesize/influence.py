@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from dnnfix.records import Crash
 from dnnfix.source.program import Source
-from dnnfix.synthesize.progress import blocks_of, first_line, original_line, statement_at
+from dnnfix.source.tree import first_line
+from dnnfix.synthesize.progress import blocks_of, original_line, statement_at
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _EVERYWHERE = frozenset({"self", "cls"})

@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from dnnfix.records import Crash, Frame, RunOutcome, Site, Trace
 from dnnfix.source.program import Source
+from dnnfix.source.tree import first_line
 from dnnfix.synthesize.lines import line_map
 
 _BODY = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.If)
@@ -171,12 +172,6 @@ def blocks_of(statement: ast.AST) -> Iterator[list[ast.stmt]]:
             block = getattr(part, field, None)
             if isinstance(block, list) and block:
                 yield block
-
-
-def first_line(statement: ast.stmt) -> int:
-    """The line that a statement starts at, its decorators included."""
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(node.lineno for node in decorators)])
 
 
 def _last_line(statement: ast.stmt) -> int:

@@ -194,4 +194,4 @@ def _same(finding: Finding, other: Finding) -> bool:
     if finding.cause not in ("", CRASH_CAUSE) and finding.cause == other.cause:
         return True
     one, another = finding.site, other.site
-    return finding.code == other.code and (one.path, one.line) == (another.path, another.line)
+    return finding.kind == other.kind and (one.path, one.line) == (another.path, another.line)

@@ -245,7 +245,7 @@ def _candidates(
             continue
         proposals = propose(finding, subject, template)
         search.proposals.setdefault(finding.id, proposals)
-        likeliest.setdefault(finding.code, []).extend(proposals.candidates[:1])
+        likeliest.setdefault(finding.kind, []).extend(proposals.candidates[:1])
         for candidate in proposals.candidates[:most]:
             _add(search, made, variant, (candidate,))
     for same in likeliest.values():
@@ -288,11 +288,11 @@ def _settled_one(search: Search, trace: Trace, findings: tuple[Finding, ...], re
     after = result.evidence.after
     if trace.crash is None or after.crash is None or trace.crash.message == after.crash.message:
         return False
-    own = {finding.code for finding in result.evidence.findings}
-    others = {finding.code for finding in findings if finding.symptom is Symptom.CRASH} - own
+    own = {finding.kind for finding in result.evidence.findings}
+    others = {finding.kind for finding in findings if finding.symptom is Symptom.CRASH} - own
     if not others:
         return False
-    left = {finding.code for finding in search.laboratory.findings(result.evidence.source_after, after)}
+    left = {finding.kind for finding in search.laboratory.findings(result.evidence.source_after, after)}
     return bool(others & left) and not own & left
 
 

@@ -19,6 +19,7 @@ from dnnfix.records import AddImport, Crash, Edit, FixPattern, InsertBefore, Jso
 from dnnfix.run.job import TextEdit, Trying
 from dnnfix.source.edits import text_changes
 from dnnfix.source.program import Source
+from dnnfix.source.tree import names_in
 from dnnfix.source.viewpoint import seen_from
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators import Change, Operator, operators, statements
@@ -279,9 +280,10 @@ def _leaves_unread(scene: Scene, node: ast.expr, change: Change) -> bool:
     """Whether a name that an edit takes out of an expression is read nowhere else in its function."""
     source = scene.subject.source
     after = [edit.code for edit in change.edits if isinstance(edit, Replace)]
-    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
     gone = [
-        name for name in names if name in scene.names(node) and not any(name in _WORD.findall(code) for code in after)
+        name
+        for name in names_in(node)
+        if name in scene.names(node) and not any(name in _WORD.findall(code) for code in after)
     ]
     home = source.enclosing(node, *FUNCTIONS) or source.tree
     inside = {id(each) for each in ast.walk(node)}

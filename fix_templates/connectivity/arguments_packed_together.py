@@ -11,8 +11,8 @@ from dnnfix.api import (
     CrashTemplate,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Replace,
     Subject,
@@ -46,7 +46,7 @@ class ArgumentsPackedTogether(CrashTemplate):
     kinds = frozenset({"TypeError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         node = subject.node(crash.site)
         if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
             return
@@ -85,7 +85,6 @@ net = Masked()
 - out = net((torch.randn(4, 3), torch.ones(4, 1)))
 + out = net(torch.randn(4, 3), torch.ones(4, 1))
 """,
-            runs=True,
         ),
         Example(
             "inputs with a name",
@@ -107,7 +106,6 @@ inputs = (torch.randn(4, 3), torch.randn(4, 5))
 - print(model(inputs).shape)
 + print(model(*inputs).shape)
 """,
-            runs=True,
         ),
         Example(
             "a value at hand that is left out",
@@ -132,7 +130,6 @@ def run(model, tokens, lengths):
 
 run(Tagger(), torch.ones(2, 5, dtype=torch.long), torch.tensor([[5.0], [3.0]]))
 """,
-            runs=True,
         ),
         Example(
             "a forward that unpacks what it is given",
@@ -156,7 +153,6 @@ x, y = torch.randn(4, 3), torch.randn(4, 3)
 - d = net(x, y)
 + d = net((x, y))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -179,7 +175,6 @@ class Masked(nn.Module):
 y = torch.randn(4, 2)
 Masked()(torch.randn(4, 3))
 """,
-            runs=True,
         ),
         Reject(
             "the first of three sizes is left out",
@@ -200,7 +195,6 @@ class Net(nn.Module):
 given, hidden, classes = 4, 4, 2
 Net(hidden, classes)(torch.randn(3, given))
 """,
-            runs=True,
         ),
         Reject(
             "a batch with its labels",
@@ -222,7 +216,6 @@ net = Masked()
 for batch in [(torch.randn(4, 3), torch.ones(4, 2))]:
     loss = (net(batch) - batch[1]).pow(2).mean()
 """,
-            runs=True,
         ),
         Reject(
             "a forward that takes a pair",
@@ -243,7 +236,6 @@ class Siamese(nn.Module):
 
 Siamese()((torch.randn(4, 3), torch.randn(4, 3)))
 """,
-            runs=True,
         ),
     )
 
@@ -266,7 +258,7 @@ def _needed(called: ast.FunctionDef) -> list[str]:
 
 def _unpacked(
     subject: Subject, crash: Crash, call: ast.Call, called: ast.FunctionDef, missing: list[str]
-) -> Mend | None:
+) -> Fault | None:
     """Write the parts of a single tuple as arguments, or unpack one that has a name."""
     source = subject.source
     if len(call.args) != 1 or call.keywords or called.args.vararg is not None:
@@ -283,14 +275,14 @@ def _unpacked(
         if "#" in code:
             return None  # its comments would be lost
         edit = Replace(source.site(call), f"{function}({inside})")
-        return Mend(source.site(call), what, (("Give the inputs one by one", (edit,), 0.9),))
+        return Fault(source.site(call), what, (("Give the inputs one by one", (edit,), 0.9),))
     told = crash.held_at(source.site(given))
     if told is None or told.kind not in ("tuple", "list") or told.size != count or not isinstance(given, ast.Name):
         return None
     if _read_elsewhere(subject, given):
         return None
     edit = Replace(source.site(call), f"{function}(*{code})")
-    return Mend(source.site(call), what, (("Unpack the inputs", (edit,), 0.9),))
+    return Fault(source.site(call), what, (("Unpack the inputs", (edit,), 0.9),))
 
 
 def _read_elsewhere(subject: Subject, given: ast.Name) -> bool:
@@ -304,7 +296,7 @@ def _read_elsewhere(subject: Subject, given: ast.Name) -> bool:
 
 def _at_hand(
     subject: Subject, crash: Crash, call: ast.Call, called: ast.FunctionDef, missing: list[str]
-) -> Mend | None:
+) -> Fault | None:
     """Hand over the values that have the very names of the parameters that got none."""
     source = subject.source
     by_place = [parameter.arg for parameter in called.args.args][1:]
@@ -331,10 +323,10 @@ def _at_hand(
         return None
     edit = Replace(source.site(call), f"{head}{separator}{given})")
     what = f"`{ast.unparse(call.func)}` is called without `{missing[0]}`, which is at hand"
-    return Mend(source.site(call), what, ((f"Hand over {', '.join(missing)}", (edit,), 0.85),))
+    return Fault(source.site(call), what, ((f"Hand over {', '.join(missing)}", (edit,), 0.85),))
 
 
-def _packed(subject: Subject, call: ast.Call, called: ast.FunctionDef, count: int) -> Mend | None:
+def _packed(subject: Subject, call: ast.Call, called: ast.FunctionDef, count: int) -> Fault | None:
     """Give the arguments as one tuple to a `forward` that takes one argument and unpacks it into as many."""
     source = subject.source
     needed = _needed(called)
@@ -348,5 +340,5 @@ def _packed(subject: Subject, call: ast.Call, called: ast.FunctionDef, count: in
             function = subject.text(source.site(call.func))
             edit = Replace(source.site(call), f"{function}(({parts}))")
             what = f"`forward` takes one tuple of {count} and is given {count} arguments"
-            return Mend(source.site(call), what, (("Give the inputs as one tuple", (edit,), 0.9),))
+            return Fault(source.site(call), what, (("Give the inputs as one tuple", (edit,), 0.9),))
     return None

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    RaisedTemplate,
     Reject,
     RemoveArgument,
-    Repairs,
+    Repair,
     Replace,
-    Site,
     Source,
     Subject,
-    Symptom,
     keyword_value,
-    raised_at,
     spell,
     within,
 )
@@ -30,14 +26,7 @@ from dnnfix.api import (
 _ARRAYS = ("numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full")
 
 
-@dataclass(frozen=True, slots=True)
-class _Filled:
-    """The call that makes the array."""
-
-    made: ast.Call
-
-
-class ArrayOfNumpyInGraph(FaultTemplate[_Filled]):
+class ArrayOfNumpyInGraph(RaisedTemplate):
     """A function of the network makes an empty array with numpy and writes tensors that have gradients into it.
 
     An array of numpy holds numbers and knows nothing of gradients; torch refuses to put such a tensor there. A tensor of
@@ -55,48 +44,28 @@ class ArrayOfNumpyInGraph(FaultTemplate[_Filled]):
     name = "array-of-numpy-in-graph"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{array}` is an array of numpy, and tensors that have gradients are written into it"
     triggers = ("torch",)
-    needs_run = True
+    raised = "RuntimeError TypeError"
+    said = r"Can't call numpy\(\) on Tensor that requires grad"
     declined = "the array is read by functions that want one of numpy"
+    confidence = 0.9
 
-    def faults(self, subject: Subject) -> Faults[_Filled]:
+    def explain(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
         source = subject.source
-        node = raised_at(subject, "RuntimeError TypeError", r"Can't call numpy\(\) on Tensor that requires grad")
-        statement = source.statement_of(node) if node is not None else None
+        statement = source.statement_of(node)
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         if isinstance(statement, ast.AugAssign):
             target = statement.target
-        if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name) or statement is None:
+        if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
             return
         values = source.bindings(target.value, statement)
         made = values[0] if len(values) == 1 else None
         kept = ast.unparse(statement.value) if isinstance(statement, (ast.Assign, ast.AugAssign)) else ""
-        if _is_loss(source, kept) or not isinstance(made, ast.Call):
-            return
-        if source.qualified(made.func) in _ARRAYS:
-            yield source.site(made), _Filled(made)
-
-    def report(self, site: Site, found: _Filled) -> Finding:
-        return self.finding(
-            site, symptom=Symptom.CRASH, confidence=0.9, cause="crash", array=ast.unparse(found.made.func)
-        )
-
-    def repairs(self, subject: Subject, found: _Filled) -> Repairs:
-        source, made = subject.source, found.made
-        statement = source.statement_of(made)
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if not isinstance(target, ast.Name) or _wants_numpy(source, statement, target):
-            return
-        short = (source.qualified(made.func) or "").rpartition(".")[2]
-        new = spell(subject, f"torch.{short}")
-        edits: list[Edit] = [Replace(source.site(made.func), new.code), *new.imports]
-        dtype = keyword_value(made, "dtype")
-        if dtype is not None and "float" in ast.unparse(dtype):
-            edits.append(RemoveArgument(source.site(made), "dtype"))
-        elif dtype is not None or len(made.args) > (2 if short == "full" else 1):
-            return
-        yield f"Write into a tensor: {new.code}", tuple(edits), 0.85
+        if isinstance(made, ast.Call) and not _is_loss(source, kept) and source.qualified(made.func) in _ARRAYS:
+            what = (
+                f"`{ast.unparse(made.func)}` is an array of numpy, and tensors that have gradients are written into it"
+            )
+            yield Fault(source.site(made), what, tuple(_as_tensor(subject, made)))
 
     examples = (
         Example(
@@ -118,7 +87,6 @@ x = torch.randn(3, 2)
 loss = (join(net(x), x) ** 2).sum()
 loss.backward()
 """,
-            runs=True,
         ),
         Example(
             "the steps of a sequence, in a method",
@@ -143,7 +111,6 @@ class Steps(torch.nn.Module):
 steps = Steps()
 steps(torch.randn(2, 4, 2)).sum().backward()
 """,
-            runs=True,
         ),
         Example(
             "the terms of a loss",
@@ -160,7 +127,6 @@ for column in range(2):
 loss = terms.mean()
 loss.backward()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -176,7 +142,6 @@ for row in range(4):
     kept[row] = net(torch.randn(3)).detach().numpy()
 print(kept.mean())
 """,
-            runs=True,
         ),
         Reject(
             "a record of losses",
@@ -191,7 +156,6 @@ for step in range(4):
     loss.backward()
     losses[step] = loss
 """,
-            runs=True,
         ),
         Reject(
             "a tensor that is filled",
@@ -204,7 +168,6 @@ for row in range(4):
     kept[row] = net(torch.randn(3))
 kept.sum().backward()
 """,
-            runs=True,
         ),
     )
 
@@ -213,6 +176,24 @@ def _is_loss(source: Source, text: str) -> bool:
     """Whether what is written into the array is a loss that is sent back itself: then the array is a record."""
     sent = (c.func for c in source.all_calls if isinstance(c.func, ast.Attribute) and c.func.attr == "backward")
     return any(isinstance(f, ast.Attribute) and ast.unparse(f.value) == text for f in sent)
+
+
+def _as_tensor(subject: Subject, made: ast.Call) -> Iterator[Repair]:
+    """The repair that makes a tensor in place of the array, where nothing wants one of numpy."""
+    source = subject.source
+    statement = source.statement_of(made)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Name) or _wants_numpy(source, statement, target):
+        return
+    short = (source.qualified(made.func) or "").rpartition(".")[2]
+    new = spell(subject, f"torch.{short}")
+    edits: list[Edit] = [Replace(source.site(made.func), new.code), *new.imports]
+    dtype = keyword_value(made, "dtype")
+    if dtype is not None and "float" in ast.unparse(dtype):
+        edits.append(RemoveArgument(source.site(made), "dtype"))
+    elif dtype is not None or len(made.args) > (2 if short == "full" else 1):
+        return
+    yield f"Write into a tensor: {new.code}", tuple(edits), 0.85
 
 
 def _wants_numpy(source: Source, statement: ast.stmt, target: ast.Name) -> bool:

@@ -7,22 +7,19 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Call,
-    Candidate,
     Component,
-    Decline,
     Delete,
-    Edit,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
     Network,
+    ReadTemplate,
     Reject,
     RemoveArgument,
+    Repair,
     Replace,
     Subject,
-    Symptom,
     layer_facts,
     spell,
     upstream,
@@ -36,7 +33,7 @@ SUMS = words("torch.Tensor.add torch.Tensor.add_ torch.add torch.Tensor.sub kera
 INITIALIZERS = ("kernel_initializer", "init", "embeddings_initializer")
 
 
-class ConstantInitialization(FixTemplate):
+class ConstantInitialization(ReadTemplate):
     """The weights of a layer with others behind it are all equal when training begins (zeros, ones, one constant).
 
     Units that begin equal receive equal gradients and stay equal: the layer works as if it had one unit, and with zeros
@@ -53,60 +50,29 @@ class ConstantInitialization(FixTemplate):
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     only_hinders = True
-    message = "all weights of {layer} begin with one value, so that its units stay alike"
     triggers = (*INITIALIZERS, "constant_", "zeros_", "ones_", "constant", *FILLS)
     needs_run = True
+    confidence = 0.9
+    declined = "the weights are set within another expression"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         network = subject.network
-        if subject.trace is None:
-            return
         said = set()
-        for parameter in network.parameters:
+        for parameter in network.parameters if subject.trace is not None else ():
             layer = network.component(parameter.component)
-            if (
-                parameter.constant is not True
-                or not parameter.trainable
-                or layer is None
-                or not _many(parameter.shape, layer)
-                or "bias" in parameter.name.rpartition("/")[2]
-            ):
+            if parameter.constant is not True or not parameter.trainable or layer is None:
                 continue
             facts = layer_facts(layer)
+            if not _many(parameter.shape, layer) or "bias" in parameter.name.rpartition("/")[2]:
+                continue
             if facts is None or facts.kind not in KINDS or not _is_hidden(network, layer):
                 continue
             place = _initialized(subject, layer)
-            if place is None or place in said:
-                continue
-            said.add(place)
-            yield self.finding(
-                subject.source.site(place),
-                symptom=Symptom.VIOLATION,
-                confidence=0.9,
-                evidence={"parameter": parameter.name, "layer": layer.name},
-                layer=f"{layer.name.rpartition('.')[2]} ({parameter.name})",
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        node = subject.node(finding.site)
-        if not isinstance(node, ast.Call):
-            yield Decline("where the weights are set cannot be told")
-            return
-        for name in INITIALIZERS:
-            if any(keyword.arg == name for keyword in node.keywords):
-                title = f"Let the weights begin at random: take `{name}` out"
-                yield self.candidate(finding, title, RemoveArgument(finding.site, name), prior=0.9)
-                return
-        weight = _weight(subject, node)
-        if weight is None or not isinstance(subject.source.parent(node), ast.Expr):
-            yield Decline("the weights are set within another expression")
-            return
-        spelled = spell(subject, "torch.nn.init.xavier_uniform_")
-        text = f"{spelled.code}({weight})"
-        edits: tuple[Edit, ...] = (Replace(finding.site, text), *spelled.imports)
-        yield self.candidate(finding, f"Set the weights with {text}", *edits, prior=0.8)
-        title = "Leave the weights as the layer sets them"
-        yield self.candidate(finding, title, Delete(subject.source.site(subject.source.statement_of(node))), prior=0.6)
+            if place is not None and place not in said:
+                said.add(place)
+                shown = f"{layer.name.rpartition('.')[2]} ({parameter.name})"
+                what = f"all weights of {shown} begin with one value, so that its units stay alike"
+                yield Fault(subject.source.site(place), what, tuple(_at_random(subject, place)))
 
     examples = (
         Example(
@@ -125,7 +91,6 @@ model = keras.Sequential([
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a function that sets the weights of every layer",
@@ -145,7 +110,6 @@ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
 optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "the data of one weight filled",
@@ -170,7 +134,6 @@ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 net(torch.randn(8, 4)).pow(2).mean().backward()
 optimizer.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -187,7 +150,6 @@ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
 optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "the two rows of biases of a recurrent layer",
@@ -201,7 +163,6 @@ model.add(keras.layers.Dense(1))
 model.compile(optimizer="adam", loss="mse")
 model.fit(np.random.rand(16, 4, 2), np.random.rand(16, 1), epochs=1, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "the last layer of a residual branch",
@@ -223,9 +184,23 @@ optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 net(torch.randn(8, 4)).pow(2).mean().backward()
 optimizer.step()
 """,
-            runs=True,
         ),
     )
+
+
+def _at_random(subject: Subject, made: ast.Call) -> Iterator[Repair]:
+    """The repairs that let weights begin at random."""
+    source, site = subject.source, subject.source.site(made)
+    for name in INITIALIZERS:
+        if any(keyword.arg == name for keyword in made.keywords):
+            yield f"Let the weights begin at random: take `{name}` out", (RemoveArgument(site, name),), 0.9
+            return
+    weight = _weight(subject, made)
+    if weight is not None and isinstance(source.parent(made), ast.Expr):
+        spelled = spell(subject, "torch.nn.init.xavier_uniform_")
+        text = f"{spelled.code}({weight})"
+        yield f"Set the weights with {text}", (Replace(site, text), *spelled.imports), 0.8
+        yield "Leave the weights as the layer sets them", (Delete(source.site(source.statement_of(made))),), 0.6
 
 
 def _many(shape: tuple[int, ...], layer: Component) -> bool:

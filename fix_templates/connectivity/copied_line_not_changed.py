@@ -5,22 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Source,
     Subject,
-    Symptom,
     attributes_of,
     imported,
     within,
@@ -38,17 +33,7 @@ _WITHOUT_NAMES = frozenset((type(None), ast.Load, ast.Store))
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Left:
-    """A name that a copied line kept, and the name that it would have with the change that the rest of the line shows."""
-
-    kept: ast.Name | ast.Attribute
-    meant: str
-    text: str
-    like: ast.stmt
-
-
-class CopiedLineNotChanged(FaultTemplate[_Left]):
+class CopiedLineNotChanged(ReadTemplate):
     """Two lines do the same for two parts of a program, and one name in the second was not changed along.
 
     `optimizer_a = SGD(net_a.parameters())` and `optimizer_b = SGD(net_a.parameters())`: the names on the left say that
@@ -63,40 +48,26 @@ class CopiedLineNotChanged(FaultTemplate[_Left]):
 
     code = "DNF422"
     name = "copied-line-not-changed"
+    confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{kept}` is used here as in line {line}, and `{meant}` is used nowhere for it"
     triggers = ("torch", "keras", "tensorflow")
-    declined = "the name stands in a place that cannot be edited"
 
-    def faults(self, subject: Subject) -> Faults[_Left]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         seen: set[ast.expr] = set()
         for block in _blocks(source):
             forms = [_form(statement) for statement in block]
             for index, first in enumerate(block):
-                if not forms[index]:
-                    continue
-                for place in range(index + 1, min(index + 1 + _NEAR, len(block))):
-                    if forms[place] != forms[index]:
+                for place in range(index + 1, min(index + 1 + _NEAR, len(block))) if forms[index] else ():
+                    found = _kept(source, first, block[place]) if forms[place] == forms[index] else None
+                    if found is None or found[0] in seen or _is_a_number(source, found[0]):
                         continue
-                    found = _kept(source, first, block[place])
-                    if found is not None and found.kept not in seen and not _is_a_number(source, found.kept):
-                        seen.add(found.kept)
-                        yield source.site(found.kept), found
-
-    def report(self, site: Site, found: _Left) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.85,
-            kept=ast.unparse(found.kept),
-            line=found.like.lineno,
-            meant=found.text,
-        )
-
-    def repairs(self, subject: Subject, found: _Left) -> Repairs:
-        yield f"Use `{found.text}`", (Replace(subject.source.site(found.kept), found.text),), 0.85
+                    kept, meant = found
+                    seen.add(kept)
+                    used = f"`{ast.unparse(kept)}` is used here as in line {first.lineno}"
+                    what, site = f"{used}, and `{meant}` is used nowhere for it", source.site(kept)
+                    yield Fault.with_repair(site, what, f"Use `{meant}`", Replace(site, meant), prior=0.85)
 
     examples = (
         Example(
@@ -274,8 +245,8 @@ def _form(statement: ast.stmt) -> tuple[object, ...]:
     return (*targets, type(statement), type(value))
 
 
-def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> _Left | None:
-    """The one name of the second statement that was not changed along with the others."""
+def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> tuple[ast.Name | ast.Attribute, str] | None:
+    """The one name of the second statement that was not changed along with the others, and the one that was meant."""
     pairs = _leaves(first, second)
     if pairs is None:
         return None
@@ -288,14 +259,14 @@ def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> _Left | None:
             changes.add(change)
     if not changes or len({(old[:1].lower(), new[:1].lower()) for old, new in changes}) != 1:
         return None
-    found: list[_Left] = []
+    found: list[tuple[ast.Name | ast.Attribute, str]] = []
     for (_, kept), (node, _) in pairs:
         if node is None or _label(node) != kept or not isinstance(node.ctx, ast.Load):
             continue
         for meant in dict.fromkeys(each for change in changes for each in _meant(source, node, second, *change)):
             text = f"{ast.unparse(node.value)}.{meant}" if isinstance(node, ast.Attribute) else meant
             if _is_idle(source, node, meant, second):
-                found.append(_Left(node, meant, text, first))
+                found.append((node, text))
     return found[0] if len(found) == 1 else None
 
 

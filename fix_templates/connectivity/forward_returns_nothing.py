@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
-    Candidate,
+    Edit,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
     InsertAfter,
+    ReadTemplate,
     Reject,
     Replace,
     Subject,
@@ -24,7 +23,7 @@ from dnnfix.api import (
 )
 
 
-class ForwardReturnsNothing(FixTemplate):
+class ForwardReturnsNothing(ReadTemplate):
     """The forward pass of a model computes its output and ends without a `return`: the model gives `None`.
 
     The last tensor gets a name that nobody can read any more, or none at all. The program fails where the output is
@@ -39,32 +38,28 @@ class ForwardReturnsNothing(FixTemplate):
     name = "forward-returns-nothing"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{method}` of `{owner}` returns nothing: `{result}`, computed last, is lost"
     triggers = ("forward", "call")
+    confidence = 0.95
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for lost in _lost(subject):
-            crashed = _crash_behind(subject, lost.method)
-            yield self.finding(
-                subject.source.site(lost.last),
-                symptom=Symptom.CRASH if crashed else Symptom.VIOLATION,
-                confidence=0.95,
-                cause="crash" if crashed else "",
-                evidence={"method": lost.method.name},
-                method=lost.method.name,
-                owner=lost.owner.name,
-                result=lost.name or subject.text(subject.source.site(lost.last)),
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate]:
-        lost = next((one for one in _lost(subject) if subject.source.site(one.last) == finding.site), None)
-        if lost is None:
-            return
-        if lost.name is None:
-            edit: Replace | InsertAfter = Replace(finding.site, f"return {subject.text(finding.site)}")
-        else:
-            edit = InsertAfter(subject.source.site(lost.outer), f"return {lost.name}")
-        yield self.candidate(finding, "Return what was computed last", edit, prior=0.95)
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        owned = [(one, "forward") for one in torch_modules(source)] + [(one, "call") for one in keras_modules(source)]
+        for owner, name in owned:
+            for function in owner.body:
+                if not isinstance(function, ast.FunctionDef) or function.name != name:
+                    continue
+                found = _end(subject, function)
+                if found is None:
+                    continue
+                last, outer, bound = found
+                site, shown = source.site(last), bound or subject.text(source.site(last))
+                edit: Edit = Replace(site, f"return {subject.text(site)}")
+                if bound is not None:
+                    edit = InsertAfter(source.site(outer), f"return {bound}")
+                what = f"`{name}` of `{owner.name}` returns nothing: `{shown}`, computed last, is lost"
+                crashed = Symptom.CRASH if _crash_behind(subject, function) else None
+                repairs = (("Return what was computed last", (edit,), 0.95),)
+                yield Fault(site, what, repairs, symptom=crashed)
 
     examples = (
         Example(
@@ -202,29 +197,8 @@ class Filler(nn.Module):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
-    """A forward pass without a return: its last statement, the one at the top that holds it, and the name it binds."""
-
-    owner: ast.ClassDef
-    method: ast.FunctionDef
-    last: ast.stmt
-    outer: ast.stmt
-    name: str | None
-
-
-def _lost(subject: Subject) -> Iterator[_Lost]:
-    source = subject.source
-    owned = [(one, "forward") for one in torch_modules(source)] + [(one, "call") for one in keras_modules(source)]
-    for owner, name in owned:
-        for method in owner.body:
-            if isinstance(method, ast.FunctionDef) and method.name == name:
-                found = _end(subject, owner, method)
-                if found is not None:
-                    yield found
-
-
-def _end(subject: Subject, owner: ast.ClassDef, method: ast.FunctionDef) -> _Lost | None:
+def _end(subject: Subject, method: ast.FunctionDef) -> tuple[ast.stmt, ast.stmt, str | None] | None:
+    """The last statement of a pass without a return, the one at the top that holds it, and the name it binds."""
     own = [node for node in within(method, ast.Return, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)]
     if any(not isinstance(node, ast.Return) or node.value is not None for node in own) or method.decorator_list:
         return None
@@ -237,9 +211,9 @@ def _end(subject: Subject, owner: ast.ClassDef, method: ast.FunctionDef) -> _Los
         name = last.targets[0].id
         looped = isinstance(outer, ast.For)
         if _layer_called(subject, method) and (not looped or _bound_before(method, outer, name)):
-            return _Lost(owner, method, last, outer, name)
+            return last, outer, name
     if isinstance(last, ast.Expr) and last is outer and _is_layer(subject, last.value):
-        return _Lost(owner, method, last, outer, None)
+        return last, outer, None
     return None
 
 

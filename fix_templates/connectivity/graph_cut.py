@@ -1,4 +1,4 @@
-"""The graph is cut between the weights and the loss."""
+"""No gradient reaches weights that should be trained: the way from the loss to them is cut, never recorded, or frozen."""
 
 from __future__ import annotations
 
@@ -7,20 +7,31 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Call,
-    Candidate,
-    Decline,
+    Delete,
+    Edit,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
+    ReadTemplate,
     Reject,
+    RemoveArgument,
+    Repair,
+    Replace,
+    ReplaceLines,
+    Site,
+    Source,
     Subject,
     Symptom,
+    attribute_calls,
     flags_on_losses,
+    function_around,
     loss_ends,
+    name_of,
+    raised_at,
     taken_out,
     upstream,
+    within,
     words,
 )
 
@@ -33,73 +44,70 @@ WRAPS = words("torch.tensor torch.as_tensor torch.from_numpy torch.autograd.Vari
 """Calls that make a tensor that begins a graph of its own."""
 
 MARKS = words("torch.Tensor.requires_grad_")
+_CUTS_BACK = "cuts the way back from the loss"
+MESSAGE = "does not require grad and does not have a grad_fn"
+
+OFF = words("torch.no_grad torch.inference_mode torch.autograd.no_grad torch.autograd.inference_mode")
+SWITCHES = words("torch.set_grad_enabled torch.autograd.set_grad_enabled torch.autograd.grad_mode.set_grad_enabled")
+
+_Off = tuple[ast.With | ast.expr | ast.Expr, str]
+"""What turns gradients off around the forward pass of the training, a `with`, a decorator or a call for good, and its text."""
 
 
-class GraphCut(FixTemplate):
-    """Between weights that should be trained and the loss stands `detach()`, `.data`, `item()`, `numpy()` or a new tensor.
+class GraphCut(ReadTemplate):
+    """No gradient reaches weights that should be trained: the way from the loss to them is cut, never recorded, or frozen.
 
-    Gradients flow back along the operations that made a value. These calls give the bare numbers, without the way back:
-    nothing before them is trained. `loss.backward()` then raises, or, where the loss was wrapped once more with
-    `requires_grad=True` to silence that, runs without effect.
+    Gradients flow back along the operations that made a value. `detach()`, `.data`, `item()`, `numpy()` or a new tensor give the bare
+    numbers, without the way back: nothing before them is trained. `loss.backward()` then raises, or, where the loss was wrapped once
+    more with `requires_grad=True` to silence that, runs without effect. Under `no_grad`, or in a function that it decorates, nothing is
+    recorded of how a value was computed; it is meant for evaluation and for networks that are not trained. And freezing
+    (`requires_grad` or `trainable` is False) is meant for a part, most often a body with loaded weights.
 
     Reported only where weights that an optimizer holds received no gradient at all and the only way from them to the loss
-    leads through the cut. Detached targets, generated samples and hidden states are left alone.
+    leads through the cut; where `backward` raised because of the `with` or decorator around the forward pass; or where every parameter is
+    frozen. Detached targets, generated samples and hidden states are left alone, and other networks that are run first under
+    the same `with` stay there.
 
-    Fix safety: unsafe. The weights are trained from now on, which is the point.
+    Fix safety: unsafe. The weights are trained from now on, which is the point; where only a part was meant to be frozen, freeze that part.
 
-    References: torch.Tensor.detach; "Autograd mechanics" of the torch manual.
+    References: torch.Tensor.detach, torch.no_grad, torch.Tensor.requires_grad_; "Locally disabling gradient computation" in "Autograd
+    mechanics" of the torch manual; "Transfer learning and fine-tuning" of the Keras guides.
     """
 
     code = "DNF405"
     name = "graph-cut"
+    formerly = ("DNF406", "all-parameters-frozen", "DNF446", "forward-without-gradient")
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{cut}` cuts the way back from the loss: {starved} weights before it receive no gradient"
-    triggers = ("backward",)
+    triggers = (
+        "backward",
+        "requires_grad",
+        "requires_grad_",
+        "trainable",
+        "no_grad",
+        "inference_mode",
+        "set_grad_enabled",
+    )
     needs_run = True
+    symptom = Symptom.CRASH
+    confidence = 0.9
+    declined = "the cut, or the statements under it, cannot be taken out at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        number = _number_sent_back(subject)
-        if number is not None:
-            yield self.finding(
-                subject.source.site(number),
-                symptom=Symptom.CRASH,
-                cause="crash",
-                confidence=0.95,
-                cut=f"{number.func.attr}()" if isinstance(number.func, ast.Attribute) else "",
-                starved="all",
-            )
-            return
-        found = _cut_way(subject)
-        if found is None:
-            return
-        cut, way = found
-        crashed = subject.crash is not None
-        fed = any(parameter.gradient is not None for parameter in subject.network.parameters)
-        if cut.site is not None and not (fed and _on_purpose(subject, cut, way)):
-            yield self.finding(
-                cut.site,
-                symptom=Symptom.CRASH if crashed else Symptom.VIOLATION if fed else Symptom.NO_GRADIENT,
-                confidence=0.95,
-                cause="crash" if crashed else "",
-                evidence={"cuts": tuple(_short(each) for each in way if each.name in CUTS | WRAPS)},
-                cut=_short(cut),
-                starved="all" if not fed else "the",
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        if "cuts" not in finding.evidence:
-            edits = taken_out(subject, [finding.site])
-            if edits is not None:
-                yield self.candidate(finding, "Keep the loss as a tensor", *edits, prior=0.9)
-            return
-        found = _cut_way(subject)
-        way = found[1] if found is not None else []
-        edits = taken_out(subject, [call.site for call in way if call.name in CUTS | WRAPS | MARKS])
-        if edits is None:
-            yield Decline("the cut cannot be taken out at one place")
-            return
-        yield self.candidate(finding, "Let the gradient through", *edits, *flags_on_losses(subject), prior=0.9)
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        words_of_program = subject.source.words
+        if "backward" in words_of_program:
+            yield from _cut_out(subject)
+        if not {"requires_grad", "requires_grad_", "trainable"}.isdisjoint(words_of_program):
+            yield from _frozen(subject)
+        node = raised_at(subject, "RuntimeError", MESSAGE)
+        if isinstance(node, ast.Call) and any(each.trainable for each in subject.network.parameters):
+            for off, code in _around_forward(subject, node):
+                moved = off.body[_untrained(subject.source, off) :] if isinstance(off, ast.With) else []
+                if not _runs_apart(
+                    subject.source, moved
+                ):  # else one of the passes may give targets, which have to stay
+                    what = f"`{code}` turns gradients off for the forward pass that the loss is computed from"
+                    yield Fault(subject.source.site(off), what, tuple(_turned_on(subject.source, off)))
 
     examples = (
         Example(
@@ -121,7 +129,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "through an array and back",
@@ -139,7 +146,6 @@ loss = criterion(output, y)
 loss.backward()
 optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "an encoder behind .data, and a flag set on the loss",
@@ -168,7 +174,6 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a copy of the code, and losses joined by their numbers",
@@ -198,7 +203,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a number that has no backward",
@@ -216,7 +220,113 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
+        ),
+        Example(
+            "the forward pass of a training step",
+            """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+
+def step(x, y):
+-     with torch.no_grad():
+-         # the prediction
+-         out = net(x)
++     # the prediction
++     out = net(x)
+    loss = nn.functional.mse_loss(out, y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+
+for _ in range(2):
+    step(torch.randn(8, 4), torch.randn(8, 1))
+""",
+        ),
+        Example(
+            "a teacher that stays without gradients",
+            """\
+import torch
+import torch.nn as nn
+
+teacher, student = nn.Linear(3, 2), nn.Linear(3, 2)
+optimizer = torch.optim.Adam(student.parameters())
+for x in torch.randn(2, 5, 3):
+    with torch.no_grad():
+        wanted = teacher(x)
+-         given = student(x)
++     given = student(x)
+    loss = nn.functional.mse_loss(given, wanted)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Example(
+            "a decorated forward",
+            """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(3, 2)
+
+-     @torch.no_grad()
+    def forward(self, x):
+        return self.lin(x)
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(2, 5, 3):
+    loss = nn.functional.cross_entropy(net(x), torch.zeros(5, dtype=torch.long))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Example(
+            "in one line",
+            """\
+import torch
+
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(2, 5, 2):
+-     with torch.inference_mode(): out = net(x)
++     out = net(x)
+    optimizer.zero_grad()
+    out.pow(2).mean().backward()
+    optimizer.step()
+""",
+        ),
+        Example(
+            "the method of the module",
+            """\
+import torch
+
+net = torch.nn.Linear(4, 2)
+- net.requires_grad_(False)  # for now
+loss = torch.nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
+loss.backward()
+""",
+        ),
+        Example(
+            "all layers of a Keras model",
+            """\
+import keras
+import numpy as np
+from keras.layers import Dense
+
+model = keras.Sequential([keras.Input((4,)), Dense(8, activation="relu"), Dense(1)])
+- for layer in model.layers:
+-     layer.trainable = False
+model.compile(loss="mse", optimizer="sgd")
+model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
+""",
         ),
     )
     rejects = (
@@ -242,7 +352,6 @@ for _ in range(3):
     optimizer.step()
     print(torch.tensor([loss.item()]))
 """,
-            runs=True,
         ),
         Reject(
             "a body that is left as it is",
@@ -259,7 +368,6 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "generated samples are detached for the discriminator",
@@ -282,7 +390,6 @@ for _ in range(3):
     g_step.step()
     print(d_loss.item(), g_loss.item())
 """,
-            runs=True,
         ),
         Reject(
             "a hidden state and a target without gradient",
@@ -303,9 +410,125 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
+        ),
+        Reject(
+            "evaluation under no_grad beside a training",
+            """\
+import torch
+
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(2, 5, 2):
+    optimizer.zero_grad()
+    net(x).pow(2).mean().backward()
+    optimizer.step()
+    with torch.no_grad():
+        print(net(x).mean())
+""",
+        ),
+        Reject(
+            "a network that gives its own targets",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for now, then in torch.randn(2, 2, 5, 3):
+    with torch.no_grad():
+        value = net(now)
+        wanted = 1 + 0.9 * net(then)
+    loss = (value - wanted).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Reject(
+            "frozen weights",
+            """\
+import torch
+
+net = torch.nn.Linear(2, 1).requires_grad_(False)
+with torch.no_grad():
+    print(net(torch.randn(5, 2)))
+net(torch.randn(5, 2)).mean().backward()
+""",
+        ),
+        Reject(
+            "a frozen body under a head that trains",
+            """\
+import torch
+from torch import nn
+
+body, head = nn.Linear(4, 8), nn.Linear(8, 1)
+for p in body.parameters():
+    p.requires_grad = False
+optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+loss = head(body(torch.randn(8, 4))).pow(2).mean()
+loss.backward()
+optimizer.step()
+""",
+        ),
+        Reject(
+            "a frozen model that only predicts",
+            """\
+import torch
+
+net = torch.nn.Linear(4, 2)
+net.requires_grad_(False)
+print(net(torch.randn(2, 4)).shape)
+""",
         ),
     )
+
+
+def _cut_out(subject: Subject) -> Iterator[Fault]:
+    """The call that made a number of a loss, or the first cut on the way from weights to it."""
+    number = _number_sent_back(subject)
+    if number is not None:
+        site = subject.source.site(number)
+        what = f"`{name_of(number.func)}()` {_CUTS_BACK}: all weights before it receive no gradient"
+        yield Fault(site, what, (("Keep the loss as a tensor", taken_out(subject, [site]), 0.9),), confidence=0.95)
+        return
+    found = _cut_way(subject)
+    if found is None:
+        return
+    cut, way = found
+    fed = any(parameter.gradient is not None for parameter in subject.network.parameters)
+    if cut.site is None or fed and _on_purpose(subject, cut, way):
+        return
+    edits = taken_out(subject, [call.site for call in way if call.name in CUTS | WRAPS | MARKS])
+    edits = (*edits, *flags_on_losses(subject)) if edits is not None else None
+    shows = Symptom.CRASH if subject.crash is not None else Symptom.VIOLATION if fed else Symptom.NO_GRADIENT
+    what = f"`{_short(cut)}` {_CUTS_BACK}: {'the' if fed else 'all'} weights before it receive no gradient"
+    yield Fault(cut.site, what, (("Let the gradient through", edits, 0.9),), confidence=0.95, symptom=shows)
+
+
+def _frozen(subject: Subject) -> Iterator[Fault]:
+    """What freezes the weights, where the program trains a model all of whose weights are frozen."""
+    parameters = subject.network.parameters
+    if subject.trace is None or not parameters or any(parameter.trainable for parameter in parameters):
+        return
+    call = subject.crash.call if subject.crash is not None else None
+    in_backward = call is not None and call.name == "torch.Tensor.backward"
+    fitted = subject.crash is None and any(c.name == "keras.Model.fit" for c in subject.network.calls)
+    frozen = list(_freezing(subject))
+    if frozen and (in_backward or fitted):
+        edits = tuple(dict.fromkeys(_freed(subject, node) for node in frozen))
+        what = f"all {len(parameters)} parameters of the model are frozen, so that nothing can be trained"
+        shows = Symptom.CRASH if in_backward else Symptom.NO_GRADIENT
+        yield Fault(subject.source.site(frozen[0]), what, (("Let the parameters train", edits, 0.8),), symptom=shows)
+
+
+def _turned_on(source: Source, off: ast.With | ast.expr | ast.Expr) -> Iterator[Repair]:
+    """The repair that lets gradients on for the forward pass."""
+    site = source.site(off)
+    if isinstance(off, ast.With):
+        yield "Run the forward pass with gradients", _taken_out(source, off), 0.9
+    elif isinstance(off, ast.Expr):
+        yield "Leave gradients on", (Delete(site),), 0.8
+    elif source.places.lines[site.line - 1].strip() == f"@{source.segment(site)}":
+        yield "Let the function compute gradients", (ReplaceLines(site, ""),), 0.85
 
 
 def _number_sent_back(subject: Subject) -> ast.Call | None:
@@ -384,3 +607,173 @@ def _cuts(call: Call) -> bool:
 def _short(call: Call) -> str:
     name = call.name.rpartition(".")[2]
     return ".data" if name == "data" else f"{name}()"
+
+
+def _around_forward(subject: Subject, backward: ast.Call) -> Iterator[_Off]:
+    """What turns gradients off around the calls that the loss comes from, each once."""
+    source, crash = subject.source, subject.crash
+    if crash is None or crash.call is None:
+        return
+    trained = {each.component for each in subject.network.parameters if each.trainable}
+    behind = list(upstream(subject.network, crash.call).values())
+    if any(value.requires_grad for call in behind for value in (*call.inputs[:1], *call.outputs)):
+        return
+    used = [call for call in behind if call.component in trained]
+    places = [node for call in used if (node := subject.node(call.site)) is not None]
+    places += [each for node in places for each in _callers(source, node)]
+    if not used:
+        return
+    yielded: set[ast.AST] = set()
+    for place in [*places, backward]:
+        for off in _around(source, place):
+            if off[0] not in yielded:
+                yielded.add(off[0])
+                yield off
+    if not yielded:
+        yield from _switched_off(source, backward)
+
+
+def _callers(source: Source, node: ast.AST) -> Iterator[ast.Call]:
+    """The calls of the network whose `forward` a node stands in, or of the function that it stands in."""
+    function, owner = function_around(source, node), source.enclosing(node, ast.ClassDef)
+    for call in source.all_calls if function is not None else ():
+        made = source.constructor(call.func)
+        if owner is not None and function is not None and function.name == "forward":
+            if made is not None and source.definition(made.func) is owner:
+                yield call
+        elif isinstance(call.func, ast.Name) and source.definition(call.func) is function:
+            yield call
+
+
+def _around(source: Source, node: ast.AST) -> Iterator[_Off]:
+    above = source.parent(node)
+    while above is not None:
+        if isinstance(above, ast.With) and len(above.items) == 1 and _is_off(source, above.items[0].context_expr):
+            yield above, f"with {ast.unparse(above.items[0].context_expr)}"
+        if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from ((each, f"@{ast.unparse(each)}") for each in above.decorator_list if _is_off(source, each))
+            return
+        above = source.parent(above)
+
+
+def _is_off(source: Source, expr: ast.expr) -> bool:
+    called = expr.func if isinstance(expr, ast.Call) else expr
+    name = source.qualified(called)
+    return name in OFF or (name in SWITCHES and isinstance(expr, ast.Call) and _says_false(expr))
+
+
+def _says_false(call: ast.Call) -> bool:
+    given = call.args[0] if call.args else None
+    return isinstance(given, ast.Constant) and given.value is False
+
+
+def _switched_off(source: Source, backward: ast.Call) -> Iterator[_Off]:
+    """The one statement at the top of the program, or in the same function, that turns gradients off for good."""
+    found = [
+        node
+        for node in source.nodes(ast.Expr)
+        if isinstance(node.value, ast.Call) and source.qualified(node.value.func) in SWITCHES
+    ]
+    if len(found) != 1 or not isinstance(found[0].value, ast.Call) or not _says_false(found[0].value):
+        return
+    if function_around(source, found[0]) in (None, function_around(source, backward)):
+        yield found[0], ast.unparse(found[0])
+
+
+def _taken_out(source: Source, block: ast.With) -> tuple[Edit, ...] | None:
+    """Edits that put the statements of a block behind it, from the first on that runs a network that is trained."""
+    site, first = source.site(block), block.body[0]
+    if first.lineno == block.lineno:
+        if len(block.body) > 1:
+            return None
+        return (Replace(site, source.segment(source.site(first))),)
+    kept = _untrained(source, block)
+    texts = [*within(block, ast.Constant), *within(block, ast.JoinedStr)]
+    if any(node.lineno != node.end_lineno for node in texts):
+        return None
+    lines = source.places.lines
+    start = block.body[kept - 1].end_lineno if kept else block.items[0].context_expr.end_lineno
+    if start is None:
+        return None
+    depth = len(lines[first.lineno - 1]) - len(lines[first.lineno - 1].lstrip())
+    own = len(lines[site.line - 1]) - len(lines[site.line - 1].lstrip())
+    if lines[first.lineno - 1][:own] != lines[site.line - 1][:own]:
+        return None
+    inner = lines[start : site.end_line]
+    if any(
+        line.strip() and len(line) - len(line.lstrip()) < depth and not line.lstrip().startswith("#") for line in inner
+    ):
+        return None
+    moved = [line[:own] + line[depth:] if line.strip() and line[:depth].isspace() else line for line in inner]
+    begin = start + 1 if kept else site.line
+    return (ReplaceLines(Site(begin, 1, site.end_line, site.end_column), "\n".join(moved)),)
+
+
+def _runs_apart(source: Source, statements: list[ast.stmt]) -> bool:
+    """Whether networks are run in several statements, and not each on what the one before it gave."""
+    given: set[str] = set()
+    ran = False
+    for statement in statements:
+        runs = any(source.constructor(call.func) is not None for call in within(statement, ast.Call))
+        names = within(statement, ast.Name)
+        reads = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+        if runs and ran and not reads & given:
+            return True
+        ran = ran or runs
+        if runs or reads & given:
+            given |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return False
+
+
+def _untrained(source: Source, block: ast.With) -> int:
+    """How many statements the block begins with that run networks which no optimizer holds, and no other."""
+    held = {
+        ast.unparse(call.func.value)
+        for made in source.all_calls
+        if (source.qualified(made.func) or "").startswith("torch.optim.")
+        for call in attribute_calls(made, "parameters")
+        if isinstance(call.func, ast.Attribute)
+    }
+    for index, statement in enumerate(block.body):
+        if any(ast.unparse(call.func) in held for call in within(statement, ast.Call)):
+            called = [
+                call
+                for each in block.body[:index]
+                for call in within(each, ast.Call)
+                if isinstance(source.parent(call), ast.Assign) and source.constructor(call.func) is not None
+            ]
+            return index if called else 0
+    return 0
+
+
+def _freezing(subject: Subject) -> Iterator[ast.expr | ast.stmt]:
+    """The statements and constructor calls that freeze, in source order."""
+    found: list[ast.stmt | ast.expr] = []
+    for node in ast.walk(subject.source.tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
+            if node.targets[0].attr in ("requires_grad", "trainable") and _is_false(node.value):
+                found.append(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+            given = [*node.args, *(k.value for k in node.keywords)]
+            if given and _is_false(given[0]) and isinstance(subject.source.parent(node), ast.Expr):
+                found.append(subject.source.statement_of(node))
+        elif isinstance(node, ast.Call) and any(k.arg == "trainable" and _is_false(k.value) for k in node.keywords):
+            found.append(node)
+    yield from sorted(found, key=lambda each: (each.lineno, each.col_offset))
+
+
+def _is_false(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is False
+
+
+def _freed(subject: Subject, node: ast.expr | ast.stmt) -> Edit:
+    """The edit that takes a freezing statement away, with a loop that does nothing else, or the argument that freezes."""
+    source = subject.source
+    if isinstance(node, ast.Call):
+        return RemoveArgument(source.site(node), "trainable")
+    above = source.parent(node)
+    while isinstance(above, (ast.For, ast.If)) and len(above.body) == 1 and not above.orelse:
+        if isinstance(above, ast.If):
+            break
+        node, above = above, source.parent(above)
+    return Delete(source.site(node))

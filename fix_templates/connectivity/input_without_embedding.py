@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    RaisedTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Source,
     Subject,
-    Symptom,
     keyword_value,
-    raised_at,
     within,
 )
 
@@ -28,15 +23,7 @@ _INPUTS = ("keras.Input", "keras.layers.Input")
 _EMBEDDING = "keras.layers.Embedding"
 
 
-@dataclass(frozen=True, slots=True)
-class _Bare:
-    """The input as the layer is given it, and the call that makes the embedding of the input beside it."""
-
-    given: ast.Name
-    embedding: ast.Call
-
-
-class InputWithoutEmbedding(FaultTemplate[_Bare]):
+class InputWithoutEmbedding(RaisedTemplate):
     """A model has two inputs of word numbers. One is embedded; the other goes into its layer as it is.
 
     A recurrent or convolution layer takes a vector for every step, and the input has a number there. What is done for
@@ -51,14 +38,14 @@ class InputWithoutEmbedding(FaultTemplate[_Bare]):
     name = "input-without-embedding"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.ADD_LAYER
-    message = "`{name}` goes into its layer without an embedding, which the input beside it has"
     triggers = ("Embedding",)
-    needs_run = True
+    raised = "ValueError"
+    said = r"expected (min_)?ndim=3, found (full_shape|ndim=2)"
     declined = "the layer has a name that only one layer may have"
+    confidence = 0.9
 
-    def faults(self, subject: Subject) -> Faults[_Bare]:
+    def explain(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
         source = subject.source
-        node = raised_at(subject, "ValueError", r"expected (min_)?ndim=3, found (full_shape|ndim=2)")
         given = node.args[0] if isinstance(node, ast.Call) and node.args else None
         own = _input(source, given) if isinstance(given, ast.Name) else None
         if not isinstance(given, ast.Name) or own is None:
@@ -73,17 +60,10 @@ class InputWithoutEmbedding(FaultTemplate[_Bare]):
             and _rank(_input(source, call.args[0])) == _rank(own) == 1
         ]
         if len(beside) == 1:
-            yield source.site(given), _Bare(given, beside[0])
-
-    def report(self, site: Site, found: _Bare) -> Finding:
-        return self.finding(site, symptom=Symptom.CRASH, confidence=0.9, cause="crash", name=found.given.id)
-
-    def repairs(self, subject: Subject, found: _Bare) -> Repairs:
-        source = subject.source
-        if any(keyword.arg == "name" for keyword in found.embedding.keywords):
-            return
-        text = f"{source.segment(source.site(found.embedding))}({found.given.id})"
-        yield f"Embed the input as the other one: {text}", (Replace(source.site(found.given), text),), 0.85
+            site, text = source.site(given), f"{source.segment(source.site(beside[0]))}({given.id})"
+            edits = (Replace(site, text),) if keyword_value(beside[0], "name") is None else None
+            what = f"`{given.id}` goes into its layer without an embedding, which the input beside it has"
+            yield Fault(site, what, ((f"Embed the input as the other one: {text}", edits, 0.85),))
 
     examples = (
         Example(
@@ -103,7 +83,6 @@ def build(words):
 
 build(30)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -117,7 +96,6 @@ words, numbers = Input((5,)), Input((3,))
 a = LSTM(4)(Embedding(20, 6)(words))
 model = Model([words, numbers], Dense(1)(concatenate([a, Dense(4)(numbers)])))
 """,
-            runs=True,
         ),
         Reject(
             "a recurrent layer without any embedding in the program",
@@ -128,7 +106,6 @@ from keras.models import Model
 series = Input((5,))
 model = Model(series, Dense(1)(LSTM(4)(series)))
 """,
-            runs=True,
         ),
     )
 

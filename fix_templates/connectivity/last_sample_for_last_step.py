@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from dnnfix.api import (
-    Example,
-    Family,
-    Faults,
-    FaultTemplate,
-    Finding,
-    FixPattern,
-    Reject,
-    Repairs,
-    Replace,
-    Site,
-    Source,
-    Subject,
-    Symptom,
-    within,
-)
+from dnnfix.api import Example, Family, Fault, FixPattern, ReadTemplate, Reject, Replace, Source, Subject, within
 
 _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
-    """The expression that takes the sample, and the recurrent layer whose outputs it takes it from."""
-
-    expr: ast.Subscript
-    layer: str
-
-
-class LastSampleForLastStep(FaultTemplate[_Taken]):
+class LastSampleForLastStep(ReadTemplate):
     """`out[-1]` is read from the outputs of a recurrent layer that was made with `batch_first=True`.
 
     The outputs are then (batch, steps, features): `out[-1]` is the last sample with all its steps, and the rest of the
@@ -46,13 +23,12 @@ class LastSampleForLastStep(FaultTemplate[_Taken]):
 
     code = "DNF442"
     name = "last-sample-for-last-step"
+    confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{text}` is the last sample of the batch: `{layer}` puts the batch first"
     triggers = ("batch_first",)
-    declined = "the index is not written as one"
 
-    def faults(self, subject: Subject) -> Faults[_Taken]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         for statement in source.nodes(ast.Assign):
             name = _outputs(statement)
@@ -66,16 +42,10 @@ class LastSampleForLastStep(FaultTemplate[_Taken]):
                     break
                 above = source.parent(node)
                 if isinstance(above, ast.Subscript) and above.value is node and _is_last(above.slice):
-                    yield source.site(above), _Taken(above, layer)
-
-    def report(self, site: Site, found: _Taken) -> Finding:
-        return self.finding(
-            site, symptom=Symptom.VIOLATION, confidence=0.9, text=ast.unparse(found.expr), layer=found.layer
-        )
-
-    def repairs(self, subject: Subject, found: _Taken) -> Repairs:
-        text = f"{ast.unparse(found.expr.value)}[:, -1]"
-        yield f"Take the last step of every sample: {text}", (Replace(subject.source.site(found.expr), text),), 0.85
+                    text, site = f"{ast.unparse(above.value)}[:, -1]", source.site(above)
+                    what = f"`{ast.unparse(above)}` is the last sample of the batch: `{layer}` puts the batch first"
+                    title = f"Take the last step of every sample: {text}"
+                    yield Fault.with_repair(site, what, title, Replace(site, text), prior=0.85, confidence=0.9)
 
     examples = (
         Example(

@@ -7,17 +7,15 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Candidate,
     Decline,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
+    ReadTemplate,
     Reject,
     Source,
     Subject,
-    Symptom,
     attributes_of,
     component_kind,
     keras_modules,
@@ -34,7 +32,7 @@ PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 WITHOUT_WEIGHTS = frozenset({"pooling", "padding", "dropout", "shape", "merge"})
 
 
-class LayerMadeInForward(FixTemplate):
+class LayerMadeInForward(ReadTemplate):
     """`forward` (in Keras: `call`) constructs a layer with weights, or a parameter.
 
     Every pass gets fresh random weights. They are no part of the model, so no optimizer ever trains them: what comes out
@@ -47,35 +45,20 @@ class LayerMadeInForward(FixTemplate):
 
     code = "DNF407"
     name = "layer-made-in-forward"
+    confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{made}` is made anew in every call of `{method}`: its weights are random each time and never trained"
     triggers = ("Module", "Model", "Layer")
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for owner, entry in _owners(subject):
-            for made in _made_in(subject, owner, entry):
-                yield self.finding(
-                    subject.source.site(made),
-                    symptom=Symptom.VIOLATION,
-                    confidence=0.95,
-                    evidence={"class": owner.name},
-                    made=subject.text(subject.source.site(made.func)),
-                    method=entry,
-                )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         for owner, entry in _owners(subject):
             every = list(_made_in(subject, owner, entry))
             for made in every:
-                if subject.source.site(made) == finding.site:
-                    moved = move_into_init(subject, owner, made, _attribute(subject, owner, every, made))
-                    if isinstance(moved, Decline):
-                        yield moved
-                    else:
-                        title = f"Make `{subject.text(subject.source.site(made.func))}` once, in `__init__`"
-                        yield self.candidate(finding, title, *moved, prior=0.9)
-                    return
+                name = subject.text(subject.source.site(made.func))
+                what = f"`{name}` is made anew in every call of `{entry}`: its weights are random each time and never trained"
+                moved = move_into_init(subject, owner, made, _attribute(subject, owner, every, made))
+                repair = moved if isinstance(moved, Decline) else (f"Make `{name}` once, in `__init__`", moved, 0.9)
+                yield Fault(subject.source.site(made), what, (repair,), confidence=0.95)
 
     examples = (
         Example(

@@ -1,40 +1,63 @@
-"""The loss that is sent back has a value for each sample instead of one."""
+"""The loss that is sent back is not one number with a gradient."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
     Call,
+    Delete,
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    InsertBefore,
+    LossUse,
+    ReadTemplate,
     Reject,
     RemoveArgument,
-    Repairs,
-    Site,
+    Repair,
+    Replace,
     Source,
     Subject,
     Symptom,
+    Task,
     Wrap,
     attribute_calls,
+    bypass,
+    change_loss,
     function_around,
     keyword_value,
     loss_facts,
+    loss_uses,
+    prediction_expression,
     raised_at,
+    target_expression,
+    together,
     upstream,
+    whole,
     within,
+    words,
 )
 
-MESSAGE = "grad can be implicitly created only for scalar outputs"
+SEVERAL = "grad can be implicitly created only for scalar outputs"
 
 ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 """Expressions behind which a method can be called without parentheses."""
+NO_GRADIENT = "does not require grad and does not have a grad_fn"
+
+CHOICES = words("torch.argmax torch.Tensor.argmax torch.max torch.Tensor.max")
+"""Functions that give the index of the largest value."""
+
+KEEP = words(
+    "float double long int to type squeeze unsqueeze view reshape flatten requires_grad_ Variable clone detach"
+)
+"""Calls through which the chosen classes stay what they are."""
+
+CASTS = frozenset({"float", "double", "to", "type"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,50 +70,49 @@ class _Loss:
     made: Call | None
 
 
-class LossNotReduced(FaultTemplate[_Loss]):
-    """`backward` is called on a loss with one value per sample: `reduction="none"`, or an expression without its mean.
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A loss, and the call that chose the classes that it was given as the prediction."""
 
-    Gradients are taken of one number. A loss that was asked for each sample's value, or that the program writes itself as
-    `(pred - y) ** 2`, has to be averaged before it is sent back, after weights or masks were applied.
+    use: LossUse
+    choice: Call
+    node: ast.Call
 
-    Reported where the run ended so in a training that updates weights, and the value comes from a loss, from a difference or a
-    function of the program, but not where the bare output of a network is sent back: there a single one of its values
-    may be meant.
 
-    Fix safety: unsafe. The mean is taken; for a sum the learning rate would have to be another.
+class LossNotReduced(ReadTemplate):
+    """The loss that is sent back is not one number with a gradient: it has a value for each sample, or is taken of chosen classes.
 
-    References: torch.Tensor.backward; torch.nn.MSELoss ("reduction").
+    Gradients are taken of one number. A loss that was asked for each sample's value (`reduction="none"`), or that the program writes
+    itself as `(pred - y) ** 2`, has to be averaged before it is sent back, after weights or masks were applied. Reported in a
+    training that updates weights, where the value comes from a loss, from a difference or a function of the program, but not where the bare
+    output of a network is sent back: there a single one of its values may be meant.
+
+    `mse_loss(out.argmax(1).float(), y)` minimizes the error between the class that `argmax` chose and the label. The index of the largest
+    score does not change a little when the scores do, so there is no gradient. A loss for classes takes the scores
+    themselves, as cross-entropy does; the chosen class is for the accuracy. Reported with one row of scores and one index for each sample.
+
+    Fix safety: unsafe. The mean is taken, where for a sum the learning rate would have to be another; or the loss is another one.
+
+    References: torch.Tensor.backward; torch.nn.MSELoss ("reduction"); torch.argmax, torch.nn.CrossEntropyLoss.
     """
 
     code = "DNF445"
     name = "loss-not-reduced"
+    formerly = ("DNF447", "loss-of-chosen-classes")
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.LOSS_FUNCTION
-    message = "`{loss}` has a value for each sample, and gradients can be taken of one number only"
-    triggers = ("backward",)
+    triggers = ("backward", "argmax", "max")
     needs_run = True
-    declined = "where the loss is made cannot be told"
+    symptom = Symptom.CRASH
+    confidence = 0.9
+    declined = "neither the loss nor what it is given can be changed at one place"
 
-    def faults(self, subject: Subject) -> Faults[_Loss]:
-        node = raised_at(subject, "RuntimeError", MESSAGE)
-        if not isinstance(node, ast.Call) or not _updates_weights(subject.source):
-            return
-        sent = _sent(node)
-        if sent is not None and (found := _loss(subject, node, sent)) is not None:
-            yield subject.source.site(node), found
-
-    def report(self, site: Site, fault: _Loss) -> Finding:
-        return self.finding(site, symptom=Symptom.CRASH, confidence=0.9, cause="crash", loss=ast.unparse(fault.sent))
-
-    def repairs(self, subject: Subject, fault: _Loss) -> Repairs:
-        source, name = subject.source, ast.unparse(fault.sent)
-        if fault.value is not None and not _read_by_sample(source, fault):
-            yield f"Average `{name}` over the samples", (_mean(source, fault.value),), 0.9
-            reduction = _reduction(subject, fault)
-            if reduction is not None:
-                yield "Let the loss take the mean", (reduction,), 0.85
-            return
-        yield f"Average `{name}` for the backward pass", (_mean(source, fault.sent),), 0.85
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        node = raised_at(subject, "RuntimeError", SEVERAL)
+        if isinstance(node, ast.Call):
+            yield from _by_sample(subject, node)
+        if raised_at(subject, "RuntimeError", NO_GRADIENT) is not None:
+            yield from _of_choices(subject)
 
     examples = (
         Example(
@@ -109,7 +131,6 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a difference that is squared",
@@ -125,7 +146,6 @@ for x in torch.randn(2, 5, 3):
     error.backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "weighted samples, and their losses kept",
@@ -145,7 +165,6 @@ for x in torch.randn(2, 6, 3):
     opt.step()
     seen.append(losses.detach().max())
 """,
-            runs=True,
         ),
         Example(
             "a function of the program",
@@ -163,7 +182,63 @@ for x in torch.randn(2, 6, 3):
 +     distance(net(x), torch.ones(6, 1)).mean().backward()
     opt.step()
 """,
-            runs=True,
+        ),
+        Example(
+            "a squared error of chosen classes",
+            """\
+import torch
+from torch import nn
+
+net = nn.Linear(4, 3)
+optimizer = torch.optim.Adam(net.parameters())
+x, y = torch.randn(12, 4), torch.arange(12) % 3
+for _ in range(2):
+-     pred = net(x).argmax(dim=1).float()
+-     loss = nn.functional.mse_loss(pred, y.float())
++     pred = net(x)
++     loss = nn.functional.cross_entropy(pred, y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Example(
+            "the accuracy keeps what was chosen",
+            """\
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))
+- criterion = nn.L1Loss()
++ criterion = nn.CrossEntropyLoss()
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+data, labels = torch.randn(9, 4), torch.arange(9) % 3
+for epoch in range(2):
+    out = model(data)
+    chosen = torch.argmax(out, dim=1)
+    opt.zero_grad()
+-     loss = criterion(chosen.float(), labels)
++     loss = criterion(out, labels)
+    loss.backward()
+    opt.step()
+    print((chosen == labels).float().mean())
+""",
+        ),
+        Example(
+            "labels that are kept as floats",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Linear(2, 4)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+labels = (torch.arange(8) % 4).float()
+for x in torch.randn(2, 8, 2):
+    opt.zero_grad()
+-     F.mse_loss(net(x).argmax(-1).float(), labels).backward()
++     F.cross_entropy(net(x), labels.long()).backward()
+    opt.step()
+""",
         ),
     )
     rejects = (
@@ -182,7 +257,6 @@ for _ in range(2):
     loss.mean().backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "the output of a network is sent back, to see what it looks at",
@@ -195,7 +269,6 @@ scores = net(x)
 scores.backward()
 print(x.grad)
 """,
-            runs=True,
         ),
         Reject(
             "the output of a network that was trained before",
@@ -210,9 +283,54 @@ x = torch.randn(4, 3, requires_grad=True)
 scores = net(x)
 scores.backward()
 """,
-            runs=True,
+        ),
+        Reject(
+            "chosen classes for the accuracy alone",
+            """\
+import torch
+
+net = torch.nn.Linear(2, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+y = torch.arange(6) % 3
+for x in torch.randn(2, 6, 2):
+    out = net(x)
+    opt.zero_grad()
+    torch.nn.functional.cross_entropy(out, y).backward()
+    opt.step()
+    print((out.argmax(1) == y).float().mean())
+""",
+        ),
+        Reject(
+            "a choice that is no class of the sample",
+            """\
+import torch
+
+net = torch.nn.Linear(2, 3)
+for x in torch.randn(2, 6, 2):
+    best = net(x).argmax(0).float()
+    torch.nn.functional.mse_loss(best, torch.tensor([0.5, 1.5, 2.0])).backward()
+""",
         ),
     )
+
+
+def _by_sample(subject: Subject, node: ast.Call) -> Iterator[Fault]:
+    """A loss with a value for each sample."""
+    source = subject.source
+    sent = _sent(node) if _updates_weights(source) else None
+    found = _loss(subject, node, sent) if sent is not None else None
+    if found is None:
+        return
+    name = ast.unparse(found.sent)
+    repairs: list[Repair] = []
+    if found.value is not None and not _read_by_sample(source, found):
+        reduction = _reduction(subject, found)
+        repairs.append((f"Average `{name}` over the samples", (_mean(source, found.value),), 0.9))
+        repairs.append(("Let the loss take the mean", (reduction,) if reduction is not None else None, 0.85))
+    else:
+        repairs.append((f"Average `{name}` for the backward pass", (_mean(source, found.sent),), 0.85))
+    what = f"`{name}` has a value for each sample, and gradients can be taken of one number only"
+    yield Fault(source.site(node), what, tuple(repairs))
 
 
 def _sent(node: ast.Call) -> ast.expr | None:
@@ -251,7 +369,7 @@ def _loss(subject: Subject, node: ast.Call, sent: ast.expr) -> _Loss | None:
     made, crash = _made_by_loss(subject, value) if value is not None else None, subject.crash
     if made is None and crash is not None and crash.call is not None:
         behind = upstream(subject.network, crash.call).values()
-        made = next((call for call in behind if loss_facts(call) is not None and _by_sample(call)), None)
+        made = next((call for call in behind if loss_facts(call) is not None and _gives_several(call)), None)
     if made is None and (value is None or not _is_difference(source, value)):
         return None
     if crash is not None and crash.call is not None:
@@ -261,7 +379,7 @@ def _loss(subject: Subject, node: ast.Call, sent: ast.expr) -> _Loss | None:
     return _Loss(sent, node, None if value is sent else value, made)
 
 
-def _by_sample(call: Call) -> bool:
+def _gives_several(call: Call) -> bool:
     """Whether a loss gave more than one value."""
     return any(value.shape != () for value in call.outputs)
 
@@ -358,3 +476,130 @@ def _reduction(subject: Subject, fault: _Loss) -> RemoveArgument | None:
     ):
         return None
     return RemoveArgument(source.site(call), "reduction")
+
+
+def _of_choices(subject: Subject) -> Iterator[Fault]:
+    """A loss of the classes that an argmax or a maximum chose."""
+    for use in loss_uses(subject):
+        found = _chosen(subject, use)
+        if found is not None and found.choice.site is not None:
+            chosen = ast.unparse(found.node)
+            what = f"{use.name} is taken of the classes that `{chosen}` chose, and no gradient flows back from these"
+            edits = _of_scores(subject, found)
+            yield Fault(found.choice.site, what, (("Take the cross-entropy of the scores", edits, 0.85),))
+
+
+def _of_scores(subject: Subject, fault: _Chosen) -> tuple[Edit, ...] | None:
+    """Edits that take the cross-entropy of the scores."""
+    use, calls = fault.use, {call.id: call for call in subject.network.calls}
+    loss: tuple[Edit, ...] | None = ()
+    if use.facts.task is not Task.CLASSES:
+        loss = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
+    maker = calls.get(fault.choice.inputs[0].producer or 0)
+    bare: tuple[Edit, ...] | None = ()
+    if maker is not None and maker.name.rpartition(".")[2].lower() in ("softmax", "logsoftmax", "log_softmax"):
+        bare = bypass(subject, maker)
+    return together(_scores(subject, fault), _labels(subject, use), loss, bare)
+
+
+def _chosen(subject: Subject, use: LossUse) -> _Chosen | None:
+    """The choice of classes behind the prediction of a loss, where its targets are the classes of the samples."""
+    calls = {call.id: call for call in subject.network.calls}
+    call = calls.get(use.call.inputs[0].producer or 0) if use.in_torch and use.call.inputs else None
+    for _ in range(len(calls)):
+        if call is None or call.name.rpartition(".")[2] not in KEEP or not call.inputs:
+            break
+        call = calls.get(call.inputs[0].producer or 0)
+    if call is None or call.name not in CHOICES or not call.inputs or call.inputs[0].requires_grad is not True:
+        return None
+    node, scores, target = subject.node(call.site), call.inputs[0].shape, use.target
+    if not isinstance(node, ast.Call) or scores is None or len(scores) != 2 or target is None:
+        return None
+    width, chosen = scores[1], use.call.inputs[0].shape
+    if target.shape != scores[:1] or chosen != scores[:1] or not whole(target) or width is None:
+        return None
+    fits = target.high is not None and target.low is not None and 0 <= target.low and 1 <= target.high < width
+    return _Chosen(use, call, node) if fits and _axis(call, node) in (1, -1) else None
+
+
+def _axis(call: Call, node: ast.Call) -> int | None:
+    """The axis over which a call chooses, as it is written."""
+    method = call.name.startswith("torch.Tensor.")
+    given = next((keyword.value for keyword in node.keywords if keyword.arg in ("dim", "axis")), None)
+    place = 0 if method else 1
+    if given is None and len(node.args) > place:
+        given = node.args[place]
+    try:
+        value = ast.literal_eval(given) if given is not None else None
+    except ValueError:
+        return None
+    return value if isinstance(value, int) else None
+
+
+def _scores(subject: Subject, fault: _Chosen) -> tuple[Edit, ...] | None:
+    """Edits that give the loss the scores in place of the classes that were chosen by them."""
+    source, prediction = subject.source, prediction_expression(subject, fault.use)
+    method = fault.choice.name.startswith("torch.Tensor.")
+    scores: ast.expr | None = fault.node.args[0] if not method and fault.node.args else None
+    if method and isinstance(fault.node.func, ast.Attribute):
+        scores = fault.node.func.value
+    if prediction is None or scores is None:
+        return None
+    given, text = source.site(prediction), source.segment(source.site(scores))
+    if given.encloses(source.site(fault.node)):
+        return (Replace(given, text),)
+    statement = source.statement_of(fault.node)
+    if not isinstance(statement, ast.Assign) or function_around(source, statement) is not function_around(
+        source, prediction
+    ):
+        return None
+    name = statement.targets[0]
+    read = _read_elsewhere(source, statement, prediction)
+    if isinstance(scores, (ast.Name, ast.Attribute)):
+        if _assigned_between(source, ast.unparse(scores), statement, prediction):
+            return None
+        gone = () if read or not isinstance(name, ast.Name) else (Delete(source.site(statement)),)
+        return (Replace(given, text), *gone)
+    if not read and isinstance(name, ast.Name):
+        return (Replace(source.site(statement.value), text), Replace(given, name.id))
+    kept = next((each for each in ("scores", "logits", "class_scores") if each not in source.words), None)
+    if kept is None:
+        return None
+    before = InsertBefore(source.site(statement), f"{kept} = {text}")
+    return (before, Replace(source.site(scores), kept), Replace(given, kept))
+
+
+def _read_elsewhere(source: Source, statement: ast.Assign, prediction: ast.expr) -> bool:
+    """Whether what a statement assigns is read anywhere but in the prediction."""
+    stored = {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    own, inside = function_around(source, statement), set(ast.walk(prediction))
+    return any(
+        node.id in stored
+        and isinstance(node.ctx, ast.Load)
+        and node not in inside
+        and function_around(source, node) is own
+        for node in source.nodes(ast.Name)
+    )
+
+
+def _assigned_between(source: Source, name: str, first: ast.stmt, last: ast.expr) -> bool:
+    return any(
+        first.lineno <= node.lineno < last.lineno and any(ast.unparse(target) == name for target in node.targets)
+        for node in source.nodes(ast.Assign)
+    )
+
+
+def _labels(subject: Subject, use: LossUse) -> tuple[Edit, ...] | None:
+    """Edits that give the loss the labels as integers."""
+    source, given = subject.source, target_expression(subject, use)
+    if given is None or use.target is None:
+        return None
+    if use.target.dtype == "int64":
+        return ()
+    site = source.site(given)
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in CASTS:
+        cast = next((call for call in subject.network.calls if call.site == site and call.inputs), None)
+        if cast is not None and cast.inputs[0].dtype == "int64":
+            return (Replace(site, source.segment(source.site(given.func.value))),)
+    simple = isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return (Wrap(site, "" if simple else "(", ".long()" if simple else ").long()"),)

@@ -5,27 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Candidate,
-    Decline,
-    Example,
-    Family,
-    Finding,
-    FixPattern,
-    FixTemplate,
-    Reject,
-    Replace,
-    Subject,
-    Symptom,
-    held_by,
-)
+from dnnfix.api import Example, Family, Fault, FixPattern, ReadTemplate, Reject, Replace, Subject, Symptom, held_by
 
 MODELS = ("keras.Model", "keras.models.Model")
 INPUTS = ("keras.Input", "keras.layers.Input")
 MOST_STEPS = 2000
 
 
-class ModelInputsNotConnected(FixTemplate):
+class ModelInputsNotConnected(ReadTemplate):
     """`Model(inputs, outputs)` names an input that the outputs do not come from, or leaves out one that they need.
 
     Keras follows the outputs back to the `Input`s that they were computed from; each of them has to be named, else the
@@ -40,45 +27,30 @@ class ModelInputsNotConnected(FixTemplate):
     name = "model-inputs-not-connected"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "the outputs of this model come from {needed}, but its inputs are {given}"
     triggers = ("Model",)
+    declined = "one of the inputs has no name of its own where the model is made"
+    confidence = 0.9
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for call in subject.source.calls(*MODELS):
-            found = _ends(subject, call)
-            if found is None:
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source, crash = subject.source, subject.crash
+        for call in source.calls(*MODELS):
+            given, needed, place = _ends(subject, call) or ([], [], call)
+            if all(each in given for each in needed):
                 continue
-            given, needed, _ = found
-            if not needed or all(each in given for each in needed):
-                continue
-            crash = subject.crash
-            crashed = crash is not None and crash.site == subject.source.site(call)
-            yield self.finding(
-                subject.source.site(call),
-                symptom=Symptom.CRASH if crashed else Symptom.VIOLATION,
-                cause="crash" if crashed else "",
-                confidence=0.9,
-                needed=_named(subject, needed),
-                given=_named(subject, given),
+            site, names = (
+                source.site(call),
+                [_name(subject, each) for each in sorted(needed, key=lambda one: one.lineno)],
             )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        call = subject.node(finding.site)
-        found = _ends(subject, call) if isinstance(call, ast.Call) else None
-        if found is None:
-            yield Decline("the model is not made in this file")
-            return
-        _, needed, place = found
-        names = []
-        for made in sorted(needed, key=lambda each: each.lineno):
-            name = held_by(subject.source, subject.source.site(made))
-            if not isinstance(name, ast.Name) or len(subject.source.bindings(name)) != 1:
-                yield Decline("one of the inputs has no name of its own where the model is made")
-                return
-            names.append(name.id)
-        text = names[0] if len(names) == 1 else f"[{', '.join(names)}]"
-        title = f"Make the model of the inputs that its outputs come from: {text}"
-        yield self.candidate(finding, title, Replace(subject.source.site(place), text), prior=0.85)
+            what = f"the outputs of this model come from {_listed(subject, needed)}, but its inputs are {_listed(subject, given)}"
+            text = names[0] if len(names) == 1 else f"[{', '.join(map(str, names))}]"
+            title = f"Make the model of the inputs that its outputs come from: {text}"
+            edits = (Replace(source.site(place), str(text)),) if None not in names else None
+            yield Fault(
+                site,
+                what,
+                ((title, edits, 0.85),),
+                symptom=Symptom.CRASH if crash is not None and crash.site == site else None,
+            )
 
     examples = (
         Example(
@@ -225,7 +197,13 @@ def _is_layer(subject: Subject, call: ast.Call) -> bool:
     return made is not None and (source.qualified(made.func) or "").startswith("keras.layers.")
 
 
-def _named(subject: Subject, inputs: list[ast.Call]) -> str:
+def _name(subject: Subject, made: ast.Call) -> str | None:
+    """The name that holds an input and nothing else."""
+    name = held_by(subject.source, subject.source.site(made))
+    return name.id if isinstance(name, ast.Name) and len(subject.source.bindings(name)) == 1 else None
+
+
+def _listed(subject: Subject, inputs: list[ast.Call]) -> str:
     found = [
         held_by(subject.source, subject.source.site(each)) for each in sorted(inputs, key=lambda each: each.lineno)
     ]

@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
     Delete,
-    Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
     InsertBefore,
+    RaisedTemplate,
     Reject,
-    Repairs,
+    Repair,
     Replace,
-    Site,
     Source,
     Subject,
-    Symptom,
     method,
-    raised_at,
     within,
 )
 
 _USES = frozenset({"fit", "evaluate", "train_on_batch", "test_on_batch"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Uncompiled:
-    """The statement that trains, and the model as it is named there."""
-
-    statement: ast.stmt
-    model: ast.Name | ast.Attribute
-
-
-class ModelNotCompiled(FaultTemplate[_Uncompiled]):
+class ModelNotCompiled(RaisedTemplate):
     """A model is trained before anything tells it its loss and its optimizer.
 
     Repaired where the program has what is to be called: a class of its own whose `compile` takes nothing, a `compile` of
@@ -53,49 +40,18 @@ class ModelNotCompiled(FaultTemplate[_Uncompiled]):
     name = "model-not-compiled"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{model}` is trained and was never compiled"
     triggers = ("keras",)
-    needs_run = True
+    raised = "ValueError RuntimeError AttributeError"
+    said = r"must call `?compile\(\)`?|must be compiled"
     declined = "no loss and optimizer are stated that could be meant for this model"
+    confidence = 0.95
 
-    def faults(self, subject: Subject) -> Faults[_Uncompiled]:
-        node = raised_at(
-            subject, "ValueError RuntimeError AttributeError", r"must call `?compile\(\)`?|must be compiled"
-        )
+    def explain(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _USES:
-            model = node.func.value
+            model, statement = node.func.value, subject.source.statement_of(node)
             if isinstance(model, (ast.Name, ast.Attribute)):
-                yield subject.source.site(node), _Uncompiled(subject.source.statement_of(node), model)
-
-    def report(self, site: Site, found: _Uncompiled) -> Finding:
-        return self.finding(site, symptom=Symptom.CRASH, confidence=0.95, cause="crash", model=ast.unparse(found.model))
-
-    def repairs(self, subject: Subject, found: _Uncompiled) -> Repairs:
-        source, name = subject.source, ast.unparse(found.model)
-        before = source.site(found.statement)
-        made = source.constructor(found.model)
-        owner = source.definition(made.func) if made is not None else None
-        own = method(owner, "compile") if isinstance(owner, ast.ClassDef) else None
-        if own is not None:
-            taken = [*own.args.args[1:], *own.args.kwonlyargs]
-            given = len(own.args.defaults) + sum(default is not None for default in own.args.kw_defaults)
-            if len(taken) == given:
-                yield f"Compile the model: {name}.compile()", (InsertBefore(before, f"{name}.compile()"),), 0.9
-            return
-        calls = [call for call in within(source.tree, ast.Call) if _compiles(call)]
-        late = [call for call in calls if _receiver(call) == name and _alone(source, call, found.statement)]
-        edits: tuple[Edit, ...]
-        if len(late) == 1 and late[0].lineno > found.statement.lineno:
-            site = source.site(source.statement_of(late[0]))
-            edits = (InsertBefore(before, source.segment(source.site(late[0]))), Delete(site))
-            yield "Compile the model before it is trained", edits, 0.85
-            return
-        others = [call for call in calls if _receiver(call) != name and not _is_used(source, _receiver(call))]
-        if len(calls) == 1 and len(others) == 1 and others[0].lineno < found.statement.lineno:
-            function = others[0].func
-            if isinstance(function, ast.Attribute) and _known_before(source, found.model, others[0]):
-                edits = (Replace(source.site(function.value), name),)
-                yield f"Compile `{name}`, which is trained, in its place", edits, 0.7
+                what = f"`{ast.unparse(model)}` is trained and was never compiled"
+                yield Fault(subject.source.site(node), what, tuple(_compiled(subject.source, statement, model)))
 
     examples = (
         Example(
@@ -119,7 +75,6 @@ net = Net(2)
 + net.compile()
 net.fit(np.zeros((4, 3)), np.zeros((4, 2)), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "compiled too late",
@@ -134,7 +89,6 @@ model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
 - model.compile(loss="mse", optimizer="adam")
 print(model.evaluate(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0))
 """,
-            runs=True,
         ),
         Example(
             "another model compiled",
@@ -152,7 +106,6 @@ x = np.zeros((4, 3))
 autoencoder.fit(x, x, verbose=0)
 print(encoder.predict(x, verbose=0))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -166,7 +119,6 @@ model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 model.compile(loss="mse", optimizer="adam")
 model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "a model that only predicts",
@@ -177,9 +129,35 @@ import numpy as np
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 print(model.predict(np.zeros((4, 3)), verbose=0))
 """,
-            runs=True,
         ),
     )
+
+
+def _compiled(source: Source, statement: ast.stmt, model: ast.Name | ast.Attribute) -> Iterator[Repair]:
+    """The repairs of a model that a statement trains: by what the program says of its loss elsewhere."""
+    name, before = ast.unparse(model), source.site(statement)
+    made = source.constructor(model)
+    owner = source.definition(made.func) if made is not None else None
+    own = method(owner, "compile") if isinstance(owner, ast.ClassDef) else None
+    if own is not None:
+        taken = [*own.args.args[1:], *own.args.kwonlyargs]
+        given = len(own.args.defaults) + sum(default is not None for default in own.args.kw_defaults)
+        if len(taken) == given:
+            yield f"Compile the model: {name}.compile()", (InsertBefore(before, f"{name}.compile()"),), 0.9
+        return
+    calls = [call for call in within(source.tree, ast.Call) if _compiles(call)]
+    late = [call for call in calls if _receiver(call) == name and _alone(source, call, statement)]
+    if len(late) == 1 and late[0].lineno > statement.lineno:
+        site = source.site(source.statement_of(late[0]))
+        moved = (InsertBefore(before, source.segment(source.site(late[0]))), Delete(site))
+        yield "Compile the model before it is trained", moved, 0.85
+        return
+    others = [call for call in calls if _receiver(call) != name and not _is_used(source, _receiver(call))]
+    if len(calls) == 1 and len(others) == 1 and others[0].lineno < statement.lineno:
+        function = others[0].func
+        if isinstance(function, ast.Attribute) and _known_before(source, model, others[0]):
+            edit = Replace(source.site(function.value), name)
+            yield f"Compile `{name}`, which is trained, in its place", (edit,), 0.7
 
 
 def _compiles(call: ast.Call) -> bool:

@@ -1,94 +1,78 @@
-"""A name of the graph, a loss or a layer is overwritten with what was computed by it, and is needed again."""
+"""A name is overwritten with what was computed by it, and is needed again as it was."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import cast
 
 from dnnfix.api import (
+    Crash,
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Source,
     Subject,
     Symptom,
     component_kind,
     keyword_value,
+    origins,
     within,
+    words,
 )
 
 _LOOPS = (ast.For, ast.While)
 
+LACKS = re.compile(r"'(NoneType|History)' object has no attribute '(\w+)'")
 
-@dataclass(frozen=True, slots=True)
-class _Overwritten:
-    """The assignment, the name in its target, whether a session computes it, and the loop that comes round to it."""
+WITHOUT_RESULT = frozenset({"compile", "summary", "build", "load_weights", "save_weights", "save"})
+"""Methods of a Keras model that return nothing."""
 
-    statement: ast.Assign
-    target: ast.Name
-    fetched: bool
-    loop: ast.For | ast.While
+OF_MODELS = words(
+    """add build compile evaluate fit get_layer get_weights layers load_weights predict predict_on_batch save save_weights
+    set_weights summary test_on_batch train_on_batch trainable_weights weights"""
+)
+"""What a program asks of a Keras model."""
 
 
-class NameOverwrittenByResult(FaultTemplate[_Overwritten]):
-    """A loop gives the name of a loss, a layer or a tensor of the graph to the number that was computed with it.
+class NameOverwrittenByResult(ReadTemplate):
+    """A name is overwritten with what was computed by it, and is needed again as it was.
 
+    A loop gives the name of a loss, a layer or a tensor of the graph to the number that was computed with it:
     `loss = sess.run(loss)` and `loss = loss(output, target)` work once. In the next round the name holds a number, which
     can be neither fetched nor called.
 
-    Fix safety: unsafe. The result gets a name of its own; what reads the number after it reads that name.
+    `model = model.compile(…)`, `model = model.fit(…)`: `compile` and `summary` return nothing and `fit` returns the history, and the next
+    method of a model is asked of that in vain. A call that returns nothing stands alone; the history gets a name of its own.
+    Where it has one, and is asked for what the model has (`history.predict`), the model is asked.
 
-    References: tf.compat.v1.Session.run ("fetches"); the scoping of names in Python.
+    Fix safety: unsafe. The result gets a name of its own; what reads it after that reads that name.
+
+    References: tf.compat.v1.Session.run ("fetches"); keras.Model.compile, keras.Model.fit ("Returns: a `History` object"); the scoping of
+    names in Python.
     """
 
     code = "DNF421"
     name = "name-overwritten-by-result"
+    formerly = ("DNF724", "model-lost-to-result")
     family = Family.CONNECTIVITY
-    fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{name}` is overwritten with its own result, and the next round of the loop needs it as it was"
+    fix_pattern = FixPattern.API_CONTRACT
+    symptom = Symptom.CRASH
+    confidence = 0.95
     declined = "the name is changed in more places, so what each of them means cannot be told"
 
-    def faults(self, subject: Subject) -> Faults[_Overwritten]:
-        source = subject.source
-        if subject.ran and subject.crash is None:
-            return
-        loops: list[ast.For | ast.While] = [*source.nodes(ast.For), *source.nodes(ast.While)]
-        for loop in loops:
-            for statement in within(loop, ast.Assign):
-                if source.enclosing(statement, *_LOOPS) is not loop or _leaves(source, statement, loop):
-                    continue
-                for target in _targets(statement):
-                    fetched = _is_fetched(source, statement.value, target.id)
-                    if (fetched or _is_called(source, statement.value, target.id)) and _needed(source, target, loop):
-                        yield source.site(statement), _Overwritten(statement, target, fetched, loop)
-
-    def report(self, site: Site, found: _Overwritten) -> Finding:
-        return self.finding(site, symptom=Symptom.CRASH, confidence=0.95, cause="crash", name=found.target.id)
-
-    def repairs(self, subject: Subject, found: _Overwritten) -> Repairs:
-        source, name = subject.source, found.target.id
-        function = source.enclosing(found.statement, ast.FunctionDef)
-        new = _free(source, name)
-        edits: list[Edit] = [Replace(source.site(found.target), new)]
-        for read in within(function or source.tree, ast.Name):
-            if read.id != name or read.lineno <= (found.statement.end_lineno or 0):
-                continue
-            if not isinstance(read.ctx, ast.Load):
-                return
-            if source.enclosing(read, ast.FunctionDef, ast.Lambda) is not function:
-                continue
-            if not (_in_fetches(source, read) if found.fetched else source.is_called(read)):
-                edits.append(Replace(source.site(read), new))
-        yield f"Give the result a name of its own, `{new}`", tuple(edits), 0.9
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        crash = subject.crash
+        if not subject.ran or crash is not None:
+            yield from _in_loops(subject)
+        if crash is not None and crash.kind == "AttributeError" and crash.site is not None and not crash.site.path:
+            yield from _of_models(subject, crash)
 
     examples = (
         Example(
@@ -146,6 +130,54 @@ def watch(sess, accuracy, feeds):
 +         print("accuracy", accuracy_value)
 """,
         ),
+        Example(
+            "compiled",
+            """\
+import keras
+import numpy as np
+
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+- net = net.compile("adam", "mse")
++ net.compile("adam", "mse")
+net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "trained, in a function",
+            """\
+import keras
+import numpy as np
+
+
+def train(x, y):
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+-     model = model.fit(x, y, verbose=0)
++     history = model.fit(x, y, verbose=0)
+    return model
+
+
+trained = train(np.ones((8, 4)), np.ones(8))
+print(trained.predict(np.ones((2, 4)), verbose=0))
+""",
+            runs=True,
+        ),
+        Example(
+            "the history is asked",
+            """\
+import keras
+import numpy as np
+
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+net.compile("adam", "mse")
+past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
+print(past.history["loss"])
+- print(past.evaluate(np.ones((2, 4)), np.ones(2), verbose=0))
++ print(net.evaluate(np.ones((2, 4)), np.ones(2), verbose=0))
+""",
+            runs=True,
+        ),
     )
     rejects = (
         Reject(
@@ -183,7 +215,72 @@ def roll(cell, state, inputs):
     return state
 """,
         ),
+        Reject(
+            "a function that returns no model",
+            """\
+import keras
+
+
+def build():
+    net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+    net.compile("adam", "mse")
+
+
+net = build()
+net.summary()
+""",
+            runs=True,
+        ),
+        Reject(
+            "a history with a name of its own",
+            """\
+import keras
+import numpy as np
+
+net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+net.compile("adam", "mse")
+past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
+print(past.history["loss"], net.predict(np.ones((2, 4)), verbose=0).shape)
+""",
+            runs=True,
+        ),
     )
+
+
+def _in_loops(subject: Subject) -> Iterator[Fault]:
+    """Names that a loop gives to the number that was computed with what they hold."""
+    source = subject.source
+    loops: list[ast.For | ast.While] = [*source.nodes(ast.For), *source.nodes(ast.While)]
+    for loop in loops:
+        for statement in within(loop, ast.Assign):
+            if source.enclosing(statement, *_LOOPS) is not loop or _leaves(source, statement, loop):
+                continue
+            for target in _targets(statement):
+                fetched = _is_fetched(source, statement.value, target.id)
+                if (fetched or _is_called(source, statement.value, target.id)) and _needed(source, target, loop):
+                    new = _free(source, target.id)
+                    what = f"`{target.id}` is overwritten with its own result, and the next round of the loop needs it as it was"
+                    title = f"Give the result a name of its own, `{new}`"
+                    edits = _renamed(source, statement, target, new, fetched)
+                    yield Fault(source.site(statement), what, ((title, edits, 0.9),))
+
+
+def _renamed(
+    source: Source, statement: ast.Assign, target: ast.Name, new: str, fetched: bool
+) -> tuple[Edit, ...] | None:
+    """The edits that give a result another name where it is made and read; `None` where its name is given other values behind that."""
+    function = source.enclosing(statement, ast.FunctionDef)
+    edits: list[Edit] = [Replace(source.site(target), new)]
+    for read in within(function or source.tree, ast.Name):
+        if read.id != target.id or read.lineno <= (statement.end_lineno or 0):
+            continue
+        if not isinstance(read.ctx, ast.Load):
+            return None
+        if source.enclosing(read, ast.FunctionDef, ast.Lambda) is not function:
+            continue
+        if not (_in_fetches(source, read) if fetched else source.is_called(read)):
+            edits.append(Replace(source.site(read), new))
+    return tuple(edits)
 
 
 def _targets(statement: ast.Assign) -> Iterator[ast.Name]:
@@ -258,3 +355,79 @@ def _free(source: Source, name: str) -> str:
     while new in source.words:
         new, number = f"{name}_value{number}", number + 1
     return new
+
+
+def _of_models(subject: Subject, crash: Crash) -> Iterator[Fault]:
+    """Names that held a model of Keras, where the next method of a model is asked of them in vain."""
+    node = subject.node(crash.site)
+    said = LACKS.search(crash.message)
+    asked = node.func if isinstance(node, ast.Call) else node
+    if said is None or not isinstance(asked, ast.Attribute) or said[2] != asked.attr or said[2] not in OF_MODELS:
+        return
+    source = subject.source
+    wanted = WITHOUT_RESULT if said[1] == "NoneType" else frozenset({"fit"})
+    found = _overwritten(subject, asked.value, wanted)
+    if found is not None:
+        statement, call = found
+        name = ast.unparse(statement.targets[0])
+        repair = _apart(source, statement, call)
+        if repair is not None:
+            what = f"{name} holds what {ast.unparse(call.func)} returns, and no model any more"
+            yield Fault(source.site(statement), what, (repair,), confidence=0.9)
+    elif said[1] == "History" and isinstance(asked.value, ast.Name):
+        yield from _of_the_model(subject, asked.value)
+
+
+def _overwritten(subject: Subject, model: ast.expr, methods: frozenset[str]) -> tuple[ast.Assign, ast.Call] | None:
+    """The one statement that gives the name of a model what one of the methods of this model returns."""
+    source = subject.source
+    behind = list(origins(subject, model))
+    behind += [returned for call in behind if isinstance(call, ast.Call) for returned in _returned(subject, call)]
+    found: list[tuple[ast.Assign, ast.Call]] = []
+    for call in behind:
+        statement = source.parent(call)
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr not in methods:
+            continue
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement.value is not call:
+            continue
+        same = ast.unparse(statement.targets[0]) == ast.unparse(call.func.value)
+        if same and all(each[0] is not statement for each in found):
+            found.append((statement, call))
+    return found[0] if len(found) == 1 else None
+
+
+def _returned(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
+    """What may come out of a call of a function of the program."""
+    functions = [one for one in subject.source.nodes(ast.FunctionDef) if ast.unparse(call.func) == one.name]
+    if len(functions) != 1:
+        return
+    for node in subject.source.nodes(ast.Return):
+        if node.value is not None and subject.source.enclosing(node, ast.FunctionDef) is functions[0]:
+            yield from origins(subject, node.value)
+
+
+def _apart(source: Source, statement: ast.Assign, call: ast.Call) -> tuple[str, tuple[Edit, ...], float] | None:
+    """The repair that leaves the name to the model."""
+    if cast(ast.Attribute, call.func).attr != "fit":
+        code = source.segment(source.site(call))
+        return "Leave the name to the model", (Replace(source.site(statement), code),), 0.95
+    name = next((one for one in ("history", "fit_history", "training_history") if one not in source.words), None)
+    if name is None:
+        return None
+    return f"Name the history {name}", (Replace(source.site(statement.targets[0]), name),), 0.9
+
+
+def _of_the_model(subject: Subject, history: ast.Name) -> Iterator[Fault]:
+    """The repair of a history that is asked for what the model has that was trained."""
+    source = subject.source
+    bound = source.bindings(history)
+    call = bound[0] if len(bound) == 1 else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "fit":
+        return
+    model = call.func.value
+    own = source.enclosing(call, ast.FunctionDef) is source.enclosing(history, ast.FunctionDef)
+    if isinstance(model, (ast.Name, ast.Attribute)) and own:
+        code = ast.unparse(model)
+        site = source.site(history)
+        what = f"{history.id} is the history of {code}, which has no methods of a model"
+        yield Fault(site, what, ((f"Ask {code}", (Replace(site, code),), 0.9),), confidence=0.9)

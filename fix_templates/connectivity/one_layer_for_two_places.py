@@ -8,15 +8,14 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Call,
-    Candidate,
-    Decline,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
     InsertAfter,
+    ReadTemplate,
     Reject,
+    Repair,
     Replace,
     Subject,
     Symptom,
@@ -30,7 +29,7 @@ from dnnfix.api import (
 SEQUENTIAL = ("keras.Sequential", "keras.models.Sequential")
 
 
-class OneLayerForTwoPlaces(FixTemplate):
+class OneLayerForTwoPlaces(ReadTemplate):
     """A batch normalization is applied after two different layers, or a Keras model is given one layer object twice.
 
     Batch normalization keeps running statistics of what comes in. Used at two places it mixes the statistics of both, and
@@ -46,53 +45,23 @@ class OneLayerForTwoPlaces(FixTemplate):
 
     code = "DNF408"
     name = "one-layer-for-two-places"
+    confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{layer}` is used here a second time; this place of the network needs a layer of its own"
     triggers = ("Sequential", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "BatchNormalization")
+    declined = "how the layer is made cannot be told, or it has a name that only one layer may have"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        source = subject.source
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source, crash = subject.source, subject.crash
+        line = crash.site.line if crash is not None and crash.site is not None else None
         for node in (*_second_uses(subject), *_second_elements(subject)):
-            crashed = subject.crash is not None and subject.crash.site is not None
-            line = subject.crash.site.line if crashed and subject.crash is not None and subject.crash.site else None
-            here = line is not None and line == source.site(node).line
-            yield self.finding(
-                source.site(node),
-                symptom=Symptom.CRASH if here else Symptom.VIOLATION,
-                cause="crash" if here else "",
-                confidence=0.85,
-                layer=subject.text(source.site(node)),
+            site = source.site(node)
+            what = (
+                f"`{subject.text(site)}` is used here a second time; this place of the network needs a layer of its own"
             )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        source = subject.source
-        node = subject.node(finding.site)
-        made = source.constructor(node) if isinstance(node, ast.expr) else None
-        if made is None or any(keyword.arg == "name" for keyword in made.keywords):
-            yield Decline("how the layer is made cannot be told, or it has a name that only one layer may have")
-            return
-        text = source.segment(source.site(made))
-        if isinstance(node, ast.Name):
-            yield self.candidate(finding, f"Make another layer here: {text}", Replace(finding.site, text), prior=0.85)
-            return
-        owner, holder = source.enclosing(made, ast.ClassDef), source.statement_of(made)
-        if (
-            not isinstance(node, ast.Attribute)
-            or owner is None
-            or not isinstance(holder, ast.Assign)
-            or holder.value is not made
-        ):
-            yield Decline("the layer is not made by an assignment of its own")
-            return
-        spare = _made_for_it(subject, node, owner, text)
-        if spare is not None:
-            edit = Replace(finding.site, f"self.{spare}")
-            yield self.candidate(finding, f"Use `self.{spare}`, which is made and used nowhere", edit, prior=0.95)
-            return
-        name = _next_name(node.attr, attributes_of(owner))
-        edits = (InsertAfter(source.site(holder), f"self.{name} = {text}"), Replace(finding.site, f"self.{name}"))
-        yield self.candidate(finding, f"Make another layer, `self.{name}`, for this place", *edits, prior=0.85)
+            repair = _another(subject, node)
+            repairs = (repair,) if repair is not None else ()
+            yield Fault(site, what, repairs, symptom=Symptom.CRASH if line == site.line else None)
 
     examples = (
         Example(
@@ -204,6 +173,31 @@ second.add(Dense(2))
 """,
         ),
     )
+
+
+def _another(subject: Subject, node: ast.expr) -> Repair | None:
+    """The repair that gives a place a layer of its own."""
+    source, site = subject.source, subject.source.site(node)
+    made = source.constructor(node)
+    if made is None or any(keyword.arg == "name" for keyword in made.keywords):
+        return None
+    text = source.segment(source.site(made))
+    if isinstance(node, ast.Name):
+        return f"Make another layer here: {text}", (Replace(site, text),), 0.85
+    owner, holder = source.enclosing(made, ast.ClassDef), source.statement_of(made)
+    if (
+        not isinstance(node, ast.Attribute)
+        or owner is None
+        or not isinstance(holder, ast.Assign)
+        or holder.value is not made
+    ):
+        return None
+    spare = _made_for_it(subject, node, owner, text)
+    if spare is not None:
+        return f"Use `self.{spare}`, which is made and used nowhere", (Replace(site, f"self.{spare}"),), 0.95
+    name = _next_name(node.attr, attributes_of(owner))
+    edits = (InsertAfter(source.site(holder), f"self.{name} = {text}"), Replace(site, f"self.{name}"))
+    return f"Make another layer, `self.{name}`, for this place", edits, 0.85
 
 
 def _second_uses(subject: Subject) -> Iterator[ast.expr]:

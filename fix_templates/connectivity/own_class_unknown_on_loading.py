@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    RaisedTemplate,
     Reject,
-    Repairs,
     SetArgument,
-    Site,
     Subject,
-    Symptom,
     keras_modules,
-    raised_at,
-    within,
+    name_of,
 )
 
 _LOADERS = frozenset({"load_model", "model_from_json", "model_from_yaml", "from_config", "clone_model", "deserialize"})
@@ -29,15 +24,7 @@ _UNKNOWN = r"(?:Could not locate|Unknown) (?:class|function|layer|object|loss fu
 _NAMED = re.compile(_UNKNOWN + r":? '?(?P<name>\w+)'?")
 
 
-@dataclass(frozen=True, slots=True)
-class _Loading:
-    """The call that loads, and the names of the program's own that it has to know."""
-
-    call: ast.Call
-    names: tuple[str, ...]
-
-
-class OwnClassUnknownOnLoading(FaultTemplate[_Loading]):
+class OwnClassUnknownOnLoading(RaisedTemplate):
     """A saved model has a layer, a loss or an activation that the program defines, and `load_model` is not given it.
 
     A file keeps only the names of what a model is made of. Those of Keras itself it finds again; those of a program have
@@ -52,43 +39,31 @@ class OwnClassUnknownOnLoading(FaultTemplate[_Loading]):
     name = "own-class-unknown-on-loading"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "the saved model has {names} of this program's own, and `{loader}` is not told what that is"
     triggers = ("load_model", "model_from_json", "model_from_yaml", "from_config", "clone_model", "deserialize")
-    needs_run = True
+    raised = "TypeError ValueError NameError RuntimeError"
+    said = f"could not be deserialized|{_UNKNOWN}"
     declined = "the call is given custom objects already"
+    confidence = 0.9
 
-    def faults(self, subject: Subject) -> Faults[_Loading]:
+    def explain(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
         source = subject.source
-        node = raised_at(
-            subject, "TypeError ValueError NameError RuntimeError", f"could not be deserialized|{_UNKNOWN}"
-        )
         if not isinstance(node, ast.Call) or subject.crash is None:
             return
-        loader = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        defined = {node.name for node in within(source.tree, ast.ClassDef)}
-        defined |= {node.name for node in within(source.tree, ast.FunctionDef)}
+        loader = name_of(node.func)
+        defined = {each.name for each in source.nodes(ast.ClassDef)} | {
+            each.name for each in source.nodes(ast.FunctionDef)
+        }
         said = [match["name"] for match in _NAMED.finditer(subject.crash.message) if match["name"] in defined]
         layers = [owner.name for owner in keras_modules(source) if _is_layer(subject, owner)]
         names = tuple(dict.fromkeys([*layers, *said]))
-        if loader in _LOADERS and names and (said or "deserialized" in subject.crash.message):
-            yield source.site(node), _Loading(node, names)
-
-    def report(self, site: Site, found: _Loading) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.CRASH,
-            confidence=0.9,
-            cause="crash",
-            names=", ".join(f"`{name}`" for name in found.names),
-            loader=ast.unparse(found.call.func),
-        )
-
-    def repairs(self, subject: Subject, found: _Loading) -> Repairs:
-        if any(keyword.arg in (None, "custom_objects") for keyword in found.call.keywords):
+        if loader not in _LOADERS or not names or not (said or "deserialized" in subject.crash.message):
             return
-        given = ", ".join(f'"{name}": {name}' for name in found.names)
-        site = subject.source.site(found.call)
-        yield "Hand the program's own parts over", (SetArgument(site, "custom_objects", f"{{{given}}}"),), 0.9
+        known = any(keyword.arg in (None, "custom_objects") for keyword in node.keywords)
+        given = ", ".join(f'"{name}": {name}' for name in names)
+        edits = (SetArgument(source.site(node), "custom_objects", f"{{{given}}}"),)
+        listed = ", ".join(f"`{name}`" for name in names)
+        what = f"the saved model has {listed} of this program's own, and `{ast.unparse(node.func)}` is not told what that is"
+        yield Fault(source.site(node), what, (("Hand the program's own parts over", None if known else edits, 0.9),))
 
     examples = (
         Example(
@@ -110,7 +85,6 @@ model.save(path)
 - again = keras.models.load_model(path)
 + again = keras.models.load_model(path, custom_objects={"Doubled": Doubled})
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -133,7 +107,6 @@ keras.Model(inputs, Doubled()(inputs)).save(path)
 again = keras.models.load_model(path)
 other = keras.models.load_model(path, custom_objects={"Doubled": Doubled})
 """,
-            runs=True,
         ),
         Reject(
             "a file that is not there",
@@ -146,7 +119,6 @@ class Doubled(keras.layers.Layer):
 
 model = keras.models.load_model("nowhere.keras")
 """,
-            runs=True,
         ),
     )
 

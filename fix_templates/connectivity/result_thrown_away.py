@@ -6,24 +6,21 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
+    ReadTemplate,
     Reject,
     Replace,
     Subject,
-    Symptom,
     is_display,
     meant_for,
     read_again,
 )
 
 
-class ResultThrownAway(FixTemplate):
+class ResultThrownAway(ReadTemplate):
     """The result of a tensor operation, or of a layer, is thrown away; the old tensor is used on.
 
     Tensors and arrays are not changed by `permute`, `view`, `to` and the like: these give a new tensor. A statement that
@@ -37,41 +34,26 @@ class ResultThrownAway(FixTemplate):
 
     code = "DNF402"
     name = "result-thrown-away"
+    confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "the result of `{operation}` is thrown away; `{target}` stays as it was"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if not source.frameworks:
-            return
-        for statement in source.nodes(ast.Expr):
-            if not isinstance(statement.value, ast.Call):
-                continue
+        for statement in source.nodes(ast.Expr) if source.frameworks else ():
             call = statement.value
-            target = meant_for(subject, call)
+            target = meant_for(subject, call) if isinstance(call, ast.Call) else None
             if (
-                target is None
-                or is_display(source, statement)
-                or _is_tried(subject, statement)
-                or not read_again(source, statement, target)
+                isinstance(call, ast.Call)
+                and target is not None
+                and not is_display(source, statement)
+                and not _is_tried(subject, statement)
+                and read_again(source, statement, target)
             ):
-                continue
-            yield self.finding(
-                source.site(call),
-                symptom=Symptom.VIOLATION,
-                confidence=0.9,
-                evidence={"target": source.segment(source.site(target))},
-                operation=_operation(call),
-                target=source.segment(source.site(target)),
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        target = finding.evidence["target"]
-        title = f"Assign the result to `{target}`"
-        yield self.candidate(
-            finding, title, Replace(finding.site, f"{target} = {subject.text(finding.site)}"), prior=0.9
-        )
+                kept, site = source.segment(source.site(target)), source.site(call)
+                what = f"the result of `{_operation(call)}` is thrown away; `{kept}` stays as it was"
+                edit = Replace(site, f"{kept} = {subject.text(site)}")
+                yield Fault.with_repair(site, what, f"Assign the result to `{kept}`", edit)
 
     examples = (
         Example(

@@ -13,8 +13,8 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Replace,
     Source,
@@ -73,7 +73,7 @@ class SavedStateOfOtherForm(CrashTemplate):
     kinds = frozenset({"RuntimeError", "TypeError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         found = _loading(subject, crash)
         if found is None:
             return
@@ -85,7 +85,7 @@ class SavedStateOfOtherForm(CrashTemplate):
         else:
             return
         if repair is not None:
-            yield Mend(subject.source.site(found.call), what, (repair,))
+            yield Fault(subject.source.site(found.call), what, (repair,))
 
     examples = (
         Example(
@@ -100,7 +100,6 @@ net = nn.DataParallel(nn.Linear(3, 2))
 again = nn.Linear(3, 2)
 again.load_state_dict(torch.load("net.pt"))
 """,
-            runs=True,
         ),
         Example(
             "weights whose saving is not seen",
@@ -115,7 +114,6 @@ model = nn.Linear(3, 2)
 + state = torch.load("given.pt", map_location="cpu")
 + model.load_state_dict({key.removeprefix("module."): value for key, value in state.items()})
 """,
-            runs=True,
         ),
         Example(
             "a whole checkpoint",
@@ -130,7 +128,6 @@ checkpoint = torch.load("last.pt")
 - net.load_state_dict(checkpoint)
 + net.load_state_dict(checkpoint["weights"])
 """,
-            runs=True,
         ),
         Example(
             "a whole network",
@@ -143,7 +140,6 @@ student = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
 - student.load_state_dict(teacher)
 + student.load_state_dict(teacher.state_dict())
 """,
-            runs=True,
         ),
         Example(
             "the path of a file",
@@ -156,7 +152,6 @@ torch.save(net.state_dict(), path)
 - net.load_state_dict(path)
 + net.load_state_dict(torch.load(path))
 """,
-            runs=True,
         ),
         Example(
             "plain weights for a wrapped network",
@@ -169,7 +164,6 @@ net = nn.DataParallel(nn.Linear(3, 2))
 - net.load_state_dict(state)
 + net.module.load_state_dict(state)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -182,7 +176,6 @@ from torch import nn
 state = nn.Sequential(nn.Linear(3, 2)).state_dict()
 nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 2)).load_state_dict(state)
 """,
-            runs=True,
         ),
         Reject(
             "a checkpoint with the weights of two networks",
@@ -195,7 +188,6 @@ torch.save({"left": left.state_dict(), "right": right.state_dict()}, "both.pt")
 middle = nn.Linear(3, 2)
 middle.load_state_dict(torch.load("both.pt"))
 """,
-            runs=True,
         ),
         Reject(
             "the network within the wrapper is saved",
@@ -206,7 +198,6 @@ from torch import nn
 net = nn.DataParallel(nn.Linear(3, 2))
 nn.Linear(3, 2).load_state_dict(net.module.state_dict())
 """,
-            runs=True,
         ),
     )
 

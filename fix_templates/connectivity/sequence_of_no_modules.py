@@ -1,4 +1,4 @@
-"""`nn.Sequential` is given a list, a function or a class where it takes layers; or a `ModuleList` is called."""
+"""A `Sequential` is given something that is no layer, or its layers in another form than it takes them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Replace,
+    Site,
+    Source,
     Subject,
     Wrap,
+    receiver_is,
     sibling,
     spell,
+    words,
 )
 
 _LAYERS = {
@@ -43,39 +47,65 @@ _NOT_ONE = "is not a Module subclass"
 _UNCALLED = 'Module [ModuleList] is missing the required "forward" function'
 _SEQUENTIAL = "torch.nn.Sequential"
 _LIST = "torch.nn.ModuleList"
+REFUSED = "can be added to a Sequential model"
+"""Keras 3 says that only layers can be."""
+LISTED = "'list' object has no attribute 'add'"
+
+BARE = words(
+    "Flatten BatchNormalization LayerNormalization ReLU LeakyReLU PReLU ELU Softmax MaxPooling1D MaxPooling2D MaxPool2D "
+    "MaxPool1D MaxPooling3D AveragePooling1D AveragePooling2D GlobalAveragePooling1D GlobalAveragePooling2D "
+    "GlobalMaxPooling1D GlobalMaxPooling2D"
+)
+"""Layers that are usually made without arguments."""
+
+ACTIVATIONS = words("relu sigmoid tanh softmax softplus elu selu gelu swish silu linear")
+SEQUENTIAL = frozenset({"keras.Sequential", "keras.models.Sequential"})
 
 
 class SequenceOfNoModules(CrashTemplate):
-    """`nn.Sequential([...])`, `nn.Sequential(linear, F.relu)`, `nn.Sequential(linear, nn.ReLU)`, or a called `ModuleList`.
+    """A `Sequential` of torch or Keras is given something that is no layer, or its layers in another form than it takes them.
 
-    `Sequential` takes layers one by one: a list is unpacked, a list of pairs of names and layers becomes an
+    `Sequential` of torch takes layers one by one: a list is unpacked, a list of pairs of names and layers becomes an
     `OrderedDict`, a function becomes the layer that computes it, and a class is called. A `ModuleList` holds layers
     without an order in which they are run; one that is called as a whole is meant to be a `Sequential`.
 
+    `Sequential` of Keras takes one list of layers, and takes a second argument for its name or whether it is trainable. `model.add(Flatten)`
+    adds the class where `Flatten()` makes a layer. `model.add(Dense(8)(x))` adds the output of a layer; the model calls its layers
+    itself. `model.add("relu")` names an activation, for which there is a layer. And `model.layers.add(…)` asks the list of the layers for
+    what the model does.
+
     Fix safety: unsafe. The network could not be made, or run, before.
 
-    References: torch.nn.Sequential, torch.nn.ModuleList.
+    References: torch.nn.Sequential, torch.nn.ModuleList; keras.Sequential (`layers`), keras.Sequential.add.
     """
 
     code = "DNF452"
     name = "sequence-of-no-modules"
+    formerly = ("DNF457", "layers-given-one-by-one", "DNF458", "no-layer-added")
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT
-    kinds = frozenset({"TypeError", "NotImplementedError"})
-    confidence = 0.9
+    kinds = frozenset({"TypeError", "ValueError", "AttributeError", "NotImplementedError"})
+    confidence = 0.95
+    declined = "the arguments that the layer is made with are not known"
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
-        node = subject.node(crash.site)
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
+        node, message = subject.node(crash.site), crash.message
+        if LISTED in message and isinstance(node, ast.Attribute):
+            yield from _to_list(subject, node)
         if not isinstance(node, ast.Call):
             return
-        if crash.kind == "NotImplementedError":
-            if crash.message.startswith(_UNCALLED):
-                yield from _called_list(subject, node)
-        elif crash.message.endswith(_NOT_ONE):
-            made = subject.source.qualified(node.func)
-            refused = crash.message.removesuffix(_NOT_ONE).strip()
+        made = subject.source.qualified(node.func)
+        if message.startswith(_UNCALLED):
+            yield from _called_list(subject, node)
+        elif message.endswith(_NOT_ONE):
             if made in (_SEQUENTIAL, _LIST):
+                refused = message.removesuffix(_NOT_ONE).strip()
                 yield from _refused(subject, crash, node, refused, made == _SEQUENTIAL)
+        elif REFUSED in message and len(node.args) == 1:
+            added = isinstance(node.func, ast.Attribute) and node.func.attr == "add"
+            yield from _no_layer(subject, node.args[0] if added else _odd_one(subject, node.args[0]), message)
+        elif made in SEQUENTIAL and crash.kind in ("ValueError", "TypeError"):
+            yield from _one_by_one(subject, node)
 
     examples = (
         Example(
@@ -88,7 +118,6 @@ layers.append(nn.Linear(4, 2))
 - net = nn.Sequential(layers)
 + net = nn.Sequential(*layers)
 """,
-            runs=True,
         ),
         Example(
             "functions among the layers",
@@ -100,7 +129,6 @@ import torch.nn.functional as F
 - net = nn.Sequential(nn.Linear(3, 4), F.relu, nn.Linear(4, 1), torch.sigmoid)
 + net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1), nn.Sigmoid())
 """,
-            runs=True,
         ),
         Example(
             "a class that is not called",
@@ -114,7 +142,6 @@ net = torch.nn.Sequential(
     torch.nn.Linear(4, 1),
 )
 """,
-            runs=True,
         ),
         Example(
             "names and layers",
@@ -126,7 +153,6 @@ from torch import nn
 - net = nn.Sequential([("fc", nn.Linear(3, 4)), ("act", nn.ReLU())])
 + net = nn.Sequential(OrderedDict([("fc", nn.Linear(3, 4)), ("act", nn.ReLU())]))
 """,
-            runs=True,
         ),
         Example(
             "a list of modules that is called",
@@ -147,7 +173,78 @@ class Net(nn.Module):
 
 Net()(torch.randn(2, 3))
 """,
-            runs=True,
+        ),
+        Example(
+            "one layer",
+            """\
+import keras
+import numpy as np
+
+- line = keras.Sequential(keras.layers.Dense(1), name="line")
++ line = keras.Sequential([keras.layers.Dense(1)], name="line")
+line.compile("sgd", "mse")
+line.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
+""",
+        ),
+        Example(
+            "the output of a layer",
+            """\
+import numpy as np
+from keras import Input, Sequential, layers
+
+given = Input((3,))
+model = Sequential()
+model.add(given)
+- model.add(layers.Dense(4, activation="relu")(given))
++ model.add(layers.Dense(4, activation="relu"))
+model.add(layers.Dense(1))
+model.compile(optimizer="sgd", loss="mse")
+model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
+""",
+        ),
+        Example(
+            "the name of an activation",
+            """\
+import numpy as np
+from keras import layers
+from keras.models import Sequential
+
+net = Sequential()
+net.add(layers.Dense(4))
+- net.add("relu")
++ net.add(layers.Activation("relu"))
+net.add(layers.Dense(1))
+net.compile(optimizer="sgd", loss="mse")
+net.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
+""",
+        ),
+        Example(
+            "a class in the list of layers",
+            """\
+import keras
+import numpy as np
+from keras import layers
+
+- model = keras.Sequential([keras.Input((2, 3)), layers.Flatten, layers.Dense(1)])
++ model = keras.Sequential([keras.Input((2, 3)), layers.Flatten(), layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(np.ones((4, 2, 3)), np.ones((4, 1)), verbose=0)
+""",
+        ),
+        Example(
+            "the list of the layers",
+            """\
+import keras
+import numpy as np
+
+model = keras.Sequential()
+- model.layers.add(keras.layers.Dense(3))
+- model.layers.add(keras.layers.Dense(1))
++ model.add(keras.layers.Dense(3))
++ model.add(keras.layers.Dense(1))
+model.compile("sgd", "mse")
+model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
+""",
         ),
     )
     rejects = (
@@ -159,7 +256,6 @@ from torch import nn
 layers = [nn.Linear(3, 4), nn.ReLU()]
 net = nn.Sequential(*layers)
 """,
-            runs=True,
         ),
         Reject(
             "a function that no layer computes",
@@ -168,7 +264,6 @@ from torch import nn
 
 net = nn.Sequential(nn.Linear(3, 4), lambda x: x * 2)
 """,
-            runs=True,
         ),
         Reject(
             "a list of modules that is gone through",
@@ -181,12 +276,100 @@ x = torch.randn(2, 3)
 for layer in layers:
     x = layer(x)
 """,
-            runs=True,
+        ),
+        Reject(
+            "layers of torch",
+            """\
+import torch
+from torch import nn
+
+print(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))(torch.ones(1, 2)))
+""",
+        ),
+        Reject(
+            "a list that has a number among the layers",
+            """\
+import keras
+
+model = keras.Sequential([keras.layers.Dense(1), 3])
+""",
+        ),
+        Reject(
+            "a list and a name that is none",
+            """\
+import keras
+
+model = keras.Sequential([keras.layers.Dense(1)], True, 3)
+""",
+        ),
+        Reject(
+            "layers",
+            """\
+import keras
+import numpy as np
+
+model = keras.Sequential()
+model.add(keras.layers.Flatten())
+model.add(keras.layers.Dense(1))
+print(model.predict(np.ones((2, 3)), verbose=0))
+""",
+        ),
+        Reject(
+            "the output of two layers, of which one would be lost",
+            """\
+import keras
+from keras import layers
+
+given = keras.Input((3,))
+model = keras.Sequential()
+model.add(given)
+model.add(layers.Dropout(0.2)(layers.Dense(4)(given)))
+""",
+        ),
+        Reject(
+            "something unknown",
+            """\
+import keras
+
+model = keras.Sequential()
+model.add(3)
+""",
+        ),
+        Reject(
+            "a list of the program's own",
+            """\
+import keras
+
+found = []
+found.add(keras.layers.Dense(1))
+""",
         ),
     )
 
 
-def _refused(subject: Subject, crash: Crash, call: ast.Call, refused: str, sequential: bool) -> Iterator[Mend]:
+def _one_by_one(subject: Subject, call: ast.Call) -> Iterator[Fault]:
+    """A list of the layers that a `Sequential` of Keras is given one by one."""
+    source = subject.source
+    if not call.args or any(one.arg is None for one in call.keywords):
+        return
+    if all(_is_layer(source, given) for given in call.args):
+        first, last = source.site(call.args[0]), source.site(call.args[-1])
+        whole = Site(first.line, first.column, last.end_line, last.end_column)
+        rest = [f"{one.arg}={subject.text(source.site(one.value))}" for one in call.keywords]
+        given_now = ", ".join([f"[{subject.text(whole)}]", *rest])
+        edit = Replace(source.site(call), f"{subject.text(source.site(call.func))}({given_now})")
+        what = f"`Sequential` of Keras takes one list of its layers, and gets {len(call.args)} of them one by one"
+        yield Fault.with_repair(source.site(call), what, "Give them as a list", edit, prior=0.95)
+
+
+def _is_layer(source: Source, given: ast.expr) -> bool:
+    """Whether an expression makes a layer of Keras, or names one."""
+    made = given if isinstance(given, ast.Call) else source.constructor(given)
+    name = source.qualified(made.func) or "" if made is not None else ""
+    return name.startswith("keras.layers.") or name in SEQUENTIAL | {"keras.Input"}
+
+
+def _refused(subject: Subject, crash: Crash, call: ast.Call, refused: str, sequential: bool) -> Iterator[Fault]:
     """Repairs of what a container was given that is no layer."""
     source = subject.source
     if call.keywords:
@@ -194,7 +377,7 @@ def _refused(subject: Subject, crash: Crash, call: ast.Call, refused: str, seque
     made = _as_layers(subject, crash, call, sequential)
     if made is not None:
         what = "a function or a class stands among the layers"
-        yield Mend(source.site(call), what, (("Make layers of them", made, 0.9),))
+        yield Fault.with_repair(source.site(call), what, "Make layers of them", *made)
         return
     if not sequential or len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
         return
@@ -205,7 +388,7 @@ def _refused(subject: Subject, crash: Crash, call: ast.Call, refused: str, seque
         ordered = spell(subject, "collections.OrderedDict")
         edits: tuple[Edit, ...] = (Wrap(place, f"{ordered.code}(", ")"), *ordered.imports)
         what = f"`{_short(code)}` has names and layers, and is no OrderedDict"
-        yield Mend(source.site(call), what, (("Make an OrderedDict of it", edits, 0.9),))
+        yield Fault.with_repair(source.site(call), what, "Make an OrderedDict of it", *edits)
     elif refused in ("list", "tuple", "<genexpr>") and not pairs and "#" not in code:
         function = subject.text(source.site(call.func))
         unpacked = (
@@ -213,7 +396,7 @@ def _refused(subject: Subject, crash: Crash, call: ast.Call, refused: str, seque
         )
         what = f"`{_short(code)}` is one argument, and Sequential takes layers one by one"
         edit = Replace(source.site(call), f"{function}(*{unpacked})")
-        yield Mend(source.site(call), what, (("Unpack the layers", (edit,), 0.9),))
+        yield Fault.with_repair(source.site(call), what, "Unpack the layers", edit)
 
 
 def _short(code: str) -> str:
@@ -255,7 +438,7 @@ def _as_layers(subject: Subject, crash: Crash, call: ast.Call, sequential: bool)
     return tuple(edits) or None
 
 
-def _called_list(subject: Subject, call: ast.Call) -> Iterator[Mend]:
+def _called_list(subject: Subject, call: ast.Call) -> Iterator[Fault]:
     """Make a `Sequential` where the list of modules that is called is made."""
     source = subject.source
     made = source.constructor(call.func)
@@ -273,4 +456,60 @@ def _called_list(subject: Subject, call: ast.Call) -> Iterator[Mend]:
         code = f"({code})"
     edits = (Replace(source.site(made), f"{named[0]}({'*' if code else ''}{code})"), *named[1])
     what = f"`{ast.unparse(call.func)}` holds modules, and has no order in which it could run them"
-    yield Mend(source.site(call), what, (("Make a Sequential of them", edits, 0.9),))
+    yield Fault.with_repair(source.site(call), what, "Make a Sequential of them", *edits)
+
+
+def _to_list(subject: Subject, asked: ast.Attribute) -> Iterator[Fault]:
+    """`model.layers.add(…)`, at each place."""
+    source = subject.source
+    edits: list[Edit] = []
+    for call in source.all_calls:
+        function = call.func
+        listed = function.value if isinstance(function, ast.Attribute) and function.attr == "add" else None
+        if isinstance(listed, ast.Attribute) and listed.attr == "layers" and ast.dump(function) == ast.dump(asked):
+            model = subject.text(source.site(listed.value))
+            edits.append(Replace(source.site(function), f"{model}.add"))
+    owner = asked.value.value if isinstance(asked.value, ast.Attribute) else None
+    if edits and owner is not None and receiver_is(source, owner, "keras.Model"):
+        what = "the layers of a model are a list without `add`; the model itself has the method"
+        yield Fault.with_repair(source.site(asked), what, "Add the layer to the model", *edits, prior=0.95)
+
+
+def _odd_one(subject: Subject, given: ast.expr) -> ast.expr:
+    """The one element of a list of layers that is no call, where the model is given the list; else all that it is given."""
+    odd = [one for one in given.elts if not isinstance(one, ast.Call)] if isinstance(given, ast.List) else []
+    return odd[0] if len(odd) == 1 else given
+
+
+def _no_layer(subject: Subject, given: ast.expr, message: str) -> Iterator[Fault]:
+    source = subject.source
+    site = source.site(given)
+    edits: tuple[Edit, ...] = ()
+    name = source.qualified(given) or ""
+    if isinstance(given, (ast.Name, ast.Attribute)) and name.startswith("keras.layers.") and "<class" in message:
+        what = f"{ast.unparse(given)} is the class of a layer and no layer"
+        edits = (Wrap(site, "", "()"),) if name.rpartition(".")[2] in BARE else ()
+        title = "Make a layer of the class"
+    elif isinstance(given, ast.Call) and isinstance(given.func, ast.Call) and "KerasTensor" in message:
+        what, title = "the output of a layer is added instead of the layer", "Add the layer itself"
+        fed = given.args[0] if len(given.args) == 1 else None
+        before = source.bindings(fed) if isinstance(fed, ast.Name) else ()
+        if not before or any(isinstance(one, ast.Call) and isinstance(one.func, ast.Call) for one in before):
+            return  # what other layers give would be lost with them
+        edits = (Replace(site, subject.text(source.site(given.func))),)
+    elif isinstance(given, ast.Constant) and given.value in ACTIVATIONS:
+        what, title = f'"{given.value}" is the name of an activation and no layer', "Add the layer of the activation"
+        edits = _activation(subject, given)
+    else:
+        return
+    yield Fault(site, what, ((title, edits, 0.95),) if edits else ())
+
+
+def _activation(subject: Subject, given: ast.Constant) -> tuple[Edit, ...]:
+    """The edits that make a layer of an activation's name, written as the program writes its other layers."""
+    source = subject.source
+    others = [c.func for c in source.all_calls if (source.qualified(c.func) or "").startswith("keras.layers.")]
+    found = sibling(subject, others[0], "Activation") if others else None
+    spelling = spell(subject, "keras.layers.Activation")
+    code, imports = found if found is not None else (spelling.code, spelling.imports)
+    return (Wrap(source.site(given), f"{code}(", ")"), *imports)

@@ -1,24 +1,26 @@
-"""A value that the backward pass needs is overwritten in place."""
+"""A value, or a weight, that the backward pass needs is overwritten in place."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dnnfix.api import (
     Call,
+    Delete,
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    InsertAfter,
     InsertBefore,
+    ReadTemplate,
     Reject,
     RemoveArgument,
-    Repairs,
+    Repair,
     Replace,
     Site,
     Source,
@@ -26,9 +28,14 @@ from dnnfix.api import (
     Symptom,
     Wrap,
     argument_value,
+    assignments_behind,
+    attribute_calls,
+    block_of,
     function_around,
     next_use,
     raised_at,
+    read_names,
+    stored_names,
     within,
     words,
 )
@@ -91,8 +98,19 @@ class _Change:
     likely: int = 0
 
 
-class ValueOverwrittenBeforeBackward(FaultTemplate[tuple[_Change, ...]]):
-    """A tensor that the backward pass reads is changed in place after it was computed: `out += x`, `ReLU(inplace=True)`.
+@dataclass(frozen=True, slots=True)
+class _Stepped:
+    """The update that came too early, the weights' owner, and the statements before it that the late loss is made by."""
+
+    step: ast.stmt
+    owner: str
+    made: tuple[ast.Assign | ast.AugAssign, ...]
+    before: tuple[ast.stmt, ...]
+    backward: ast.Call
+
+
+class ValueOverwrittenBeforeBackward(ReadTemplate):
+    """A tensor that the backward pass reads is changed in place after it was computed: `out += x`, `ReLU(inplace=True)`, or a weight.
 
     Sigmoid, tanh and others compute their gradient from their own result, products and layers from their inputs. Where
     one of these is overwritten in the forward pass, autograd sees that the value is no longer the one it was and raises
@@ -101,40 +119,39 @@ class ValueOverwrittenBeforeBackward(FaultTemplate[tuple[_Change, ...]]):
     Which values were overwritten is read from the run. What the message says of the lost value, its maker and its shape,
     puts the likely place first; the run of the patched program decides.
 
-    Fix safety: unsafe. The values stay what they were; another name for the same tensor no longer changes with it.
+    The step of an optimizer changes weights in place as well. Where it holds a network that a later loss was computed with, what is
+    computed with that network for this loss alone is moved behind the step; the estimate of a critic that only weighs the
+    loss of an actor is detached from it.
 
-    References: "In-place operations with autograd" in "Autograd mechanics" of the torch manual.
+    Fix safety: unsafe. The values stay what they were; another name for the same tensor no longer changes with it. A loss that is moved
+    is computed with the weights after the step.
+
+    References: "In-place operations with autograd" and "In-place correctness checks" in "Autograd mechanics" of the torch manual;
+    torch.Tensor.detach.
     """
 
     code = "DNF443"
     name = "value-overwritten-before-backward"
+    confidence = 0.85
+    formerly = ("DNF449", "weights-stepped-before-backward")
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{what}` overwrites a value that the backward pass needs"
     triggers = ("backward", "grad")
     needs_run = True
-    declined = "which value is overwritten cannot be told"
+    symptom = Symptom.CRASH
+    declined = (
+        "which value is overwritten cannot be told, or what the loss is computed from is shared with the loss before it"
+    )
 
-    def faults(self, subject: Subject) -> Faults[tuple[_Change, ...]]:
-        if raised_at(subject, "RuntimeError", MESSAGE) is None:
-            return
-        changes = _changes(subject)
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        node = raised_at(subject, "RuntimeError", MESSAGE)
+        stepped = _stepped(subject.source, node) if isinstance(node, ast.Call) else None
+        if stepped is not None:
+            yield _after_the_step(subject.source, stepped)
+        changes = _changes(subject) if node is not None else ()
         if changes:
-            yield changes[0].site, changes
-
-    def report(self, site: Site, changes: tuple[_Change, ...]) -> Finding:
-        return self.finding(site, symptom=Symptom.CRASH, confidence=0.85, cause="crash", what=changes[0].code)
-
-    def repairs(self, subject: Subject, changes: tuple[_Change, ...]) -> Repairs:
-        for rank, change in enumerate(changes[:MOST]):
-            yield change.title, change.edits, 0.9 - 0.02 * rank
-            if change.more:
-                yield f"{change.title}, and copy it first", (*change.more, *change.edits), 0.8 - 0.02 * rank
-        likely = [change for change in changes if change.likely]
-        if 1 < len(likely):
-            yield "Keep each value that the backward pass needs", _joined(likely), 0.7
-        if 1 < len(changes) != len(likely):
-            yield "Overwrite no value in place", _joined(changes), 0.6
+            what = f"`{changes[0].code}` overwrites a value that the backward pass needs"
+            yield Fault(changes[0].site, what, tuple(_kept_values(changes)))
 
     examples = (
         Example(
@@ -161,7 +178,6 @@ for _ in range(2):
     net(torch.randn(8, 4)).pow(2).mean().backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a layer that works in place",
@@ -178,7 +194,6 @@ for x in torch.randn(2, 6, 3):
     loss.backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "a column that is set",
@@ -196,7 +211,6 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "methods with an underscore, one after another",
@@ -221,7 +235,6 @@ for _ in range(2):
     net(torch.randn(4, 3)).mean().backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "a function that works in place",
@@ -240,7 +253,6 @@ for _ in range(2):
     (squared + kept).mean().backward()
     opt.step()
 """,
-            runs=True,
         ),
         Example(
             "steps in a tensor that is filled one after another",
@@ -258,7 +270,61 @@ for _ in range(2):
     states.mean().backward()
     opt.step()
 """,
-            runs=True,
+        ),
+        Example(
+            "in two steps",
+            """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+gen = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2))
+disc = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1), nn.Sigmoid())
+gen_opt = torch.optim.Adam(gen.parameters(), lr=1e-3)
+disc_opt = torch.optim.Adam(disc.parameters(), lr=1e-3)
+one = torch.ones(4, 1)
+
+def step(real):
+    made = gen(torch.randn(4, 2))
+-     judged = disc(made)
+-     loss_g = F.binary_cross_entropy(judged, one)
+    loss_d = F.binary_cross_entropy(disc(real), one) + F.binary_cross_entropy(disc(made.detach()), 1 - one)
+    disc_opt.zero_grad()
+    loss_d.backward()
+    disc_opt.step()
++     judged = disc(made)
++     loss_g = F.binary_cross_entropy(judged, one)
+    gen_opt.zero_grad()
+    loss_g.backward()
+    gen_opt.step()
+
+for real in torch.randn(2, 4, 2):
+    step(real)
+""",
+        ),
+        Example(
+            "a critic that weighs the loss of an actor",
+            """\
+import torch
+from torch import nn
+
+actor = nn.Sequential(nn.Linear(3, 2), nn.LogSoftmax(dim=1))
+critic = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+actor_opt = torch.optim.SGD(actor.parameters(), lr=0.1)
+critic_opt = torch.optim.SGD(critic.parameters(), lr=0.1)
+for states in torch.randn(2, 5, 3):
+    gains = torch.rand(5, 1)
+    values = critic(states)
+    critic_loss = (gains - values).pow(2).mean()
+-     actor_loss = -(actor(states)[:, :1] * (gains - values)).mean()
++     actor_loss = -(actor(states)[:, :1] * (gains - values.detach())).mean()
+    critic_opt.zero_grad()
+    critic_loss.backward(retain_graph=True)
+    critic_opt.step()
+    actor_opt.zero_grad()
+    actor_loss.backward()
+    actor_opt.step()
+""",
         ),
     )
     rejects = (
@@ -281,7 +347,6 @@ for _ in range(2):
     optimizer.step()
     total += loss.item()
 """,
-            runs=True,
         ),
         Reject(
             "a column that is changed through a name of its own",
@@ -299,26 +364,52 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
-            "the weights are changed between two backward passes",
+            "the generator is judged after the step",
             """\
 import torch
 from torch import nn
 
-G, D = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
-opt_d = torch.optim.SGD(D.parameters(), lr=0.1)
-fake = G(torch.randn(4, 2))
-d_loss = D(fake.detach()).mean()
-g_loss = -D(fake).mean()
-d_loss.backward()
-opt_d.step()
-g_loss.backward()
+G, D = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+opt_g, opt_d = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
+for real in torch.randn(2, 4, 2):
+    fake = G(torch.randn(4, 2))
+    d_loss = D(fake.detach()).mean() - D(real).mean()
+    opt_d.zero_grad()
+    d_loss.backward()
+    opt_d.step()
+    g_loss = -D(fake).mean()
+    opt_g.zero_grad()
+    g_loss.backward()
+    opt_g.step()
 """,
-            runs=True,
         ),
     )
+
+
+def _kept_values(changes: tuple[_Change, ...]) -> Iterator[Repair]:
+    """The repairs that let values be, one by one and together."""
+    for rank, change in enumerate(changes[:MOST]):
+        yield change.title, change.edits, 0.9 - 0.02 * rank
+        if change.more:
+            yield f"{change.title}, and copy it first", (*change.more, *change.edits), 0.8 - 0.02 * rank
+    likely = [change for change in changes if change.likely]
+    if 1 < len(likely):
+        yield "Keep each value that the backward pass needs", _joined(likely), 0.7
+    if 1 < len(changes) != len(likely):
+        yield "Overwrite no value in place", _joined(changes), 0.6
+
+
+def _after_the_step(source: Source, fault: _Stepped) -> Fault:
+    """What is said of an update that came too early, and its repair: the loss is computed behind it, or detached."""
+    step = ast.unparse(fault.step)
+    moved = _moved(source, fault)
+    title, edits, prior = f"Compute the loss after `{step}`", moved, 0.9
+    if moved is None:
+        title, edits, prior = f"Keep the loss from reaching `{fault.owner}`", _detached(source, fault), 0.85
+    what = f"`{step}` changes weights of `{fault.owner}` that `{ast.unparse(fault.backward)}` still needs"
+    return Fault(source.site(fault.step), what, ((title, edits, prior),) if edits is not None else (), confidence=0.9)
 
 
 def _joined(changes: tuple[_Change, ...] | list[_Change]) -> tuple[Edit, ...]:
@@ -570,3 +661,134 @@ def _is_view(source: Source, statement: ast.stmt, target: ast.Name) -> bool:
         ):
             return True
     return False
+
+
+def _stepped(source: Source, backward: ast.Call) -> _Stepped | None:
+    """The update before a backward pass, in the same block, of a network that its loss was computed with before it."""
+    if not isinstance(backward.func, ast.Attribute) or not isinstance(backward.func.value, ast.Name):
+        return None
+    statement = source.statement_of(backward)
+    block = block_of(source, statement)
+    until = block[: block.index(statement)]
+    for index, each in reversed(list(enumerate(until))):
+        owner = _owner_of_step(source, each)
+        if owner is None:
+            continue
+        before = tuple(until[:index])
+        made = assignments_behind(before, {backward.func.value.id})
+        passed = any(attribute_calls(one, "backward") for one in before)
+        if passed and any(_runs(node, owner) for node in made):
+            return _Stepped(each, owner, made, before, backward)
+    return None
+
+
+def _owner_of_step(source: Source, statement: ast.stmt) -> str | None:
+    """The network whose parameters the optimizer holds that a statement steps."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+        return None
+    stepped, handed = _handed(source, call.func.value)
+    made = source.constructor(stepped)
+    given = made.args[0] if made is not None and made.args else None
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "parameters":
+        owner = ast.unparse(given.func.value)
+        return handed.get(owner, owner)
+    return None
+
+
+def _handed(source: Source, expr: ast.expr) -> tuple[ast.expr, dict[str, str]]:
+    """What the only call of a function gives for one of its parameters, and its parameters by what each was given."""
+    function = function_around(source, expr)
+    if not isinstance(expr, ast.Name) or function is None:
+        return expr, {}
+    names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+    calls = [call for call in source.all_calls if source.definition(call.func) is function]
+    if expr.id not in names or len(calls) != 1:
+        return expr, {}
+    given = dict(zip(names, calls[0].args, strict=False))
+    given |= {keyword.arg: keyword.value for keyword in calls[0].keywords if keyword.arg is not None}
+    return given.get(expr.id, expr), {ast.unparse(value): name for name, value in given.items()}
+
+
+def _runs(statement: ast.Assign | ast.AugAssign, owner: str) -> bool:
+    return any(ast.unparse(call.func) == owner for call in within(statement.value, ast.Call))
+
+
+def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
+    """Edits that move what the loss alone computes with the network behind the update."""
+    moved: list[ast.Assign | ast.AugAssign] = []
+    names: set[str] = set()
+    for each in fault.made:
+        if _runs(each, fault.owner) or read_names(each) & names:
+            moved.append(each)
+            names |= stored_names(each)
+    for other in fault.before:
+        later = moved and other.lineno > moved[0].lineno
+        if other in moved:
+            continue
+        shared = read_names(other) & names or (
+            later and stored_names(other) & (names | set().union(*map(read_names, moved)))
+        )
+        if shared:
+            return None
+    targets = [target for each in moved for target in (each.targets if isinstance(each, ast.Assign) else [each.target])]
+    if any(not isinstance(target, (ast.Name, ast.Tuple)) for target in targets):
+        return None
+    if any("\n" in source.segment(source.site(each)) for each in moved):
+        return None
+    code = "\n".join(source.segment(source.site(each)) for each in moved)
+    gone = tuple(Delete(source.site(each)) for each in moved)
+    return (*gone, InsertAfter(source.site(fault.step), code)) if moved else None
+
+
+def _detached(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
+    """Edits that detach what both losses read, where no other network stands behind it."""
+    estimates = [each for each in fault.made if _runs(each, fault.owner)]
+    block = block_of(source, fault.step)
+    if ast.unparse(fault.step) in [ast.unparse(each) for each in block[block.index(fault.step) + 1 :]]:
+        return None  # it is stepped again with what the late loss tells it
+    if len(estimates) != 1 or not isinstance(estimates[0], ast.Assign):
+        return None
+    estimate, name = estimates[0], estimates[0].targets[0]
+    if not isinstance(name, ast.Name):
+        return None
+    given: tuple[ast.Assign | ast.AugAssign, ...] = ()
+    for argument in read_names(estimate.value) - {fault.owner}:
+        earlier = [each for each in fault.before if each.lineno < estimate.lineno]
+        given += assignments_behind(earlier, {argument})
+    if any(_is_network(source, call) for each in given for call in within(each.value, ast.Call)):
+        return None
+    if sum(_is_network(source, call) for call in within(estimate.value, ast.Call)) != 1:
+        return None
+    sent = [
+        call
+        for each in fault.before
+        for call in attribute_calls(each, "backward")
+        if isinstance(call.func, ast.Attribute)
+    ]
+    first = sent[-1].func.value if sent and isinstance(sent[-1].func, ast.Attribute) else None
+    others = assignments_behind(fault.before, {first.id}) if isinstance(first, ast.Name) else ()
+    own = [each for each in fault.made if each not in others]
+    reads = [
+        node
+        for each in own
+        for node in within(each.value, ast.Name)
+        if node.id == name.id and not _is_detached(source.parent(node))
+    ]
+    return tuple(Wrap(source.site(node), "", ".detach()") for node in reads) or None
+
+
+def _is_detached(above: ast.AST | None) -> bool:
+    return isinstance(above, ast.Attribute) and above.attr in ("detach", "data", "item")
+
+
+def _is_network(source: Source, call: ast.Call) -> bool:
+    """Whether a call runs something that the program made, and no function of a library."""
+    if source.constructor(call.func) is not None:
+        return True
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    made = source.constructor(owner) if owner is not None else None
+    if made is not None and isinstance(source.definition(made.func), ast.ClassDef):
+        return True  # a method of something that the program made, as `decode` of a network
+    unknown = isinstance(call.func, ast.Name) or ast.unparse(call.func).startswith("self.")
+    return unknown and source.qualified(call.func) is None

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
-    Edit,
     Enclose,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    RaisedTemplate,
     Reject,
-    Repairs,
-    Site,
     Source,
     Subject,
-    Symptom,
     attribute_calls,
     block_of,
     function_around,
     loops_around,
-    raised_at,
     spell,
     within,
 )
@@ -38,15 +32,7 @@ SETUP = ("init", "reset", "setup", "build", "load")
 """Parts of the names of functions in which weights get their first values."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Update:
-    """A statement that changes a weight in place, and what it changes."""
-
-    statement: ast.stmt
-    changed: str
-
-
-class WeightChangedInGraph(FaultTemplate[_Update]):
+class WeightChangedInGraph(RaisedTemplate):
     """A weight that requires a gradient is changed in place by hand, as in `w -= lr * w.grad`, outside of `no_grad`.
 
     Autograd would have to record the change as part of the network, which it refuses for the weights themselves. An
@@ -65,33 +51,23 @@ class WeightChangedInGraph(FaultTemplate[_Update]):
     name = "weight-changed-in-graph"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.OPTIMIZER
-    message = "`{changed}` requires a gradient and is changed in place outside of `torch.no_grad()`"
     triggers = ("torch",)
-    needs_run = True
+    said = MESSAGE
     declined = "the update shares its line with other statements"
 
-    def faults(self, subject: Subject) -> Faults[_Update]:
-        node = raised_at(subject, "RuntimeError", MESSAGE)
-        if node is None:
-            return
-        statement = subject.source.statement_of(node)
-        changed = _changed(statement)
-        if changed is not None and _no_part_of_network(subject.source, statement):
-            yield subject.source.site(statement), _Update(statement, ast.unparse(changed))
-
-    def report(self, site: Site, fault: _Update) -> Finding:
-        return self.finding(site, symptom=Symptom.CRASH, confidence=0.95, cause="crash", changed=fault.changed)
-
-    def repairs(self, subject: Subject, fault: _Update) -> Repairs:
+    def explain(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
         source, header = subject.source, spell(subject, "torch.no_grad")
-        groups = [_group(source, fault.statement)]
+        changed = _changed(source.statement_of(node))
+        if changed is None or not _no_part_of_network(source, source.statement_of(node)):
+            return
+        groups = [_group(source, source.statement_of(node))]
         for statement in _updates(source):
             if not any(each.lineno <= statement.lineno <= (each.end_lineno or 0) for group in groups for each in group):
                 groups.append(_group(source, statement))
-        edits: list[Edit] = [
-            Enclose(source.site(group[0]), source.site(group[-1]), f"with {header.code}():") for group in groups
-        ]
-        yield "Change the weights outside of the graph", (*edits, *header.imports), 0.9
+        edits = [Enclose(source.site(group[0]), source.site(group[-1]), f"with {header.code}():") for group in groups]
+        what = f"`{ast.unparse(changed)}` requires a gradient and is changed in place outside of `torch.no_grad()`"
+        site, title = source.site(source.statement_of(node)), "Change the weights outside of the graph"
+        yield Fault.with_repair(site, what, title, *edits, *header.imports, confidence=0.95)
 
     examples = (
         Example(
@@ -116,7 +92,6 @@ for _ in range(3):
 +         b.grad.zero_()
 print(loss.item())
 """,
-            runs=True,
         ),
         Example(
             "all parameters of a network",
@@ -134,7 +109,6 @@ for x in torch.randn(3, 8, 3):
 +         for p in net.parameters():  # gradient descent
 +             p.sub_(0.1 * p.grad)
 """,
-            runs=True,
         ),
         Example(
             "a row of a weight is given its first value",
@@ -160,7 +134,6 @@ for _ in range(2):
     net(torch.tensor([1, 2])).sum().backward()
     opt.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -176,7 +149,6 @@ for x in torch.randn(3, 4, 5):
         w -= 0.1 * w.grad
         w.grad.zero_()
 """,
-            runs=True,
         ),
         Reject(
             "a change within the network, which wants a new tensor",
@@ -195,7 +167,6 @@ class Net(torch.nn.Module):
 given = torch.randn(4, 3, requires_grad=True)
 Net()(given).sum().backward()
 """,
-            runs=True,
         ),
         Reject(
             "a value that is no weight",
@@ -207,7 +178,6 @@ x += 1.0
 lin = torch.nn.Linear(3, 1)
 lin(x).sum().backward()
 """,
-            runs=True,
         ),
     )
 

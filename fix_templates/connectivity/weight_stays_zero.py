@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
-    Decline,
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Subject,
-    Symptom,
     spell,
     torch_modules,
     within,
@@ -36,17 +31,7 @@ LOOKS = frozenset({"size", "shape", "dtype", "device", "dim", "is_cuda"})
 """Attributes that tell of a tensor and leave it as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Zeros:
-    """An attribute of a module class, the value that it is given, and the call of `torch.zeros` in it."""
-
-    owner: ast.ClassDef
-    attribute: str
-    value: ast.expr
-    made: ast.Call
-
-
-class WeightStaysZero(FaultTemplate[_Zeros]):
+class WeightStaysZero(ReadTemplate):
     """A torch module keeps a tensor of zeros, multiplies with it, and neither trains nor changes it.
 
     The product is zero for ever: the term is not there. The tensor was meant to be a weight, for which it has to be an
@@ -59,45 +44,30 @@ class WeightStaysZero(FaultTemplate[_Zeros]):
 
     code = "DNF419"
     name = "weight-stays-zero"
+    confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = (
-        "`self.{attribute}` is a tensor of zeros that nothing trains or changes: what is multiplied with it is lost"
-    )
     triggers = ("zeros", "zeros_like")
     declined = "the tensor is made outside of __init__: an optimizer made before would never be given the parameter"
 
-    def faults(self, subject: Subject) -> Faults[_Zeros]:
-        for owner in torch_modules(subject.source):
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        for owner in torch_modules(source):
             for attribute, values in _stores(owner).items():
                 made = [(value, _zeros(subject, value)) for value in values if not _is_none(value)]
-                if made and all(call is not None for _, call in made) and _only_a_factor(subject, owner, attribute):
-                    for value, call in made[:1]:
-                        if call is not None:
-                            yield subject.source.site(value), _Zeros(owner, attribute, value, call)
-
-    def report(self, site: Site, fault: _Zeros) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.85,
-            evidence={"class": fault.owner.name},
-            attribute=fault.attribute,
-        )
-
-    def repairs(self, subject: Subject, fault: _Zeros) -> Repairs:
-        source = subject.source
-        function = source.enclosing(fault.value, ast.FunctionDef)
-        if function is None or function.name != "__init__":
-            yield Decline(self.declined)
-            return
-        name = spell(subject, "torch.nn.Parameter")
-        text, made = source.segment(source.site(fault.value)), fault.made
-        parent = source.parent(made)
-        if isinstance(parent, ast.Call) and source.qualified(parent.func) == VARIABLE:
-            text = text.replace(source.segment(source.site(parent)), source.segment(source.site(made)))
-        edits: tuple[Edit, ...] = (Replace(source.site(fault.value), f"{name.code}({text})"), *name.imports)
-        yield f"Make the tensor a parameter of the module: {name.code}", edits, 0.85
+                value, call = made[0] if made else (None, None)
+                if value is None or call is None or any(other is None for _, other in made):
+                    continue
+                if _only_a_factor(subject, owner, attribute):
+                    what = f"`self.{attribute}` is a tensor of zeros that nothing trains or changes: what is multiplied with it is lost"
+                    name, function = spell(subject, "torch.nn.Parameter"), source.enclosing(value, ast.FunctionDef)
+                    text, parent = source.segment(source.site(value)), source.parent(call)
+                    if isinstance(parent, ast.Call) and source.qualified(parent.func) == VARIABLE:
+                        text = text.replace(source.segment(source.site(parent)), source.segment(source.site(call)))
+                    edits: tuple[Edit, ...] = (Replace(source.site(value), f"{name.code}({text})"), *name.imports)
+                    in_init = function is not None and function.name == "__init__"
+                    title = f"Make the tensor a parameter of the module: {name.code}"
+                    yield Fault(source.site(value), what, ((title, edits if in_init else None, 0.85),))
 
     examples = (
         Example(

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Source,
     Subject,
     Symptom,
     Wrap,
     raised_at,
     within,
+    words,
 )
 
 _INDEXED = frozenset(
     {"dict", "list", "tuple", "torch.Size", "Size", "numpy.ndarray", "ModuleList", "ModuleDict", "OrderedDict"}
 )
+_BUILTINS = words("list dict tuple set str int float sum max min len range zip map id")
 _METHODS = r"'(method|function|builtin_function_or_method|method-wrapper)' object"
 _HANDS_OUT = frozenset(
     {"parameters", "named_parameters", "modules", "children", "named_children", "named_modules", "buffers", "items"}
@@ -36,17 +35,7 @@ _HANDS_OUT = frozenset(
 """Methods without arguments that give what can be gone through."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Brackets:
-    """The expression, what is wrong in words, what to do, and the edit that does it."""
-
-    expr: ast.expr
-    wrong: str
-    title: str
-    edit: Edit
-
-
-class WrongBrackets(FaultTemplate[_Brackets]):
+class WrongBrackets(ReadTemplate):
     """`x.shape(0)`, `x.size[0]`, `model.parameters` without brackets, a template of a text called as `name(fold)`.
 
     Python says only that an object cannot be called, indexed or gone through. What it is tells which brackets were meant.
@@ -60,33 +49,25 @@ class WrongBrackets(FaultTemplate[_Brackets]):
     name = "wrong-brackets"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT
-    message = "`{text}`: {wrong}"
     needs_run = True
-    declined = "what was meant cannot be told"
+    symptom = Symptom.CRASH
+    confidence = 0.9
 
-    def faults(self, subject: Subject) -> Faults[_Brackets]:
-        source = subject.source
-        found: _Brackets | None = None
-        if (
-            node := raised_at(subject, "TypeError", "object is not callable")
-        ) is not None and subject.crash is not None:
-            found = _called(source, node, subject.crash.message)
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source, message = subject.source, subject.crash.message if subject.crash is not None else ""
+        if (node := raised_at(subject, "TypeError", "object is not callable")) is not None:
+            found = _called(source, node, message)
         elif (node := raised_at(subject, "TypeError", f"{_METHODS} is not subscriptable")) is not None:
             found = _indexed(source, node)
         elif (
             node := raised_at(subject, "TypeError AttributeError", f"{_METHODS} (has no attribute|is not iter)")
         ) is not None:
             found = _not_called(source, node)
+        else:
+            return
         if found is not None:
-            yield source.site(found.expr), found
-
-    def report(self, site: Site, found: _Brackets) -> Finding:
-        return self.finding(
-            site, symptom=Symptom.CRASH, confidence=0.9, cause="crash", text=ast.unparse(found.expr), wrong=found.wrong
-        )
-
-    def repairs(self, subject: Subject, found: _Brackets) -> Repairs:
-        yield found.title, (found.edit,), 0.85
+            expr, wrong, title, edit = found
+            yield Fault(source.site(expr), f"`{ast.unparse(expr)}`: {wrong}", ((title, (edit,), 0.85),))
 
     examples = (
         Example(
@@ -100,7 +81,6 @@ def flatten(x):
 
 flatten(torch.zeros(2, 3, 4))
 """,
-            runs=True,
         ),
         Example(
             "a size that is indexed",
@@ -113,7 +93,6 @@ batch = torch.zeros(4, 3)
 - total = net(batch).sum() / batch.size[0]
 + total = net(batch).sum() / batch.size(0)
 """,
-            runs=True,
         ),
         Example(
             "parameters that are not asked for",
@@ -124,7 +103,6 @@ net = torch.nn.Linear(3, 2)
 - optimizer = torch.optim.SGD(net.parameters, lr=0.1)
 + optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 """,
-            runs=True,
         ),
         Example(
             "a template of a text",
@@ -141,7 +119,6 @@ class Folds:
 
 Folds().names(2)
 """,
-            runs=True,
         ),
         Example(
             "a method whose result is asked",
@@ -152,7 +129,6 @@ out = torch.nn.Linear(3, 2)(torch.zeros(1, 3))
 - print(out.mean.item())
 + print(out.mean().item())
 """,
-            runs=True,
         ),
         Example(
             "a property that is called",
@@ -163,7 +139,6 @@ x = torch.zeros(2, 3)
 - print(x.shape())
 + print(x.shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -174,7 +149,6 @@ import torch
 
 sizes = [(1, 2) (3, 4)]
 """,
-            runs=True,
         ),
         Reject(
             "a name of Python that is given to a list",
@@ -184,9 +158,12 @@ import torch
 list = [1, 2]
 print(list(range(3)))
 """,
-            runs=True,
         ),
     )
+
+
+_Brackets = tuple[ast.expr, str, str, Edit]
+"""The expression, what is wrong in words, what to do, and the edit that does it."""
 
 
 def _called(source: Source, node: ast.AST, message: str) -> _Brackets | None:
@@ -200,33 +177,13 @@ def _called(source: Source, node: ast.AST, message: str) -> _Brackets | None:
     if not node.args and not node.keywords and isinstance(node.func, ast.Attribute):
         text = source.segment(source.site(node.func))
         edit = Replace(source.site(node), text)
-        return _Brackets(node, f"a {kind} is no method", f"Take it without a call: {text}", edit)
+        return (node, f"a {kind} is no method", f"Take it without a call: {text}", edit)
     if kind not in _INDEXED or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
         return None
-    if isinstance(node.func, ast.Name) and _is_builtin(node.func.id):
+    if isinstance(node.func, ast.Name) and node.func.id in _BUILTINS:
         return None
     text = f"{source.segment(source.site(node.func))}[{source.segment(source.site(node.args[0]))}]"
-    return _Brackets(node, f"a {kind} is indexed, not called", f"Index it: {text}", Replace(source.site(node), text))
-
-
-def _is_builtin(name: str) -> bool:
-    return name in (
-        "list",
-        "dict",
-        "tuple",
-        "set",
-        "str",
-        "int",
-        "float",
-        "sum",
-        "max",
-        "min",
-        "len",
-        "range",
-        "zip",
-        "map",
-        "id",
-    )
+    return (node, f"a {kind} is indexed, not called", f"Index it: {text}", Replace(source.site(node), text))
 
 
 def _template(source: Source, node: ast.Call) -> _Brackets | None:
@@ -246,7 +203,7 @@ def _template(source: Source, node: ast.Call) -> _Brackets | None:
     if not node.args or not (formatted or any(re.search(r"\{\w*(:[^}]*)?\}", text) for text in written)):
         return None
     edit = Wrap(source.site(node.func), "", ".format")
-    return _Brackets(node, "a text is no function", "Format the text", edit)
+    return (node, "a text is no function", "Format the text", edit)
 
 
 def _indexed(source: Source, node: ast.AST) -> _Brackets | None:
@@ -256,7 +213,7 @@ def _indexed(source: Source, node: ast.AST) -> _Brackets | None:
     if not isinstance(node.value, (ast.Name, ast.Attribute)):
         return None
     text = f"{source.segment(source.site(node.value))}({source.segment(source.site(node.slice))})"
-    return _Brackets(node, "a method is called, not indexed", f"Call it: {text}", Replace(source.site(node), text))
+    return (node, "a method is called, not indexed", f"Call it: {text}", Replace(source.site(node), text))
 
 
 def _not_called(source: Source, node: ast.AST) -> _Brackets | None:
@@ -269,4 +226,4 @@ def _not_called(source: Source, node: ast.AST) -> _Brackets | None:
     if expr is None:
         return None
     edit = Wrap(source.site(expr), "", "()")
-    return _Brackets(expr, "the method is not called", f"Call it: {ast.unparse(expr)}()", edit)
+    return (expr, "the method is not called", f"Call it: {ast.unparse(expr)}()", edit)

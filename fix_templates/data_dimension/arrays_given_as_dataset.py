@@ -12,8 +12,8 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Replace,
     Subject,
@@ -44,7 +44,7 @@ class ArraysGivenAsDataset(CrashTemplate):
     kinds = frozenset({"RuntimeError"})
     triggers = ("DataLoader",)
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         said, loading = _UNEQUAL.search(crash.message), failed_loading(subject)
         if said is None or said[1] != said[2] or loading is None:
             return
@@ -63,7 +63,7 @@ class ArraysGivenAsDataset(CrashTemplate):
             made: tuple[Edit, ...] = (Replace(place, f"{dataset.code}({arrays})"), *dataset.imports)
             paired = (Replace(place, f"list(zip({arrays}))"),)
             repairs = (("Make a TensorDataset of them", made, 0.9), ("Pair the rows", paired, 0.7))
-            yield Mend(place, f"the arrays `{literal}` are taken for samples, one each", repairs)
+            yield Fault(place, f"the arrays `{literal}` are taken for samples, one each", repairs)
 
     examples = (
         Example(
@@ -78,7 +78,6 @@ x, y = torch.randn(40, 3), torch.randint(0, 2, (40,))
 for inputs, labels in loader:
     print(inputs.shape, labels.shape)
 """,
-            runs=True,
         ),
         Example(
             "arrays, by way of a name",
@@ -93,7 +92,6 @@ data = [rows, targets]
 for row, target in batches:
     print(row.shape)
 """,
-            runs=True,
         ),
         Example(
             "in a training loop that counts",
@@ -109,7 +107,6 @@ for epoch in range(2):
     for i, (image, label) in enumerate(train_dl):
         print(epoch, i, image.mean().item())
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -127,7 +124,6 @@ large, small = torch.randn(3, 8, 8), torch.randn(3, 6, 6)
 for image in DataLoader([large, small], batch_size=2):
     print(image.shape)
 """,
-            runs=True,
         ),
         Reject(
             "a dataset of the program",
@@ -145,7 +141,6 @@ class Rows(Dataset):
 for batch in DataLoader(Rows(), batch_size=2):
     print(batch.shape)
 """,
-            runs=True,
         ),
         Reject(
             "pairs of samples",
@@ -157,7 +152,6 @@ pairs = [(torch.zeros(3), 0), (torch.ones(3), 1)]
 for inputs, labels in DataLoader(pairs, batch_size=2):
     print(inputs.shape, labels)
 """,
-            runs=True,
         ),
     )
 

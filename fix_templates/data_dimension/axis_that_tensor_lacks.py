@@ -1,28 +1,33 @@
-"""An axis is asked for that the tensor does not have: counted from one, or as if there were a batch axis."""
+"""A tensor lacks an axis: one that is asked for, one that a squeeze took away, or one over which it was reduced."""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
+    Call,
+    Decline,
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    InsertElement,
+    Json,
     Operation,
     Reject,
     Repairs,
     Replace,
-    Site,
+    SetArgument,
+    ShapeTemplate,
     Subject,
-    Symptom,
     axes_in,
     failed_operation,
     number,
+    short,
+    upstream,
+    words,
 )
 
 AXES = ("dim", "axis", "dim0", "dim1", "axis0", "axis1", "dims", "start_dim", "end_dim")
@@ -30,64 +35,57 @@ AXES = ("dim", "axis", "dim0", "dim1", "axis0", "axis1", "dims", "start_dim", "e
 
 PERMUTATIONS = frozenset({"torch.permute", "torch.Tensor.permute"})
 
+SQUEEZES = frozenset({"torch.squeeze", "torch.Tensor.squeeze"})
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A call that asked for axes which the tensor of this rank does not have, and the places where they are written."""
+REDUCTIONS = frozenset(
+    f"torch.{home}{name}"
+    for home in ("", "Tensor.")
+    for name in ("sum", "mean", "norm", "std", "var", "prod", "logsumexp", "median", "amax", "amin")
+)
 
-    operation: Operation
-    rank: int
-    axes: tuple[int, ...]
-    written: tuple[ast.expr, ...]
+MEETINGS = words("""torch.Tensor.expand_as torch.Tensor.expand torch.Tensor.add torch.Tensor.sub torch.Tensor.mul torch.Tensor.div
+    torch.Tensor.truediv torch.Tensor.add_ torch.Tensor.sub_ torch.Tensor.mul_ torch.Tensor.div_ torch.add torch.sub
+    torch.mul torch.div torch.Tensor.floordiv torch.Tensor.pow torch.pow""")
+
+ELEMENTWISE = words("""torch.sqrt torch.Tensor.sqrt torch.log torch.Tensor.log torch.exp torch.Tensor.exp torch.abs torch.Tensor.abs
+    torch.clamp torch.Tensor.clamp torch.Tensor.add torch.Tensor.sub torch.Tensor.mul torch.Tensor.div torch.Tensor.pow
+    torch.pow torch.Tensor.truediv torch.rsqrt torch.Tensor.rsqrt torch.Tensor.neg torch.Tensor.float torch.Tensor.detach
+    torch.autograd.Variable torch.Tensor.reciprocal torch.reciprocal""")
+"""What may be done to the reduced value before it meets the tensor."""
+
+Shape = tuple[int | None, ...]
 
 
-class AxisThatTensorLacks(FaultTemplate[_Asked]):
-    """An axis is asked for that the tensor does not have: counted from one, or as if there were a batch axis.
+class AxisThatTensorLacks(ShapeTemplate):
+    """An axis is asked for that the tensor does not have, or does not have any more.
 
     The axes of a tensor are counted from zero. In Lua's torch and in Matlab they are counted from one, and one sample has
     an axis less than a batch: in both cases every axis of the call is one too far. A permutation names every axis, so
-    that one written for a sample has to leave the batch axis of a batch where it is.
+    that one written for a sample has to leave the batch axis of a batch where it is. `squeeze()` without an axis takes every axis of
+    size one away, also that of a batch of one sample. And a sum, mean or norm over any axis but the first stands on the wrong axes
+    of the tensor from which it was taken, unless `keepdim=True` leaves an axis of size one in its place, as it was always
+    kept before torch 0.2.
 
-    Fix safety: unsafe. The program did not run before.
+    Fix safety: unsafe. The program did not run before; an axis of size one stays.
 
-    References: torch.Tensor.dim, torch.Tensor.permute, torch.sum (`dim`).
+    References: torch.Tensor.dim, torch.Tensor.permute, torch.sum (`dim`, `keepdim`), torch.squeeze ("if the tensor has a batch
+    dimension of size 1, then squeeze(input) will also remove the batch dimension, which can lead to unexpected errors"); "Broadcasting
+    semantics" of the torch manual.
     """
 
     code = "DNF126"
     name = "axis-that-tensor-lacks"
+    formerly = ("DNF119", "squeeze-of-every-axis", "DNF224", "reduced-axis-not-kept")
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
-    message = "{what} asks for axis {axes} of a tensor with {rank} axes"
-    needs_run = True
-    declined = "the axes are not written as numbers, or more than one too far"
+    elsewhere = True
 
-    def faults(self, subject: Subject) -> Faults[_Asked]:
-        found = _asked(subject)
-        if found is not None:
-            yield subject.source.site(found.operation.node), found
-
-    def report(self, site: Site, found: _Asked) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.CRASH,
-            confidence=0.85,
-            cause="crash",
-            evidence={"axes": list(found.axes), "rank": found.rank},
-            what=found.operation.short,
-            axes=", ".join(map(str, found.axes)),
-            rank=found.rank,
-        )
-
-    def repairs(self, subject: Subject, found: _Asked) -> Repairs:
-        axes = _permuted(found) if found.operation.call.name in PERMUTATIONS else _moved(found)
-        if axes is None or not found.written:
-            return
-        sites = [subject.source.site(one) for one in found.written]
-        if len(axes) == len(sites):
-            edits: tuple[Edit, ...] = tuple(Replace(*pair) for pair in zip(sites, map(str, axes), strict=True))
-        else:
-            edits = _listed(subject, found, axes)
-        yield "Ask for the axes that the tensor has", edits, 0.8
+    def explain(self, subject: Subject) -> Iterator[Fault]:
+        yield from _asked(subject)
+        crash = subject.crash.call if subject.crash is not None else None
+        if crash is not None:
+            yield from _squeezed(subject, crash)
+            yield from _reduced(subject, crash)
 
     examples = (
         Example(
@@ -99,7 +97,6 @@ x = torch.rand(6, 3)
 - total = torch.sum(x * x, 2)
 + total = torch.sum(x * x, 1)
 """,
-            runs=True,
         ),
         Example(
             "the class of one sample",
@@ -113,7 +110,6 @@ with torch.no_grad():
 -         print(net(sample).argmax(dim=1).item())
 +         print(net(sample).argmax(dim=0).item())
 """,
-            runs=True,
         ),
         Example(
             "axes exchanged as of a batch",
@@ -128,7 +124,6 @@ def turned(table):
 
 turned(torch.rand(6, 3))
 """,
-            runs=True,
         ),
         Example(
             "a permutation for one image on a batch",
@@ -140,7 +135,35 @@ net = torch.nn.Conv2d(3, 4, 3)
 - out = net(images.permute(2, 0, 1))
 + out = net(images.permute(0, 3, 1, 2))
 """,
-            runs=True,
+        ),
+        Example(
+            "a last batch of one sample",
+            """\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+criterion = nn.BCEWithLogitsLoss()
+x, y = torch.rand(9, 3), torch.rand(9)
+for i in range(0, 9, 4):
+-     out = net(x[i : i + 4]).squeeze()
++     out = net(x[i : i + 4]).squeeze(1)
+    loss = criterion(out, y[i : i + 4])
+    loss.backward()
+""",
+        ),
+        Example(
+            "a softmax written out",
+            """\
+import torch
+
+def softmax(scores):
+    powers = torch.exp(scores)
+-     return powers / powers.sum(dim=1)
++     return powers / powers.sum(dim=1, keepdim=True)
+
+print(softmax(torch.randn(4, 7)).shape)
+""",
         ),
     )
     rejects = (
@@ -152,7 +175,6 @@ import torch
 x = torch.rand(6, 3)
 x.sum(-2), x.transpose(1, 0), x.unsqueeze(2), torch.stack([x, x], dim=2), x.permute(1, 0)
 """,
-            runs=True,
         ),
         Reject(
             "a batch without an axis that another error hides",
@@ -161,25 +183,85 @@ import torch
 
 torch.rand(6, 3).sum(1).view(7)
 """,
-            runs=True,
+        ),
+        Reject(
+            "a crash that the squeeze has nothing to do with",
+            """\
+import torch
+
+a = torch.rand(1, 1).squeeze()
+b = torch.nn.Linear(3, 2)(torch.rand(4, 5))
+""",
+        ),
+        Reject(
+            "one axis, by name and alone",
+            """\
+import torch
+from torch import nn
+
+net = nn.Linear(3, 1)
+loss = nn.MSELoss()(net(torch.rand(1, 3)).squeeze(1), torch.rand(1))
+other = nn.MSELoss()(net(torch.rand(5, 3)).squeeze(), torch.rand(5))
+""",
+        ),
+        Reject(
+            "a mean over the first axis, and one that keeps its axis",
+            """\
+import torch
+
+x = torch.randn(6, 10)
+y = (x - x.mean(0)) / x.std(1, keepdim=True)
+z = x.sum(0).expand_as(x)
+""",
+        ),
+        Reject(
+            "sums of two different tensors",
+            """\
+import torch
+
+a, b = torch.randn(4, 3), torch.randn(5, 3)
+try:
+    a.sum(1) + b.sum(1)
+except RuntimeError:
+    pass
+""",
         ),
     )
 
 
-def _asked(subject: Subject) -> _Asked | None:
+# --- an axis that is asked for ------------------------------------------------------------------------------------------
+
+
+def _asked(subject: Subject) -> Iterator[Fault]:
+    """A call that asks for axes which the tensor of this rank does not have."""
     operation = failed_operation(subject)
     if operation is None or operation.call.name.endswith(("stack", "cat")):
-        return None
+        return
     rank = len(operation.operands[0].shape)
-    axes = [axis for name in AXES for axis in axes_in(operation.call.args.get(name))]
+    axes = tuple(axis for name in AXES for axis in axes_in(operation.call.args.get(name)))
     if not axes or rank == 0:
-        return None
-    if operation.call.name in PERMUTATIONS:
-        refused = len(axes) != rank
+        return
+    room = rank + operation.short.startswith("unsqueeze")
+    permutes = operation.call.name in PERMUTATIONS
+    if len(axes) != rank if permutes else any(not -room <= axis < room for axis in axes):
+        right = _permuted(axes, rank) if permutes else _one_less(operation, axes, room)
+        what = f"{operation.short} asks for axis {', '.join(map(str, axes))} of a tensor with {rank} axes"
+        site = subject.source.site(operation.node)
+        ways = _asked_for(subject, operation, axes, right)
+        yield Fault(site, what, tuple(ways), {"axes": list(axes), "rank": rank}, confidence=0.85, reading="asked")
+
+
+def _asked_for(subject: Subject, operation: Operation, axes: tuple[int, ...], right: tuple[int, ...] | None) -> Repairs:
+    written = _written(operation, list(axes))
+    if right is None or not written:
+        yield Decline("the axes are not written as numbers, or more than one too far")
+        return
+    sites = [subject.source.site(one) for one in written]
+    if len(right) == len(sites):
+        edits: tuple[Edit, ...] = tuple(Replace(*pair) for pair in zip(sites, map(str, right), strict=True))
     else:
-        room = rank + 1 if operation.short in ("unsqueeze", "unsqueeze_") else rank
-        refused = any(not -room <= axis < room for axis in axes)
-    return _Asked(operation, rank, tuple(axes), tuple(_written(operation, axes))) if refused else None
+        edits = _listed(subject, operation, written, right)
+    yield "Ask for the axes that the tensor has", edits, 0.8
 
 
 def _written(operation: Operation, axes: list[int]) -> list[ast.expr]:
@@ -194,31 +276,124 @@ def _written(operation: Operation, axes: list[int]) -> list[ast.expr]:
     return plain if [number(one) for one in plain] == axes else []
 
 
-def _listed(subject: Subject, found: _Asked, axes: tuple[int, ...]) -> tuple[Edit, ...]:
+def _listed(subject: Subject, operation: Operation, written: list[ast.expr], axes: tuple[int, ...]) -> tuple[Edit, ...]:
     """The edit that gives the call another number of axes."""
-    node, listed = found.operation.node, subject.source.parent(found.written[0])
-    text = ", ".join(map(str, axes))
+    node, listed, text = operation.node, subject.source.parent(written[0]), ", ".join(map(str, axes))
     if isinstance(listed, (ast.Tuple, ast.List)):
         return (Replace(subject.source.site(listed), f"({text})"),)
     function = subject.text(subject.source.site(node.func)) if isinstance(node, ast.Call) else ""
     return (Replace(subject.source.site(node), f"{function}({text})"),)
 
 
-def _moved(found: _Asked) -> tuple[int, ...] | None:
+def _one_less(operation: Operation, axes: tuple[int, ...], room: int) -> tuple[int, ...] | None:
     """Every axis one less, where the last one asked for is one too far."""
-    room = found.rank + 1 if found.operation.short.startswith("unsqueeze") else found.rank
-    if max(found.axes) != room or min(found.axes) < 1 or found.operation.short.startswith("squeeze"):
+    if max(axes) != room or min(axes) < 1 or operation.short.startswith("squeeze"):
         return None  # an axis that is to go, and is not there, may be gone already
-    return tuple(axis - 1 for axis in found.axes)
+    return tuple(axis - 1 for axis in axes)
 
 
-def _permuted(found: _Asked) -> tuple[int, ...] | None:
+def _permuted(axes: tuple[int, ...], rank: int) -> tuple[int, ...] | None:
     """The permutation with the batch axis left where it is, or without a batch axis that is not there."""
-    axes, count = found.axes, len(found.axes)
+    count = len(axes)
     if sorted(axes) != list(range(count)):
         return None
-    if found.rank == count + 1:
+    if rank == count + 1:
         return (0, *(axis + 1 for axis in axes))
-    if found.rank == count - 1 and axes[0] == 0:
-        return tuple(axis - 1 for axis in axes[1:])
-    return None
+    return tuple(axis - 1 for axis in axes[1:]) if rank == count - 1 and axes[0] == 0 else None
+
+
+# --- an axis that a squeeze took away -----------------------------------------------------------------------------------
+
+
+def _squeezed(subject: Subject, crash: Call) -> Iterator[Fault]:
+    """The last squeeze on the way to the crash that took more than one axis away."""
+    for call in sorted(upstream(subject.network, crash).values(), key=lambda call: -call.id):
+        node = subject.call_node(call) if call.name in SQUEEZES and call is not crash else None
+        before = call.inputs[0].shape if call.inputs else None
+        if node is None or before is None or not call.outputs or node.keywords or "dim" in call.args:
+            continue
+        method = isinstance(node.func, ast.Attribute) and call.name == "torch.Tensor.squeeze"
+        ones = [axis for axis, size in enumerate(before) if size == 1]
+        if len(node.args) != (0 if method else 1) or len(ones) < 2:
+            continue
+        after = call.outputs[0].shape or ()
+        what = f"squeeze() without an axis makes {before} to {after}: more than one axis is gone"
+        evidence: dict[str, Json] = {"before": list(before), "after": list(after)}
+        yield Fault(
+            call.site,
+            what,
+            tuple(_one_squeezed(subject, call, node, ones)),
+            evidence,
+            confidence=0.85,
+            reading="squeezed",
+        )
+        return
+
+
+def _one_squeezed(subject: Subject, call: Call, node: ast.Call, ones: list[int]) -> Repairs:
+    meant = sorted(_always_one(subject, call, ones), key=lambda axis: (axis == 0, -axis))
+    for axis, prior in zip(meant, (0.92, 0.6, 0.4), strict=False):
+        yield (
+            f"Take axis {axis} alone away",
+            (InsertElement(subject.source.site(node), len(node.args), str(axis)),),
+            prior,
+        )
+
+
+def _always_one(subject: Subject, call: Call, ones: list[int]) -> list[int]:
+    """Of the axes of size one those that had this size whenever the program came by; all where that tells nothing."""
+    rank = len(call.inputs[0].shape or ())
+    seen = [
+        one.inputs[0].shape
+        for one in subject.network.calls
+        if one.name == call.name and one.site == call.site and one.inputs and one.inputs[0].shape is not None
+    ]
+    kept = [axis for axis in ones if all(len(shape) == rank and shape[axis] == 1 for shape in seen if shape)]
+    return kept or ones
+
+
+# --- an axis over which a tensor was reduced -----------------------------------------------------------------------------
+
+
+def _reduced(subject: Subject, crash: Call) -> Iterator[Fault]:
+    """A reduction whose result crashed against a tensor of the shape that was reduced."""
+    if crash.name not in MEETINGS:
+        return
+    shapes = [value.shape for value in crash.inputs]
+    for place, value in enumerate(crash.inputs[:2]):
+        call = subject.network.producer(value)
+        for _ in range(4):
+            if call is None or not call.inputs or call.name in REDUCTIONS or call.name not in ELEMENTWISE:
+                break
+            call = subject.network.producer(call.inputs[0])
+        axis = _axis(call) if call is not None and call.name in REDUCTIONS and call.inputs else None
+        whole = call.inputs[0].shape if call is not None and call.inputs else None
+        if call is None or axis is None or whole is None or value.shape is None or not -len(whole) <= axis < len(whole):
+            continue
+        left = tuple(size for i, size in enumerate(whole) if i != axis % len(whole))
+        others = [shape for i, shape in enumerate(shapes[:2]) if i != place]
+        meets = others[0] == whole if others else _widened(crash) == whole
+        if left == value.shape and call.args.get("keepdim") is not True and meets:
+            what = f"{short(call.name)} over axis {axis} gives {left}, which does not stand on the axes of {whole}"
+            evidence: dict[str, Json] = {"reduced": list(left), "whole": list(whole)}
+            yield Fault(call.site, what, tuple(_kept(subject, call)), evidence, reading="reduced")
+            return
+
+
+def _kept(subject: Subject, call: Call) -> Repairs:
+    node = subject.call_node(call)
+    edits = (SetArgument(subject.source.site(node), "keepdim", "True"),) if node is not None else None
+    yield "Keep the axis that is reduced", edits, 0.9
+
+
+def _axis(call: Call) -> int | None:
+    given = call.args.get("dim", call.args.get("axis"))
+    given = given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
+    return given if isinstance(given, int) and not isinstance(given, bool) else None
+
+
+def _widened(call: Call) -> tuple[int | None, ...] | None:
+    """The shape that `expand` was to give, where the call tells it."""
+    sizes = next((value for value in call.args.values() if isinstance(value, (list, tuple))), None)
+    known = [size for size in sizes if isinstance(size, int)] if sizes is not None else []
+    return tuple(known) if sizes is not None and len(known) == len(sizes) else None

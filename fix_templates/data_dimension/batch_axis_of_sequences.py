@@ -99,7 +99,6 @@ import torch.nn as nn
 state = torch.zeros(1, 4, 6)
 out, state = rnn(torch.rand(4, 10, 3), state)
 """,
-            runs=True,
         ),
         Example(
             "the last step of every sample, silently",
@@ -122,7 +121,6 @@ class Net(nn.Module):
 
 loss = nn.CrossEntropyLoss()(Net()(torch.rand(4, 10, 3)), torch.tensor([0, 1, 0, 1]))
 """,
-            runs=True,
         ),
         Example(
             "the last state, counted by the loss",
@@ -147,7 +145,6 @@ class Reader(nn.Module):
 scores = Reader()(torch.randint(0, 20, (6, 9)))
 loss = nn.functional.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1, 2]))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -160,7 +157,6 @@ from torch import nn
 out, _ = nn.GRU(3, 6)(torch.rand(10, 4, 3))
 loss = nn.CrossEntropyLoss()(nn.Linear(6, 2)(out[-1]), torch.tensor([0, 1, 0, 1]))
 """,
-            runs=True,
         ),
         Reject(
             "one sequence with a label for each step",
@@ -171,7 +167,6 @@ from torch import nn
 out, _ = nn.GRU(3, 6)(torch.rand(4, 1, 3))
 loss = nn.CrossEntropyLoss()(nn.Linear(6, 2)(out.view(4, 6)), torch.tensor([0, 1, 0, 1]))
 """,
-            runs=True,
         ),
         Reject(
             "batch first, as the layer was told",
@@ -182,7 +177,6 @@ from torch import nn
 out, _ = nn.GRU(3, 6, batch_first=True)(torch.rand(4, 10, 3))
 loss = nn.CrossEntropyLoss()(nn.Linear(6, 2)(out[:, -1]), torch.tensor([0, 1, 0, 1]))
 """,
-            runs=True,
         ),
     )
 

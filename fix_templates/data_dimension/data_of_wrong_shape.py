@@ -1,94 +1,348 @@
-"""Data holds the right numbers in another shape than the network takes."""
+"""Data has another shape than the layer or the model takes that it is given to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isqrt, prod
+from typing import NamedTuple
 
 from dnnfix.api import (
     Arrival,
-    Candidate,
+    Call,
+    Crash,
+    Declared,
     Decline,
     Edit,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
+    Json,
     Reject,
+    Repairs,
+    Replace,
+    ShapeTemplate,
+    StatedInput,
     Subject,
-    Symptom,
+    Target,
     arrival,
+    by,
     change_data,
+    class_losses,
+    crashed_layer,
+    declare,
+    declared,
+    element_of,
+    first_argument,
     fit_data,
+    fitted_inputs,
+    known,
+    layer_facts,
     meets,
+    method,
+    prediction_expression,
+    shape_of,
+    shape_said,
+    short,
     sibling_inputs,
     sibling_targets,
+    size_conflict,
     stated_input,
+    stated_keras_input,
+    with_numpy,
+    words,
+    wrapped,
 )
 
+GIVEN_BY_OWN = 0.2
+"""Prior where a function of the program gives the sample, which itself gives axes: that is where one is missing."""
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One way of giving the data the wanted shape: code behind it, what that does, whether the targets need it too."""
+OF_AXES = frozenset({"expand_dims", "newaxis", "reshape", "unsqueeze", "view"})
 
-    code: str
-    title: str
-    prior: float
-    targets: bool = False
+FEW = 4
+"""The most channels that an image file has."""
+
+NORMALIZATIONS = words("torch.nn.BatchNorm1d torch.nn.InstanceNorm1d torch.nn.SyncBatchNorm")
+
+METHODS = frozenset({"predict", "predict_on_batch"})
+
+REFUSED = (
+    re.compile(r"expected shape=\(([^)]*)\), found shape=\(([^)]*)\)"),
+    re.compile(r"Expected shape \(([^)]*)\), but input has incompatible shape (?:torch\.Size\(\[|\()([^)\]]*)"),
+)
+"""Keras's words for an input of another shape than the model was built for: the wanted shape, and the given one."""
+
+Shape = Sequence[int | None]
 
 
-class DataOfWrongShape(FixTemplate):
-    """Data holds the right numbers in another shape than the network takes.
+class DataOfWrongShape(ShapeTemplate):
+    """Data holds the right numbers in another shape than the layer or the model takes that it is given to.
 
-    Images where flat rows are taken, flat rows where images are taken, a table that is turned on its side, or one row
-    where there should be one sample per number: the sizes multiply to what is wanted, and the axes do not.
+    Networks work on batches, and the first axis counts the samples: a single sample lacks it, or is read as a batch of something else.
+    Convolutions take an axis for the channels also where there is one channel only, second in torch and last in Keras. Recurrent layers
+    take `(batch, steps, features)`, where a table has two axes. Images come where flat rows are taken, and flat rows where images
+    are. Linear and recurrent layers give features on the last axis, where `BatchNorm1d` and a loss for every step take them second.
+    An axis is added, moved, or put together with others, in the data and where its shape is stated.
 
     Fix safety: unsafe. The data is laid out in another way; its values stay.
 
-    References: torch.Tensor.view, numpy.reshape, keras.Input.
+    References: torch.nn.Conv2d, torch.nn.LSTM, torch.nn.CrossEntropyLoss (shapes of the input), keras.layers.Conv2D (`data_format`),
+    keras.layers.LSTM (input shape), keras.Model.predict, torch.Tensor.view, numpy.reshape.
     """
 
     code = "DNF104"
     name = "data-of-wrong-shape"
+    formerly = (
+        "DNF101",
+        "missing-batch-axis",
+        "DNF102",
+        "missing-channel-axis",
+        "DNF103",
+        "channels-in-wrong-place",
+        "DNF105",
+        "missing-time-axis",
+        "DNF117",
+        "one-axis-stated-for-images",
+        "DNF129",
+        "channels-on-last-axis",
+        "DNF142",
+        "sample-where-batch-is-taken",
+    )
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
-    message = "data of shape {shape} is given where {wanted} is taken"
-    needs_run = True
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        came = arrival(subject)
-        wanted = _wanted(came) if came is not None else None
-        if came is None or wanted is None or not _changes(subject, came, wanted):
-            return
-        yield self.finding(
-            subject.source.site(came.node),
-            symptom=Symptom.CRASH,
-            confidence=0.85,
-            cause="crash",
-            evidence={"shape": list(came.shape), "wanted": list(wanted)},
-            shape=came.shape,
-            wanted=f"(batch, {', '.join(str(size) for size in wanted[1:])})",
-        )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        came = arrival(subject)
-        wanted = _wanted(came) if came is not None else None
-        if came is None or wanted is None:
-            yield Decline("the wanted shape is not known")
-            return
-        for change in _changes(subject, came, wanted):
-            edits: tuple[Edit, ...] = change_data(subject, sibling_inputs(subject, came.node), "", change.code)
-            if change.targets:
-                target = fit_data(subject)[1]
-                node = subject.node(target.value.site) if target is not None else None
-                if node is None:
-                    continue
-                edits += change_data(subject, sibling_targets(subject, node), "", change.code)  # type: ignore[arg-type]
-            yield self.candidate(finding, change.title, *edits, prior=change.prior)
+    def explain(self, subject: Subject) -> Iterator[Fault]:
+        came, stated = arrival(subject), declared(subject)
+        if came is not None:
+            site = subject.source.site(came.node)
+            for reading, what, ways, confidence in _of_arrival(subject, came):
+                yield Fault(
+                    site,
+                    what,
+                    tuple(ways),
+                    {"shape": list(came.shape), "layer": came.call.name},
+                    confidence=confidence,
+                    reading=reading,
+                )
+        layouts = _stated_otherwise(stated) if stated is not None else ()
+        if stated is not None and layouts:
+            what = f"{short(stated.call.name)} does not take samples of {by(stated.shape)}, as its input is stated"
+            ways = _restated(subject, stated, layouts)
+            evidence: dict[str, Json] = {"shape": list(stated.shape), "layer": stated.call.name}
+            yield Fault(subject.source.site(stated.stated.node), what, tuple(ways), evidence, reading="stated")
+        yield from _one_sample(subject)
+        yield from _features_last(subject)
 
     examples = (
+        Example(
+            "an image through convolution and batch normalization",
+            """\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5))
+image = torch.rand(3, 8, 8)
+- scores = model(image)
++ scores = model(image.unsqueeze(0))
+""",
+        ),
+        Example(
+            "softmax over the classes of one row",
+            """\
+import torch
+import torch.nn as nn
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Linear(6, 8)
+        self.out = nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = torch.relu(self.hidden(x))
+        return torch.softmax(self.out(x), dim=1)
+
+
+table = torch.rand(10, 6)
+clf = Classifier()
+- print(clf(table[0]))
++ print(clf(table[0].unsqueeze(0)))
+""",
+        ),
+        Example(
+            "grey images into Conv2d",
+            """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3)
+        self.fc = nn.Linear(4 * 6 * 6, 3)
+
+    def forward(self, x):
+        x = torch.relu(self.conv(x))
+        return self.fc(x.flatten(1))
+
+
+net = Net()
+images = torch.rand(5, 8, 8)
+- out = net(images)
++ out = net(images.unsqueeze(1))
+""",
+        ),
+        Example(
+            "Keras input shape without the channel",
+            """\
+import keras
+from keras import layers
+
+model = keras.Sequential()
+- model.add(layers.Conv2D(4, (3, 3), activation="relu", input_shape=(8, 8)))
++ model.add(layers.Conv2D(4, (3, 3), activation="relu", input_shape=(8, 8, 1)))
+model.add(layers.Flatten())
+model.add(layers.Dense(2))
+""",
+        ),
+        Example(
+            "Keras table into Conv1D",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+X, y = np.random.rand(16, 9), np.random.rand(16)
+model = keras.Sequential([layers.Conv1D(4, 3), layers.Flatten(), layers.Dense(1)])
+model.compile(optimizer="sgd", loss="mse")
++ X = np.expand_dims(X, axis=-1)
+model.fit(X, y, epochs=1, verbose=0)
+print(model.predict(X, verbose=0)[0])
+""",
+        ),
+        Example(
+            "Keras table into LSTM",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+series, target = np.random.rand(12, 6), np.random.rand(12, 1)
+model = keras.Sequential([layers.LSTM(3), layers.Dense(1)])
+model.compile(optimizer="adam", loss="mse")
+- model.fit(series, target, epochs=1, verbose=0)
++ model.fit(np.expand_dims(series, axis=-1), target, epochs=1, verbose=0)
+""",
+        ),
+        Example(
+            "Keras input shape of a table before GRU",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import GRU, Dense
+
+x_train, x_test = np.random.rand(12, 6), np.random.rand(4, 6)
+y_train, y_test = np.random.rand(12), np.random.rand(4)
+model = Sequential()
+- model.add(GRU(4, input_shape=(6,)))
++ model.add(GRU(4, input_shape=(1, 6)))
+model.add(Dense(1))
+model.compile(optimizer="adam", loss="mse")
+- model.fit(x_train, y_train, validation_data=(x_test, y_test), verbose=0)
++ model.fit(np.expand_dims(x_train, axis=1), y_train, validation_data=(np.expand_dims(x_test, axis=1), y_test), verbose=0)
+""",
+        ),
+        Example(
+            "one step of a functional model",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+readings, level = np.random.rand(10, 4), np.random.rand(10, 1)
+inputs = keras.Input(shape=(1, 4))
+outputs = layers.Dense(1)(layers.GRU(5)(inputs))
+model = keras.Model(inputs, outputs)
+model.compile("adam", "mse")
++ readings = np.expand_dims(readings, axis=1)
+model.fit(readings, level, verbose=0)
+print(model.predict(readings))
+""",
+        ),
+        Example(
+            "torch table whose numbers are steps",
+            """\
+import torch
+import torch.nn as nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(1, 8, batch_first=True)
+        self.out = nn.Linear(8, 1)
+
+    def forward(self, x):
+        h, _ = self.rnn(x)
+        return self.out(h[:, -1])
+
+
+- Net()(torch.rand(5, 12))
++ Net()(torch.rand(5, 12).unsqueeze(2))
+""",
+        ),
+        Example(
+            "sequences of vectors into Conv1d",
+            """\
+import torch
+import torch.nn as nn
+
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(6, 8, 3, padding=1)
+
+    def forward(self, words):
+        return self.conv(words)
+
+
+- Tagger()(torch.randn(4, 10, 6))
++ Tagger()(torch.randn(4, 10, 6).permute(0, 2, 1))
+""",
+        ),
+        Example(
+            "Keras data with channels first",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+images = np.random.rand(6, 3, 8, 10)
+model = keras.Sequential([keras.Input((8, 10, 3)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
+- model.predict(images, verbose=0)
++ model.predict(np.transpose(images, (0, 2, 3, 1)), verbose=0)
+""",
+        ),
+        Example(
+            "Keras input shape with channels first, data with channels last",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+images = np.random.rand(6, 8, 8, 3)
+- model = keras.Sequential([keras.Input(shape=(3, 8, 8)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
++ model = keras.Sequential([keras.Input(shape=(8, 8, 3)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
+model.predict(images, verbose=0)
+""",
+        ),
         Example(
             "images into a linear network",
             """\
@@ -101,7 +355,6 @@ labels = torch.randint(0, 10, (5,))
 - loss = nn.functional.cross_entropy(net(images), labels)
 + loss = nn.functional.cross_entropy(net(images.flatten(1)), labels)
 """,
-            runs=True,
         ),
         Example(
             "numbers in a row into a layer of one input",
@@ -114,7 +367,6 @@ net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
 - y = net(x)
 + y = net(x.unsqueeze(1))
 """,
-            runs=True,
         ),
         Example(
             "flat rows into a convolution",
@@ -135,7 +387,6 @@ class Net(nn.Module):
 - Net()(torch.rand(5, 784))
 + Net()(torch.rand(5, 784).view(-1, 1, 28, 28))
 """,
-            runs=True,
         ),
         Example(
             "all samples in one row",
@@ -149,10 +400,148 @@ model.compile(optimizer="sgd", loss="mse")
 - model.fit(x, y, epochs=1, verbose=0)
 + model.fit(x.reshape(-1, 1), y.reshape(-1, 1), epochs=1, verbose=0)
 """,
-            runs=True,
+        ),
+        Example(
+            "height of the images as the width of the network",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+from keras.utils import to_categorical
+
+X_train, Y_train = np.random.rand(20, 8, 8), to_categorical(np.arange(20) % 10, 10)
+model = Sequential()
+- model.add(Dense(16, activation="relu", input_dim=X_train.shape[1]))
++ model.add(Dense(16, activation="relu", input_dim=X_train.shape[1] * X_train.shape[2]))
+model.add(Dense(10, activation="softmax"))
+model.compile(loss="categorical_crossentropy", optimizer="sgd")
+- model.fit(X_train, Y_train, epochs=1, verbose=0)
++ model.fit(X_train.reshape(-1, 64), Y_train, epochs=1, verbose=0)
+""",
+        ),
+        Example(
+            "a number in input_shape, and images to test with",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+digits, labels = np.random.rand(12, 6, 6), np.arange(12) % 3
+held_out, held_labels = np.random.rand(6, 6, 6), np.arange(6) % 3
+- net = keras.Sequential([layers.Dense(8, activation="relu", input_shape=(6,)), layers.Dense(3, activation="softmax")])
++ net = keras.Sequential([layers.Dense(8, activation="relu", input_shape=(36,)), layers.Dense(3, activation="softmax")])
+net.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
+- net.fit(digits, labels, validation_data=(held_out, held_labels), verbose=0)
++ net.fit(digits.reshape(-1, 36), labels, validation_data=(held_out.reshape(-1, 36), held_labels), verbose=0)
+""",
+        ),
+        Example(
+            "one picture judged in a function",
+            """\
+import keras
+import numpy as np
+
+model = keras.Sequential([keras.Input((6, 6, 3)), keras.layers.Conv2D(2, 3), keras.layers.GlobalMaxPooling2D()])
+
+
+def judge(picture):
+-     return model.predict(picture, verbose=0)[0]
++     return model.predict(np.expand_dims(picture, axis=0), verbose=0)[0]
+
+
+print(judge(np.random.rand(6, 6, 3)))
+""",
+        ),
+        Example(
+            "steps that are normalized",
+            """\
+import torch
+import torch.nn as nn
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 6)
+        self.norm = nn.BatchNorm1d(6)
+
+    def forward(self, x):
+-         return torch.relu(self.norm(self.fc(x)))
++         return torch.relu(self.norm(self.fc(x).transpose(1, 2)).transpose(1, 2))
+
+
+Block()(torch.rand(5, 7, 4))
+""",
+        ),
+        Example(
+            "a class for each pixel, scored by a linear layer",
+            """\
+import torch
+import torch.nn.functional as F
+
+net = torch.nn.Linear(3, 5)
+images, labels = torch.rand(2, 8, 9, 3), torch.randint(0, 5, (2, 8, 9))
+- F.nll_loss(F.log_softmax(net(images), dim=-1), labels).backward()
++ F.nll_loss(F.log_softmax(net(images), dim=-1).permute(0, 3, 1, 2), labels).backward()
+""",
         ),
     )
     rejects = (
+        Reject(
+            "an unbatched image where every layer takes one",
+            """\
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
+scores = model(torch.rand(3, 8, 8))
+""",
+        ),
+        Reject(
+            "Keras images with their channel",
+            """\
+import keras
+from keras import layers
+
+model = keras.Sequential([keras.Input((8, 8, 1)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
+""",
+        ),
+        Reject(
+            "one sequence without a batch axis",
+            """\
+import torch
+import torch.nn as nn
+
+out, state = nn.GRU(4, 8)(torch.rand(5, 4))
+""",
+        ),
+        Reject(
+            "sequences into Keras",
+            """\
+import keras
+from keras import layers
+
+model = keras.Sequential([keras.Input((6, 1)), layers.LSTM(3), layers.Dense(1)])
+""",
+        ),
+        Reject(
+            "channels in their place, another size elsewhere",
+            """\
+import torch
+from torch import nn
+
+nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(10, 2))(torch.rand(2, 3, 8, 8))
+""",
+        ),
+        Reject(
+            "images of another number of channels",
+            """\
+import torch
+from torch import nn
+
+nn.Conv2d(3, 4, 3)(torch.rand(2, 1, 8, 8))
+""",
+        ),
         Reject(
             "a table of another width",
             """\
@@ -161,7 +550,6 @@ from torch import nn
 
 nn.Linear(64, 16)(torch.rand(5, 8))
 """,
-            runs=True,
         ),
         Reject(
             "another number of features in Keras",
@@ -172,12 +560,435 @@ import keras
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
 model.predict(np.random.rand(4, 5), verbose=0)
 """,
-            runs=True,
+        ),
+        Reject(
+            "sequences with a target for every step",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential([Dense(4, input_shape=(6,)), Dense(1)])
+model.compile(loss="mse", optimizer="sgd")
+model.fit(np.random.rand(10, 6, 6), np.random.rand(10, 6, 1), verbose=0)
+""",
+        ),
+        Reject(
+            "a table of another width for Keras",
+            """\
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential([Dense(4, input_shape=(6,)), Dense(1)])
+model.compile(loss="mse", optimizer="sgd")
+model.fit(np.random.rand(10, 7), np.random.rand(10, 1), verbose=0)
+""",
+        ),
+        Reject(
+            "a batch of one",
+            """\
+import keras
+import numpy as np
+
+model = keras.Sequential([keras.Input((6, 6, 3)), keras.layers.Conv2D(2, 3)])
+model.predict(np.random.rand(6, 6, 3)[None], verbose=0)
+""",
+        ),
+        Reject(
+            "images of another size",
+            """\
+import keras
+import numpy as np
+
+model = keras.Sequential([keras.Input((6, 6, 3)), keras.layers.Conv2D(2, 3), keras.layers.Flatten(), keras.layers.Dense(2)])
+images = np.random.rand(4, 8, 8, 3)
+model.predict(images, verbose=0)
+""",
+        ),
+        Reject(
+            "features on the second axis",
+            """\
+import torch
+from torch import nn
+
+x, y = torch.rand(5, 6, 7), torch.randint(0, 6, (5, 7))
+loss = nn.CrossEntropyLoss()(nn.BatchNorm1d(6)(x), y)
+""",
+        ),
+        Reject(
+            "another number of features",
+            """\
+import torch
+
+torch.nn.BatchNorm1d(6)(torch.rand(5, 7, 4))
+""",
         ),
     )
 
 
-def _wanted(came: Arrival) -> tuple[int | None, ...] | None:
+Arrived = tuple[str, str, Repairs, float]
+"""The name of a reading, what is said of data that came in another shape, the ways to mend it, and how sure that is."""
+
+
+def _of_arrival(subject: Subject, came: Arrival) -> Iterator[Arrived]:
+    """The readings of data on its way into the network that failed on it."""
+    shape, layer = (
+        by(came.shape),
+        "the network" if came.call.name.startswith("keras.models.") else short(came.call.name),
+    )
+    batch = _batch_of(came)
+    if batch is not None and not _sizes_explain(subject, came) and not _counts_samples(subject, came):
+        what = f"a single sample of shape {shape} is given where {batch} is taken"
+        yield "batch", what, _batch_given(subject, came), 0.9
+    if _lacks_channel(came):
+        rows = not came.is_keras and _are_flat_images(came.shape)
+        what = f"{layer} receives {shape}, without an axis for the channel"
+        yield "channel", what, _channel_given(subject, came), 0.5 if rows else 0.9
+    if _flat(came) or _is_one_step(subject, came):
+        what = f"{layer} takes sequences, (batch, steps, features), and receives {shape}"
+        yield "time", what, _time_given(subject, came), 0.9
+    order = _order(came)
+    if order is not None:
+        what = f"{layer} receives {shape}, with the channels on another axis than it takes them from"
+        yield "order", what, _moved(subject, came, order), 0.85
+    wanted = _batched(came)
+    if wanted is not None and _changes(subject, came, wanted):
+        what = f"data of shape {shape} is given where (batch, {', '.join(map(str, wanted[1:]))}) is taken"
+        yield "shape", what, _laid_out_anew(subject, came, wanted), 0.85
+    told = _told(subject, came)
+    if told is not None:
+        what = f"images of {by(came.shape[1:])} go into a dense network that is told {told.shape[0]} numbers per sample"
+        yield "rows", what, _as_rows(subject, came, told), 0.85
+
+
+def _with_axis(subject: Subject, came: Arrival, data: Sequence[ast.expr], axis: int) -> tuple[Edit, ...]:
+    """Edits that give data an axis of size one."""
+    if not came.is_keras:
+        return change_data(subject, data, "", f".unsqueeze({axis})")
+    function, imports = with_numpy(subject, "expand_dims")
+    return (*change_data(subject, data, f"{function}(", f", axis={axis})"), *imports)
+
+
+# --- the batch --------------------------------------------------------------------------------------------------------
+
+
+def _batch_given(subject: Subject, came: Arrival) -> Repairs:
+    prior = GIVEN_BY_OWN if _gives_axes(subject, came.node) else 0.9
+    yield "Give the sample a batch axis of size one", _with_axis(subject, came, (came.node,), 0), prior
+
+
+def _sizes_explain(subject: Subject, came: Arrival) -> bool:
+    """Whether sizes that do not meet explain the crash: a batch axis mends them only where a flatten went wrong."""
+    conflict = size_conflict(subject)
+    if conflict is None:
+        return False
+    return conflict.facts.kind != "linear" or came.facts is None or came.facts.kind == "linear"
+
+
+def _counts_samples(subject: Subject, came: Arrival) -> bool:
+    """Whether the first axis counts samples already: training data with a target for each of its rows."""
+    for call in reversed(subject.network.calls):
+        if call.name.startswith("keras.Model.") and call.inputs and call.inputs[0].site == came.value.site:
+            rows = [value.shape[0] if value.shape else None for value in call.inputs[:2]]
+            return len(rows) == 2 and rows[0] == rows[1] and (rows[0] or 0) > 1
+    return False
+
+
+def _gives_axes(subject: Subject, node: ast.expr) -> bool:
+    """Whether a value is the result of a function or method of the program in which axes are given."""
+    source = subject.source
+    function: ast.AST | None
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+            owner = source.enclosing(node, ast.ClassDef)
+            function = method(owner, name) if isinstance(owner, ast.ClassDef) else None
+        case ast.Call(func=called):
+            function = source.definition(called)
+        case _:
+            return False
+    return function is not None and any(
+        isinstance(each, ast.Attribute) and each.attr in OF_AXES for each in ast.walk(function)
+    )
+
+
+def _batch_of(came: Arrival) -> str | None:
+    """The shape that would be right, in words, where the data is exactly that without its first axis."""
+    shape = came.shape
+    if came.wanted is not None:
+        return str(came.wanted) if shape and meets((None, *shape), came.wanted) else None
+    facts = came.facts
+    if came.is_keras or facts is None or not shape:
+        return None
+    stated, axis = stated_input(came.call), facts.takes_axis
+    if stated is None or axis is None or not -len(shape) <= axis < 0 or shape[axis] != stated:
+        return None
+    if facts.kind == "linear":
+        return f"(batch, {stated})" if len(shape) == 1 else None
+    if facts.kind == "convolution" and len(shape) == facts.spatial + 1:
+        return f"(batch, {', '.join(str(size) for size in shape)})"
+    if facts.kind == "recurrent" and facts.ranks and len(shape) == facts.ranks[0] and len(facts.ranks) > 1:
+        return (
+            f"(batch, {', '.join(str(size) for size in shape)})" if came.call.args.get("batch_first") is True else None
+        )
+    return None
+
+
+def _one_sample(subject: Subject) -> Iterator[Fault]:
+    """A Keras model that is asked about one sample, whose first axis it reads as that of the batch."""
+    crash = subject.crash
+    node = subject.node(crash.site) if crash is not None else None
+    met = _met(subject, crash) if crash is not None else None
+    first = first_argument(node) if isinstance(node, ast.Call) else None
+    if met is None or first is None or not isinstance(node, ast.Call):
+        return
+    given = shape_of(subject, first)
+    asked = not isinstance(node.func, ast.Attribute) or node.func.attr in METHODS
+    if asked and given is not None and _is_one(given, met):
+        function, imports = with_numpy(subject, "expand_dims")
+        edits = (wrapped(subject, first, f"{function}(", ", axis=0)"), *imports)
+        what = f"one sample of shape {by(given)} is given to a model of batches {by(met)}"
+        ways = iter([("Give the sample a batch axis of size one", edits, 0.95)])
+        yield Fault(
+            subject.source.site(first),
+            what,
+            tuple(ways),
+            {"given": list(given), "wanted": list(met)},
+            confidence=0.95,
+            reading="sample",
+        )
+
+
+def _met(subject: Subject, crash: Crash) -> Shape | None:
+    """The shape that the model was built for, as Keras says or as the run recorded it."""
+    said = next(filter(None, (one.search(crash.message) for one in REFUSED)), None)
+    if said is not None:
+        return shape_said(said[1])
+    built = {
+        value.shape
+        for call in subject.network.calls
+        for value in call.inputs
+        if value.origin == "symbolic" and value.producer is None and value.shape is not None
+    }
+    return built.pop() if len(built) == 1 else None
+
+
+def _is_one(given: Shape, wanted: Shape) -> bool:
+    """Whether a shape is that of one sample of batches of the wanted shape; a size cut by the batch may be unknown."""
+    if not given or len(given) + 1 != len(wanted):
+        return False
+    return all(a is None or b is None or a == b for a, b in zip(given, wanted[1:], strict=True))
+
+
+# --- the channels -----------------------------------------------------------------------------------------------------
+
+
+def _channel_given(subject: Subject, came: Arrival) -> Repairs:
+    title, everywhere = "Give the data an axis for the channel", sibling_inputs(subject, came.node)
+    if came.is_keras:
+        yield title, _with_axis(subject, came, everywhere, -1), 0.9
+        return
+    single = came.facts is not None and len(came.shape) == came.facts.spatial
+    code = ".unsqueeze(0).unsqueeze(0)" if single else ".unsqueeze(1)"
+    yield title, change_data(subject, everywhere, "", code), 0.9
+    if len(everywhere) > 1:
+        yield title, change_data(subject, (came.node,), "", code), 0.6
+
+
+def _lacks_channel(came: Arrival) -> bool:
+    facts, shape = came.facts, came.shape
+    if facts is None or facts.kind != "convolution":
+        return False
+    if came.is_keras:
+        return len(shape) == facts.spatial + 1
+    if stated_input(came.call) != 1:
+        return False
+    return len(shape) == facts.spatial or (len(shape) == facts.spatial + 1 and shape[0] != 1)
+
+
+def _are_flat_images(shape: tuple[int, ...]) -> bool:
+    """Whether a table is one of flattened square images rather than one image without a channel."""
+    return len(shape) == 2 and shape[0] != shape[1] and isqrt(shape[1]) ** 2 == shape[1]
+
+
+def _moved(subject: Subject, came: Arrival, order: tuple[int, ...]) -> Repairs:
+    everywhere, axes = sibling_inputs(subject, came.node), ", ".join(map(str, order))
+    title = "Move the channels of the data to the axis where they are taken from"
+    if not came.is_keras:
+        batch = ".unsqueeze(0)" if len(order) == 3 and came.facts is not None and came.facts.spatial == 2 else ""
+        code = f".permute({axes}){batch}"
+        # An axis of one channel was put where it is by whoever made the data: rather the layer is at fault.
+        yield title, change_data(subject, everywhere, "", code), 0.2 if order[0] == 0 and came.shape[1] == 1 else 0.9
+        if len(everywhere) > 1:
+            yield title, change_data(subject, (came.node,), "", code), 0.6
+        return
+    function, imports = with_numpy(subject, "transpose")
+    last = came.shape[-1] <= FEW < came.shape[1]
+    yield title, (*change_data(subject, everywhere, f"{function}(", f", ({axes}))"), *imports), 0.5 if last else 0.9
+    where = stated_keras_input(subject, came.call)
+    if where is not None:
+        change = declare(subject, where, came.shape[1:])
+        yield "State the input shape as the data has it", change, 0.9 if last else 0.3
+
+
+def _order(came: Arrival) -> tuple[int, ...] | None:
+    """The order in which the axes of the data would be right."""
+    shape, facts = came.shape, came.facts
+    rank = len(shape)
+    if came.wanted is not None:
+        if rank not in (3, 4, 5) or meets(shape, came.wanted):
+            return None
+        to_last, to_first = (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
+        fitting = [o for o in (to_last, to_first) if meets(tuple(shape[axis] for axis in o), came.wanted)]
+        return fitting[0] if fitting else None
+    if came.is_keras or facts is None or facts.kind != "convolution":
+        return None
+    stated = stated_input(came.call)
+    if rank not in (facts.spatial + 1, facts.spatial + 2) or shape[-1] != stated or shape[-1 - facts.spatial] == stated:
+        return None
+    if rank == facts.spatial + 1:
+        return (rank - 1, *range(rank - 1)) if facts.spatial == 2 and shape[0] > FEW else None
+    return (0, rank - 1, *range(1, rank - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """A call that takes features on the second axis, the expression of what it is given, and its shape.
+
+    `back` is the call itself where what it gives is to have the old order of axes again.
+    """
+
+    call: Call
+    shape: tuple[int, ...]
+    node: ast.expr | None
+    back: ast.expr | None = None
+
+
+def _features_last(subject: Subject) -> Iterator[Fault]:
+    """Features of steps on the last axis, where a normalization or a loss takes them on the second one."""
+    found = _of_normalization(subject) or _of_loss(subject)
+    if found is not None:
+        shape = found.shape
+        what = f"{short(found.call.name)} takes {shape[-1]} features on axis 1 and finds them on the last axis of {by(shape)}"
+        yield Fault(
+            found.call.site, what, tuple(_exchanged(subject, found)), {"shape": list(shape)}, reading="features"
+        )
+
+
+def _exchanged(subject: Subject, found: _Last) -> Repairs:
+    rank = len(found.shape)
+    if found.node is None or rank not in (3, 4):
+        yield Decline("what is given is not written in a call of its own")
+        return
+    code = ".transpose(1, 2)" if rank == 3 else ".permute(0, 3, 1, 2)"
+    edits: tuple[Edit, ...] = (wrapped(subject, found.node, "", code),)
+    if found.back is not None:
+        edits += (wrapped(subject, found.back, "", code if rank == 3 else ".permute(0, 2, 3, 1)"),)
+    yield "Put the features on the second axis", edits, 0.9
+
+
+def _of_normalization(subject: Subject) -> _Last | None:
+    found = crashed_layer(subject)
+    if found is None or found[0].name not in NORMALIZATIONS:
+        return None
+    call, shape, stated = found[0], known(found[2].shape), stated_input(found[0])
+    if shape is None or len(shape) not in (3, 4) or stated != shape[-1] or stated == shape[1]:
+        return None
+    node, constructor = subject.call_node(call), subject.constructor_node(call)
+    inside = constructor is not None and element_of(subject, constructor) is not None
+    given = first_argument(node) if node is not None and not inside else None
+    return _Last(call, shape, given, node)
+
+
+def _of_loss(subject: Subject) -> _Last | None:
+    for use in class_losses(subject):
+        shape = known(use.prediction.shape)
+        target = known(use.target.shape) if use.target is not None else None
+        if not use.crashed or not use.in_torch or use.facts.target is not Target.INDICES or shape is None:
+            continue
+        if len(shape) > 2 and target == shape[:-1] and shape[-1] > 1:
+            return _Last(use.call, shape, prediction_expression(subject, use))
+    return None
+
+
+# --- the steps --------------------------------------------------------------------------------------------------------
+
+
+def _time_given(subject: Subject, came: Arrival) -> Repairs:
+    data = sibling_inputs(subject, came.node)
+    if not came.is_keras:
+        axis = 2 if stated_input(came.call) == 1 else 1
+        yield f"Give the data {_said(axis)}", _with_axis(subject, came, data, axis), 0.8
+        return
+    as_feature, as_step = _with_axis(subject, came, data, -1), _with_axis(subject, came, data, 1)
+    if came.wanted is None:
+        yield f"Give the data {_said(2)}", as_feature, 0.7
+        yield f"Give the data {_said(1)}", as_step, 0.6
+        return
+    # The model was told `(steps, features)` before the table came: as many features as the table has columns.
+    yield f"Give the data {_said(1)}", as_step, 0.7
+    stated = stated_keras_input(subject, came.call)
+    if stated is not None:
+        edits = (*declare(subject, stated, (came.shape[1], 1)), *as_feature)
+        yield f"State and give the data {_said(2)}", edits, 0.6
+
+
+def _flat(came: Arrival) -> bool:
+    facts, shape = came.facts, came.shape
+    if facts is None or facts.kind != "recurrent" or len(shape) != 2:
+        return False
+    if came.is_keras:
+        return came.wanted is None
+    return facts.ranks == (2, 3) and stated_input(came.call) == 1 != shape[1]
+
+
+def _is_one_step(subject: Subject, came: Arrival) -> bool:
+    """Whether a table is one step of what a built Keras model takes that begins with a recurrent layer."""
+    wanted, shape = came.wanted, came.shape
+    if not came.is_keras or wanted is None or len(wanted) != 3 or len(shape) != 2:
+        return False
+    return wanted[1] in (None, 1) and wanted[2] == shape[1] and _begins_with(subject, came, "recurrent")
+
+
+def _begins_with(subject: Subject, came: Arrival, kind: str) -> bool:
+    """Whether a layer of a kind takes the input of a built Keras model."""
+    entrances = [
+        call for call in subject.network.calls
+        if call.inputs and call.inputs[0].origin == "symbolic" and call.inputs[0].shape == came.wanted
+    ]  # fmt: skip
+    return any((facts := layer_facts(call)) is not None and facts.kind == kind for call in entrances)
+
+
+def _said(axis: int) -> str:
+    return "one feature per step" if axis == 2 else "one step per sample"
+
+
+# --- the shape of a sample --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One way of giving the data the wanted shape: code behind it, what that does, whether the targets need it too."""
+
+    code: str
+    title: str
+    prior: float
+    targets: bool = False
+
+
+def _laid_out_anew(subject: Subject, came: Arrival, wanted: tuple[int | None, ...]) -> Repairs:
+    for change in _changes(subject, came, wanted):
+        edits: tuple[Edit, ...] = change_data(subject, sibling_inputs(subject, came.node), "", change.code)
+        if change.targets:
+            target = fit_data(subject)[1]
+            node = subject.node(target.value.site) if target is not None else None
+            if not isinstance(node, ast.expr):
+                continue
+            edits += change_data(subject, sibling_targets(subject, node), "", change.code)
+        yield change.title, edits, change.prior
+
+
+def _batched(came: Arrival) -> tuple[int | None, ...] | None:
     """The batched shape that the network takes, where the data has another one."""
     shape, facts = came.shape, came.facts
     if came.wanted is not None:
@@ -226,3 +1037,90 @@ def _laid_out(came: Arrival, sizes: tuple[int, ...]) -> str:
         return ".flatten(1)"
     method = "reshape" if came.is_keras else "view"
     return f".{method}(-1, {', '.join(str(size) for size in sizes)})"
+
+
+def _as_rows(subject: Subject, came: Arrival, stated: StatedInput) -> Repairs:
+    width = prod(came.shape[1:])
+    rows = change_data(subject, sibling_inputs(subject, came.node), "", f".reshape(-1, {width})")
+    edits = (*_row_stated(subject, came, stated, width), *rows)
+    yield "Lay every image out in a row and state its length", edits, 0.8
+
+
+def _told(subject: Subject, came: Arrival) -> StatedInput | None:
+    """Where a dense network is told one axis of the square images that come, which have one target each."""
+    if not came.is_keras or came.wanted is None or len(came.wanted) != 2 or not _square(came.shape):
+        return None
+    target = fit_data(subject)[1]
+    if came.wanted[1] not in came.shape[1:] or target is None or len(target.value.shape or (0, 0, 0)) > 2:
+        return None
+    stated = stated_keras_input(subject, came.call)
+    one_axis = stated is not None and len(stated.shape) == 1
+    return stated if one_axis and _begins_with(subject, came, "linear") else None
+
+
+def _square(shape: tuple[int, ...]) -> bool:
+    """Whether the samples look like images: two neighbouring axes of one length, and at most a third of channels."""
+    sizes = shape[1:]
+    return len(sizes) in (2, 3) and any(a == b > 1 for a, b in pairwise(sizes))
+
+
+def _row_stated(subject: Subject, came: Arrival, stated: StatedInput, width: int) -> tuple[Edit, ...]:
+    """The stated width as the number of pixels: by the sizes that it was taken from where it names one, else a number."""
+    node = stated.node
+    if stated.form == "input_dim" and isinstance(node, ast.Subscript) and len(came.shape) == 3:
+        text = subject.source.segment(subject.source.site(node))
+        if text.endswith(".shape[1]"):
+            return (Replace(subject.source.site(node), f"{text} * {text[: -len('[1]')]}[2]"),)
+    return declare(subject, stated, (width,))
+
+
+# --- where a Keras program states the shape before any data comes -----------------------------------------------------
+
+
+class _Layout(NamedTuple):
+    """Another input shape, what it has, the change of the data that goes with it, and how likely both and the first alone are."""
+
+    shape: Shape
+    has: str
+    function: str
+    axes: str
+    together: float
+    alone: float
+
+
+def _stated_otherwise(stated: Declared) -> tuple[_Layout, ...]:
+    """The input shapes that the layer takes in the place of the one that is stated."""
+    shape, facts = stated.shape, stated.facts
+    if facts.kind == "convolution" and len(shape) == facts.spatial:
+        return (_Layout((*shape, 1), "the channel", "expand_dims", "axis=-1", 0.7, 0.85),)
+    if facts.kind == "recurrent" and len(shape) == 1:
+        return (
+            _Layout((shape[0], 1), _said(2), "expand_dims", "axis=-1", 0.75, 0.5),
+            _Layout((1, shape[0]), _said(1), "expand_dims", "axis=1", 0.65, 0.0),
+        )
+    if _first(stated):
+        return (_Layout((*shape[1:], shape[0]), "the channels last", "moveaxis", "1, -1", 0.7, 0.6),)
+    return ()
+
+
+def _restated(subject: Subject, stated: Declared, layouts: Sequence[_Layout]) -> Repairs:
+    data = fitted_inputs(subject)
+    for layout in layouts:
+        edits = declare(subject, stated.stated, layout.shape)
+        if data:
+            function, imports = with_numpy(subject, layout.function)
+            both = (*edits, *change_data(subject, data, f"{function}(", f", {layout.axes})"), *imports)
+            yield f"State the input shape with {layout.has}, and give the data so", both, layout.together
+        if layout.alone:
+            yield f"State the input shape with {layout.has}", edits, layout.alone
+
+
+def _first(stated: Declared) -> bool:
+    """Whether the stated shape has its channels first, in a layer that takes them last."""
+    shape = stated.shape
+    if stated.facts.kind != "convolution" or len(shape) != stated.facts.spatial + 1 or stated.facts.spatial < 2:
+        return False
+    if stated.call.args.get("data_format") == "channels_first" or None in shape:
+        return False
+    first, last = shape[0] or 0, shape[-1] or 0
+    return first in (1, 3, FEW) and last > FEW

@@ -132,7 +132,6 @@ images, labels = torch.rand(4, 1, 28, 28), torch.randint(0, 10, (4,))
 - loss = F.cross_entropy(LeNet()(images), labels)
 + loss = F.cross_entropy(LeNet()(F.interpolate(images, size=(32, 32), mode="bilinear")), labels)
 """,
-            runs=True,
         ),
         Example(
             "features of a larger image in a sequential model",
@@ -151,7 +150,6 @@ model = nn.Sequential(
 for batch in torch.rand(2, 5, 3, 32, 32):
     model(batch).sum().backward()
 """,
-            runs=True,
         ),
         Example(
             "a view of rectangular images",
@@ -175,7 +173,6 @@ photos = torch.rand(7, 1, 10, 20)
 - print(net(photos).shape)
 + print(net(torch.nn.functional.interpolate(photos, size=(12, 24), mode="bilinear")).shape)
 """,
-            runs=True,
         ),
         Example(
             "images of another size than a Keras input",
@@ -195,7 +192,6 @@ photos, ages = np.random.rand(6, 12, 20, 1), np.random.rand(6, 1)
 - model.fit(photos, ages, epochs=1, verbose=0)
 + model.fit(keras.ops.image.resize(photos, (16, 16)), ages, epochs=1, verbose=0)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -208,7 +204,6 @@ from torch import nn
 net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(50, 2))
 net(torch.rand(3, 1, 8, 8))
 """,
-            runs=True,
         ),
         Reject(
             "images of any size into a network that pools them to one",
@@ -220,7 +215,6 @@ net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.AdaptiveAvgPool2d((2, 2)), nn.Flatten
 for side in (8, 11):
     net(torch.rand(3, 1, side, side))
 """,
-            runs=True,
         ),
         Reject(
             "Keras images with another number of channels",
@@ -231,7 +225,6 @@ import keras
 model = keras.Sequential([keras.Input((8, 8, 1)), keras.layers.Conv2D(2, 3), keras.layers.Flatten()])
 model.predict(np.random.rand(2, 9, 9, 3), verbose=0)
 """,
-            runs=True,
         ),
     )
 

@@ -1,4 +1,4 @@
-"""An index reaches past the last element: a loop that goes one too far, or numbers drawn for another length."""
+"""An index does not go with what it points into: it reaches past the end, lacks an axis, or takes a place of another shape."""
 
 from __future__ import annotations
 
@@ -8,25 +8,36 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
+    Crash,
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    Json,
     Reject,
-    Repairs,
     Replace,
-    Site,
+    ShapeTemplate,
     Subject,
-    Symptom,
+    Wrap,
+    by,
+    indices,
+    known,
     number,
     origins,
+    part_shape,
+    shape_of,
+    shape_said,
 )
 
 REFUSED = re.compile(r"index (\d+) is out of bounds for (?:dimension|axis) (\d+) with size (\d+)")
 """What torch and NumPy say; of a list only that the index is out of range."""
+
+SLOT = re.compile(r"could not broadcast input array from shape \(([\d, ]+)\) into shape \(([\d, ]+)\)")
+"""NumPy's words for a value that does not fit the part of the array that it is put into."""
+
+SLICE = re.compile(r"(None|-?\d+):(None|-?\d+):(None|-?\d+)")
+"""How the probe writes a slice down."""
 
 COUNTED = frozenset(
     {f"torch.{name}" for name in ("randperm", "arange")}
@@ -38,57 +49,46 @@ BOUNDED = frozenset({"torch.randint", "numpy.random.randint", "random.randrange"
 """Functions that draw below the bound that is their first argument, or their second."""
 
 Loop = ast.For | ast.comprehension
+Shape = tuple[int | None, ...]
+Known = tuple[int, ...]
 Way = tuple[str, tuple[Edit, ...], float]
 
 
-@dataclass(frozen=True, slots=True)
-class _Past:
-    """An element that is not there: of what, the expression of the index, its axis, and whether it is one too far."""
-
-    node: ast.Subscript
-    index: ast.expr
-    axis: int
-    by_one: bool
-
-
-class IndexPastTheEnd(FaultTemplate[_Past]):
-    """An index reaches past the last element: a loop that goes one too far, or numbers drawn for another length.
+class IndexPastTheEnd(ShapeTemplate):
+    """An index reaches past the last element, or takes a place that the value which is put there does not fit.
 
     Elements are counted from zero, so that a loop over `range(n + 1)` or over `range(1, n + 1)` asks for one that is not
     there, as does a look at the next element without stopping earlier. Indices that are drawn for the number of all
     values, or for another axis, reach past the rows of a table.
 
+    `maps[:, :, 3] = mask` in an array of four axes has the number on an axis before the one that was meant: with one more `:` the place
+    has exactly the shape of the value. And `torch.multinomial(p, 1)`, a layer of one unit and Keras's `predict` give a column of shape
+    (n, 1), while `table[:, i]` and `results[a:b]` are rows of n numbers: only the axis of one element has to go, or to come.
+
     Fix safety: unsafe. The program did not run before; the loop stops earlier, or the indices are those of the rows.
 
-    References: torch.randperm, torch.Tensor.size, "The range() Function" of the Python tutorial.
+    References: torch.randperm, torch.Tensor.size, "The range() Function" of the Python tutorial, torch.Tensor.expand, numpy indexing
+    ("If the number of objects in the selection tuple is less than N, then `:` is assumed for any subsequent dimensions").
     """
 
     code = "DNF127"
     name = "index-past-the-end"
+    formerly = ("DNF116", "value-does-not-fit-slot", "DNF140", "index-lacks-axis")
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
-    message = "{index} reaches past the end of {what}"
-    needs_run = True
-    declined = "where the index goes too far is not written in a way that is known"
 
-    def faults(self, subject: Subject) -> Faults[_Past]:
+    def explain(self, subject: Subject) -> Iterator[Fault]:
         found = _past(subject)
-        if found is not None and next(_ways(subject, found), None) is not None:
-            yield subject.source.site(found.node), found
-
-    def report(self, site: Site, found: _Past) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.CRASH,
-            confidence=0.9,
-            cause="crash",
-            evidence={"axis": found.axis},
-            index=ast.unparse(found.index),
-            what=ast.unparse(found.node.value),
-        )
-
-    def repairs(self, subject: Subject, found: _Past) -> Repairs:
-        yield from sorted(_ways(subject, found), key=lambda way: -way[2])[:3]
+        ways = sorted(_ways(subject, found), key=lambda way: -way[2])[:3] if found is not None else []
+        if found is not None and ways:
+            what = f"{ast.unparse(found.index)} reaches past the end of {ast.unparse(found.node.value)}"
+            yield Fault(subject.source.site(found.node), what, tuple(iter(ways)), {"axis": found.axis}, reading="end")
+        crash = subject.crash
+        node = subject.node(crash.site) if crash is not None else None
+        statement = subject.source.statement_of(node) if node is not None else None
+        if crash is not None and isinstance(statement, ast.Assign) and statement.targets[0] is node:
+            yield from _lacks_axis(subject, crash, statement)
+            yield from _does_not_fit(subject, crash, statement)
 
     examples = (
         Example(
@@ -102,7 +102,6 @@ net = torch.nn.Linear(3, 2)
 + for i in range(len(rows)):
     net(rows[i])
 """,
-            runs=True,
         ),
         Example(
             "the next element of each",
@@ -115,7 +114,6 @@ steps = []
 + for t in range(len(series) - 1):
     steps.append(series[t + 1] - series[t])
 """,
-            runs=True,
         ),
         Example(
             "epochs counted from one",
@@ -128,7 +126,6 @@ for epoch in range(1, len(rates) + 1):
 -     print(epoch, rates[epoch])
 +     print(epoch, rates[epoch - 1])
 """,
-            runs=True,
         ),
         Example(
             "the label in the last column, counted from one",
@@ -140,7 +137,6 @@ table = torch.rand(20, 5)
 + features, labels = table[:, :4], table[:, 4]
 loss = (torch.nn.Linear(4, 1)(features)[:, 0] - labels).pow(2).mean()
 """,
-            runs=True,
         ),
         Example(
             "rows shuffled by the number of all values",
@@ -156,7 +152,6 @@ def shuffled(x, y):
 
 shuffled(torch.rand(8, 5), torch.rand(8))
 """,
-            runs=True,
         ),
         Example(
             "rows drawn by the length of another axis",
@@ -169,7 +164,76 @@ for _ in range(20):
 +     rows = torch.randint(0, len(data), (16,))
     batch = data[rows]
 """,
-            runs=True,
+        ),
+        Example(
+            "one of the lines that fill the channels of a batch",
+            """\
+import numpy as np
+import torch
+
+
+def split(kinds):
+    planes = np.zeros((len(kinds), 6, 8, 2), dtype="float32")
+    planes[:, :, :, 0] = kinds == 0
+-     planes[:, :, 1] = kinds == 1
++     planes[:, :, :, 1] = kinds == 1
+    return torch.from_numpy(planes)
+
+
+split(np.random.randint(0, 2, (3, 6, 8)))
+""",
+        ),
+        Example(
+            "windows of a table with several columns",
+            """\
+import numpy as np
+import torch
+
+table = np.random.rand(40, 3)
+steps, rows = 5, 35
+windows = np.empty((rows, steps, 3))
+for step in range(steps):
+-     windows[step] = table[step:step + rows]
++     windows[:, step] = table[step:step + rows]
+x = torch.tensor(windows)
+""",
+        ),
+        Example(
+            "one token sampled for each row",
+            """\
+import torch
+import torch.nn.functional as F
+
+samples = torch.zeros(4, 6, dtype=torch.long)
+scores = torch.randn(4, 9)
+for i in range(6):
+-     samples[:, i] = torch.multinomial(F.softmax(scores, dim=1), 1)
++     samples[:, i] = torch.multinomial(F.softmax(scores, dim=1), 1).squeeze(1)
+""",
+        ),
+        Example(
+            "a column of a table filled with a row of numbers",
+            """\
+import torch
+
+table = torch.zeros(6, 4)
+steps = torch.arange(6.0)
+- table[:, 0:1] = steps
++ table[:, 0:1] = steps.unsqueeze(1)
+""",
+        ),
+        Example(
+            "predictions of a Keras model put into an array",
+            """\
+import keras
+import numpy as np
+
+model = keras.Sequential([keras.layers.Dense(1)])
+x = np.ones((8, 3))
+out = np.zeros(8)
+- out[:4] = model.predict(x[:4], verbose=0)
++ out[:4] = model.predict(x[:4], verbose=0).squeeze(1)
+""",
         ),
     )
     rejects = (
@@ -183,7 +247,6 @@ for i in range(1, len(rows)):
     rows[i] - rows[i - 1]
 rows[torch.randperm(len(rows))]
 """,
-            runs=True,
         ),
         Reject(
             "a list with fewer elements than were configured",
@@ -199,9 +262,62 @@ def rate(stage):
 for stage in range(stages):
     print(rate(stage))
 """,
-            runs=True,
+        ),
+        Reject(
+            "values that fit, some of them stretched",
+            """\
+import numpy as np
+import torch
+
+maps = np.zeros((4, 6, 8, 2))
+maps[:, :, :, 0] = np.ones((4, 6, 8))
+maps[0] = 1.0
+maps[:, 2] = np.arange(2)
+torch.from_numpy(maps)
+""",
+        ),
+        Reject(
+            "a value of another number of elements",
+            """\
+import numpy as np
+import torch
+
+maps = np.zeros((4, 6, 2))
+maps[:, 0] = np.ones((4, 5))
+""",
+        ),
+        Reject(
+            "values that fit, and one row for all",
+            """\
+import torch
+
+table = torch.zeros(4, 6)
+table[:, 0] = torch.ones(4)
+table[1:3] = torch.ones(1, 6)
+table[:, 2:3] = torch.ones(4, 1)
+table[0] = torch.ones(1, 6)
+""",
+        ),
+        Reject(
+            "values of another number",
+            """\
+import torch
+
+table = torch.zeros(4, 6)
+table[:, 0] = torch.ones(5)
+""",
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """An element that is not there: of what, the expression of the index, its axis, and whether it is one too far."""
+
+    node: ast.Subscript
+    index: ast.expr
+    axis: int
+    by_one: bool
 
 
 def _past(subject: Subject) -> _Past | None:
@@ -357,3 +473,107 @@ def _is_length(node: ast.expr, found: _Past) -> bool:
         case ast.Subscript(value=ast.Attribute(value=thing, attr="shape"), slice=axis):
             return number(axis) == found.axis and ast.dump(thing) == ast.dump(found.node.value)
     return False
+
+
+# --- a place and a value of other shapes ------------------------------------------------------------------------------
+
+
+def _lacks_axis(subject: Subject, crash: Crash, statement: ast.Assign) -> Iterator[Fault]:
+    """A part of an array whose index names an axis too few for the value."""
+    target, said = statement.targets[0], SLOT.search(crash.message) if crash.kind == "ValueError" else None
+    if said is None or len(statement.targets) != 1 or not isinstance(target, ast.Subscript):
+        return
+    received, free = shape_said(said[1]), shape_said(said[2])
+    whole = shape_of(subject, target.value)
+    if whole is None or part_shape(subject, whole, indices(target)) != free:
+        return
+    site = subject.source.site(target)
+    ways = [
+        (f"Index with {text}", (Replace(site, text),), 0.9) for text in _with_one_more(subject, target, whole, received)
+    ]
+    if ways:
+        what = f"a value of {by(received)} is put into a place of {by(free)}; the index names an axis too few"
+        evidence: dict[str, Json] = {"received": list(received), "free": list(free)}
+        yield Fault(crash.site, what, tuple(iter(ways[:2])), evidence, confidence=0.95, reading="index")
+
+
+def _with_one_more(subject: Subject, target: ast.Subscript, whole: Shape, wanted: Shape) -> Iterator[str]:
+    """The subscript with as many more `:` in one place as make what it takes the wanted shape, the fewest first."""
+    given = indices(target)
+    full = ast.Slice()
+    owner = subject.source.segment(subject.source.site(target.value))
+    seen: set[str] = set()
+    for more in range(1, len(whole) - len(given) + 1):
+        for place in range(len(given) + 1):
+            changed = (*given[:place], *(full,) * more, *given[place:])
+            if part_shape(subject, whole, changed) != wanted:
+                continue
+            text = f"{owner}[{', '.join(':' if one is full else _index_text(subject, one) for one in changed)}]"
+            if text not in seen:
+                seen.add(text)
+                yield text
+
+
+def _index_text(subject: Subject, index: ast.expr) -> str:
+    return ast.unparse(index) if isinstance(index, ast.Slice) else subject.source.segment(subject.source.site(index))
+
+
+def _does_not_fit(subject: Subject, crash: Crash, statement: ast.Assign) -> Iterator[Fault]:
+    """A value with an axis of one element in a place without it, or the other way round."""
+    shapes = _shapes(crash)
+    change = _change(*shapes, array=crash.call is None) if shapes is not None else None
+    if shapes is not None and change is not None:
+        received, wanted = shapes
+        title = f"Give the value the shape of its place with {change}"
+        ways = iter([(title, (_behind(subject, statement.value, change),), 0.9)])
+        evidence: dict[str, Json] = {"received": list(received), "wanted": list(wanted)}
+        what = f"a value of {by(received)} is put into a place of {by(wanted)}"
+        yield Fault(crash.site, what, tuple(ways), evidence, confidence=0.95, reading="value")
+
+
+def _behind(subject: Subject, value: ast.expr, code: str) -> Edit:
+    simple = isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    return Wrap(subject.source.site(value), "" if simple else "(", code if simple else f"){code}")
+
+
+def _shapes(crash: Crash) -> tuple[Known, Known] | None:
+    """The shape of the value and that of the place it is put into, where the crash tells them."""
+    if crash.call is None:  # none of the frameworks' calls: NumPy's own words say the shapes
+        said = SLOT.search(crash.message) if crash.kind == "ValueError" else None
+        shapes = [known(shape_said(part)) for part in said.groups()] if said is not None else []
+        return (shapes[0], shapes[1]) if shapes and shapes[0] is not None and shapes[1] is not None else None
+    if crash.call.name != "torch.Tensor.setitem" or len(crash.call.inputs) != 2:
+        return None
+    table, value = (known(one.shape) for one in crash.call.inputs)
+    wanted = _part(table, crash.call.args.get("index")) if table is not None else None
+    return (value, wanted) if value is not None and wanted is not None else None
+
+
+def _part(shape: Known, index: Json) -> Known | None:
+    """The shape of what an index of whole numbers and slices takes from a tensor; `None` for any other index."""
+    listed = index if isinstance(index, (list, tuple)) else [index]
+    if len(listed) > len(shape):
+        return None
+    sizes: list[int] = []
+    for size, one in zip(shape, listed, strict=False):
+        written = one.get("repr") if isinstance(one, dict) else None
+        found = SLICE.fullmatch(written) if isinstance(written, str) else None
+        if found is not None:
+            bounds = [None if part == "None" else int(part) for part in found.groups()]
+            sizes.append(len(range(*slice(*bounds).indices(size))))
+        elif not isinstance(one, int) or isinstance(one, bool):
+            return None
+    return (*sizes, *shape[len(listed) :])
+
+
+def _change(received: Known, wanted: Known, array: bool) -> str | None:
+    """The method that takes out, or puts in, the one axis of one element in which the shapes differ."""
+    for axis in reversed(range(len(received))):
+        if received[axis] == 1 and received[:axis] + received[axis + 1 :] == wanted:
+            return f".squeeze({axis})"
+    for axis in reversed(range(len(wanted))):
+        if wanted[axis] == 1 and wanted[:axis] + wanted[axis + 1 :] == received:
+            if array:
+                return ".reshape(-1, 1)" if axis == 1 and len(wanted) == 2 else None
+            return f".unsqueeze({axis})"
+    return None

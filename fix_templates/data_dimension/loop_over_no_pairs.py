@@ -96,7 +96,6 @@ layers = torch.nn.ModuleDict()
 + for name, size in sizes.items():
     layers[name] = torch.nn.Linear(2, size)
 """,
-            runs=True,
         ),
         Example(
             "numbered batches",
@@ -110,7 +109,6 @@ net = torch.nn.Linear(5, 1)
 + for batch_idx, rows in enumerate(loader):
     print(batch_idx, net(rows).mean().item())
 """,
-            runs=True,
         ),
         Example(
             "two lists beside each other",
@@ -122,7 +120,6 @@ net = torch.nn.Linear(3, 1)
 - errors = [(net(x) - y).pow(2) for x, y in (inputs, targets)]
 + errors = [(net(x) - y).pow(2) for x, y in zip(inputs, targets)]
 """,
-            runs=True,
         ),
         Example(
             "a list of names",
@@ -141,7 +138,6 @@ def chosen(files, labels):
 
 chosen(["scan-1", "scan-2", "scan-3"], {"scan-2": 1})
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -154,7 +150,6 @@ for one, other in pairs:
 for i, (key, value) in enumerate(table.items()):
     print(i, key, value)
 """,
-            runs=True,
         ),
         Reject(
             "records with more parts than names",
@@ -165,7 +160,6 @@ for k in range(3):
 for first, second in rows:
     print(first, second)
 """,
-            runs=True,
         ),
     )
 

@@ -164,7 +164,6 @@ layer = torch.nn.Embedding(9, 4)
 + for words, label in DataLoader(Words([torch.arange(3), torch.arange(5)]), batch_size=2, collate_fn=pad_batch):
     print(layer(words).shape, label)
 """,
-            runs=True,
         ),
         Example(
             "signals of several features, a list of samples",
@@ -186,7 +185,6 @@ gru = torch.nn.GRU(3, 8, batch_first=True)
 for batch in loader:
     print(gru(batch)[0].shape)
 """,
-            runs=True,
         ),
         Example(
             "a tag for every word",
@@ -216,7 +214,6 @@ loss_of = torch.nn.CrossEntropyLoss()
 + for text, tags in DataLoader(Tagged(), 2, collate_fn=pad_batch):
     print(loss_of(head(emb(text)).flatten(0, 1), tags.flatten()))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -231,7 +228,6 @@ words = torch.nn.Embedding(3, 2)
 for batch in DataLoader(images, batch_size=2):
     print(batch.shape)
 """,
-            runs=True,
         ),
         Reject(
             "sequences of one length",
@@ -243,7 +239,6 @@ words = torch.nn.Embedding(9, 2)
 for batch in DataLoader([torch.arange(4), torch.arange(4)], batch_size=2):
     print(words(batch).shape)
 """,
-            runs=True,
         ),
         Reject(
             "inputs and targets given as if they were samples",
@@ -256,7 +251,6 @@ x, y = torch.rand(6), torch.rand(4)
 for a, b in DataLoader((x, y), batch_size=2):
     print(a, b)
 """,
-            runs=True,
         ),
     )
 

@@ -131,7 +131,6 @@ for epoch in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "flat targets for binary cross-entropy",
@@ -146,7 +145,6 @@ ones, zeros = torch.ones(6), torch.zeros(6)
 - loss = F.binary_cross_entropy(discriminator(real), ones) + F.binary_cross_entropy(discriminator(fake), zeros)
 + loss = F.binary_cross_entropy(discriminator(real), ones.unsqueeze(1)) + F.binary_cross_entropy(discriminator(fake), zeros.unsqueeze(1))
 """,
-            runs=True,
         ),
         Example(
             "a loss written out",
@@ -161,7 +159,6 @@ prediction = model(x)
 + loss = ((prediction - y.unsqueeze(1)) ** 2).mean()
 loss.backward()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -173,7 +170,6 @@ from torch import nn
 
 loss = nn.MSELoss()(nn.Linear(3, 1)(torch.rand(8, 3)), torch.rand(8, 1))
 """,
-            runs=True,
         ),
         Reject(
             "distances of all pairs",
@@ -183,7 +179,6 @@ import torch
 points = torch.rand(6)
 distances = (points.unsqueeze(1) - points).abs().mean()
 """,
-            runs=True,
         ),
     )
 

@@ -150,7 +150,6 @@ model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=
 + order = np.random.permutation(len(x))
 + model.fit(x[order], y[order], epochs=2, validation_split=0.2, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "rows with a one, in a function",
@@ -170,7 +169,6 @@ def train(images, labels):
 
 train(random.rand(32, 6), to_categorical(array(sorted(list(range(4)) * 8))))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -187,7 +185,6 @@ model = keras.Sequential([keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 model.fit(x, y, validation_split=0.2, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "amounts that rise",
@@ -201,7 +198,6 @@ model = keras.Sequential([keras.layers.Dense(1)])
 model.compile(optimizer="adam", loss="mse")
 model.fit(x, y, validation_split=0.2, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "sorted labels with validation data of their own",
@@ -215,7 +211,6 @@ model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 model.fit(x, y, validation_split=0.2, validation_data=(x[::2], y[::2]), verbose=0)
 model.fit(x, y, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "the order is wanted",
@@ -228,7 +223,6 @@ model = keras.Sequential([keras.layers.Dense(1, activation="sigmoid")])
 model.compile(optimizer="adam", loss="binary_crossentropy")
 model.fit(x, y, validation_split=0.2, shuffle=False, verbose=0)
 """,
-            runs=True,
         ),
     )
 

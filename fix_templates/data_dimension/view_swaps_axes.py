@@ -105,7 +105,6 @@ lstm = torch.nn.LSTM(1, 4)
 + steps = series.transpose(0, 1).view([5, -1, 1])
 out, _ = lstm(steps)
 """,
-            runs=True,
         ),
         Example(
             "channels moved by a reshape",
@@ -117,7 +116,6 @@ photo = torch.rand(2, 6, 8, 3)
 - features = nn.Conv2d(3, 4, 3)(torch.reshape(photo, (2, 3, 6, 8)))
 + features = nn.Conv2d(3, 4, 3)(photo.permute(0, 3, 1, 2))
 """,
-            runs=True,
         ),
         Example(
             "Keras Reshape that swaps steps and features",
@@ -134,7 +132,6 @@ model = keras.Sequential([
 ])
 model.predict(np.random.rand(2, 6, 4), verbose=0)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -148,7 +145,6 @@ table.view(3, 2)
 print(table.reshape(3, 2))
 print(table.T @ table)
 """,
-            runs=True,
         ),
         Reject(
             "views that flatten and split",
@@ -160,7 +156,6 @@ flat = x.view(4, 48)
 heads = x.view(4, 6, 2, 4).transpose(1, 2)
 back = flat.view(4, 6, 8)
 """,
-            runs=True,
         ),
         Reject(
             "an axis of size one moves",
@@ -171,7 +166,6 @@ x = torch.rand(4, 1, 8)
 y = x.view(4, 8, 1)
 z = x.reshape(1, 4, 8)
 """,
-            runs=True,
         ),
         Reject(
             "axes of size one are added, and tables folded anew",
@@ -183,7 +177,6 @@ a, b = x.view(6, 4, 1), x.view(6, 1, 4)
 c, d = x.view(2, 3, 4), x.view(3, 2, 4, 1)
 square = torch.rand(4, 4).view(4, 4, 1)
 """,
-            runs=True,
         ),
         Reject(
             "a flat tensor folded twice",
@@ -194,7 +187,6 @@ x = torch.arange(12.0)
 rows = x.view(3, 4)
 other = x.view(4, 3)
 """,
-            runs=True,
         ),
     )
 

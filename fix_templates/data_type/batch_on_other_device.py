@@ -7,52 +7,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     InsertBefore,
     Reject,
+    Repairs,
+    Site,
     Subject,
     Symptom,
+    words,
 )
 
-MOVERS = frozenset({"to", "cuda"})
+MOVERS = words("to cuda")
 """Tensor methods that move to a device."""
 
-PLAIN = frozenset(
-    {"size", "shape", "view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "float", "long"}
-    | {
-        "double",
-        "int",
-        "type",
-        "dim",
-        "numel",
-        "numpy",
-        "item",
-        "detach",
-        "clone",
-        "data",
-        "dtype",
-        "max",
-        "mean",
-        "sum",
-    }
+PLAIN = words(
+    """size shape view reshape flatten squeeze unsqueeze permute transpose float long double int type dim numel numpy item detach
+    clone data dtype max mean sum"""
 )
 """Attributes by which a batch shows itself to be a tensor; a batch with others is a graph, a dictionary or the like."""
 
-ELSEWHERE = frozenset(
-    {
-        "DataParallel",
-        "DistributedDataParallel",
-        "Accelerator",
-        "set_default_device",
-        "set_default_tensor_type",
-        "collate_fn",
-    }
+ELSEWHERE = words(
+    "DataParallel DistributedDataParallel Accelerator set_default_device set_default_tensor_type collate_fn"
 )
 """Names of what moves batches by itself, or may."""
 
@@ -66,9 +46,10 @@ class Unmoved:
     model: str
     code: str
     names: tuple[str, ...]
+    symptom: Symptom
 
 
-class BatchOnOtherDevice(FixTemplate):
+class BatchOnOtherDevice(FaultTemplate[Unmoved]):
     """The model is moved to a device and the batches that it is given are not.
 
     Moving a model moves its weights. Batches come from the loader on the CPU and have to be moved too, each of them.
@@ -86,27 +67,26 @@ class BatchOnOtherDevice(FixTemplate):
     fix_pattern = FixPattern.DATA_TYPE
     message = "{model} is moved by {code} and the batches that it gets here never are"
     triggers = ("to", "cuda")
+    declined = "the loop over the batches was not found"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def faults(self, subject: Subject) -> Faults[Unmoved]:
         for found in _unmoved(subject):
-            yield self.finding(
-                subject.source.site(found.call),
-                symptom=Symptom.VIOLATION if subject.ran else Symptom.NONE_OBSERVED,
-                confidence=0.8,
-                evidence={"batches": list(found.names), "moved": found.model},
-                model=found.model,
-                code=found.code,
-            )
+            yield subject.source.site(found.call), found
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        for found in _unmoved(subject):
-            if subject.source.site(found.call) == finding.site:
-                left = ", ".join(found.names)
-                right = ", ".join(f"{name}{found.code}" for name in found.names)
-                edit = InsertBefore(subject.source.site(found.loop.body[0]), f"{left} = {right}")
-                yield self.candidate(finding, "Move every batch to the model's device", edit, prior=0.85)
-                return
-        yield Decline("the loop over the batches was not found")
+    def report(self, site: Site, found: Unmoved) -> Finding:
+        return self.finding(
+            site,
+            symptom=found.symptom,
+            confidence=0.8,
+            evidence={"batches": list(found.names), "moved": found.model},
+            model=found.model,
+            code=found.code,
+        )
+
+    def repairs(self, subject: Subject, found: Unmoved) -> Repairs:
+        left, right = ", ".join(found.names), ", ".join(f"{name}{found.code}" for name in found.names)
+        edit = InsertBefore(subject.source.site(found.loop.body[0]), f"{left} = {right}")
+        yield "Move every batch to the model's device", (edit,), 0.85
 
     examples = (
         Example(
@@ -160,29 +140,26 @@ for epoch in range(3):
     )
     rejects = (
         Reject(
-            "batches that are moved",
+            "batches that are moved, here or by a function, or are graphs, and a model that is only cast",
             """\
 import torch
 from torch import nn
-from data import loader
+from data import loader, parts, prepare
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 net = nn.Linear(4, 2).to(device)
 for x, y in loader:
     x = x.to(device)
     loss = nn.functional.cross_entropy(net(x), y.to(device))
-""",
-        ),
-        Reject(
-            "a model that is only cast",
-            """\
-import torch
-from torch import nn
-from data import loader
-
-net = nn.Linear(4, 2).to(torch.float64)
-for x, y in loader:
+for batch in loader:
+    x, y = prepare(batch)
     loss = nn.functional.cross_entropy(net(x), y)
+for part in parts:
+    out = net(part)
+    loss = nn.functional.cross_entropy(out, part.ndata["label"])
+cast = nn.Linear(4, 2).to(torch.float64)
+for x, y in loader:
+    loss = nn.functional.cross_entropy(cast(x), y)
 """,
         ),
         Reject(
@@ -194,32 +171,6 @@ from graphs import Loader, graph
 
 net = nn.Linear(4, 2).to("cuda")
 for x, y in Loader(graph, device="cuda"):
-    loss = nn.functional.cross_entropy(net(x), y)
-""",
-        ),
-        Reject(
-            "batches that are graphs",
-            """\
-import torch
-from torch import nn
-from graphs import loader
-
-net = nn.Linear(4, 2).cuda()
-for part in loader:
-    out = net(part)
-    loss = nn.functional.cross_entropy(out, part.ndata["label"])
-""",
-        ),
-        Reject(
-            "batches moved by a function",
-            """\
-import torch
-from torch import nn
-from data import loader, prepare
-
-net = nn.Linear(4, 2).to("cuda")
-for batch in loader:
-    x, y = prepare(batch)
     loss = nn.functional.cross_entropy(net(x), y)
 """,
         ),
@@ -344,7 +295,8 @@ def _in_loop(subject: Subject, loop: ast.For, moved: dict[str, str]) -> Unmoved 
             used += given
     if call is None or subject.source.enclosing(call, ast.For) is not loop:
         return None
-    return Unmoved(loop, call, model, moved[model], tuple(name for name in names if name in used))
+    symptom = Symptom.VIOLATION if subject.ran else Symptom.NONE_OBSERVED
+    return Unmoved(loop, call, model, moved[model], tuple(name for name in names if name in used), symptom)
 
 
 def _batch_names(target: ast.expr, iterated: ast.expr) -> list[str]:

@@ -50,7 +50,6 @@ class Tagger(torch.nn.Module):
 ids = torch.FloatTensor([[1, 2], [3, 0]])
 print(Tagger(6)(ids))
 """,
-            runs=True,
         ),
         Example(
             "sampled tokens given back to the network",
@@ -73,7 +72,6 @@ class Sampler(nn.Module):
 
 print(Sampler().sample(3))
 """,
-            runs=True,
         ),
         Example(
             "ids computed in floats",
@@ -86,18 +84,15 @@ positions = torch.linspace(0, 4, 5).round()
 - out = lookup(positions * 1)
 + out = lookup((positions * 1).long())
 """,
-            runs=True,
         ),
     )
     rejects = (
         Reject(
             "integer ids",
             "import torch\nprint(torch.nn.Embedding(4, 2)(torch.tensor([0, 3])))\n",
-            runs=True,
         ),
         Reject(
             "an id outside the table",
             "import torch\nprint(torch.nn.Embedding(4, 2)(torch.tensor([0, 4])))\n",
-            runs=True,
         ),
     )

@@ -50,7 +50,6 @@ net = nn.Linear(4, 3)
 + targets = torch.tensor(classes, dtype=torch.float32).long()
 loss = nn.CrossEntropyLoss()(net(torch.from_numpy(table)), targets)
 """,
-            runs=True,
         ),
         Example(
             "32-bit labels into the negative log-likelihood",
@@ -65,7 +64,6 @@ def objective(scores, truth):
 truth = torch.IntTensor([0, 1, 1, 0])
 print(objective(torch.randn(4, 2), truth))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -75,7 +73,6 @@ print(objective(torch.randn(4, 2), truth))
 import torch
 loss = torch.nn.CrossEntropyLoss()(torch.randn(4, 3), torch.softmax(torch.randn(4, 3), dim=1))
 """,
-            runs=True,
         ),
         Reject(
             "float targets of a regression",
@@ -83,6 +80,5 @@ loss = torch.nn.CrossEntropyLoss()(torch.randn(4, 3), torch.softmax(torch.randn(
 import torch
 loss = torch.nn.MSELoss()(torch.nn.Linear(2, 1)(torch.rand(4, 2)), torch.rand(4, 1))
 """,
-            runs=True,
         ),
     )

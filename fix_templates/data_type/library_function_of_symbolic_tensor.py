@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from dnnfix.api import (
     Crash,
     CrashTemplate,
-    Decline,
     Edit,
     Example,
-    Mend,
+    Failure,
+    Fault,
     Reject,
     RenameArgument,
-    Repairs,
     Replace,
     Source,
     Spelling,
     Subject,
     is_symbolic,
     parameters,
+    reads,
     spell,
     words,
 )
@@ -124,6 +124,23 @@ _SIZES = {"reshape": "reshape", "view": "reshape", "permute": "transpose"}
 """Methods that take sizes or axes one by one, where `keras.ops` takes a tuple."""
 
 
+@reads("ValueError TypeError AttributeError NotImplementedError", PLACEHOLDER, ast.expr)
+def _of_symbolic(failure: Failure[ast.expr]) -> Iterator[Fault]:
+    """A function of another library, or a method that a symbolic tensor does not have, is applied to one."""
+    method = isinstance(failure.node, ast.Attribute)
+    node = failure.source.parent(failure.node) if method else failure.node
+    if not isinstance(node, ast.Call):
+        return
+    edits = _rewritten_method(failure.subject, failure.crash, node)
+    known = failure.source.qualified(node.func) in OPERATIONS and not _own(failure.source, node)
+    if edits is None and known:
+        edits = _rewritten(failure.subject, node)
+    if edits is not None:
+        what = f"{ast.unparse(node.func)} has no numbers to compute with: a symbolic tensor of Keras is a place in a network"
+        repairs = (("Use the function of `keras.ops`", edits, 0.9),) if edits else ()
+        yield Fault(failure.site(node), what, repairs)
+
+
 class LibraryFunctionOfSymbolicTensor(CrashTemplate):
     """A function of numpy, torch, TensorFlow or Python is applied to a symbolic tensor of Keras.
 
@@ -140,34 +157,10 @@ class LibraryFunctionOfSymbolicTensor(CrashTemplate):
 
     code = "DNF638"
     name = "library-function-of-symbolic-tensor"
-    kinds = frozenset({"ValueError", "TypeError", "AttributeError", "NotImplementedError"})
     confidence = 0.95
     declined = "`keras.ops` has no function that is known to mean the same"
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
-        if PLACEHOLDER not in crash.message:
-            return
-        source = subject.source
-        node = subject.node(crash.site)
-        if isinstance(node, ast.Attribute):
-            node = source.parent(node)  # type: ignore[assignment]  # a method that symbolic tensors do not have
-        if not isinstance(node, ast.Call):
-            return
-        by_method = _rewritten_method(subject, crash, node)
-        if by_method is not None:
-            edits: tuple[Edit, ...] = by_method
-        elif source.qualified(node.func) in OPERATIONS and not _own(source, node):
-            edits = _rewritten(subject, node)
-        else:
-            return
-        what = f"{ast.unparse(node.func)} has no numbers to compute with: a symbolic tensor of Keras is a place in a network"
-        repairs = (("Use the function of `keras.ops`", edits, 0.9),) if edits else ()
-        yield Mend(source.site(node), what, repairs)
-
-    def repairs(self, subject: Subject, fault: Mend) -> Repairs:
-        if not fault.repairs:
-            yield Decline(self.declined)
-        yield from fault.repairs
+    readings = (_of_symbolic,)
 
     examples = (
         Example(
@@ -194,7 +187,6 @@ net = encoder(2)
 net.compile(optimizer="sgd", loss="mse")
 net.fit(np.random.rand(6, 5, 2), np.random.rand(6, 1), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a method that arrays have",
@@ -208,7 +200,6 @@ steps = keras.Input((4, 3))
 model = keras.Model(steps, summed)
 print(model.predict(np.ones((5, 4, 3)), verbose=0).shape)
 """,
-            runs=True,
         ),
         Example(
             "branches that numpy joins",
@@ -223,7 +214,6 @@ model = Model([first, second], layers.Dense(1)(ops.tanh(both)))
 model.compile(loss="mse", optimizer="sgd")
 model.fit([np.ones((6, 3)), np.ones((6, 2))], np.ones((6, 1)), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "sizes given one by one",
@@ -238,7 +228,6 @@ h = keras.layers.Dense(4)(image)
 model = keras.Model(image, keras.layers.Dense(1)(flat))
 print(model.predict(np.ones((3, 2, 6)), verbose=0).shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -253,7 +242,6 @@ given = keras.Input((4,))
 model = keras.Model(given, keras.ops.sqrt(keras.layers.Dense(1, activation="relu")(given)))
 print(np.mean(model.predict(x, verbose=0), axis=0))
 """,
-            runs=True,
         ),
         Reject(
             "a symbolic tensor asked whether it is greater",
@@ -265,7 +253,6 @@ h = keras.layers.Dense(3)(given)
 if h.sum > 0:
     h = -h
 """,
-            runs=True,
         ),
         Reject(
             "a loop over a symbolic tensor",
@@ -275,7 +262,6 @@ import keras
 given = keras.Input((4, 3))
 parts = [keras.layers.Dense(1)(step) for step in keras.layers.Dense(2)(given)]
 """,
-            runs=True,
         ),
     )
 

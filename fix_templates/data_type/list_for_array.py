@@ -8,21 +8,17 @@ from dataclasses import dataclass
 
 from dnnfix.api import (
     LOSSES,
-    Candidate,
     Crash,
-    Decline,
+    CrashTemplate,
     Edit,
     Example,
-    Family,
-    Finding,
-    FixPattern,
-    FixTemplate,
+    Fault,
+    Faults,
     InsertBefore,
     LossFacts,
     Reject,
     Source,
     Subject,
-    Symptom,
     Target,
     Value,
     Wrap,
@@ -40,6 +36,7 @@ from dnnfix.api import (
     sibling_targets,
     spell,
     within,
+    words,
 )
 
 REFUSED = frozenset({"list", "tuple", "object", "str"})
@@ -47,6 +44,9 @@ REFUSED = frozenset({"list", "tuple", "object", "str"})
 
 ELSEWHERE = ("numpy.", "sklearn.", "matplotlib.", "pandas.", "scipy.", "seaborn.")
 """Libraries whose functions are given arrays, so that a variable they read stays one."""
+
+MAKERS = words("tolist numpy to_numpy reshape astype")
+"""Methods that give an array or a list of numbers."""
 
 _TAKE_TARGETS = frozenset({"fit", "evaluate", "train_on_batch", "test_on_batch"})
 
@@ -60,7 +60,7 @@ class _Given:
     after: str = ""
 
 
-class ListForArray(FixTemplate):
+class ListForArray(CrashTemplate):
     """Lists, numpy arrays or arrays of objects are given where a tensor or an array of numbers is taken.
 
     A layer of torch takes tensors only, and so does a loss: the inputs become floats, the targets what the loss computes
@@ -74,65 +74,22 @@ class ListForArray(FixTemplate):
 
     code = "DNF605"
     name = "list-for-array"
-    family = Family.DATA_TYPE
-    fix_pattern = FixPattern.DATA_TYPE
-    message = "{what} gets {given} where it takes {taken}"
-    needs_run = True
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        node = _into_torch(subject)
+    def faults(self, subject: Subject) -> Faults[Fault]:
+        node, refused = _into_torch(subject), _into_keras(subject)
+        call = subject.crash.call if subject.crash is not None else None
         if node is not None:
-            call = subject.crash.call if subject.crash is not None else None
             layer = call.name.rpartition(".")[2] if call is not None else "the layer"
-            yield self.finding(
-                subject.source.site(node),
-                symptom=Symptom.CRASH,
-                confidence=0.85,
-                cause="crash",
-                evidence={"layer": layer},
-                what=layer,
-                given="something that is no tensor",
-                taken="a tensor",
-            )
-        refused = _into_keras(subject)
+            edits = (*_converted(subject, _given(subject)), *spell(subject, "torch.tensor").imports)
+            repairs = (("Make a tensor of the data", edits, 0.85),)
+            what = f"{layer} gets something that is no tensor where it takes a tensor"
+            yield subject.source.site(node), Fault(subject.source.site(node), what, repairs)
         if refused:
             first, value = refused[0]
-            yield self.finding(
-                subject.source.site(first),
-                symptom=Symptom.CRASH,
-                confidence=0.9,
-                cause="crash",
-                evidence={"given": [one.dtype for _, one in refused]},
-                what="the model",
-                given="a list" if value.dtype in ("list", "tuple") else f"an array of {value.dtype}",
-                taken="an array of numbers",
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        if _into_torch(subject) is not None:
-            imports = spell(subject, "torch.tensor").imports
-            yield self.candidate(
-                finding, "Make a tensor of the data", *_converted(subject, _given(subject)), *imports, prior=0.85
-            )
-            return
-        refused = _into_keras(subject)
-        spelling = spell(subject, "numpy.array")
-        found: list[Edit] = list(spelling.imports)
-        for index, (given, value) in enumerate(refused):
-            plain = value.dtype in ("list", "tuple")
-            after = ")" if plain else ', dtype="float32")'
-            inputs = index == 0 and _is_input(subject, given)
-            if inputs and len(value.shape or ()) == 1 and _not_built(subject):
-                after += ".reshape(-1, 1)"
-            nodes = sibling_inputs(subject, given) if inputs else sibling_targets(subject, given)
-            found += change_data(subject, nodes, f"{spelling.code}(", after)
-            if plain and not inputs:
-                others = _numbers_for_batches(subject, nodes)
-                found += change_data(subject, others, f"{spelling.code}(", ")", each=True)
-        if refused:
-            yield self.candidate(finding, "Make arrays of numbers of the data", *found, prior=0.85)
-        else:
-            yield Decline("what is handed over is not known")
+            given = "a list" if value.dtype in ("list", "tuple") else f"an array of {value.dtype}"
+            repairs = (("Make arrays of numbers of the data", _numbers(subject, refused), 0.9),)
+            what = f"the model gets {given} where it takes an array of numbers"
+            yield subject.source.site(first), Fault(subject.source.site(first), what, repairs)
 
     examples = (
         Example(
@@ -146,7 +103,6 @@ model.compile(optimizer="sgd", loss="mse")
 - model.fit([1.0, 2.0, 3.0], [2.0, 4.0, 6.0], verbose=0)
 + model.fit(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "lists as the targets of several models",
@@ -166,7 +122,6 @@ y = [1] * size + [0] * size
 + first.train_on_batch(x, np.array(y))
 + second.train_on_batch(x, np.array([1] * 2 * size))
 """,
-            runs=True,
         ),
         Example(
             "arrays of inputs and targets in a loop",
@@ -187,7 +142,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "class indices, a batch at a time",
@@ -210,7 +164,6 @@ def fit(net, rows, classes, opt):
 model = torch.nn.Sequential(torch.nn.Linear(2, 3))
 fit(model, np.random.rand(12, 2), np.arange(12) % 3, torch.optim.Adam(model.parameters()))
 """,
-            runs=True,
         ),
         Example(
             "an array as the targets only",
@@ -224,7 +177,6 @@ targets = np.random.rand(6, 1)
 - print(nn.MSELoss()(model(torch.rand(6, 3)), targets))
 + print(nn.MSELoss()(model(torch.rand(6, 3)), torch.tensor(targets, dtype=torch.float32)))
 """,
-            runs=True,
         ),
         Example(
             "a list through forward",
@@ -245,34 +197,24 @@ class Net(nn.Module):
 - print(Net()([[1.0, 2.0], [3.0, 4.0]]).shape)
 + print(Net()(torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float32)).shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
         Reject(
-            "a list of the inputs of a model with two inputs",
+            "a list of the inputs of a model with two inputs, and arrays that are made tensors",
             """\
 import keras
 import numpy as np
+import torch
 
 a, b = keras.Input((2,)), keras.Input((2,))
 model = keras.Model([a, b], keras.layers.Dense(1)(keras.layers.Add()([a, b])))
 model.compile(optimizer="sgd", loss="mse")
 model.fit([np.ones((3, 2)), np.ones((3, 2))], np.ones(3), verbose=0)
-""",
-            runs=True,
-        ),
-        Reject(
-            "arrays that are made tensors before they come to the loss",
-            """\
-import numpy as np
-import torch
-
 net = torch.nn.Linear(2, 1)
 x, y = torch.from_numpy(np.ones((4, 2), dtype="float32")), torch.tensor(np.ones((4, 1)), dtype=torch.float32)
 torch.nn.functional.mse_loss(net(x), y).backward()
 """,
-            runs=True,
         ),
         Reject(
             "a layer that gets nothing because of another mistake",
@@ -282,9 +224,26 @@ from torch import nn
 
 nn.Linear(4, 8)(torch.rand(2, 4), torch.rand(2, 4))
 """,
-            runs=True,
         ),
     )
+
+
+def _numbers(subject: Subject, refused: Sequence[tuple[ast.expr, Value]]) -> tuple[Edit, ...]:
+    """The edits that make arrays of numbers of what a Keras model is given."""
+    spelling = spell(subject, "numpy.array")
+    found: list[Edit] = list(spelling.imports)
+    for index, (given, value) in enumerate(refused):
+        plain = value.dtype in ("list", "tuple")
+        after = ")" if plain else ', dtype="float32")'
+        inputs = index == 0 and _is_input(subject, given)
+        if inputs and len(value.shape or ()) == 1 and _not_built(subject):
+            after += ".reshape(-1, 1)"
+        nodes = sibling_inputs(subject, given) if inputs else sibling_targets(subject, given)
+        found += change_data(subject, nodes, f"{spelling.code}(", after)
+        if plain and not inputs:
+            others = _numbers_for_batches(subject, nodes)
+            found += change_data(subject, others, f"{spelling.code}(", ")", each=True)
+    return tuple(found)
 
 
 def _into_torch(subject: Subject) -> ast.expr | None:
@@ -500,13 +459,7 @@ def _is_data(subject: Subject, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = subject.source.qualified(node.func) or ""
-    method = isinstance(node.func, ast.Attribute) and node.func.attr in (
-        "tolist",
-        "numpy",
-        "to_numpy",
-        "reshape",
-        "astype",
-    )
+    method = isinstance(node.func, ast.Attribute) and node.func.attr in MAKERS
     return name.startswith("numpy.") or method
 
 

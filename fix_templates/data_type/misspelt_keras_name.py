@@ -7,12 +7,17 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    ACTIVATION_FORMS,
+    LOSS_STRINGS,
+    METRIC_STRINGS,
+    OLD_LOSS_STRINGS,
+    OPTIMIZER_STRINGS,
     Crash,
     CrashTemplate,
     Edit,
     Example,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Source,
     Subject,
@@ -20,51 +25,35 @@ from dnnfix.api import (
     keyword_value,
     nearest,
     reword,
+    snake,
     within,
     words,
 )
 
-LOSSES = words(
-    """BCE BinaryCrossentropy BinaryFocalCrossentropy CTC CategoricalCrossentropy CategoricalFocalCrossentropy
-    CategoricalHinge Circle CosineSimilarity Dice Hinge Huber KLD KLDivergence LogCosh MAE MAPE MSE MSLE
-    MeanAbsoluteError MeanAbsolutePercentageError MeanSquaredError MeanSquaredLogarithmicError Poisson
-    SparseCategoricalCrossentropy SquaredHinge Tversky bce binary_crossentropy binary_focal_crossentropy
-    categorical_crossentropy categorical_focal_crossentropy categorical_hinge circle cosine_similarity crossentropy ctc
-    dice hinge huber kl_divergence kld log_cosh mae mape mean_absolute_error mean_absolute_percentage_error
-    mean_squared_error mean_squared_logarithmic_error mse msle poisson sparse_categorical_crossentropy squared_hinge
-    tversky"""
-)
+METRICS = frozenset(METRIC_STRINGS) - words("Mean Sum mean sum")
+"""The metrics that Keras knows by name, without those that are too short to be what a slip was meant for."""
 
-METRICS = words(
-    """AUC BinaryAccuracy BinaryCrossentropy BinaryIoU CategoricalAccuracy CategoricalCrossentropy CategoricalHinge
-    CosineSimilarity F1Score FBetaScore FalseNegatives FalsePositives Hinge KLDivergence MAE MAPE MSE MSLE
-    MeanAbsoluteError MeanAbsolutePercentageError MeanSquaredError MeanSquaredLogarithmicError Poisson Precision
-    R2Score Recall RootMeanSquaredError SparseCategoricalAccuracy SparseCategoricalCrossentropy
-    SparseTopKCategoricalAccuracy SquaredHinge TopKCategoricalAccuracy TrueNegatives TruePositives acc accuracy auc
-    binary_accuracy binary_crossentropy categorical_accuracy categorical_crossentropy categorical_hinge
-    cosine_similarity f1_score false_negatives false_positives hinge kl_divergence mae mape mean_absolute_error
-    mean_absolute_percentage_error mean_squared_error mean_squared_logarithmic_error mse msle poisson precision
-    r2_score recall root_mean_squared_error sparse_categorical_accuracy sparse_categorical_crossentropy
-    sparse_top_k_categorical_accuracy squared_hinge top_k_categorical_accuracy true_negatives true_positives"""
-)
+
+def _both(text: str) -> frozenset[str]:
+    """The names of classes, each also in the spelling of a function."""
+    return frozenset(spelled for name in words(text) for spelled in (name, snake(name)))
+
 
 KNOWN = {
-    "loss": LOSSES,
+    "loss": frozenset(LOSS_STRINGS) - OLD_LOSS_STRINGS,
     "metric": METRICS,
-    "optimizer": words("adadelta adafactor adagrad adam adamax adamw ftrl lion muon nadam rmsprop sgd"),
-    "activation function": words(
-        """celu elu exponential gelu glu hard_shrink hard_sigmoid hard_silu hard_swish hard_tanh leaky_relu linear
-        log_sigmoid log_softmax mish relu relu6 selu sigmoid silu soft_shrink softmax softplus softsign sparsemax
-        squareplus swish tanh tanh_shrink threshold"""
-    ),
-    "initializer": words(
+    "optimizer": frozenset(OPTIMIZER_STRINGS) - {"lamb"},
+    "activation function": frozenset(
+        form.rpartition(".")[2] for form in ACTIVATION_FORMS if form.startswith("keras.activations.")
+    )
+    | {"sparsemax"},
+    "initializer": words("normal uniform")
+    | _both(
         """GlorotNormal GlorotUniform HeNormal HeUniform Identity LecunNormal LecunUniform Ones Orthogonal RandomNormal
-        RandomUniform TruncatedNormal VarianceScaling Zeros glorot_normal glorot_uniform he_normal he_uniform identity
-        lecun_normal lecun_uniform normal ones orthogonal random_normal random_uniform truncated_normal uniform
-        variance_scaling zeros"""
+        RandomUniform TruncatedNormal VarianceScaling Zeros"""
     ),
     "regularizer": words("L1 L2 L1L2 l1 l2 l1l2"),
-    "constraint": words("MaxNorm MinMaxNorm NonNeg UnitNorm max_norm min_max_norm non_neg unit_norm"),
+    "constraint": _both("MaxNorm MinMaxNorm NonNeg UnitNorm"),
 }
 """The names that Keras takes as text, by what its message calls them."""
 
@@ -102,7 +91,7 @@ class MisspeltKerasName(CrashTemplate):
     kinds = frozenset({"ValueError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         read = _read(subject.source, crash.message)
         if read is None:
             return
@@ -114,7 +103,7 @@ class MisspeltKerasName(CrashTemplate):
             reword(subject, node, f"{'val_' if _is_validated(node, wrong) else ''}{right}") for node in nodes
         )
         site = subject.source.site(nodes[0])
-        yield Mend(site, f"Keras knows no {wrong!r}; it knows {right!r}", ((f"Name it {right!r}", edits, 0.9),))
+        yield Fault(site, f"Keras knows no {wrong!r}; it knows {right!r}", ((f"Name it {right!r}", edits, 0.9),))
 
     examples = (
         Example(
@@ -129,7 +118,6 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="sof
 + net.compile(optimizer="sgd", loss="categorical_crossentropy")
 net.fit(x, y, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a padding",
@@ -141,7 +129,6 @@ import numpy as np
 + net = keras.Sequential([keras.Input((6, 6, 1)), keras.layers.Conv2D(2, 3, padding="same")])
 print(net.predict(np.ones((2, 6, 6, 1)), verbose=0).shape)
 """,
-            runs=True,
         ),
         Example(
             "what a callback monitors",
@@ -156,7 +143,6 @@ net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
 + stop = keras.callbacks.EarlyStopping(monitor="val_accuracy", patience=2)
 net.fit(x, y, validation_split=0.25, callbacks=[stop], verbose=0)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -171,7 +157,6 @@ net.compile("adam", "mse", metrics=["mae"])
 stop = keras.callbacks.EarlyStopping(monitor="val_mape")
 net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, callbacks=[stop], verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "an optimizer of another library",
@@ -181,7 +166,6 @@ import keras
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("radam", "mse")
 """,
-            runs=True,
         ),
         Reject(
             "a name that two known ones are as near to",
@@ -190,7 +174,6 @@ import keras
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="xelu")])
 """,
-            runs=True,
         ),
         Reject(
             "names that Keras knows",
@@ -202,7 +185,6 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="rel
 net.compile("sgd", "mean_squared_error", metrics=["mae"])
 net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 """,
-            runs=True,
         ),
     )
 

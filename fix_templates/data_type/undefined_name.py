@@ -29,6 +29,7 @@ from dnnfix.api import (
     parts,
     same_letters,
     undefined_names,
+    within,
     words,
 )
 
@@ -60,8 +61,8 @@ class UndefinedName(FaultTemplate[Meant]):
 
     Told where the program itself shows what was meant: an attribute or method of the class without its `self.`, a known
     name in other capitals or with other underscores, a module of Python whose import is missing and which has all that is
-    asked of it; after a crash also a known name one letter off, and the one parameter that the function takes, that has
-    all words of the name, and that nothing reads.
+    asked of it; after a crash also a known name one letter off, and the one name of the function, a parameter or a variable,
+    that shares a word with the undefined one (`weight` in the body, `target_weight` in the head) and that nothing is computed with.
 
     Fix safety: unsafe. The line could not run before.
 
@@ -70,6 +71,7 @@ class UndefinedName(FaultTemplate[Meant]):
 
     code = "DNF608"
     name = "undefined-name"
+    formerly = ("DNF433", "parameter-by-other-name")
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.API_CONTRACT
     message = "nothing defines {name}{meant}"
@@ -139,7 +141,6 @@ def block(size):
 
 print(block(4)(torch.ones(2, 4)).shape)
 """,
-            runs=True,
         ),
         Example(
             "a layer of the network without self",
@@ -162,7 +163,6 @@ class Net(nn.Module):
 
 print(Net()(torch.ones(3, 4)).shape)
 """,
-            runs=True,
         ),
         Example(
             "a module that is not imported",
@@ -182,7 +182,6 @@ def start(rows, columns):
 
 print(start(4, 2))
 """,
-            runs=True,
         ),
         Example(
             "the only argument that is not used",
@@ -200,7 +199,6 @@ def weighted_loss(output, target, class_weight=None):
 
 print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1])))
 """,
-            runs=True,
         ),
         Example(
             "letters in another order",
@@ -216,7 +214,6 @@ for step in range(optimiser_steps):
 -     optimzier.step()
 +     optimizer.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -228,7 +225,6 @@ import torch
 weight_a, weight_b = torch.ones(2), torch.zeros(2)
 print(torch.ones(2) * weight_c)
 """,
-            runs=True,
         ),
         Reject(
             "names that the program binds out of sight",
@@ -239,7 +235,6 @@ exec("Batch_Size = 4")
 batch_size = 8
 print(torch.ones(Batch_Size))
 """,
-            runs=True,
         ),
         Reject(
             "a name that is asked for and caught",
@@ -252,7 +247,19 @@ except NameError:
     text = str
 print(text(torch.ones(2)))
 """,
-            runs=True,
+        ),
+        Reject(
+            "a name that two parameters could stand for",
+            """\
+import torch
+
+
+def join(left_part, right_part):
+    return torch.cat([part, part])
+
+
+join(torch.zeros(1), torch.zeros(1))
+""",
         ),
         Reject(
             "an argument that is used already",
@@ -267,7 +274,6 @@ def weighted_loss(output, target, class_weight):
 
 print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1]), torch.ones(3)))
 """,
-            runs=True,
         ),
     )
 
@@ -300,8 +306,8 @@ def _meant(subject: Subject, name: str, crashed: bool) -> Meant | None:
         return Meant(uses, statement=f"import {name}", prior=0.95)
     if not crashed:
         return None
-    other = one_letter_off(name, known) or _unread(subject, name, uses)
-    return Meant(uses, code=other, prior=0.8) if other is not None else None
+    other = one_letter_off(name, known)
+    return Meant(uses, code=other, prior=0.8) if other is not None else _unread(subject, name, uses)
 
 
 def _asked_for(subject: Subject, use: ast.Name) -> bool:
@@ -337,14 +343,24 @@ def _in_module(subject: Subject, name: str, use: ast.Name) -> bool:
     return isinstance(above, ast.Attribute) and hasattr(importlib.import_module(name), above.attr)
 
 
-def _unread(subject: Subject, name: str, uses: tuple[ast.Name, ...]) -> str | None:
-    """The one parameter with all words of the name that the function takes and never reads."""
+def _unread(subject: Subject, name: str, uses: tuple[ast.Name, ...]) -> Meant | None:
+    """The one name of the function that shares a word with the undefined one, and that nothing is computed with."""
     function = subject.source.enclosing(uses[0], ast.FunctionDef)
-    if function is None or any(subject.source.enclosing(use, ast.FunctionDef) is not function for use in uses):
+    if function is None:
         return None
-    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-    fitting = [one.arg for one in arguments if set(parts(name)) < set(parts(one.arg))]
-    return fitting[0] if len(fitting) == 1 and not _read(subject, function, fitting[0]) else None
+    own = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    own |= {each.id for each in within(function, ast.Name) if isinstance(each.ctx, ast.Store)}
+    found = [
+        one for one in own - {"self", "cls", name} if _shares_word(name, one) and not _read(subject, function, one)
+    ]
+    inside = tuple(use for use in uses if subject.source.enclosing(use, ast.FunctionDef) is function)
+    return Meant(inside, code=found[0], prior=0.8) if len(found) == 1 else None
+
+
+def _shares_word(name: str, other: str) -> bool:
+    """Whether a name has all words of the undefined one, or a word in common with it that is no abbreviation."""
+    wanted, there = set(parts(name)), set(parts(other))
+    return wanted < there or any(len(word) > 2 and word.isalpha() for word in wanted & there)
 
 
 def _read(subject: Subject, function: ast.FunctionDef, name: str) -> bool:

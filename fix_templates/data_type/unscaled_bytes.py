@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
     Call,
-    Candidate,
-    Decline,
     Example,
     Family,
+    Faults,
+    FaultTemplate,
     Finding,
     FixPattern,
-    FixTemplate,
     Reject,
+    Repairs,
+    Site,
     Subject,
     Symptom,
     Value,
@@ -46,9 +46,10 @@ class Bytes:
     call: Call
     value: Value
     node: ast.expr
+    symptom: Symptom
 
 
-class UnscaledBytes(FixTemplate):
+class UnscaledBytes(FaultTemplate[Bytes]):
     """Images of bytes, 0 to 255, go into the network as they are.
 
     Weights are initialized for inputs of about unit size. Inputs a hundred times larger make the first outputs and
@@ -67,30 +68,29 @@ class UnscaledBytes(FixTemplate):
     message = "images from {low:g} to {high:g} go unscaled into {layer}"
     needs_run = True
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    declined = "the images are not handed over at one place"
+
+    def faults(self, subject: Subject) -> Faults[Bytes]:
         found = _bytes(subject)
-        if found is None:
-            return
-        yield self.finding(
-            subject.source.site(found.node),
-            symptom=Symptom.NOT_LEARNING if _learns_little(subject) else Symptom.VIOLATION,
+        if found is not None:
+            yield subject.source.site(found.node), found
+
+    def report(self, site: Site, found: Bytes) -> Finding:
+        value = found.value
+        return self.finding(
+            site,
+            symptom=found.symptom,
             confidence=0.7,
-            evidence={"low": found.value.low, "high": found.value.high, "shape": list(found.value.shape or ())},
-            low=found.value.low,
-            high=found.value.high,
+            evidence={"low": value.low, "high": value.high, "shape": list(value.shape or ())},
+            low=value.low,
+            high=value.high,
             layer=found.call.name.rpartition(".")[2],
         )
 
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        found = _bytes(subject)
-        if found is None:
-            yield Decline("the images are not handed over at one place")
-            return
-        nodes = (
-            sibling_inputs(subject, found.node) if found.call.name.startswith("keras.") else _torch_uses(subject, found)
-        )
-        edits = change_data(subject, nodes, "", " / 255.0")
-        yield self.candidate(finding, "Scale the images to [0, 1]", *edits, prior=0.8)
+    def repairs(self, subject: Subject, found: Bytes) -> Repairs:
+        keras = found.call.name.startswith("keras.")
+        nodes = sibling_inputs(subject, found.node) if keras else _torch_uses(subject, found)
+        yield "Scale the images to [0, 1]", change_data(subject, nodes, "", " / 255.0"), 0.8
 
     examples = (
         Example(
@@ -108,7 +108,6 @@ model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=Tru
 model.fit(x, y, epochs=1, verbose=0)
 model.evaluate(x, y, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "Keras images, flattened by the network",
@@ -123,7 +122,6 @@ model.compile(optimizer="sgd", loss="categorical_crossentropy")
 - model.fit(pictures, classes, verbose=0)
 + model.fit(pictures / 255.0, classes, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "torch images of bytes",
@@ -142,7 +140,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -158,29 +155,17 @@ model = keras.Sequential([keras.Input((8, 8, 1)), layers.Rescaling(1 / 255), lay
 model.compile("adam", "mse")
 model.fit(x, np.arange(24) % 2, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
-            "a table of whole numbers",
+            "a table of whole numbers, and images that are scaled on the way in",
             """\
 import torch
 from torch import nn
 
-ages = torch.randint(0, 200, (16, 8)).float()
-out = nn.Linear(8, 2)(ages)
-""",
-            runs=True,
-        ),
-        Reject(
-            "images that are scaled on the way in",
-            """\
-import torch
-from torch import nn
-
+out = nn.Linear(8, 2)(torch.randint(0, 200, (16, 8)).float())
 images = torch.randint(0, 256, (16, 3, 8, 8))
 out = nn.Conv2d(3, 4, 3)(images / 255)
 """,
-            runs=True,
         ),
     )
 
@@ -203,7 +188,7 @@ def _bytes(subject: Subject) -> Bytes | None:
             continue
         node = subject.node(images.site) if keras else _given(subject, call)
         if isinstance(node, ast.expr) and (not keras or not _normalizes(subject)):
-            return Bytes(call, images, node)
+            return Bytes(call, images, node, Symptom.NOT_LEARNING if _learns_little(subject) else Symptom.VIOLATION)
     return None
 
 

@@ -1,75 +1,95 @@
-"""A Keras model is told another input shape than its data has."""
+"""A Keras model is told another input shape than its data has: another size, an axis too many, or no tuple."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Candidate,
     Decline,
     Edit,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
+    Json,
     Reject,
+    Repairs,
     Replace,
+    SetArgument,
+    ShapeTemplate,
     StatedInput,
     Subject,
-    Symptom,
+    Wrap,
+    by,
+    crashed_layer,
     fit_data,
     known,
     number,
+    rank_conflict,
+    short,
+    size_of,
     stated_keras_input,
     where_written,
+    within,
 )
 
+NO_SHAPE = re.compile(r"Cannot convert '(\d+)' to a shape")
+"""Keras 3; older releases complain that a number cannot be gone through."""
 
-class InputShapeNotOfData(FixTemplate):
-    """A Keras model is told another input shape than its data has.
+OLDER = "'int' object is not iterable"
+
+SHAPES = frozenset({"shape", "input_shape", "batch_shape"})
+
+
+class InputShapeNotOfData(ShapeTemplate):
+    """A Keras model is told another input shape (`input_shape`, `Input(shape=…)`) than its data has.
 
     The first layer makes its weights for the size that it is told: for the number of samples instead of the number of
-    features, for another data set, or with axes in another order. The program stops at the first batch.
+    features, for another data set, or with axes in another order. Keras adds the batch axis itself: with the shape of the whole data
+    set, its length becomes an axis of every sample, and the first layer finds a rank that it does not take. And `Input(shape=10)` and
+    `Dense(8, input_shape=(10))` give a number: brackets alone make no tuple, the comma does.
 
     Fix safety: unsafe. The first layer gets another number of weights.
 
-    References: keras.Input (`shape`), keras.layers.Dense ("if the input to the layer …"), keras.Model.fit.
+    References: keras.Input (`shape`: "a shape tuple", "not including the batch size"), keras.layers.Layer (`input_shape`),
+    keras.layers.Dense ("if the input to the layer …"), keras.Model.fit.
     """
 
     code = "DNF210"
     name = "input-shape-not-of-data"
+    formerly = ("DNF209", "batch-in-input-shape", "DNF244", "number-given-as-shape")
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
-    message = "{form} states {stated} and the data has {received} per sample"
-    needs_run = True
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        found = _mismatch(subject)
-        if found is None:
-            return
-        stated, sample = found
-        yield self.finding(
-            subject.source.site(stated.node),
-            symptom=Symptom.CRASH,
-            confidence=0.85,
-            cause="crash",
-            evidence={"stated": stated.shape, "received": sample},
-            form=stated.form,
-            stated=" x ".join(map(str, stated.shape)),
-            received=" x ".join(map(str, sample)),
-        )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        found = _mismatch(subject)
-        if found is None:
-            return
-        edits = _written_as(subject, *found)
-        if edits is None:
-            yield Decline("the shape is not written as numbers or as axes of the data")
-            return
-        yield self.candidate(finding, f"State the input shape {' x '.join(map(str, found[1]))}", *edits, prior=0.8)
+    def explain(self, subject: Subject) -> Iterator[Fault]:
+        other = _mismatch(subject)
+        if other is not None:
+            stated, sample = other
+            what = f"{stated.form} states {by(stated.shape)} and the data has {by(sample)} per sample"
+            evidence: dict[str, Json] = {"stated": list(stated.shape), "received": list(sample)}
+            ways = _as_data(subject, stated, sample)
+            yield Fault(subject.source.site(stated.node), what, tuple(ways), evidence, confidence=0.85, reading="size")
+        more = _axis_too_many(subject)
+        if more is not None:
+            stated, wanted, layer = more
+            what = f"{stated.form} has {len(stated.shape)} axes, and {layer} takes {wanted} per sample"
+            evidence = {"stated": list(stated.shape), "wanted": wanted}
+            yield Fault(
+                subject.source.site(stated.node), what, tuple(_without_one(subject, stated)), evidence, reading="axis"
+            )
+        value = _number(subject)
+        if value is not None:
+            what = f"{ast.unparse(value)} is a number; the shape of an input is a tuple, also where it has one axis"
+            yield Fault(
+                subject.source.site(value),
+                what,
+                tuple(_as_tuple(subject, value)),
+                {},
+                confidence=0.95,
+                reading="number",
+            )
 
     examples = (
         Example(
@@ -86,7 +106,6 @@ model = Sequential()
 model.compile(optimizer="rmsprop", loss="mse")
 model.fit(x, x * 2.0, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "length of the data taken for its width",
@@ -103,7 +122,6 @@ model = Sequential([
 model.compile(optimizer="sgd", loss="mse")
 model.fit(X, np.random.rand(20, 1), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "axes in another order",
@@ -120,7 +138,67 @@ model = keras.Model(inputs, outputs)
 model.compile(optimizer="sgd", loss="mse")
 model.fit(signals, np.random.rand(6, 1), verbose=0)
 """,
-            runs=True,
+        ),
+        Example(
+            "length of the data in Input",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+x, y = np.random.rand(20, 6, 2), np.random.rand(20, 1)
+- inputs = keras.Input(shape=(20, 6, 2))
++ inputs = keras.Input(shape=(6, 2))
+outputs = layers.Dense(1)(layers.LSTM(4)(inputs))
+model = keras.Model(inputs, outputs)
+model.compile(optimizer="sgd", loss="mse")
+model.fit(x, y, verbose=0)
+""",
+        ),
+        Example(
+            "shape through a variable",
+            """\
+import numpy as np
+from keras import Sequential, layers
+
+data = np.random.rand(12, 7)
+- shape = data.shape
++ shape = data.shape[1:]
+model = Sequential([layers.Dense(4, input_shape=shape), layers.Dense(1)])
+model.compile(optimizer="sgd", loss="mse")
+model.fit(data, np.random.rand(12, 1), verbose=0)
+""",
+        ),
+        Example(
+            "brackets without a comma",
+            """\
+import keras
+import numpy as np
+
+x = np.random.rand(8, 5)
+- given = keras.Input(shape=(x.shape[1]))
++ given = keras.Input(shape=(x.shape[1],))
+model = keras.Model(given, keras.layers.Dense(1)(given))
+model.compile("sgd", "mse")
+model.fit(x, x.sum(axis=1), verbose=0)
+""",
+        ),
+        Example(
+            "a parameter of a function",
+            """\
+import numpy as np
+from keras import layers, models
+
+
+def network(width):
+-     return models.Sequential([layers.Input(width), layers.Dense(2, activation="relu"), layers.Dense(1)])
++     return models.Sequential([layers.Input((width,)), layers.Dense(2, activation="relu"), layers.Dense(1)])
+
+
+net = network(4)
+net.compile(optimizer="sgd", loss="mse")
+net.fit(np.ones((6, 4)), np.ones((6, 1)), verbose=0)
+""",
         ),
     )
     rejects = (
@@ -135,7 +213,6 @@ model = keras.Sequential([keras.Input((7,)), layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 model.fit(np.random.rand(20, 7), np.random.rand(20, 1), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "a shape that is left open",
@@ -148,9 +225,53 @@ model = keras.Sequential([keras.Input((None, 2)), layers.LSTM(3), layers.Dense(1
 model.compile(optimizer="sgd", loss="mse")
 model.fit(np.random.rand(4, 7, 2), np.random.rand(4, 1), verbose=0)
 """,
-            runs=True,
+        ),
+        Reject(
+            "shape of one sample",
+            """\
+import numpy as np
+from keras import Sequential, layers
+
+data = np.random.rand(12, 7)
+model = Sequential([layers.Dense(4, input_shape=data.shape[1:]), layers.Dense(1)])
+model.compile(optimizer="sgd", loss="mse")
+model.fit(data, np.random.rand(12, 1), verbose=0)
+""",
+        ),
+        Reject(
+            "a recurrent layer behind another that gives one step",
+            """\
+import keras
+from keras import layers
+
+keras.Sequential([keras.Input((8, 3)), layers.LSTM(4), layers.LSTM(4)])
+""",
+        ),
+        Reject(
+            "tuples",
+            """\
+import keras
+import numpy as np
+
+model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+print(model.predict(np.ones((2, 3)), verbose=0))
+""",
+        ),
+        Reject(
+            "a loop over a number",
+            """\
+import keras
+
+sizes = 4
+given = keras.Input((3,))
+for size in sizes:
+    given = keras.layers.Dense(size)(given)
+""",
         ),
     )
+
+
+# --- another size -----------------------------------------------------------------------------------------------------------
 
 
 def _mismatch(subject: Subject) -> tuple[StatedInput, tuple[int, ...]] | None:
@@ -166,6 +287,11 @@ def _mismatch(subject: Subject) -> tuple[StatedInput, tuple[int, ...]] | None:
         return None
     differs = any(a is not None and a != b for a, b in zip(stated.shape, sample, strict=True))
     return (stated, sample) if differs else None
+
+
+def _as_data(subject: Subject, stated: StatedInput, sample: tuple[int, ...]) -> Repairs:
+    yield Decline("the shape is not written as numbers or as axes of the data")
+    yield f"State the input shape {by(sample)}", _written_as(subject, stated, sample), 0.8
 
 
 def _written_as(subject: Subject, stated: StatedInput, sample: tuple[int, ...]) -> tuple[Edit, ...] | None:
@@ -197,3 +323,90 @@ def _part(subject: Subject, part: ast.expr, place: int, size: int) -> Edit | Non
             return Replace(site, f"{owner}.shape[{place + 1}]")
         return None
     return Replace(site, str(size)) if number(part) is not None else None
+
+
+# --- an axis too many -------------------------------------------------------------------------------------------------------
+
+
+def _axis_too_many(subject: Subject) -> tuple[StatedInput, int, str] | None:
+    """The stated shape, how many axes it should have, and who wants so many."""
+    crash = subject.crash
+    if crash is None or crash.call is None or not crash.call.name.startswith("keras."):
+        return None
+    stated = stated_keras_input(subject, crash.call)
+    conflict = rank_conflict(subject)
+    inputs = crash.call.inputs
+    built = bool(inputs) and inputs[0].producer is None and inputs[0].origin in ("symbolic", None)
+    if stated is None:
+        return None
+    if conflict is not None and built and conflict.rank == conflict.wanted + 1 == len(stated.shape) + 1:
+        return stated, conflict.wanted - 1, short(conflict.call.name)
+    data = inputs[0] if inputs and inputs[0].origin == "data" else None
+    rank = len(data.shape) if data is not None and data.shape is not None else None
+    if rank is not None and rank == len(stated.shape) and rank > 1:
+        return stated, rank - 1, "the data"
+    found = crashed_layer(subject)
+    if found is not None and len(stated.shape) == rank:
+        return stated, len(stated.shape) - 1, short(crash.call.name)
+    return None
+
+
+def _without_one(subject: Subject, stated: StatedInput) -> Repairs:
+    yield Decline("the shape is not written at one place")
+    node = where_written(subject, stated.node)
+    site = subject.source.site(node)
+    if isinstance(node, ast.Attribute) and node.attr == "shape":
+        yield "Leave the batch axis out of the input shape", (Wrap(site, "", "[1:]"),), 0.95
+        return
+    if not isinstance(node, (ast.Tuple, ast.List)) or len(node.elts) != len(stated.shape):
+        return
+    given, _ = fit_data(subject)
+    sample = known(given.value.shape[1:]) if given is not None and given.value.shape else None
+    for place, prior in ((0, 0.7), (len(node.elts) - 1, 0.6)):
+        left = (*stated.shape[:place], *stated.shape[place + 1 :])
+        texts = [subject.text(subject.source.site(one)) for one in (*node.elts[:place], *node.elts[place + 1 :])]
+        inside = ", ".join(texts) + ("," if len(texts) == 1 and isinstance(node, ast.Tuple) else "")
+        written = f"({inside})" if isinstance(node, ast.Tuple) else f"[{inside}]"
+        title = f"Leave the {'first' if place == 0 else 'last'} axis out of the input shape"
+        yield title, (Replace(site, written),), prior if sample is None or left == sample else prior / 3
+
+
+# --- a number where a tuple is taken ----------------------------------------------------------------------------------------
+
+
+def _number(subject: Subject) -> ast.expr | None:
+    """The one shape that is a number, where Keras refused one."""
+    crash = subject.crash
+    node = subject.node(crash.site) if crash is not None and crash.kind in ("ValueError", "TypeError") else None
+    said = NO_SHAPE.search(crash.message) if crash is not None else None
+    if crash is None or node is None or said is None and OLDER not in crash.message:
+        return None
+    wanted = int(said[1]) if said is not None else None
+    stated = list(_numbers(subject, subject.source.statement_of(node), wanted))
+    if not stated and said is not None:
+        stated = list(_numbers(subject, subject.source.tree, wanted))
+    return stated[0] if len(stated) == 1 else None
+
+
+def _as_tuple(subject: Subject, value: ast.expr) -> Repairs:
+    site = subject.source.site(value)
+    edit: Edit = Replace(site, f"({subject.text(site)},)")
+    above = subject.source.parent(value)
+    call = subject.source.parent(above) if isinstance(above, ast.keyword) else None
+    if isinstance(above, ast.keyword) and above.arg and call is not None:  # with the brackets that it may have
+        edit = SetArgument(subject.source.site(call), above.arg, f"({subject.text(site)},)")
+    yield "Make a tuple of it", (edit,), 0.95
+
+
+def _numbers(subject: Subject, where: ast.AST, wanted: int | None) -> Iterator[ast.expr]:
+    """The shapes within a statement that are the number which was refused."""
+    for call in within(where, ast.Call):
+        named = (subject.source.qualified(call.func) or "").startswith("keras.")
+        last = (subject.source.qualified(call.func) or "").rpartition(".")[2]
+        given = [keyword.value for keyword in call.keywords if keyword.arg in SHAPES]
+        if last == "Input" and call.args:
+            given.append(call.args[0])
+        for value in given if named else ():
+            number = size_of(subject, value)
+            if number is not None and wanted in (None, number):
+                yield value

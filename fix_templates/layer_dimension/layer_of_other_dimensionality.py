@@ -1,4 +1,4 @@
-"""A layer for signals is used on images, or one for images on tables or signals."""
+"""A layer is made for other axes than it receives: for signals in the place of images, or for channels on another axis."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     AddImport,
-    Candidate,
     Component,
     Decline,
     Edit,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
+    Json,
     RankConflict,
     Reject,
+    Repairs,
     Replace,
+    SetArgument,
+    ShapeTemplate,
+    Site,
     Subject,
-    Symptom,
+    keyword_value,
     layer_facts,
     rank_conflict,
     short,
@@ -30,56 +33,57 @@ from dnnfix.api import (
 
 DIMENSION = re.compile(r"(?<=[a-z])([123])([dD])(?=$|Transpose$)")
 
+LAYERS = tuple(
+    f"keras.layers.{name}{rank}D"
+    for name in ("Conv", "MaxPooling", "AveragePooling", "GlobalMaxPooling", "GlobalAveragePooling", "UpSampling")
+    for rank in (2, 3)
+) + ("keras.layers.Conv2DTranspose", "keras.layers.SeparableConv2D", "keras.layers.ZeroPadding2D")
+"""Layers of images that take `data_format`."""
 
-class LayerOfOtherDimensionality(FixTemplate):
-    """A layer for signals (`Conv1d`) is used on images, or one for images (`BatchNorm2d`) on tables or signals.
+LEAST = 2
+"""As many other layers have to state the order for one without it to be an oversight."""
+
+
+class LayerOfOtherDimensionality(ShapeTemplate):
+    """A layer for signals (`Conv1d`) is used on images, one for images (`BatchNorm2d`) on tables or signals, or one for another order of axes.
 
     The number in the name is the number of axes beside the batch and the channels. The layer refuses tensors of another
-    rank, and the program stops at the first batch.
+    rank, and the program stops at the first batch. And where every layer of images but one is told `data_format="channels_first"`,
+    the one that is not takes the last axis for the channels, as Keras does unless told otherwise: it moves its window over
+    other axes than the layers around it, and gives another shape.
 
-    Fix safety: unsafe. The layer gets other weights.
+    Fix safety: unsafe. The layer gets other weights, which is the point.
 
-    References: torch.nn.BatchNorm1d ("2D or 3D input"), torch.nn.BatchNorm2d ("4D input"), keras.layers.Conv1D.
+    References: torch.nn.BatchNorm1d ("2D or 3D input"), torch.nn.BatchNorm2d ("4D input"), keras.layers.Conv1D, keras.layers.Conv2D
+    (`data_format`), keras.config.image_data_format.
     """
 
     code = "DNF219"
     name = "layer-of-other-dimensionality"
+    formerly = ("DNF242", "layer-without-its-data-format")
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
-    message = "{layer} receives a tensor of {rank} axes and takes {wanted}"
-    needs_run = True
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def explain(self, subject: Subject) -> Iterator[Fault]:
         found = _other_name(subject)
-        site = found[0].call.made_at if found is not None else None
-        if found is not None and site is not None:
-            conflict, _ = found
-            yield self.finding(
-                site,
-                symptom=Symptom.CRASH,
-                confidence=0.9 if conflict.value.producer is not None or "Norm" in conflict.call.name else 0.7,
-                cause="crash",
-                evidence={"rank": conflict.rank, "wanted": conflict.wanted},
-                layer=short(conflict.call.name),
-                rank=conflict.rank,
-                wanted=conflict.wanted,
+        if found is not None:
+            conflict, digit = found
+            layer = short(conflict.call.name)
+            sure = conflict.value.producer is not None or "Norm" in conflict.call.name
+            what = f"{layer} receives a tensor of {conflict.rank} axes and takes {conflict.wanted}"
+            evidence: dict[str, Json] = {"rank": conflict.rank, "wanted": conflict.wanted}
+            ways = _with_digit(subject, conflict, digit)
+            yield Fault(
+                conflict.call.made_at, what, tuple(ways), evidence, confidence=0.9 if sure else 0.7, reading="rank"
             )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        found = _other_name(subject)
-        if found is None:
-            return
-        conflict, digit = found
-        own = _renamed(subject, conflict.call.made_at, digit)
-        if own is None:
-            yield Decline("the layer's name is not written where it is made")
-            return
-        together = _like_it(subject, conflict, digit)
-        if together:
-            title = f"Use the layers for {digit} axes in the whole model"
-            yield self.candidate(finding, title, *_unique([*own, *together]), prior=0.8)
-        title = f"Use {_digit(short(conflict.call.name), digit)}"
-        yield self.candidate(finding, title, *_unique(own), prior=0.85 if not together else 0.5)
+        odd = _untold(subject)
+        if odd is not None:
+            call, stated = odd
+            what = f"this layer is not told data_format={stated}, which all other layers of the network are told"
+            site = subject.source.site(call)
+            edit = SetArgument(site, "data_format", stated)
+            ways = iter([("Tell the layer the order of axes that the others are told", (edit,), 0.9)])
+            yield Fault(site, what, tuple(ways), {}, confidence=0.8, reading="format")
 
     examples = (
         Example(
@@ -96,7 +100,6 @@ model = nn.Sequential(
 )
 model(torch.randn(4, 6))
 """,
-            runs=True,
         ),
         Example(
             "batch norm for tables in a convolutional block",
@@ -119,7 +122,6 @@ class Block(Module):
 
 Block()(torch.randn(2, 3, 6, 6))
 """,
-            runs=True,
         ),
         Example(
             "Keras convolutions for signals on images",
@@ -139,7 +141,19 @@ model.add(Dense(2, activation="softmax"))
 model.compile(optimizer="adam", loss="categorical_crossentropy")
 model.fit(images, np.eye(2)[[0, 1, 0, 1, 0, 1]], verbose=0)
 """,
-            runs=True,
+        ),
+        Example(
+            "branches that no longer meet",
+            """\
+from keras import Input, layers
+
+image = Input((2, 16, 16))
+wide = layers.Conv2D(filters=4, kernel_size=3, padding="same", data_format="channels_first")(image)
+wide = layers.Conv2D(filters=4, kernel_size=3, padding="same", data_format="channels_first")(wide)
+- short = layers.Conv2D(filters=4, kernel_size=1)(image)
++ short = layers.Conv2D(filters=4, kernel_size=1, data_format="channels_first")(image)
+both = layers.add([wide, short])
+""",
         ),
     )
     rejects = (
@@ -151,7 +165,6 @@ import torch.nn as nn
 
 nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(16, 4), nn.BatchNorm1d(4))(torch.randn(2, 3, 4, 4))
 """,
-            runs=True,
         ),
         Reject(
             "an image without its batch",
@@ -161,9 +174,43 @@ from keras import layers
 
 keras.Sequential([keras.Input((8, 8)), layers.Conv2D(4, 3)])
 """,
-            runs=True,
+        ),
+        Reject(
+            "a network that leaves the order alone but for one layer, and runs",
+            """\
+from keras import Input, layers
+
+image = Input((16, 16, 2))
+x = layers.Conv2D(4, 3, data_format="channels_last")(image)
+x = layers.Conv2D(4, 3)(x)
+""",
+        ),
+        Reject(
+            "layers that state Keras's own order, and a crash of another kind",
+            """\
+from keras import Input, layers
+
+image = Input((16, 16, 2))
+x = layers.Conv2D(4, 3, data_format="channels_last")(image)
+x = layers.MaxPooling2D(data_format="channels_last")(x)
+x = layers.Conv2D(4, 9)(x)
+""",
         ),
     )
+
+
+# --- the number in the name -------------------------------------------------------------------------------------------------
+
+
+def _with_digit(subject: Subject, conflict: RankConflict, digit: int) -> Repairs:
+    own = _renamed(subject, conflict.call.made_at, digit)
+    if own is None:
+        yield Decline("the layer's name is not written where it is made")
+        return
+    together = _like_it(subject, conflict, digit)
+    if together:
+        yield f"Use the layers for {digit} axes in the whole model", _unique([*own, *together]), 0.8
+    yield f"Use {_digit(short(conflict.call.name), digit)}", _unique(own), 0.85 if not together else 0.5
 
 
 def _other_name(subject: Subject) -> tuple[RankConflict, int] | None:
@@ -172,7 +219,7 @@ def _other_name(subject: Subject) -> tuple[RankConflict, int] | None:
     if conflict is None or not conflict.facts.spatial or conflict.call.made_at is None:
         return None
     keras = conflict.call.name.startswith("keras.")
-    if keras and (conflict.value.producer is None and conflict.value.origin == "symbolic" and conflict.rank != 4 + 0):
+    if keras and (conflict.value.producer is None and conflict.value.origin == "symbolic" and conflict.rank != 4):
         return None
     if keras and any(name in conflict.call.args for name in ("input_shape", "input_dim")):
         return None
@@ -195,14 +242,12 @@ def _digit(name: str, digit: int) -> str:
     return DIMENSION.sub(lambda match: f"{digit}{match[2]}", name)
 
 
-def _renamed(subject: Subject, site: object, digit: int) -> list[Edit] | None:
+def _renamed(subject: Subject, site: Site | None, digit: int) -> list[Edit] | None:
     node = next((call for call in subject.source.all_calls if subject.source.site(call) == site), None)
     if node is None:
         return None
     function = node.func
-    written = (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
+    written = getattr(function, "attr", getattr(function, "id", ""))
     spelling = sibling(subject, function, _digit(written, digit))
     if spelling is None or _digit(written, digit) == written:
         return None
@@ -245,9 +290,27 @@ def _same_name(name: str, conflict: RankConflict) -> bool:
     )
 
 
-def _unique(edits: list[Edit]) -> list[Edit]:
-    seen: list[Edit] = []
-    for edit in edits:
-        if edit not in seen or not isinstance(edit, AddImport):
-            seen.append(edit)
-    return seen
+def _unique(edits: list[Edit]) -> tuple[Edit, ...]:
+    """Edits with every import once."""
+    imports = dict.fromkeys(edit for edit in edits if isinstance(edit, AddImport))
+    return (*imports, *(edit for edit in edits if not isinstance(edit, AddImport)))
+
+
+# --- the order of axes ------------------------------------------------------------------------------------------------------
+
+
+def _untold(subject: Subject) -> tuple[ast.Call, str] | None:
+    """The one layer that is not told the order of axes that all the others of its function are told, and how they are."""
+    made = list(subject.source.calls(*LAYERS)) if "data_format" in subject.source.words else []
+    if "set_image_data_format" in subject.source.words or any(
+        one.arg is None for call in made for one in call.keywords
+    ):
+        return None
+    stated = [(call, value) for call in made if (value := keyword_value(call, "data_format")) is not None]
+    untold = [call for call in made if keyword_value(call, "data_format") is None]
+    if len({ast.dump(value) for _, value in stated}) != 1 or len(untold) != 1 or len(stated) < LEAST:
+        return None
+    value, around = stated[0][1], subject.source.enclosing(untold[0], ast.FunctionDef)
+    apart = any(subject.source.enclosing(call, ast.FunctionDef) is not around for call, _ in stated)
+    own_order = isinstance(value, ast.Constant) and value.value in ("channels_last", None)  # as Keras has it by itself
+    return None if apart or own_order else (untold[0], subject.source.segment(subject.source.site(value)))

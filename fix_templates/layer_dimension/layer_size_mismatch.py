@@ -167,7 +167,6 @@ class Net(nn.Module):
 
 out = Net()(torch.randn(2, 1, 28, 28))
 """,
-            runs=True,
         ),
         Example(
             "name of another layer's size",
@@ -192,7 +191,6 @@ class Coder(nn.Module):
 coder = Coder(12, 6, 2)
 print(coder(torch.randn(4, 12)).shape)
 """,
-            runs=True,
         ),
         Example(
             "channels of a concatenation",
@@ -207,7 +205,6 @@ join = nn.Conv2d(8, 2, 1)
 x = torch.randn(2, 3, 5, 5)
 y = join(torch.cat([left(x), right(x)], dim=1))
 """,
-            runs=True,
         ),
         Example(
             "batch norm after a widened convolution",
@@ -223,7 +220,6 @@ net = nn.Sequential(
 )
 net(torch.randn(2, 3, 8, 8))
 """,
-            runs=True,
         ),
         Example(
             "layer norm over features",
@@ -236,7 +232,6 @@ proj = nn.Linear(5, 24)
 + norm = nn.LayerNorm(24)
 print(norm(proj(torch.randn(7, 5))).shape)
 """,
-            runs=True,
         ),
         Example(
             "layer norm over an image",
@@ -248,7 +243,6 @@ import torch.nn as nn
 + net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.LayerNorm([4, 6, 6]))
 net(torch.randn(2, 1, 8, 8))
 """,
-            runs=True,
         ),
         Example(
             "length of the sequence given as its width",
@@ -261,7 +255,6 @@ steps = torch.randn(4, 10, 3)
 + lstm = nn.LSTM(input_size=3, hidden_size=6, batch_first=True)
 out, state = lstm(steps)
 """,
-            runs=True,
         ),
         Example(
             "projection before the encoder",
@@ -275,7 +268,6 @@ layer = nn.TransformerEncoderLayer(d_model=16, nhead=2, dim_feedforward=8)
 encoder = nn.TransformerEncoder(layer, num_layers=2)
 print(encoder(project(torch.randn(4, 3, 6))).shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -288,7 +280,6 @@ import torch.nn as nn
 model = nn.Sequential(nn.Flatten(), nn.Linear(12, 4), nn.ReLU(), nn.Linear(4, 2))
 model(torch.randn(5, 3, 4))
 """,
-            runs=True,
         ),
         Reject(
             "a batch that was flattened into the features",
@@ -299,7 +290,6 @@ import torch.nn as nn
 fc = nn.Linear(12, 4)
 fc(torch.randn(5, 3, 4).view(-1))
 """,
-            runs=True,
         ),
         Reject(
             "images with their channels last",
@@ -309,7 +299,6 @@ import torch.nn as nn
 
 nn.Conv2d(3, 8, 3)(torch.randn(2, 9, 9, 3))
 """,
-            runs=True,
         ),
         Reject(
             "batch norm for images on a table",
@@ -319,7 +308,6 @@ import torch.nn as nn
 
 nn.Sequential(nn.Linear(5, 6), nn.BatchNorm2d(6))(torch.randn(4, 5))
 """,
-            runs=True,
         ),
         Reject(
             "a state of the wrong size",
@@ -329,7 +317,6 @@ import torch.nn as nn
 
 nn.GRU(3, 6)(torch.randn(10, 4, 3), torch.zeros(1, 2, 6))
 """,
-            runs=True,
         ),
         Reject(
             "heads that do not divide the width",
@@ -339,7 +326,6 @@ import torch.nn as nn
 
 nn.MultiheadAttention(30, 4)
 """,
-            runs=True,
         ),
     )
 

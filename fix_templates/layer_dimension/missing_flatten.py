@@ -167,7 +167,6 @@ model = nn.Sequential(
 )
 print(model(torch.randn(2, 1, 8, 8)).shape)
 """,
-            runs=True,
         ),
         Example(
             "torch forward without flatten",
@@ -191,7 +190,6 @@ class Net(nn.Module):
 
 loss = nn.CrossEntropyLoss()(Net()(torch.randn(4, 3, 7, 7)), torch.randint(0, 2, (4,)))
 """,
-            runs=True,
         ),
         Example(
             "Keras convolution before dense",
@@ -209,7 +207,6 @@ model = keras.Sequential([
 model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
 model.fit(np.random.rand(8, 8, 8, 3), np.random.randint(0, 10, 8), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "Keras layers added one by one, with one-hot targets",
@@ -229,7 +226,6 @@ model.compile(optimizer="sgd", loss="categorical_crossentropy")
 labels = to_categorical(np.arange(8) % 4, 4)
 model.fit(np.random.rand(8, 12, 2), labels, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "Keras LSTM that returns all its steps",
@@ -246,7 +242,6 @@ model = keras.Model(inputs, outputs)
 model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
 model.fit(np.random.rand(8, 6, 3), np.random.randint(0, 5, 8), verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "a prediction for every step, and one label per sequence",
@@ -267,7 +262,6 @@ model.add(Activation('softmax'))
 model.compile(loss='categorical_crossentropy', optimizer='rmsprop')
 model.fit(x, y, verbose=0)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -284,7 +278,6 @@ model = keras.Sequential([
 model.compile("sgd", "mse")
 model.fit(np.random.rand(8, 6, 2), np.random.rand(8, 6, 1), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "flattened in both frameworks' usual way",
@@ -295,7 +288,6 @@ import torch.nn as nn
 model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, 10))
 model(torch.randn(2, 1, 8, 8))
 """,
-            runs=True,
         ),
         Reject(
             "a label for every step of a sequence",
@@ -308,7 +300,6 @@ model = keras.Sequential([keras.Input((6, 3)), layers.LSTM(4, return_sequences=T
 model.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 model.fit(np.random.rand(8, 6, 3), np.random.randint(0, 5, (8, 6)), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "a linear layer over the steps of a sequence",
@@ -318,7 +309,6 @@ import torch.nn as nn
 
 nn.Linear(5, 2)(torch.randn(3, 7, 4))
 """,
-            runs=True,
         ),
     )
 

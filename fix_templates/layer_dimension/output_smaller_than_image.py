@@ -112,7 +112,6 @@ net = nn.Sequential(
 images, masks = torch.rand(3, 1, 8, 8), torch.ones(3, 1, 8, 8)
 loss = nn.BCEWithLogitsLoss()(net(images), masks)
 """,
-            runs=True,
         ),
         Example(
             "strides in an encoder, classes for each pixel",
@@ -138,7 +137,6 @@ class Segmenter(nn.Module):
 out = Segmenter()(torch.rand(2, 3, 16, 16))
 loss = F.cross_entropy(out, torch.randint(0, 5, (2, 16, 16)))
 """,
-            runs=True,
         ),
         Example(
             "upsampling that undoes one pooling of two",
@@ -153,7 +151,6 @@ net = nn.Sequential(*layers)
 signal = torch.rand(3, 2, 32)
 loss = nn.BCELoss()(torch.sigmoid(net(signal)), signal)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -167,7 +164,6 @@ net = nn.Sequential(nn.Conv2d(1, 4, 2, stride=2), nn.Upsample(scale_factor=2), n
 images = torch.rand(3, 1, 8, 8)
 loss = nn.BCEWithLogitsLoss()(net(images), images)
 """,
-            runs=True,
         ),
         Reject(
             "targets of a size that the input does not have",
@@ -178,7 +174,6 @@ from torch import nn
 net = nn.Conv2d(1, 1, 1)
 loss = nn.BCEWithLogitsLoss()(net(torch.rand(3, 1, 4, 4)), torch.ones(3, 1, 8, 8))
 """,
-            runs=True,
         ),
     )
 

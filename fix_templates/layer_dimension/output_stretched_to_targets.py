@@ -110,7 +110,6 @@ from keras.layers import Dense
 net.compile(optimizer='adam', loss='mean_squared_error')
 net.fit(np.random.rand(10, 4), np.random.rand(10), batch_size=10, verbose=0)
 """,
-            runs=True,
         ),
         Example(
             "one output for two coordinates in torch",
@@ -129,7 +128,6 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -144,7 +142,6 @@ net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(1)])
 net.compile(optimizer='adam', loss='mse')
 net.fit(np.random.rand(10, 4), np.random.rand(10), verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "a column for a column in torch",
@@ -154,7 +151,6 @@ from torch import nn
 
 loss = nn.MSELoss()(nn.Linear(3, 1)(torch.rand(8, 3)), torch.rand(8, 1))
 """,
-            runs=True,
         ),
         Reject(
             "as many values as targets",
@@ -167,7 +163,6 @@ net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(3)])
 net.compile(optimizer='adam', loss='mae')
 net.fit(np.random.rand(10, 4), np.random.rand(10, 3), verbose=0)
 """,
-            runs=True,
         ),
     )
 

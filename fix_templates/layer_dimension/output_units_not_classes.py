@@ -6,15 +6,13 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Call,
-    Candidate,
-    Decline,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
     LossConflict,
     Prediction,
+    ReadTemplate,
     Reject,
     Subject,
     Symptom,
@@ -29,7 +27,7 @@ from dnnfix.api import (
 )
 
 
-class OutputUnitsNotClasses(FixTemplate):
+class OutputUnitsNotClasses(ReadTemplate):
     """The last layer has another number of units than there are classes.
 
     A label without a unit of its own is out of bounds for the loss, and one-hot targets of another width cannot be
@@ -47,36 +45,21 @@ class OutputUnitsNotClasses(FixTemplate):
     fix_pattern = FixPattern.LAYER_DIMENSION
     message = "{layer} gives {units} values per sample and the targets need {wanted}"
     needs_run = True
+    declined = "the number of units is not written at one place"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        found = _mismatch(subject)
-        site = found[0].made_at if found is not None else None
-        if found is None or site is None:
-            return
-        layer, units, wanted, likely = found
-        yield self.finding(
-            site,
-            symptom=Symptom.CRASH,
-            confidence=0.9 if likely else 0.5,
-            cause="crash",
-            evidence={"units": units, "wanted": wanted},
-            layer=short(layer.name),
-            units=units,
-            wanted=wanted,
-        )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         found = _mismatch(subject)
         facts = layer_facts(found[0]) if found is not None else None
-        if found is None or facts is None or facts.gives is None:
+        if found is None:
             return
-        layer, _, wanted, likely = found
-        changes = size_changes(subject, layer, facts.gives, wanted)
-        for change in changes:
-            title = f"Make {short(layer.name)} give {change.written} values"
-            yield self.candidate(finding, title, *change.edits, prior=(0.9 if likely else 0.4) * change.prior)
-        if not changes:
-            yield Decline("the number of units is not written at one place")
+        layer, units, wanted, likely = found
+        changes = size_changes(subject, layer, facts.gives, wanted) if facts is not None and facts.gives else []
+        ways = [
+            (f"Make {short(layer.name)} give {one.written} values", one.edits, (0.9 if likely else 0.4) * one.prior)
+            for one in changes
+        ]
+        words = {"layer": short(layer.name), "units": units, "wanted": wanted}
+        yield Fault(layer.made_at, words, tuple(ways), confidence=0.9 if likely else 0.5, symptom=Symptom.CRASH)
 
     examples = (
         Example(
@@ -91,7 +74,6 @@ x = torch.randn(64, 4)
 y = torch.randint(0, 10, (64,))
 loss = nn.CrossEntropyLoss()(model(x), y)
 """,
-            runs=True,
         ),
         Example(
             "a convolution gives the classes",
@@ -116,7 +98,6 @@ class Segment(nn.Module):
 masks = torch.arange(2 * 36).reshape(2, 6, 6) % 5
 loss = F.cross_entropy(net(torch.rand(2, 3, 6, 6)), masks)
 """,
-            runs=True,
         ),
         Example(
             "Keras one unit for one-hot targets",
@@ -133,7 +114,6 @@ network.add(Dense(10, activation='relu', input_shape=(6,)))
 network.compile(optimizer='rmsprop', loss='categorical_crossentropy')
 network.fit(np.random.rand(8, 6), to_categorical([0, 1] * 4), verbose=0)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -145,7 +125,6 @@ import torch.nn as nn
 
 nn.CrossEntropyLoss()(nn.Linear(4, 10)(torch.randn(8, 4)), torch.randint(0, 10, (8,)))
 """,
-            runs=True,
         ),
         Reject(
             "more units than labels seen in one batch",
@@ -157,7 +136,6 @@ model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(10, activation="
 model.compile(loss="sparse_categorical_crossentropy", optimizer="sgd")
 model.fit(np.random.rand(8, 4), np.arange(8) % 3, verbose=0)
 """,
-            runs=True,
         ),
     )
 

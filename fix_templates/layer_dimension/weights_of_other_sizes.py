@@ -118,7 +118,6 @@ file.seek(0)
 again.load_state_dict(torch.load(file))
 print(again(torch.rand(2, 8)))
 """,
-            runs=True,
         ),
         Example(
             "settings in two tables",
@@ -147,7 +146,6 @@ net(torch.rand(5, 8)).mean().backward()
 judge = Net(TEST)
 judge.load_state_dict(net.state_dict())
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -159,7 +157,6 @@ import torch
 a, b = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
 b.load_state_dict(a.state_dict())
 """,
-            runs=True,
         ),
         Reject(
             "weights that are missing",
@@ -169,7 +166,6 @@ import torch
 a, b = torch.nn.Linear(3, 2), torch.nn.Linear(3, 4, bias=False)
 b.load_state_dict({})
 """,
-            runs=True,
         ),
     )
 

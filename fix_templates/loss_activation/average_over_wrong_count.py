@@ -5,22 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     LOADER,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Subject,
-    Symptom,
     argument_value,
     origins,
     within,
@@ -31,17 +26,7 @@ from dnnfix.api import (
 SAMPLES, BATCHES = "samples", "batches"
 
 
-@dataclass(frozen=True, slots=True)
-class Average:
-    """A division of what was summed up over a loader's batches: what the sum counts, and what it is divided by."""
-
-    divisor: ast.expr
-    sum: str
-    loader: ast.expr
-    counted: str
-
-
-class AverageOverWrongCount(FaultTemplate[Average]):
+class AverageOverWrongCount(ReadTemplate):
     """What was summed up over the batches of a loader is divided by a number of other things.
 
     `correct += (predicted == labels).sum()` counts samples: over `len(loader)`, the number of batches, it gives
@@ -64,7 +49,7 @@ class AverageOverWrongCount(FaultTemplate[Average]):
 
     declined = "the number to divide by is not written at one place"
 
-    def faults(self, subject: Subject) -> Faults[Average]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         if "torch" not in source.frameworks:
             return
@@ -77,25 +62,7 @@ class AverageOverWrongCount(FaultTemplate[Average]):
                 for divisor in _divisors(subject, loop, name):
                     by = _divided_by(subject, divisor, loader, loop)
                     if by and by != counted:
-                        yield source.site(divisor), Average(divisor, name, loader, counted)
-
-    def report(self, site: Site, average: Average) -> Finding:
-        counts = average.counted == SAMPLES
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.9,
-            evidence={"sum": average.sum, "counts": average.counted},
-            sum=average.sum,
-            counted="counts samples" if counts else "adds one mean per batch",
-            divided=BATCHES if counts else SAMPLES,
-        )
-
-    def repairs(self, subject: Subject, average: Average) -> Repairs:
-        loader = subject.text(subject.source.site(average.loader))
-        wanted = f"len({loader}.dataset)" if average.counted == SAMPLES else f"len({loader})"
-        edit = Replace(subject.source.site(average.divisor), wanted)
-        yield f"Divide by the number of {average.counted}", (edit,), 0.9
+                        yield _average(subject, divisor, name, loader, counted)
 
     examples = (
         Example(
@@ -248,6 +215,15 @@ _COUNTED = frozenset({"enumerate", "tqdm"})
 _MANY = words("mask masks pixel pixels token tokens seg segmentation map maps")
 """Words of targets that have many values per sample, so that hits do not count samples."""
 _PLAIN = words("item cpu detach float double int long numpy tolist")
+
+
+def _average(subject: Subject, divisor: ast.expr, name: str, loader: ast.expr, counted: str) -> Fault:
+    """The division by another number than that of what a sum counts."""
+    site, text = subject.source.site(divisor), subject.text(subject.source.site(loader))
+    samples = counted == SAMPLES
+    way = f"Divide by the number of {counted}", (Replace(site, f"len({text}{'.dataset' if samples else ''})"),), 0.9
+    said = "counts samples" if samples else "adds one mean per batch"
+    return Fault(site, {"sum": name, "counted": said, "divided": BATCHES if samples else SAMPLES}, (way,))
 
 
 def _loader(subject: Subject, loop: ast.For) -> ast.expr | None:

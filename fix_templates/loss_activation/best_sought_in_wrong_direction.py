@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
+    SetArgument,
     Site,
     Subject,
-    Symptom,
+    argument_value,
     better,
     keyword_value,
     name_of,
@@ -29,52 +27,37 @@ from dnnfix.api import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """What is watched, what is taken for its best, and the edits that turn it round."""
-
-    figure: str
-    taken: str
-    edits: tuple[Edit, ...]
-
-
-class BestSoughtInWrongDirection(FaultTemplate[Watch]):
-    """A record or a search for the best epoch takes the smallest accuracy (or the greatest loss).
+class BestSoughtInWrongDirection(ReadTemplate):
+    """A record, a search for the best epoch, a callback or a schedule takes the smallest accuracy (or the greatest loss) for the best.
 
     The weights that are kept are the worst ones, and training ends because the accuracy grows. A record that begins where
     nothing can beat it (a best loss of 0, a best accuracy of infinity) is never improved. What is better is read from the
     names; where a name does not say, nothing is reported.
 
+    `EarlyStopping("val_accuracy", mode="min")` takes the first epoch, the worst one, for the best. `ReduceLROnPlateau(optimizer)` of torch
+    waits for its quantity to fall, unless it is told `mode="max"`; stepped with an accuracy it lowers the learning rate while the model
+    gets better.
+
     Fix safety: unsafe. Training ends at another time and other weights are kept, which is the point.
 
-    References: Prechelt, "Early Stopping - But When?", in "Neural Networks: Tricks of the Trade".
+    References: Prechelt, "Early Stopping - But When?", in "Neural Networks: Tricks of the Trade";
+    https://keras.io/api/callbacks/early_stopping/; torch.optim.lr_scheduler.ReduceLROnPlateau ("mode").
     """
 
     code = "DNF322"
     name = "best-sought-in-wrong-direction"
+    formerly = ("DNF716", "watched-in-wrong-direction")
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
     message = "{taken} {figure} counts as the best"
     declined = "the direction is not chosen at one place"
 
-    def faults(self, subject: Subject) -> Faults[Watch]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         if "best" in subject.source.text and subject.source.frameworks:
             yield from _records(subject)
             yield from _searches(subject)
-
-    def report(self, site: Site, watch: Watch) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.85,
-            evidence={"figure": watch.figure, "taken": watch.taken},
-            taken=f"the {watch.taken}",
-            figure=f"`{watch.figure}`",
-        )
-
-    def repairs(self, subject: Subject, watch: Watch) -> Repairs:
-        wanted = "greatest" if watch.taken == "smallest" else "smallest"
-        yield f"Take the {wanted} one", watch.edits, 0.9
+        yield from _of_keras(subject)
+        yield from _of_torch(subject)
 
     examples = (
         Example(
@@ -142,6 +125,39 @@ class Log:
 log = Log()
 if log.stop("valid_acc"):
     print("done")
+""",
+        ),
+        Example(
+            "an accuracy that should fall",
+            """\
+from keras.callbacks import EarlyStopping, ModelCheckpoint
+
+- stop = EarlyStopping(monitor='val_accuracy', patience=5, mode='min')
++ stop = EarlyStopping(monitor='val_accuracy', patience=5, mode='max')
+save = ModelCheckpoint('best.keras', monitor='val_accuracy', mode='max')
+model.fit(x, y, callbacks=[stop, save])
+""",
+        ),
+        Example(
+            "a schedule stepped with an accuracy",
+            """\
+import torch
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+- scheduler = ReduceLROnPlateau(optimizer, patience=3)
++ scheduler = ReduceLROnPlateau(optimizer, patience=3, mode='max')
+for epoch in range(10):
+    val_acc = evaluate(net)
+    scheduler.step(val_acc)
+""",
+        ),
+        Example(
+            "a loss that should rise",
+            """\
+import tensorflow as tf
+
+- keep = tf.keras.callbacks.ModelCheckpoint("w.keras", "val_loss", 1, True, mode="max")
++ keep = tf.keras.callbacks.ModelCheckpoint("w.keras", "val_loss", 1, True, mode="min")
 """,
         ),
     )
@@ -228,14 +244,48 @@ def best(key):
 best("val_loss"), best("val_acc")
 """,
         ),
+        Reject(
+            "the right way round, or left to the library",
+            """\
+from keras.callbacks import EarlyStopping, ReduceLROnPlateau
+
+stop = EarlyStopping('val_accuracy', patience=3)
+slow = ReduceLROnPlateau(monitor='val_loss', mode='min')
+other = EarlyStopping(monitor='val_score', mode='min')
+""",
+        ),
+        Reject(
+            "a schedule stepped with a loss",
+            """\
+import torch
+
+scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'min')
+scheduler.step(val_loss)
+by_score = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode='max')
+by_score.step(accuracy)
+by_error = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+by_error.step(1 - accuracy)
+""",
+        ),
     )
 
+
+_CALLBACKS = tuple(
+    f"{package}.callbacks.{name}"
+    for package in ("keras", "tensorflow.keras")
+    for name in ("EarlyStopping", "ModelCheckpoint", "ReduceLROnPlateau")
+)
 
 _TURNS = {"smallest": "greater", "greatest": "smaller"}
 """What has to be better where the smallest, or the greatest, is wrongly taken for the best."""
 
 
-def _records(subject: Subject) -> Faults[Watch]:
+def _sought(site: Site, figure: str, taken: str, edits: tuple[Edit, ...], title: str = "") -> Fault:
+    way = title or f"Take the {'greatest' if taken == 'smallest' else 'smallest'} one", edits, 0.9
+    return Fault(site, {"taken": f"the {taken}", "figure": f"`{figure}`"}, (way,), confidence=0.85)
+
+
+def _records(subject: Subject) -> Iterator[Fault]:
     """`if acc < best: best = acc`, and the right question asked of a record that begins where nothing can beat it."""
     source = subject.source
     for branch in source.nodes(ast.If):
@@ -247,7 +297,7 @@ def _records(subject: Subject) -> Faults[Watch]:
                 yield from _record(subject, branch, test)
 
 
-def _record(subject: Subject, branch: ast.If, test: ast.Compare) -> Faults[Watch]:
+def _record(subject: Subject, branch: ast.If, test: ast.Compare) -> Iterator[Fault]:
     source = subject.source
     ordering = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}.get(type(test.ops[0]))
     if ordering is None:
@@ -280,7 +330,7 @@ def _record(subject: Subject, branch: ast.If, test: ast.Compare) -> Faults[Watch
         edits.append(Replace(source.site(begins[0]), 'float("inf")'))
     if edits:
         taken = "greatest" if wanted == "smaller" else "smallest"
-        yield source.site(test), Watch(name_of(figure), taken, tuple(edits))
+        yield _sought(source.site(test), name_of(figure), taken, tuple(edits))
 
 
 def _is_kept(branch: ast.If, record: ast.expr, figure: ast.expr) -> bool:
@@ -314,7 +364,7 @@ def _begins(subject: Subject, record: ast.expr, branch: ast.If) -> Iterator[ast.
                 yield node.value.elts[place] if matching and isinstance(node.value, ast.Tuple) else node.value
 
 
-def _searches(subject: Subject) -> Faults[Watch]:
+def _searches(subject: Subject) -> Iterator[Fault]:
     """`argmin` and `min` over a history of accuracies, in a search for the best."""
     source = subject.source
     for call in source.all_calls:
@@ -339,7 +389,7 @@ def _searches(subject: Subject) -> Faults[Watch]:
             if _chooser(other) in (name, name[3:]) and ast.unparse(_searched(other)) == searched
             for edit in _turned(subject, other)
         )
-        yield source.site(call), Watch(min(figures), taken, edits)
+        yield _sought(source.site(call), min(figures), taken, edits)
 
 
 def _chooser(call: ast.Call) -> str:
@@ -439,3 +489,47 @@ def _number(node: ast.expr) -> float | None:
         case ast.Attribute(attr="inf" | "Inf" | "infty"):
             return float("inf")
     return None
+
+
+def _of_keras(subject: Subject) -> Iterator[Fault]:
+    """Callbacks that are told another mode than the quantity has that they monitor."""
+    source = subject.source
+    for call in source.calls(*_CALLBACKS):
+        given, monitored = keyword_value(call, "mode"), keyword_value(call, "monitor")
+        place = 1 if (source.qualified(call.func) or "").endswith("ModelCheckpoint") else 0
+        if monitored is None:
+            monitored = call.args[place] if len(call.args) > place else None
+        if given is not None:
+            yield from _watched(subject, call, given, _string(monitored) if monitored is not None else "val_loss")
+
+
+def _of_torch(subject: Subject) -> Iterator[Fault]:
+    """Schedules that are stepped with a quantity which has another mode."""
+    source = subject.source
+    made = {id(call) for call in source.calls("torch.optim.lr_scheduler.ReduceLROnPlateau")}
+    for call in source.all_calls:
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "step" or len(call.args) != 1:
+            continue
+        scheduler = source.constructor(call.func.value)
+        if scheduler is not None and id(scheduler) in made and isinstance(call.args[0], (ast.Name, ast.Attribute)):
+            given = argument_value(scheduler, "mode", 1)
+            yield from _watched(subject, scheduler, given, name_of(call.args[0]))
+
+
+def _watched(subject: Subject, call: ast.Call, given: ast.expr | None, quantity: str) -> Iterator[Fault]:
+    """What is watched for `min` (where no mode is given) or `max`, and is the better the other way."""
+    source, mode = subject.source, _string(given) if given is not None else "min"
+    best = {"greater": "max", "smaller": "min"}.get(better(quantity))
+    if best is None or mode not in ("min", "max") or mode == best:
+        return
+    if given is None:
+        edit: Edit = SetArgument(source.site(call), "mode", repr(best))
+    else:
+        quote = subject.text(source.site(given))[:1]
+        edit = Replace(source.site(given), f"{quote}{best}{quote}")
+    taken = "smallest" if mode == "min" else "greatest"
+    yield _sought(source.site(call), quantity, taken, (edit,), f"Watch `{quantity}` with mode {best!r}")
+
+
+def _string(expr: ast.expr | None) -> str:
+    return expr.value if isinstance(expr, ast.Constant) and isinstance(expr.value, str) else ""

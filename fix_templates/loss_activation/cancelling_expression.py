@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from dnnfix.api import (
-    Candidate,
-    Decline,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
+    ReadTemplate,
     Reject,
     Replace,
     Subject,
@@ -20,7 +19,7 @@ from dnnfix.api import (
 )
 
 
-class CancellingExpression(FixTemplate):
+class CancellingExpression(ReadTemplate):
     """A logarithm or exponential is written so that small values vanish in a one, or large ones overflow.
 
     `1 + x` is 1 where x is below the precision of the type, and its logarithm 0; `exp(x) - 1` loses the same digits.
@@ -41,8 +40,9 @@ class CancellingExpression(FixTemplate):
     message = "digits are lost here: torch.{new} computes it in one step"
     triggers = ("log", "exp")
     default = False
+    declined = "the function is imported by its name"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         """The expressions of these three forms, the whole of which is of torch."""
         source = subject.source
         if "torch" not in source.frameworks:
@@ -52,7 +52,7 @@ class CancellingExpression(FixTemplate):
                 continue
             found = _after_one(call.args[0])
             if found is not None:
-                yield self._finding(subject, call, call.func, "log1p", subject.text(source.site(found)))
+                yield _in_one_step(subject, call, call.func, "log1p", subject.text(source.site(found)))
                 continue
             summed = call.args[0]
             if not isinstance(summed, ast.Call) or source.qualified(summed.func) != "torch.sum":
@@ -62,35 +62,13 @@ class CancellingExpression(FixTemplate):
             named = {k.arg for k in summed.keywords}
             inner = summed.args[0] if summed.args else None
             known = len(summed.args) == 2 or "dim" in named
-            if not known or not named <= {"dim", "keepdim"} or not isinstance(inner, ast.Call):
-                continue
-            if source.qualified(inner.func) == "torch.exp" and len(inner.args) == 1 and not inner.keywords:
+            if known and named <= {"dim", "keepdim"} and _is_exponential(inner, subject):
                 given = ", ".join([subject.text(source.site(inner.args[0])), *axes])
-                yield self._finding(subject, call, call.func, "logsumexp", given)
+                yield _in_one_step(subject, call, call.func, "logsumexp", given)
         for node in source.nodes(ast.BinOp):
             left = node.left
-            if not isinstance(node.op, ast.Sub) or not _is_one(node.right) or not isinstance(left, ast.Call):
-                continue
-            if source.qualified(left.func) == "torch.exp" and len(left.args) == 1 and not left.keywords:
-                yield self._finding(subject, node, left.func, "expm1", subject.text(source.site(left.args[0])))
-
-    def _finding(self, subject: Subject, node: ast.expr, function: ast.expr, new: str, given: str) -> Finding:
-        owner = subject.text(subject.source.site(function.value)) if isinstance(function, ast.Attribute) else ""
-        return self.finding(
-            subject.source.site(node),
-            symptom=Symptom.NONE_OBSERVED,
-            confidence=0.8,
-            evidence={"code": f"{owner}.{new}({given})" if owner else ""},
-            new=new,
-        )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        """The function that does it in one step."""
-        code = str(finding.evidence["code"])
-        if not code:
-            yield Decline("the function is imported by its name")
-            return
-        yield self.candidate(finding, f"Write {code.partition('(')[0]}", Replace(finding.site, code), prior=0.8)
+            if isinstance(node.op, ast.Sub) and _is_one(node.right) and _is_exponential(left, subject):
+                yield _in_one_step(subject, node, left.func, "expm1", subject.text(source.site(left.args[0])))
 
     examples = (
         Example(
@@ -145,6 +123,19 @@ y = torch.from_numpy(np.log(1 + np.ones(2)))
 """,
         ),
     )
+
+
+def _in_one_step(subject: Subject, node: ast.expr, function: ast.expr, new: str, given: str) -> Fault:
+    """The expression, and the function that computes it in one step where its module is written."""
+    site = subject.source.site(node)
+    owner = subject.text(subject.source.site(function.value)) if isinstance(function, ast.Attribute) else ""
+    way = f"Write {owner}.{new}", (Replace(site, f"{owner}.{new}({given})"),) if owner else None, 0.8
+    return Fault(site, {"new": new}, (way,), confidence=0.8, symptom=Symptom.NONE_OBSERVED)
+
+
+def _is_exponential(expr: ast.expr | None, subject: Subject) -> TypeGuard[ast.Call]:
+    exponential = isinstance(expr, ast.Call) and subject.source.qualified(expr.func) == "torch.exp"
+    return exponential and isinstance(expr, ast.Call) and len(expr.args) == 1 and not expr.keywords
 
 
 def _after_one(expr: ast.expr) -> ast.expr | None:

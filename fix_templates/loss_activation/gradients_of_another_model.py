@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Subject,
-    Symptom,
     name_of,
     words,
     words_of,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Mixed:
-    """The model that is written, where, and the one that is meant."""
-
-    model: ast.expr
-    meant: str
-    what: str
-
-
-class GradientsOfAnotherModel(FaultTemplate[Mixed]):
+class GradientsOfAnotherModel(ReadTemplate):
     """A tape's gradients for one model are zipped with the weights of another one.
 
     Where a program trains several models, a line that was copied keeps the name of the first one. Weights are then moved
@@ -55,24 +41,8 @@ class GradientsOfAnotherModel(FaultTemplate[Mixed]):
 
     declined = "the model is not written there"
 
-    def faults(self, subject: Subject) -> Faults[Mixed]:
-        for mixed in _applied_elsewhere(subject):
-            yield subject.source.site(mixed.model), mixed
-
-    def report(self, site: Site, mixed: Mixed) -> Finding:
-        model = ast.unparse(mixed.model)
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.9,
-            evidence={"model": model, "meant": mixed.meant},
-            what=mixed.what,
-            model=model,
-            meant=mixed.meant,
-        )
-
-    def repairs(self, subject: Subject, mixed: Mixed) -> Repairs:
-        yield f"Take `{mixed.meant}`", (Replace(subject.source.site(mixed.model), mixed.meant),), 0.9
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        return _applied_elsewhere(subject)
 
     examples = (
         Example(
@@ -146,7 +116,7 @@ def _told(name: str, model: str) -> bool:
     return any(a.startswith(b) or b.startswith(a) for a in first for b in second)
 
 
-def _applied_elsewhere(subject: Subject) -> Iterator[Mixed]:
+def _applied_elsewhere(subject: Subject) -> Iterator[Fault]:
     """Gradients that a tape took for the weights of one model, zipped with the weights of another one."""
     source = subject.source
     for call in source.all_calls:
@@ -164,10 +134,12 @@ def _applied_elsewhere(subject: Subject) -> Iterator[Mixed]:
         if not all(isinstance(one, ast.Attribute) and one.attr in _WEIGHTS for one in (sources, weights)):
             continue
         if isinstance(sources, ast.Attribute) and isinstance(weights, ast.Attribute):
-            yield from _told_apart(grads, call.func.value, sources.value, weights.value)
+            yield from _told_apart(subject, grads, call.func.value, sources.value, weights.value)
 
 
-def _told_apart(grads: ast.expr, optimizer: ast.expr, taken: ast.expr, applied: ast.expr) -> Iterator[Mixed]:
+def _told_apart(
+    subject: Subject, grads: ast.expr, optimizer: ast.expr, taken: ast.expr, applied: ast.expr
+) -> Iterator[Fault]:
     """Which of the two models is meant, by the names of the gradients and of the optimizer."""
     first, second = ast.unparse(taken), ast.unparse(applied)
     if first == second:
@@ -175,6 +147,12 @@ def _told_apart(grads: ast.expr, optimizer: ast.expr, taken: ast.expr, applied: 
     names = [name_of(one) for one in (grads, optimizer)]
     says_taken, says_applied = (any(_told(name, model) for name in names) for model in (first, second))
     if says_applied and not says_taken:
-        yield Mixed(taken, second, "the gradients are taken for the weights of")
+        yield _mixed(subject, taken, second, "the gradients are taken for the weights of")
     elif says_taken and not says_applied:
-        yield Mixed(applied, first, "the gradients are applied to the weights of")
+        yield _mixed(subject, applied, first, "the gradients are applied to the weights of")
+
+
+def _mixed(subject: Subject, model: ast.expr, meant: str, what: str) -> Fault:
+    site = subject.source.site(model)
+    way = f"Take `{meant}`", (Replace(site, meant),), 0.9
+    return Fault(site, {"what": what, "model": ast.unparse(model), "meant": meant}, (way,))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dnnfix.api import (
     KEEPS_VALUES,
     Call,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
     LossUse,
     Network,
+    ReadTemplate,
     Reject,
-    Repairs,
-    Site,
     Subject,
-    Symptom,
     activation_of,
     add_activation,
     layer_facts,
@@ -28,7 +26,7 @@ from dnnfix.api import (
 )
 
 
-class LinearLayersInARow(FaultTemplate[tuple[Call, ...]]):
+class LinearLayersInARow(ReadTemplate):
     """All hidden layers of a plain network are linear, and no activation stands between them.
 
     Linear layers one after the other compute what one linear layer could: depth and width add parameters and nothing
@@ -51,25 +49,21 @@ class LinearLayersInARow(FaultTemplate[tuple[Call, ...]]):
 
     declined = "the hidden layers cannot be given an activation at one place each"
 
-    def faults(self, subject: Subject) -> Faults[tuple[Call, ...]]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         for use in loss_uses(subject):
             chain = _chain(subject.network, use)
-            if len(chain) >= 2 and not _narrows(chain):
-                yield chain[0].made_at, chain
-
-    def report(self, site: Site, chain: tuple[Call, ...]) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.7,
-            evidence={"layers": len(chain), "widths": tuple(stated_output(call) for call in chain)},
-            count=len(chain),
-        )
-
-    def repairs(self, subject: Subject, chain: tuple[Call, ...]) -> Repairs:
-        for activation, prior in (("relu", 0.8), ("tanh", 0.35)):
-            edits = together(*(add_activation(subject, call, activation) for call in chain[:-1]))
-            yield f"Put a {activation} behind each hidden layer", edits, prior
+            if len(chain) < 2 or _narrows(chain):
+                continue
+            ways = [
+                (
+                    f"Put a {activation} behind each hidden layer",
+                    together(*(add_activation(subject, call, activation) for call in chain[:-1])),
+                    prior,
+                )
+                for activation, prior in (("relu", 0.8), ("tanh", 0.35))
+            ]
+            widths = tuple(stated_output(call) for call in chain)
+            yield Fault(chain[0].made_at, {"count": len(chain)}, tuple(ways), {"widths": widths}, confidence=0.7)
 
     examples = (
         Example(

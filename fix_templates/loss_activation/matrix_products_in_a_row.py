@@ -5,38 +5,24 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     AddImport,
-    Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     SetArgument,
-    Site,
     Subject,
-    Symptom,
     Wrap,
     name_of,
     words,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The hidden layers without activation, first one first, and the argument that would give each one (or none)."""
-
-    layers: tuple[ast.expr, ...]
-    argument: str
-
-
-class MatrixProductsInARow(FaultTemplate[Chain]):
+class MatrixProductsInARow(ReadTemplate):
     """A classifier of weights and biases of its own has hidden layers whose sums go into the next product as they are.
 
     `(x W1 + b1) W2 + b2` is `x W + b` with other names: the hidden layers add weights and nothing else, and only what a
@@ -60,36 +46,24 @@ class MatrixProductsInARow(FaultTemplate[Chain]):
 
     declined = "the hidden layers cannot be given an activation where they are written"
 
-    def faults(self, subject: Subject) -> Faults[Chain]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         if not any("entropy" in word.lower() for word in subject.source.words):
             return
         if _ACTIVATIONS & subject.source.words or any(_LINEAR.search(word) for word in subject.source.words):
             return
-        hidden = tuple(sorted(_hidden(subject), key=lambda layer: (layer.lineno, layer.col_offset)))
-        if hidden:
-            yield subject.source.site(hidden[0]), Chain(hidden, "")
-        for argument, calls in _unset(subject).items():
-            yield subject.source.site(calls[0]), Chain(tuple(calls), argument)
-
-    def report(self, site: Site, chain: Chain) -> Finding:
-        number = len(chain.layers)
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.8,
-            evidence={"layers": number},
-            count="a hidden layer" if number == 1 else f"each of {number} hidden layers",
-        )
-
-    def repairs(self, subject: Subject, chain: Chain) -> Repairs:
         activation, needed = _activation(subject)
-        sites = [subject.source.site(layer) for layer in chain.layers]
-        edits: list[Edit] = [
-            SetArgument(site, chain.argument, activation) if chain.argument else Wrap(site, f"{activation}(", ")")
-            for site in sites
-        ]
-        short = activation.rpartition(".")[2]
-        yield f"Put a {short} behind each hidden layer", (*edits, *needed), 0.8
+        hidden = sorted(_hidden(subject), key=lambda layer: (layer.lineno, layer.col_offset))
+        for argument, layers in {"": hidden, **_unset(subject)}.items():
+            sites = [subject.source.site(layer) for layer in layers]
+            edits = [
+                SetArgument(site, argument, activation) if argument else Wrap(site, f"{activation}(", ")")
+                for site in sites
+            ]
+            number = len(layers)
+            words = {"count": "a hidden layer" if number == 1 else f"each of {number} hidden layers"}
+            way = f"Put a {activation.rpartition('.')[2]} behind each hidden layer", (*edits, *needed), 0.8
+            if sites:
+                yield Fault(sites[0], words, (way,), confidence=0.8)
 
     examples = (
         Example(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     Call,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Site,
     Subject,
     Symptom,
@@ -30,16 +27,7 @@ from dnnfix.api import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """A comparison of `count` predictions with as many labels: the expressions of both."""
-
-    predictions: ast.expr
-    labels: ast.expr
-    count: int
-
-
-class PredictionsComparedOverPairs(FaultTemplate[Pairs]):
+class PredictionsComparedOverPairs(ReadTemplate):
     """The hits are counted in `pred == y`, where `pred` is of shape `(n, 1)` and `y` of shape `(n,)`.
 
     Both are stretched to a table of `n` times `n`, in which each prediction meets every label. Its sum counts pairs, so
@@ -61,7 +49,7 @@ class PredictionsComparedOverPairs(FaultTemplate[Pairs]):
 
     declined = "predictions and labels are not written at the comparison"
 
-    def faults(self, subject: Subject) -> Faults[Pairs]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         if subject.trace is None:
             return
         places: dict[Site, list[Call]] = {}
@@ -74,22 +62,13 @@ class PredictionsComparedOverPairs(FaultTemplate[Pairs]):
                 continue
             column, count = stretched
             if all(_is_accuracy(subject, call, column) for call in calls):
-                yield site, Pairs(sides[column], sides[1 - column], count)
-
-    def report(self, site: Site, pairs: Pairs) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.SILENT_BROADCAST,
-            confidence=0.95,
-            evidence={"predictions": [pairs.count, 1], "labels": [pairs.count]},
-            count=pairs.count,
-        )
-
-    def repairs(self, subject: Subject, pairs: Pairs) -> Repairs:
-        squeezed = wrapped(subject, pairs.predictions, "", ".squeeze(1)")
-        yield "Compare each prediction with its own label", (squeezed,), 0.9
-        column = wrapped(subject, pairs.labels, "", ".unsqueeze(1)")
-        yield "Give the labels the axis of the predictions", (column,), 0.6
+                squeezed = wrapped(subject, sides[column], "", ".squeeze(1)")
+                stood = wrapped(subject, sides[1 - column], "", ".unsqueeze(1)")
+                ways = (
+                    ("Compare each prediction with its own label", (squeezed,), 0.9),
+                    ("Give the labels the axis of the predictions", (stood,), 0.6),
+                )
+                yield Fault(site, {"count": count}, ways, confidence=0.95, symptom=Symptom.SILENT_BROADCAST)
 
     examples = (
         Example(
@@ -105,7 +84,6 @@ guessed = points @ weights > 0
 + wrong = (classes != guessed.squeeze(1)).float()
 print("error", torch.mean(wrong))
 """,
-            runs=True,
         ),
         Example(
             "a function of torch",
@@ -119,7 +97,6 @@ def binary_accuracy(outputs, targets):
 classifier = torch.nn.Sequential(torch.nn.Linear(6, 1), torch.nn.Sigmoid())
 print(binary_accuracy(classifier(torch.rand(10, 6)), torch.arange(10) % 2))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -135,7 +112,6 @@ columns = ((net(x) > 0) == y.unsqueeze(1)).float().mean()
 chosen = torch.nn.Linear(4, 3)(x).argmax(1, keepdim=True)
 print(flat, columns, chosen.eq(y.view_as(chosen)).sum())
 """,
-            runs=True,
         ),
         Reject(
             "pairs on purpose: those of one label, those that a network takes for one",
@@ -149,7 +125,6 @@ agreeing = (chosen[:, None] == labels).float().mean()
 same = (chosen.view(-1, 1) == chosen).sum()
 print(positive, agreeing, same)
 """,
-            runs=True,
         ),
         Reject(
             "as many samples as classes: the chosen ones as rows of zeros and a one",
@@ -161,7 +136,6 @@ chosen = scores.argmax(dim=1, keepdim=True)
 rows = (chosen == torch.arange(5)).float()
 print((scores * rows).sum(), rows.sum(0))
 """,
-            runs=True,
         ),
         Reject(
             "one sample, and the pairs of a table that are taken out again",
@@ -173,7 +147,6 @@ print(((net(torch.rand(1, 3)) > 0) == torch.ones(1)).sum())
 table = (net(torch.rand(6, 3)) > 0) == torch.ones(6)
 print(table.diagonal().sum())
 """,
-            runs=True,
         ),
     )
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Subject,
     Symptom,
     Trace,
@@ -25,18 +21,7 @@ from dnnfix.api import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A learning rate where it is written, its value, what is usual for its optimizer, and what training showed."""
-
-    written: ast.expr
-    value: float
-    usual: float
-    shown: str
-    symptom: Symptom
-
-
-class RateOffByOrders(FaultTemplate[Rate]):
+class RateOffByOrders(ReadTemplate):
     """Training leaves the finite numbers, runs away or stands still, and the learning rate is far from the usual one.
 
     With a rate that is too great each step lands farther from the minimum than it began, until the weights overflow or
@@ -76,7 +61,7 @@ class RateOffByOrders(FaultTemplate[Rate]):
 
     declined = "the rate is not written as a number"
 
-    def faults(self, subject: Subject) -> Faults[Rate]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         trace = subject.trace
         if trace is None or trace.crash is not None or len(trace.steps) < ENOUGH_STEPS:
             return
@@ -87,24 +72,12 @@ class RateOffByOrders(FaultTemplate[Rate]):
         value, usual = one.value or one.usual, one.usual
         shown = _too_great(trace) if value > 10 * usual else _too_small(trace) if value < usual / 999 else None
         if shown is not None and not (value < usual and subject.source.words & _FINE_TUNED):
-            yield subject.source.site(written), Rate(written, value, usual, *shown)
-
-    def report(self, site: Site, rate: Rate) -> Finding:
-        return self.finding(
-            site,
-            symptom=rate.symptom,
-            confidence=0.7,
-            evidence={"rate": rate.value, "usual": rate.usual},
-            shown=rate.shown,
-            value=f"{rate.value:g}",
-            usual=f"{rate.usual:g}",
-        )
-
-    def repairs(self, subject: Subject, rate: Rate) -> Repairs:
-        site = subject.source.site(rate.written)
-        yield "Take the usual rate", (Replace(site, f"{rate.usual:g}"),), 0.6
-        if rate.value > rate.usual:
-            yield "Take a tenth of the usual rate", (Replace(site, f"{rate.usual / 10:g}"),), 0.4
+            site = subject.source.site(written)
+            ways = [("Take the usual rate", (Replace(site, f"{usual:g}"),), 0.6)]
+            if value > usual:
+                ways.append(("Take a tenth of the usual rate", (Replace(site, f"{usual / 10:g}"),), 0.4))
+            words = {"shown": shown[0], "value": f"{value:g}", "usual": f"{usual:g}"}
+            yield Fault(site, words, tuple(ways), confidence=0.7, symptom=shown[1])
 
     examples = (
         Example(
@@ -126,7 +99,6 @@ for _ in range(40):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a rate with which nothing moves",
@@ -146,7 +118,6 @@ for _ in range(12):
     loss.backward()
     adam.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -167,7 +138,6 @@ for _ in range(12):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Reject(
             "a usual rate and data that run away",
@@ -186,7 +156,6 @@ for _ in range(12):
     loss.backward()
     optimizer.step()
 """,
-            runs=True,
         ),
     )
 

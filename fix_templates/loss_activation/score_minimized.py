@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Subject,
-    Symptom,
     Wrap,
     argument_value,
     better,
@@ -32,15 +27,7 @@ from dnnfix.api import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What is minimized, in words, and the ways to turn it round: a title, edits and a prior each."""
-
-    what: str
-    ways: tuple[tuple[str, tuple[Edit, ...], float], ...]
-
-
-class ScoreMinimized(FaultTemplate[Goal]):
+class ScoreMinimized(ReadTemplate):
     """Training minimizes a figure that is better the greater it is.
 
     A Dice coefficient or an intersection over union that is handed over as the loss falls to 0: the network learns to
@@ -62,25 +49,13 @@ class ScoreMinimized(FaultTemplate[Goal]):
 
     declined = "the sign cannot be changed at one place"
 
-    def faults(self, subject: Subject) -> Faults[Goal]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         if _ascends(subject):
             return
         yield from _compiled(subject)
         for value in minimized(subject):
             yield from _score(subject, value)
             yield from _likelihood(subject, value)
-
-    def report(self, site: Site, goal: Goal) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.9,
-            evidence={"minimized": goal.what},
-            what=goal.what,
-        )
-
-    def repairs(self, subject: Subject, goal: Goal) -> Repairs:
-        yield from goal.ways
 
     examples = (
         Example(
@@ -257,7 +232,7 @@ def _is_score(name: str) -> bool:
     return bool(said & _SCORES) and not said & _LOSSES and better(name) != "smaller"
 
 
-def _compiled(subject: Subject) -> Faults[Goal]:
+def _compiled(subject: Subject) -> Iterator[Fault]:
     """Functions of the program that are given to `compile` as the loss."""
     source = subject.source
     for call in source.all_calls:
@@ -268,10 +243,11 @@ def _compiled(subject: Subject) -> Faults[Goal]:
         if given is None or not isinstance(function, ast.FunctionDef) or not _returns_score(subject, function):
             continue
         site, name = source.site(given), function.name
+        ways: list[tuple[str, tuple[Edit, ...], float]]
         ways = [(f"Minimize `{other}`", (Replace(site, other),), 0.9) for other in _turned_round(subject, name)]
         lambda_ = Replace(site, f"lambda y_true, y_pred: 1 - {name}(y_true, y_pred)")
         ways.append((f"Minimize what `{name}` lacks of 1", (lambda_,), 0.7))
-        yield site, Goal(f"`{name}`", tuple(ways))
+        yield Fault(site, f"`{name}`", tuple(ways))
 
 
 def _turned_round(subject: Subject, name: str) -> Iterator[str]:
@@ -285,13 +261,13 @@ def _turned_round(subject: Subject, name: str) -> Iterator[str]:
                 yield function.name
 
 
-def _score(subject: Subject, value: ast.expr) -> Faults[Goal]:
+def _score(subject: Subject, value: ast.expr) -> Iterator[Fault]:
     """A call of one of the program's scores whose result is minimized as it is."""
     function = subject.source.definition(value.func) if isinstance(value, ast.Call) else None
     if isinstance(function, ast.FunctionDef) and _returns_score(subject, function):
         site = subject.source.site(value)
-        edits = (Wrap(site, "1 - ", ""),)
-        yield site, Goal(f"`{function.name}`", ((f"Minimize what `{function.name}` lacks of 1", edits, 0.8),))
+        way = f"Minimize what `{function.name}` lacks of 1", (Wrap(site, "1 - ", ""),), 0.8
+        yield Fault(site, f"`{function.name}`", (way,))
 
 
 def _returns_score(subject: Subject, function: ast.FunctionDef) -> bool:
@@ -312,7 +288,7 @@ def _returns_score(subject: Subject, function: ast.FunctionDef) -> bool:
     return divides and not any(isinstance(node, ast.USub) for node in ast.walk(value))
 
 
-def _likelihood(subject: Subject, value: ast.expr) -> Faults[Goal]:
+def _likelihood(subject: Subject, value: ast.expr) -> Iterator[Fault]:
     """Reductions of labels times logarithms that are minimized as they are."""
     inner: ast.expr | None = value
     depth = 0
@@ -326,7 +302,8 @@ def _likelihood(subject: Subject, value: ast.expr) -> Faults[Goal]:
     if not depth or inner is None or not _is_log_likelihood(subject, inner):
         return
     site = subject.source.site(value)
-    yield site, Goal("a log-likelihood", (("Minimize the negative log-likelihood", (Wrap(site, "-", ""),), 0.9),))
+    way = "Minimize the negative log-likelihood", (Wrap(site, "-", ""),), 0.9
+    yield Fault(site, "a log-likelihood", (way,))
 
 
 def _is_log_likelihood(subject: Subject, expr: ast.expr) -> bool:

@@ -8,18 +8,15 @@ from itertools import islice
 
 from dnnfix.api import (
     AddImport,
+    Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Subject,
-    Symptom,
     Wrap,
     imports,
     origins,
@@ -27,7 +24,7 @@ from dnnfix.api import (
 )
 
 
-class ScoresComparedWithHalf(FaultTemplate[ast.expr]):
+class ScoresComparedWithHalf(ReadTemplate):
     """The loss takes the network's scores (`BCEWithLogitsLoss`), and the accuracy counts those above 0.5 as positive.
 
     A score of 0 is a probability of a half. A sample with a score between 0 and 0.5 is called negative although the
@@ -43,37 +40,27 @@ class ScoresComparedWithHalf(FaultTemplate[ast.expr]):
     name = "scores-compared-with-half"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
-    message = "scores, which the loss takes a sigmoid of, are {done}"
+    message = "scores, which the loss takes a sigmoid of, are taken for probabilities"
     triggers = ("BCEWithLogitsLoss", "binary_cross_entropy_with_logits")
 
     declined = "the scores are not written at the comparison"
 
-    def faults(self, subject: Subject) -> Faults[ast.expr]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         networks = _scoring(subject) - {""}
         if not networks or _may_squash(subject):
             return
         for scores in _taken_for_probabilities(subject):
             made = _maker(subject, scores)
             if made is not None and _called(subject, made) in networks:
-                yield subject.source.site(scores), scores
-
-    def report(self, site: Site, scores: ast.expr) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.9,
-            evidence={"scores": ast.unparse(scores)},
-            done="taken for probabilities",
-        )
-
-    def repairs(self, subject: Subject, scores: ast.expr) -> Repairs:
-        site = subject.source.site(scores)
-        needed = () if imports(subject, "torch") else (AddImport("import torch"),)
-        yield "Take a sigmoid of the scores", (Wrap(site, "torch.sigmoid(", ")"), *needed), 0.9
-        around = subject.source.parent(scores)
-        if isinstance(around, ast.Compare):
-            half = around.comparators[0]
-            yield "Compare the scores with 0", (Replace(subject.source.site(half), "0.0"),), 0.6
+                site = subject.source.site(scores)
+                needed = () if imports(subject, "torch") else (AddImport("import torch"),)
+                ways: list[tuple[str, tuple[Edit, ...], float]]
+                ways = [("Take a sigmoid of the scores", (Wrap(site, "torch.sigmoid(", ")"), *needed), 0.9)]
+                around = subject.source.parent(scores)
+                if isinstance(around, ast.Compare):
+                    half = Replace(subject.source.site(around.comparators[0]), "0.0")
+                    ways.append(("Compare the scores with 0", (half,), 0.6))
+                yield Fault(site, {}, tuple(ways), {"scores": ast.unparse(scores)})
 
     examples = (
         Example(

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     Call,
+    Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
     Prediction,
+    ReadTemplate,
     Reject,
-    Repairs,
     Site,
     Subject,
     Symptom,
@@ -34,16 +32,7 @@ from dnnfix.api import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A ReLU at the end: its call where the network shows it, else the text that chooses it, and what reads it."""
-
-    relu: Call | ast.Constant
-    read_by: str
-    task: Task
-
-
-class ScoresCutAtZero(FaultTemplate[Cut]):
+class ScoresCutAtZero(ReadTemplate):
     """A ReLU stands between the last layer and the softmax or sigmoid that makes probabilities of its scores.
 
     A score that is cut off at 0 says nothing against a class: a sigmoid of it is never below a half, so that no sample
@@ -67,33 +56,19 @@ class ScoresCutAtZero(FaultTemplate[Cut]):
 
     declined = "the activation cannot be changed at one place"
 
-    def faults(self, subject: Subject) -> Faults[Cut]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         for use in loss_uses(subject):
             maker = use.producer
             if maker is None or use.facts.task not in (Task.CLASSES, Task.LABELS):
                 continue
             if use.facts.prediction is Prediction.LOGITS and _is_relu(maker):
-                yield use.output_site, Cut(maker, use.name, use.facts.task)
+                yield _cut(use.output_site, bypass(subject, maker), use.name, use.facts.task)
             elif use.activation_name in _SQUASHING and use.activation is not None and maker.inputs:
                 inner = through(subject.network, maker.inputs[0]) if use.activation.as_argument is None else None
                 if inner is not None and _is_relu(inner):
-                    yield inner.made_at or inner.site, Cut(inner, use.activation_name, use.facts.task)
+                    edits = bypass(subject, inner)
+                    yield _cut(inner.made_at or inner.site, edits, use.activation_name, use.facts.task)
         yield from _overlaps(subject)
-
-    def report(self, site: Site, cut: Cut) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.NOT_LEARNING if cut.task is Task.CLASSES else Symptom.VIOLATION,
-            confidence=0.85,
-            evidence={"read by": cut.read_by, "task": cut.task.value},
-            read_by=short(cut.read_by),
-        )
-
-    def repairs(self, subject: Subject, cut: Cut) -> Repairs:
-        if isinstance(cut.relu, ast.Constant):
-            yield "Take a sigmoid of the output", (reword(subject, cut.relu, "sigmoid"),), 0.85
-        else:
-            yield "Leave the scores without a ReLU", bypass(subject, cut.relu), 0.85
 
     examples = (
         Example(
@@ -220,12 +195,24 @@ _SQUASHING = words("softmax log_softmax sigmoid")
 _OVERLAPS = words("dice iou jaccard tversky overlap")
 
 
+def _cut(
+    site: Site | None,
+    edits: tuple[Edit, ...] | None,
+    read_by: str,
+    task: Task,
+    title: str = "Leave the scores without a ReLU",
+) -> Fault:
+    symptom = Symptom.NOT_LEARNING if task is Task.CLASSES else Symptom.VIOLATION
+    way = title, edits, 0.85
+    return Fault(site, {"read_by": short(read_by)}, (way,), {"task": task.value}, confidence=0.85, symptom=symptom)
+
+
 def _is_relu(call: Call) -> bool:
     use = activation_of(call)
     return use is not None and use.name in ("relu", "relu6")
 
 
-def _overlaps(subject: Subject) -> Faults[Cut]:
+def _overlaps(subject: Subject) -> Iterator[Fault]:
     """The one unit at the end of the only Keras model, where the loss is an overlap of masks that the program computes."""
     source = subject.source
     compiled = [call for call in source.all_calls if is_compile(call)]
@@ -241,7 +228,8 @@ def _overlaps(subject: Subject) -> Faults[Cut]:
         return
     activation = keyword_value(made, "activation")
     if isinstance(activation, ast.Constant) and activation.value == "relu":
-        yield source.site(made), Cut(activation, function.name, Task.LABELS)
+        edits, title = (reword(subject, activation, "sigmoid"),), "Take a sigmoid of the output"
+        yield _cut(source.site(made), edits, function.name, Task.LABELS, title)
 
 
 def _ends(subject: Subject) -> Iterator[ast.Call | None]:

@@ -8,17 +8,15 @@ from dnnfix.api import (
     ActivationUse,
     Call,
     Decline,
+    Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
     LossUse,
     Prediction,
+    ReadTemplate,
     Reject,
-    Repairs,
-    Site,
     Subject,
     Symptom,
     Task,
@@ -33,11 +31,8 @@ from dnnfix.api import (
     through,
 )
 
-Constant = tuple[Call, ActivationUse, LossUse | None]
-"""The call of a softmax over one value, what it applies, and the loss that its values go into, where one is known."""
 
-
-class SoftmaxOverOneUnit(FaultTemplate[Constant]):
+class SoftmaxOverOneUnit(ReadTemplate):
     """The softmax of a single value is 1 whatever the value: the output is constant and no gradient comes back.
 
     Seen where a two-class problem is given one output unit, and in regressions copied from a classifier. One unit goes
@@ -60,42 +55,23 @@ class SoftmaxOverOneUnit(FaultTemplate[Constant]):
 
     declined = "the softmax is inside the network, where only its author knows the axis that was meant"
 
-    def faults(self, subject: Subject) -> Faults[Constant]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         losses = {use.output_site: use for use in loss_uses(subject) if use.producer is not None}
         for call, activation in _constant(subject):
             site = call.made_at or call.site
-            yield site, (call, activation, losses.get(site))
-
-    def report(self, site: Site, fault: Constant) -> Finding:
-        _, activation, use = fault
-        return self.finding(
-            site,
-            symptom=use.symptom if use is not None else Symptom.VIOLATION,
-            confidence=0.95,
-            evidence={"activation": activation.name, "units": 1, "loss": use.name if use is not None else None},
-            cause=use.cause if use is not None else "",
-            activation=activation.name,
-        )
-
-    def repairs(self, subject: Subject, fault: Constant) -> Repairs:
-        call, _, use = fault
-        if use is None:
-            if not call.outputs or len(call.outputs[0].shape or ()) <= 2:
-                yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.6
-                yield Decline("the activation cannot be changed at one place")
-            return
-        task = use.facts.task
-        if task is Task.REGRESSION:
-            yield "Leave the single unit as it is", bypass(subject, call), 0.9
-            if binary(use.target):
-                yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.6
-        elif task is Task.LABELS and use.facts.prediction is Prediction.LOGITS:
-            yield "Give the loss the raw score", bypass(subject, call), 0.9
-        elif task is Task.LABELS:
-            yield "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid"), 0.9
-        elif task is Task.CLASSES:
-            yield from for_one_unit(subject, use)
-        yield Decline("the activation cannot be changed at one place")
+            use = losses.get(site)
+            inside = use is None and bool(call.outputs) and len(call.outputs[0].shape or ()) > 2
+            yield Fault(
+                site,
+                {"activation": activation.name},
+                (
+                    *(() if inside else tuple(_ways(subject, call, use))),
+                    Decline("" if inside else "the activation cannot be changed at one place"),
+                ),
+                {"loss": use.name} if use is not None else {},
+                confidence=0.95,
+                symptom=use.symptom if use is not None else Symptom.VIOLATION,
+            )
 
     examples = (
         Example(
@@ -216,6 +192,24 @@ model.compile(loss="binary_crossentropy")
 """,
         ),
     )
+
+
+def _ways(subject: Subject, call: Call, use: LossUse | None) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
+    """What the single unit is to give, by the loss that it goes into."""
+    task = use.facts.task if use is not None else None
+    sigmoid = "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid")
+    if use is None:
+        yield *sigmoid, 0.6
+    elif task is Task.REGRESSION:
+        yield "Leave the single unit as it is", bypass(subject, call), 0.9
+        if binary(use.target):
+            yield *sigmoid, 0.6
+    elif task is Task.LABELS and use.facts.prediction is Prediction.LOGITS:
+        yield "Give the loss the raw score", bypass(subject, call), 0.9
+    elif task is Task.LABELS:
+        yield *sigmoid, 0.9
+    elif task is Task.CLASSES:
+        yield from for_one_unit(subject, use)
 
 
 def _constant(subject: Subject) -> Iterator[tuple[Call, ActivationUse]]:

@@ -7,19 +7,17 @@ from collections.abc import Iterator
 from dnnfix.api import (
     ActivationUse,
     Call,
-    Candidate,
     Decline,
     Example,
     Family,
-    Finding,
+    Fault,
     FixPattern,
-    FixTemplate,
     Network,
+    ReadTemplate,
     Reject,
     SetArgument,
     Site,
     Subject,
-    Symptom,
     activation_of,
     layer_facts,
     loss_uses,
@@ -27,7 +25,7 @@ from dnnfix.api import (
 )
 
 
-class SoftmaxOverWrongAxis(FixTemplate):
+class SoftmaxOverWrongAxis(ReadTemplate):
     """A softmax is taken over the batch, or a log-softmax over another axis than the one its loss reads.
 
     Over axis 0 the samples of a batch compete with one another: what is said of one depends on the others. torch's
@@ -48,34 +46,24 @@ class SoftmaxOverWrongAxis(FixTemplate):
     fix_pattern = FixPattern.ACTIVATION
     in_modules = True
     message = "{activation} normalizes over axis {axis}, {what}"
+    declined = "the axis is not given at one place"
     triggers = ("softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin")
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, call, activation, axis, what, confidence in _wrong(subject):
-            shape = call.inputs[0].shape if call.inputs else None
-            yield self.finding(
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        for site, call, use, axis, what, confidence in _wrong(subject):
+            right, prior = _right_axis(subject, call, use)
+            declined, edits = "nothing that is done with the result tells which axis is meant", None
+            if use.axis_argument is None or subject.node(site) is None:
+                declined = self.declined
+            elif right is not None:
+                edits = (SetArgument(site, use.axis_argument, str(right), use.axis_position),)
+            yield Fault(
                 site,
-                symptom=Symptom.VIOLATION,
+                {"activation": use.name, "axis": axis, "what": what},
+                ((f"Normalize over axis {right}", edits, prior), Decline(declined)),
+                {"shape": call.inputs[0].shape if call.inputs else None},
                 confidence=confidence,
-                evidence={"activation": activation.name, "axis": axis, "shape": shape},
-                activation=activation.name,
-                axis=axis,
-                what=what,
             )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        found = next((item for item in _wrong(subject) if item[0] == finding.site), None)
-        node = subject.node(finding.site)
-        name = found[2].axis_argument if found is not None else None
-        if found is None or name is None or node is None:
-            yield Decline("the axis is not given at one place")
-            return
-        axis, prior = _right_axis(subject, found[1], found[2])
-        if axis is None:
-            yield Decline("nothing that is done with the result tells which axis is meant")
-            return
-        edit = SetArgument(finding.site, name, str(axis), found[2].axis_position)
-        yield self.candidate(finding, f"Normalize over axis {axis}", edit, prior=prior)
 
     examples = (
         Example(

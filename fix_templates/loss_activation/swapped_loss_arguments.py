@@ -3,31 +3,70 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from dnnfix.api import (
     Call,
-    Candidate,
-    Decline,
+    Disagreement,
     Example,
     Family,
-    Finding,
     FixPattern,
-    FixTemplate,
+    LossTemplate,
     LossUse,
     Network,
     Reject,
+    Repairs,
     Replace,
-    Site,
     Subject,
     Task,
     Value,
     layer_facts,
-    loss_uses,
 )
 
+_TASKS = frozenset({Task.CLASSES, Task.LABELS})
 
-class SwappedLossArguments(FixTemplate):
+
+def _swapped(subject: Subject, use: LossUse) -> bool:
+    if use.facts.task not in _TASKS or use.target is None or use.call.site is None or use.call.site.path:
+        return False
+    if not isinstance(subject.node(use.call.site), ast.Call) or use.call.site == use.call.made_at:
+        return False
+    return _from_layer(subject.network, use.target) and _is_data(subject.network, use.prediction)
+
+
+def _exchanged(subject: Subject, use: LossUse) -> Repairs:
+    node, source = subject.node(use.call.site), subject.source
+    if isinstance(node, ast.Call) and len(node.args) >= 2 and not any(isinstance(a, ast.Starred) for a in node.args):
+        sites = [source.site(each) for each in node.args[:2]]
+        first, second = (source.segment(site) for site in sites)
+        yield "Exchange the two arguments", (Replace(sites[0], second), Replace(sites[1], first)), 0.95
+
+
+def _is_data(network: Network, value: Value, depth: int = 12) -> bool:
+    """Whether the value entered from outside, changed by functions of data at most."""
+    if value.requires_grad or depth == 0:
+        return False
+    maker = network.producer(value)
+    if maker is None:
+        return value.origin in ("data", "constant")
+    return maker.component is None and bool(maker.inputs) and all(_is_data(network, v, depth - 1) for v in maker.inputs)
+
+
+def _from_layer(network: Network, value: Value) -> bool:
+    """Whether a layer of the network made the value, on the way of a gradient as far as that is known."""
+    if value.requires_grad is False:
+        return False
+    pending: list[tuple[Call | None, int]] = [(network.producer(value), 12)]
+    while pending:
+        call, depth = pending.pop()
+        if call is None or depth == 0:
+            continue
+        if call.component is not None and layer_facts(call) is not None:
+            return True
+        pending += [(network.producer(v), depth - 1) for v in call.inputs]
+    return False
+
+
+class SwappedLossArguments(LossTemplate):
     """A loss that is not symmetric gets the data as its prediction and the network's output as its target.
 
     torch takes the prediction first, Keras the target. Cross-entropy of the labels against the predictions is another
@@ -43,34 +82,17 @@ class SwappedLossArguments(FixTemplate):
     name = "swapped-loss-arguments"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.API_CONTRACT
-    message = "{loss} gets the data as prediction and the network's output as target"
 
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        for site, use in _swapped(subject):
-            yield self.finding(
-                site,
-                symptom=use.symptom,
-                confidence=0.95,
-                evidence={"loss": use.name, "given as prediction": use.prediction.origin},
-                cause=use.cause,
-                loss=use.name,
-            )
-
-    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        node = subject.node(finding.site)
-        plain = (
-            isinstance(node, ast.Call)
-            and len(node.args) >= 2
-            and not any(isinstance(a, ast.Starred) for a in node.args)
-        )
-        if not isinstance(node, ast.Call) or not plain:
-            yield Decline("the two arguments are not written as the first two of the call")
-            return
-        source = subject.source
-        sites = [source.site(each) for each in node.args[:2]]
-        first, second = (source.segment(site) for site in sites)
-        swap = (Replace(sites[0], second), Replace(sites[1], first))
-        yield self.candidate(finding, "Exchange the two arguments", *swap, prior=0.95)
+    declined = "the two arguments are not written as the first two of the call"
+    disagreements = (
+        Disagreement(
+            _swapped,
+            lambda use: f"{use.name} gets the data as prediction and the network's output as target",
+            _exchanged,
+            confidence=0.95,
+            place=lambda _, use: use.call.site,
+        ),
+    )
 
     examples = (
         Example(
@@ -193,41 +215,3 @@ loss.backward()
             runs=True,
         ),
     )
-
-
-_TASKS = frozenset({Task.CLASSES, Task.LABELS})
-
-
-def _swapped(subject: Subject) -> Iterator[tuple[Site, LossUse]]:
-    for use in loss_uses(subject):
-        if use.facts.task not in _TASKS or use.target is None or use.call.site is None or use.call.site.path:
-            continue
-        if not isinstance(subject.node(use.call.site), ast.Call) or use.call.site == use.call.made_at:
-            continue
-        if _from_layer(subject.network, use.target) and _is_data(subject.network, use.prediction):
-            yield use.call.site, use
-
-
-def _is_data(network: Network, value: Value, depth: int = 12) -> bool:
-    """Whether the value entered from outside, changed by functions of data at most."""
-    if value.requires_grad or depth == 0:
-        return False
-    maker = network.producer(value)
-    if maker is None:
-        return value.origin in ("data", "constant")
-    return maker.component is None and bool(maker.inputs) and all(_is_data(network, v, depth - 1) for v in maker.inputs)
-
-
-def _from_layer(network: Network, value: Value) -> bool:
-    """Whether a layer of the network made the value, on the way of a gradient as far as that is known."""
-    if value.requires_grad is False:
-        return False
-    pending: list[tuple[Call | None, int]] = [(network.producer(value), 12)]
-    while pending:
-        call, depth = pending.pop()
-        if call is None or depth == 0:
-            continue
-        if call.component is not None and layer_facts(call) is not None:
-            return True
-        pending += [(network.producer(v), depth - 1) for v in call.inputs]
-    return False

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dnnfix.api import (
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
     Site,
     Subject,
-    Symptom,
     minimized,
     reduced,
     within,
@@ -28,8 +25,7 @@ from dnnfix.api import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A term that keeps its sign: its expression, what it is, and what shape it was meant to have by the evidence."""
 
     expr: ast.expr
@@ -37,7 +33,7 @@ class Term:
     shapes: tuple[str, ...]
 
 
-class TermNotSquared(FaultTemplate[Term]):
+class TermNotSquared(ReadTemplate):
     """A penalty adds weights, or an error adds differences, as they are: neither squared nor as absolute values.
 
     Such a term is smallest at minus infinity. The weights are pushed down all the way, and errors of both signs cancel
@@ -57,29 +53,20 @@ class TermNotSquared(FaultTemplate[Term]):
 
     declined = "nothing says whether a square or an absolute value is meant"
 
-    def faults(self, subject: Subject) -> Faults[Term]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         if not subject.source.frameworks:
             return
         seen: set[Site] = set()
-        for term in (*_beside_squares(subject), *_sums_of_weights(subject), *_differences(subject)):
-            site = subject.source.site(term.expr)
+        for expr, what, shapes in (*_beside_squares(subject), *_sums_of_weights(subject), *_differences(subject)):
+            site = subject.source.site(expr)
             if site not in seen:
                 seen.add(site)
-                yield site, term
-
-    def report(self, site: Site, term: Term) -> Finding:
-        return self.finding(
-            site,
-            symptom=Symptom.VIOLATION,
-            confidence=0.85,
-            evidence={"term": ast.unparse(term.expr)},
-            what=term.what,
-        )
-
-    def repairs(self, subject: Subject, term: Term) -> Repairs:
-        for shape, prior in zip(term.shapes, (0.85, 0.4), strict=False):
-            title = "Square it" if shape == "square" else "Take its absolute value"
-            yield title, _shaped(subject, term.expr, shape), prior
+                titles = {"square": "Square it", "absolute": "Take its absolute value"}
+                ways = [
+                    (titles[shape], _shaped(subject, expr, shape), prior)
+                    for shape, prior in zip(shapes, (0.85, 0.4), strict=False)
+                ]
+                yield Fault(site, what, tuple(ways), {"term": ast.unparse(expr)}, confidence=0.85)
 
     examples = (
         Example(

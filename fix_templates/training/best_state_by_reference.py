@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     AddImport,
     Edit,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
-    Site,
     Source,
     Subject,
-    Symptom,
     Wrap,
     loops_around,
     within,
@@ -29,15 +24,7 @@ from dnnfix.api import (
 TRAINING = frozenset({"backward", "step", "train_one_epoch", "train_epoch"})
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """The `state_dict()` that is kept in a loop, and the name that keeps it."""
-
-    state: ast.Call
-    name: str
-
-
-class BestStateByReference(FaultTemplate[Reference]):
+class BestStateByReference(ReadTemplate):
     """`best = model.state_dict()` holds the tensors of the model itself: every later step changes them as well.
 
     Loaded after the training, `best` is the state of the last epoch, whatever the validation said.
@@ -54,31 +41,22 @@ class BestStateByReference(FaultTemplate[Reference]):
     name = "best-state-by-reference"
     family = Family.TRAINING
     fix_pattern = FixPattern.DATA_WRANGLING
-    message = "`{name}` is no copy: it changes with the model in every later step"
     triggers = ("state_dict",)
     declined = "the name `copy` is taken"
+    confidence = 0.95
 
-    def faults(self, subject: Subject) -> Faults[Reference]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks:
-            return
-        for found in _references(source):
-            yield source.site(found.state), found
-
-    def report(self, site: Site, fault: Reference) -> Finding:
-        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.95, name=fault.name)
-
-    def repairs(self, subject: Subject, fault: Reference) -> Repairs:
-        source = subject.source
-        site = source.site(fault.state)
-        names = dict(source.imported_names)
-        name = next((bound for bound, what in names.items() if what == "copy.deepcopy"), "")
-        edits: tuple[Edit, ...] = (Wrap(site, f"{name or 'copy.deepcopy'}(", ")"),)
-        if not name and names.get("copy") != "copy":
-            if "copy" in names or any(node.id == "copy" for node in source.nodes(ast.Name)):
-                return
-            edits = (*edits, AddImport("import copy"))
-        yield "Keep a copy of the weights", edits, 0.95
+        for state, kept_as in _references(source) if "torch" in source.frameworks else ():
+            site = source.site(state)
+            names = dict(source.imported_names)
+            name = next((bound for bound, what in names.items() if what == "copy.deepcopy"), "")
+            edits: tuple[Edit, ...] | None = (Wrap(site, f"{name or 'copy.deepcopy'}(", ")"),)
+            if not name and names.get("copy") != "copy":
+                taken = "copy" in names or any(node.id == "copy" for node in source.nodes(ast.Name))
+                edits = (Wrap(site, "copy.deepcopy(", ")"), AddImport("import copy")) if not taken else None
+            what = f"`{kept_as}` is no copy: it changes with the model in every later step"
+            yield Fault(site, what, (("Keep a copy of the weights", edits, 0.95),))
 
     examples = (
         Example(
@@ -164,7 +142,8 @@ net.load_state_dict(best)
     )
 
 
-def _references(source: Source) -> Iterator[Reference]:
+def _references(source: Source) -> Iterator[tuple[ast.Call, str]]:
+    """The calls of `state_dict()` whose result is kept in a loop that trains, with the name that keeps it."""
     loaded = {
         call.args[0].id: call
         for call in source.all_calls
@@ -184,7 +163,7 @@ def _references(source: Source) -> Iterator[Reference]:
             outer = loops[-1]
             trains = any(isinstance(n, ast.Attribute) and n.attr in TRAINING for n in ast.walk(outer))
             if trains and outer not in loops_around(source, call) and call.lineno > outer.lineno:
-                yield Reference(value, target.id)
+                yield value, target.id
 
 
 def _parts(statement: ast.Assign) -> Iterator[tuple[ast.Name, ast.expr]]:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from dnnfix.api import (
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     Replace,
-    Site,
     Source,
     Subject,
-    Symptom,
     keyword_value,
 )
 
@@ -32,15 +28,7 @@ COUNTS = re.compile(
 """What names of settings that are numbers look like: `epochs`, `batch_size`, `--num-layers`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """The name `bool` where it stands, and the setting that it reads."""
-
-    function: ast.expr
-    setting: str
-
-
-class CountReadAsTruth(FaultTemplate[Read]):
+class CountReadAsTruth(ReadTemplate):
     """`epochs = bool(…)`, or `type=bool` for an option that is a number, gives `True` whatever was given.
 
     `True` counts as 1, so nothing crashes: the training has one epoch, the batches have one sample, a layer one unit.
@@ -57,22 +45,17 @@ class CountReadAsTruth(FaultTemplate[Read]):
     name = "count-read-as-truth"
     family = Family.TRAINING
     fix_pattern = FixPattern.DATA_TYPE
-    message = "`{setting}` is a number, and bool makes True of it, which counts as 1"
     triggers = ("bool",)
-    declined = "what is to be read cannot be told"
+    confidence = 0.9
 
-    def faults(self, subject: Subject) -> Faults[Read]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         for call in source.all_calls:
             read = _option(source, call) or _setting(source, call)
             if read is not None:
-                yield source.site(read.function), read
-
-    def report(self, site: Site, fault: Read) -> Finding:
-        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.9, setting=fault.setting)
-
-    def repairs(self, subject: Subject, fault: Read) -> Repairs:
-        yield "Read a number", (Replace(subject.source.site(fault.function), "int"),), 0.9
+                site = source.site(read[0])
+                what = f"`{read[1]}` is a number, and bool makes True of it, which counts as 1"
+                yield Fault.with_repair(site, what, "Read a number", Replace(site, "int"))
 
     examples = (
         Example(
@@ -128,8 +111,8 @@ parser.add_argument('--batch_size', type=int, default=10)
     )
 
 
-def _setting(source: Source, call: ast.Call) -> Read | None:
-    """`bool(value)` as the value of a name that counts."""
+def _setting(source: Source, call: ast.Call) -> tuple[ast.expr, str] | None:
+    """`bool`, as `bool(value)` is the value of a name that counts, and the name."""
     if not _is_bool(source, call.func) or len(call.args) != 1 or call.keywords:
         return None
     holder = source.parent(call)
@@ -139,11 +122,11 @@ def _setting(source: Source, call: ast.Call) -> Read | None:
     name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
     if not COUNTS.match(name) or not isinstance(call.args[0], (ast.Call, ast.Subscript, ast.Attribute, ast.Name)):
         return None
-    return Read(call.func, name)
+    return call.func, name
 
 
-def _option(source: Source, call: ast.Call) -> Read | None:
-    """`type=bool` of an option that counts."""
+def _option(source: Source, call: ast.Call) -> tuple[ast.expr, str] | None:
+    """`bool`, as it is the type of an option that counts, and the option."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument":
         return None
     kind = keyword_value(call, "type")
@@ -154,7 +137,7 @@ def _option(source: Source, call: ast.Call) -> Read | None:
         return None
     for given in call.args:
         if isinstance(given, ast.Constant) and isinstance(given.value, str) and COUNTS.match(given.value):
-            return Read(kind, given.value)
+            return kind, given.value
     return None
 
 

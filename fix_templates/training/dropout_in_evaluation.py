@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from dnnfix.api import (
     SAMPLING,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     SetArgument,
-    Site,
     Source,
     Subject,
-    Symptom,
     attribute_calls,
     function_around,
     method,
@@ -39,7 +36,7 @@ DROPOUT = tuple(f"torch.nn.functional.dropout{axes}" for axes in ("", "1d", "2d"
 """Functions whose `training` is true where nothing is said; it is the third argument."""
 
 
-class DropoutInEvaluation(FaultTemplate[tuple[ast.Call, ...]]):
+class DropoutInEvaluation(ReadTemplate):
     """`F.dropout(x, 0.5)` in a model drops values after `model.eval()` as well: a function does not know of the mode.
 
     The layer `nn.Dropout` rests in evaluation; the function has to be told, by `training=self.training`, and takes
@@ -54,35 +51,26 @@ class DropoutInEvaluation(FaultTemplate[tuple[ast.Call, ...]]):
 
     code = "DNF714"
     name = "dropout-in-evaluation"
+    confidence = 0.85
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
-    message = "{function} is not told of `eval()`: it drops values in evaluation too"
     triggers = ("dropout", "dropout1d", "dropout2d", "dropout3d")
-    declined = "the call does not name what it takes"
 
-    def faults(self, subject: Subject) -> Faults[tuple[ast.Call, ...]]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if not (SAMPLING - ROWS | SPREAD).isdisjoint(source.words) or any(
-            _IN_NAMES.search(word) for word in source.words
-        ):
+        if not (SAMPLING - ROWS | SPREAD).isdisjoint(source.words) or any(map(_IN_NAMES.search, source.words)):
             return
         for owner in torch_modules(source):
             forward = method(owner, "forward")
             if forward is None or not _ASKS.isdisjoint(_names(owner)) or not _evaluated(source, owner):
                 continue
-            calls = tuple(
-                call for call in source.calls(*DROPOUT) if _is_within(source, call, forward) and not _told(call)
-            )
+            calls = [call for call in source.calls(*DROPOUT) if _is_within(source, call, forward) and not _told(call)]
             if calls:
-                yield source.site(calls[0]), calls
-
-    def report(self, site: Site, fault: tuple[ast.Call, ...]) -> Finding:
-        function = ast.unparse(fault[0].func)
-        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.9, function=function)
-
-    def repairs(self, subject: Subject, fault: tuple[ast.Call, ...]) -> Repairs:
-        edits = tuple(SetArgument(subject.source.site(call), "training", "self.training") for call in fault)
-        yield "Drop values in training only", edits, 0.95
+                what = f"{ast.unparse(calls[0].func)} is not told of `eval()`: it drops values in evaluation too"
+                edits = [SetArgument(source.site(call), "training", "self.training") for call in calls]
+                yield Fault.with_repair(
+                    source.site(calls[0]), what, "Drop values in training only", *edits, prior=0.95, confidence=0.9
+                )
 
     examples = (
         Example(

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
+    METRIC_ALIASES,
+    METRIC_STRINGS,
     Crash,
     CrashTemplate,
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     SetArgument,
     Source,
@@ -27,23 +29,21 @@ from dnnfix.api import (
     origins,
     reword,
     shape_of,
+    snake,
     words,
 )
 
 MEANINGS = (
     words("acc accuracy binary_accuracy categorical_accuracy sparse_categorical_accuracy"),
-    words("mae mean_absolute_error"),
-    words("mse mean_squared_error"),
     words("f1 f1_score"),
+    *map(frozenset, METRIC_ALIASES.items()),
 )
 """Names of one metric."""
 
-ERRORS = words("mae mse mape mean_absolute_error mean_squared_error mean_absolute_percentage_error")
+ERRORS = frozenset(name for pair in METRIC_ALIASES.items() if pair[0] in ("mae", "mse", "mape") for name in pair)
 
-MEASURES = words(
-    """auc auroc roc_auc precision recall f1 f1_score iou mean_iou mae mse msle mape rmse r2 r2_score cosine_similarity poisson
-    kld hinge mean_absolute_error mean_squared_error mean_absolute_percentage_error mean_squared_logarithmic_error
-    root_mean_squared_error median_absolute_error top_k_categorical_accuracy sparse_top_k_categorical_accuracy"""
+MEASURES = frozenset(map(str.lower, METRIC_STRINGS)).difference(MEANINGS[0]) | words(
+    "auroc roc_auc f1 iou mean_iou rmse r2 kld median_absolute_error"
 )
 """Metrics of their own: none of them is a slip of another one that is like it (`auc`, `acc`)."""
 
@@ -89,7 +89,7 @@ class HistoryLacksKey(CrashTemplate):
     kinds = frozenset({"KeyError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         node = subject.node(crash.site)
         key = re.fullmatch(r"'(\w+)'", crash.message.strip())
         if not isinstance(node, ast.Subscript) or key is None:
@@ -99,7 +99,7 @@ class HistoryLacksKey(CrashTemplate):
             return
         title, edits = _repair(subject, training, key[1]) or ("", ())
         if edits:
-            yield Mend(subject.source.site(node), f"the training logs no {key[1]!r}", ((title, edits, 0.9),))
+            yield Fault(subject.source.site(node), f"the training logs no {key[1]!r}", ((title, edits, 0.9),))
 
     examples = (
         Example(
@@ -115,7 +115,6 @@ net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
 + past = net.fit(x, y, verbose=0, validation_split=0.2)
 print(past.history["val_accuracy"])
 """,
-            runs=True,
         ),
         Example(
             "data that are kept for a test",
@@ -142,7 +141,6 @@ data = np.random.rand(24, 4)
 answers = data.sum(1)
 curves(train(data[:16], answers[:16], data[16:], answers[16:]).history)
 """,
-            runs=True,
         ),
         Example(
             "a metric that nothing asks for",
@@ -156,7 +154,6 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="sof
 log = net.fit(np.random.rand(12, 4), np.arange(12) % 3, verbose=0).history
 print(log["accuracy"][-1])
 """,
-            runs=True,
         ),
         Example(
             "a metric under another of its names",
@@ -170,7 +167,6 @@ past = net.fit(np.random.rand(12, 4), np.arange(12) % 3, validation_split=0.25, 
 - print(past.history["accuracy"], past.history["val_accuracy"])
 + print(past.history["sparse_categorical_accuracy"], past.history["val_sparse_categorical_accuracy"])
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -185,7 +181,6 @@ net.compile("adam", "binary_crossentropy", metrics=["acc"])
 past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 print(past.history["auc"])
 """,
-            runs=True,
         ),
         Reject(
             "accuracy of logits, which is not told by one half",
@@ -198,7 +193,6 @@ net.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
 past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 print(past.history["accuracy"])
 """,
-            runs=True,
         ),
         Reject(
             "a dictionary of the program",
@@ -212,7 +206,6 @@ net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 results = {"loss": 1.0}
 print(results["val_loss"])
 """,
-            runs=True,
         ),
         Reject(
             "accuracy of a regression",
@@ -225,7 +218,6 @@ net.compile("adam", "mse")
 past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 print(past.history["accuracy"])
 """,
-            runs=True,
         ),
         Reject(
             "everything is logged",
@@ -238,7 +230,6 @@ net.compile("adam", "mse", metrics=["mae"])
 past = net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, verbose=0)
 print(past.history["val_mae"])
 """,
-            runs=True,
         ),
     )
 
@@ -292,7 +283,7 @@ def _metric_name(source: Source, metric: ast.expr) -> str | None:
     if named is not None:
         return named.value if isinstance(named, ast.Constant) and isinstance(named.value, str) else None
     last = (source.qualified(made.func) or "").rpartition(".")[2]
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", last).lower() or None
+    return snake(last) or None
 
 
 def _repair(subject: Subject, training: Training, key: str) -> tuple[str, tuple[Edit, ...]] | None:
@@ -387,25 +378,21 @@ def _in_place_of_training(subject: Subject, data: ast.expr, word: str, fit: ast.
 
 
 def _bound(source: Source, function: ast.FunctionDef | None, fit: ast.Call) -> set[str]:
-    """The names that are bound where a training begins, in its function or, outside of any, before it."""
+    """The names that are bound where a training begins, in its function or, outside of any, before it.
+
+    What is changed after the training, as by a scaling, is not ready for a validation.
+    """
     scope: ast.AST = source.tree if function is None else function
-    names = {
-        node.id
+    stored = [
+        node
         for node in ast.walk(scope)
         if isinstance(node, ast.Name)
         and isinstance(node.ctx, ast.Store)
-        and node.lineno < fit.lineno
         and source.enclosing(node, ast.FunctionDef) is function
-    }
-    names -= {
-        node.id
-        for node in ast.walk(scope)
-        if isinstance(node, ast.Name)
-        and isinstance(node.ctx, ast.Store)
-        and node.lineno > fit.lineno
-        and source.enclosing(node, ast.FunctionDef) is function
-    }  # what is changed after the training, as by a scaling, is not ready for a validation
-    return names | ({arg.arg for arg in function.args.args} if function is not None else set())
+    ]
+    before = {node.id for node in stored if node.lineno < fit.lineno}
+    after = {node.id for node in stored if node.lineno > fit.lineno}
+    return before - after | ({arg.arg for arg in function.args.args} if function is not None else set())
 
 
 def _alike_seen(subject: Subject, data: ast.expr, name: str | None) -> bool:

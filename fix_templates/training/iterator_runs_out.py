@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     AddDefinition,
+    Crash,
+    CrashTemplate,
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
     Reject,
-    Repairs,
     Replace,
     Site,
     Source,
     Subject,
-    Symptom,
     loops_around,
     within,
 )
@@ -32,15 +29,7 @@ def {name}(data):
         yield from data'''
 
 
-@dataclass(frozen=True, slots=True)
-class OnePass:
-    """A `next` that found nothing more, and the call of `iter` that began the only pass."""
-
-    asked: ast.expr
-    begun: ast.Call
-
-
-class IteratorRunsOut(FaultTemplate[OnePass]):
+class IteratorRunsOut(CrashTemplate):
     """`next(batches)` in a loop that counts its own steps ends in `StopIteration` when the data are through once.
 
     An iterator over a `DataLoader` gives each batch once. A training that takes its batches with `next` has to begin
@@ -58,31 +47,19 @@ class IteratorRunsOut(FaultTemplate[OnePass]):
     name = "iterator-runs-out"
     family = Family.TRAINING
     fix_pattern = FixPattern.ITERATIONS
-    message = "`{iterator}` goes through the data once, and this loop asks for more"
     triggers = ("next", "__next__")
-    needs_run = True
-    declined = "where the pass over the data begins cannot be told"
+    kinds = frozenset({"StopIteration"})
+    confidence = 0.95
 
-    def faults(self, subject: Subject) -> Faults[OnePass]:
-        crash = subject.crash
-        if crash is None or crash.kind != "StopIteration" or crash.site is None or crash.site.path:
-            return
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         source = subject.source
-        for asked in _asked(source, crash.site):
+        for asked in _asked(source, crash.site) if crash.site is not None else ():
             begun = source.bindings(asked)
             if len(begun) == 1 and isinstance(begun[0], ast.Call) and _again(source, begun[0]):
-                yield source.site(asked), OnePass(asked, begun[0])
-
-    def report(self, site: Site, fault: OnePass) -> Finding:
-        return self.finding(
-            site, symptom=Symptom.CRASH, cause="crash", confidence=0.95, iterator=ast.unparse(fault.asked)
-        )
-
-    def repairs(self, subject: Subject, fault: OnePass) -> Repairs:
-        source = subject.source
-        name = next(name for name in ("endless", "endlessly", "passes_over") if name not in source.words)
-        edits = (Replace(source.site(fault.begun.func), name), AddDefinition(ENDLESS.format(name=name)))
-        yield "Begin another pass when one is over", edits, 0.9
+                name = next(name for name in ("endless", "endlessly", "passes_over") if name not in source.words)
+                edits = (Replace(source.site(begun[0].func), name), AddDefinition(ENDLESS.format(name=name)))
+                what = f"`{ast.unparse(asked)}` goes through the data once, and this loop asks for more"
+                yield Fault(source.site(asked), what, (("Begin another pass when one is over", edits, 0.9),))
 
     examples = (
         Example(
@@ -109,7 +86,6 @@ for step in range(5):
     torch.nn.functional.mse_loss(net(x), y).backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "asked by the method, in a function",
@@ -139,7 +115,6 @@ def train(net, train_loader, steps):
 
 train(torch.nn.Linear(3, 1), DataLoader(torch.randn(6, 3), batch_size=2), 5)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -158,7 +133,6 @@ for step in range(5):
         batches = iter(loader)
         x = next(batches)
 """,
-            runs=True,
         ),
         Reject(
             "a generator of the program is over",
@@ -173,7 +147,6 @@ parts = iter(two())
 for step in range(3):
     x = next(parts)
 """,
-            runs=True,
         ),
     )
 

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
-    Site,
     Source,
     Subject,
-    Symptom,
     Wrap,
     function_around,
     loops_around,
@@ -32,15 +27,7 @@ OF_TENSOR = words("item detach cpu data numpy tolist backward")
 """What is done with tensors and not with numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The loss where it is kept, and the name that keeps it."""
-
-    loss: ast.Name
-    keeper: str
-
-
-class LossKeptWithGraph(FaultTemplate[Kept]):
+class LossKeptWithGraph(ReadTemplate):
     """`total += loss` makes of the total a tensor that holds the graph of every batch: the memory grows with each.
 
     Reported where a loss whose `backward` is called in the same loop is added to a running sum, or put in a list, that
@@ -55,23 +42,16 @@ class LossKeptWithGraph(FaultTemplate[Kept]):
     name = "loss-kept-with-graph"
     family = Family.TRAINING
     fix_pattern = FixPattern.MONITOR
-    message = "`{keeper}` keeps the graph of every `{loss}`, for its value alone"
     triggers = ("backward",)
-    declined = "what is kept may be needed as a tensor"
+    confidence = 0.9
 
-    def faults(self, subject: Subject) -> Faults[Kept]:
+    def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks:
-            return
-        for kept in _kept(source):
-            yield source.site(kept.loss), kept
-
-    def report(self, site: Site, fault: Kept) -> Finding:
-        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.9, keeper=fault.keeper, loss=fault.loss.id)
-
-    def repairs(self, subject: Subject, fault: Kept) -> Repairs:
-        site = subject.source.site(fault.loss)
-        yield f"Keep the value of `{fault.loss.id}` alone", (Wrap(site, "", ".item()"),), 0.9
+        for loss, keeper in _kept(source) if "torch" in source.frameworks else ():
+            what = f"`{keeper}` keeps the graph of every `{loss.id}`, for its value alone"
+            yield Fault.with_repair(
+                source.site(loss), what, f"Keep the value of `{loss.id}` alone", Wrap(source.site(loss), "", ".item()")
+            )
 
     examples = (
         Example(
@@ -179,7 +159,8 @@ for x, y in loader:
     )
 
 
-def _kept(source: Source) -> Iterator[Kept]:
+def _kept(source: Source) -> Iterator[tuple[ast.Name, str]]:
+    """Losses where they are kept, each with the name that keeps it."""
     for step in operations_named(source, "backward"):
         loss = operated_on(step)
         loops = loops_around(source, step.statement)
@@ -195,7 +176,7 @@ def _kept(source: Source) -> Iterator[Kept]:
             continue
         for added, keeper, starts in _keepers(source, loops[0], loss.id):
             if _begins(source, keeper, starts, added) and not _needs_tensor(source, keeper, around or source.tree):
-                yield Kept(added, keeper)
+                yield added, keeper
 
 
 def _keepers(source: Source, loop: ast.AST, loss: str) -> Iterator[tuple[ast.Name, str, type[ast.expr]]]:

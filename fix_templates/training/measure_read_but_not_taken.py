@@ -11,8 +11,8 @@ from dnnfix.api import (
     CrashTemplate,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     SetArgument,
     Source,
@@ -63,7 +63,7 @@ class MeasureReadButNotTaken(CrashTemplate):
     kinds = frozenset({"TypeError", "IndexError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         node, source = subject.node(crash.site), subject.source
         if node is None or UNREADABLE.search(crash.message) is None:
             return
@@ -74,7 +74,7 @@ class MeasureReadButNotTaken(CrashTemplate):
         if metric is not None:
             edit = SetArgument(source.site(compiled[0]), "metrics", f'["{metric}"]')
             what = "the model is compiled without a metric, so that evaluate gives the loss alone"
-            yield Mend(source.site(compiled[0]), what, ((f"Measure {metric}", (edit,), 0.9),))
+            yield Fault(source.site(compiled[0]), what, ((f"Measure {metric}", (edit,), 0.9),))
 
     examples = (
         Example(
@@ -98,7 +98,6 @@ score = net.evaluate(x, y, verbose=0)
 print("loss:", score[0])
 print("accuracy:", score[1])
 """,
-            runs=True,
         ),
         Example(
             "the mean absolute error of a regression",
@@ -114,7 +113,6 @@ model.fit(x, y, epochs=1, verbose=0)
 _, mae = model.evaluate(x, y, verbose=0)
 print(mae)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -130,7 +128,6 @@ model.compile(optimizer="sgd", loss="mse")
 loss, rmse = model.evaluate(x, y, verbose=0)
 print(rmse)
 """,
-            runs=True,
         ),
         Reject(
             "a place that the program calls another measure",
@@ -144,7 +141,6 @@ model.compile("sgd", "binary_crossentropy")
 scores = model.evaluate(x, y, verbose=0)
 print("AUC:", scores[1])
 """,
-            runs=True,
         ),
         Reject(
             "logits, of which accuracy is not told by one half",
@@ -158,7 +154,6 @@ model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True))
 loss, acc = model.evaluate(x, y, verbose=0)
 print(acc)
 """,
-            runs=True,
         ),
         Reject(
             "the metric is compiled",
@@ -172,7 +167,6 @@ model.compile(optimizer="sgd", loss="binary_crossentropy", metrics=["accuracy"])
 loss, acc = model.evaluate(x, y, verbose=0)
 print(loss, acc)
 """,
-            runs=True,
         ),
         Reject(
             "a second value of a regression that nothing tells about",
@@ -186,7 +180,6 @@ model.compile(optimizer="sgd", loss="mse")
 first, second = model.evaluate(x, y, verbose=0)
 print(first, second)
 """,
-            runs=True,
         ),
         Reject(
             "a regression whose accuracy is asked for",
@@ -200,7 +193,6 @@ model.compile(optimizer="sgd", loss="mse")
 loss, acc = model.evaluate(x, y, verbose=0)
 print(loss, acc)
 """,
-            runs=True,
         ),
     )
 

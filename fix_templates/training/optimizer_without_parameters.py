@@ -7,21 +7,31 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    Component,
     Crash,
-    CrashTemplate,
+    Delete,
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
+    InsertAfter,
+    Network,
+    Parameter,
+    ReadTemplate,
     Reject,
+    Repair,
     Replace,
+    Site,
     Source,
     Subject,
+    Symptom,
     Wrap,
     argument_value,
+    held_by,
     torch_modules,
     within,
+    words,
 )
 
 _REFUSED = re.compile(
@@ -37,41 +47,45 @@ _GENERATORS = frozenset({"generator", "Module.parameters"})
 """What torch calls the generator that `parameters` gives."""
 _Repair = tuple[str, tuple[Edit, ...]]
 
+LOADED = words(
+    "load_state_dict deepcopy pretrained from_pretrained hub requires_grad requires_grad_ eval IMAGENET1K_V1 load"
+)
+"""Words of a program that may leave one of its models as it is on purpose."""
 
-class OptimizerWithoutParameters(CrashTemplate):
-    """An optimizer is given a network, a dictionary, or several sets of parameters that are not put together.
+
+class OptimizerWithoutParameters(ReadTemplate):
+    """An optimizer is given something else than the parameters that it shall change, or not those of a model that the loss trains.
 
     An optimizer takes what can be gone through for tensors. A network is asked for its `parameters()`; so is one whose
     `state_dict()` was given, whose tensors hand no gradient on. Of a dictionary it would see the names alone. The
     parameters of several networks are unpacked into one list. What `parameters()` gives can be gone through once: where
     that was done before, to count them, nothing is left for the optimizer.
 
-    Fix safety: unsafe. The optimizer could not be made before.
+    An optimizer changes what it was given when it was made. A model that is made afterwards, made twice, or forgotten in the list stays
+    as it was initialized, whatever its gradients are. Reported where the loss trains a whole model that no optimizer holds:
+    all models, or, in a program that neither loads nor freezes nor copies weights, one of several. A backbone whose head alone is trained
+    is left alone.
 
-    References: torch.optim.Optimizer; torch.nn.Module.parameters.
+    Fix safety: unsafe. The optimizer could not be made before, or the model is trained from now on, which is the point.
+
+    References: torch.optim ("Constructing it"); torch.optim.Optimizer; torch.nn.Module.parameters.
     """
 
     code = "DNF719"
     name = "optimizer-without-parameters"
+    formerly = ("DNF404", "parameters-not-in-optimizer")
     family = Family.TRAINING
     fix_pattern = FixPattern.OPTIMIZER
-    kinds = frozenset({"TypeError", "ValueError"})
+    needs_run = True
     confidence = 0.9
+    declined = "the model is not known by a name where the optimizer is made"
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
-        node = subject.node(crash.site)
-        if isinstance(node, ast.BinOp) and _ADDED.search(crash.message):
-            repair = _joined(subject, node)
-            what = "the parameters of several networks are added, which only lists can be"
-            place: ast.expr = node
-        else:
-            given = _given(subject, node)
-            if given is None:
-                return
-            what, place = f"the optimizer is given `{ast.unparse(given)}`, which does not give it parameters", given
-            repair = _repair(subject, crash, given)
-        if repair is not None:
-            yield Mend(subject.source.site(place), what, ((*repair, 0.9),))
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        crash = subject.crash
+        if crash is not None and crash.kind in ("TypeError", "ValueError") and crash.site and not crash.site.path:
+            yield from _refused(subject, crash)
+        if subject.trace is not None and subject.trace.steps and "optim" in subject.source.words:
+            yield from _orphans(subject)
 
     examples = (
         Example(
@@ -98,7 +112,6 @@ class Trainer:
 
 Trainer(Scorer())
 """,
-            runs=True,
         ),
         Example(
             "the saved state",
@@ -109,7 +122,6 @@ model = torch.nn.Linear(3, 2)
 - opt = torch.optim.AdamW(model.state_dict(), 0.001)
 + opt = torch.optim.AdamW(model.parameters(), 0.001)
 """,
-            runs=True,
         ),
         Example(
             "two networks in a list",
@@ -121,7 +133,6 @@ encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
 + parts = [*encoder.parameters(), *decoder.parameters()]
 opt = torch.optim.Adam(parts, lr=0.001)
 """,
-            runs=True,
         ),
         Example(
             "two networks added",
@@ -132,7 +143,6 @@ encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
 - opt = torch.optim.Adam(encoder.parameters() + decoder.parameters(), lr=0.001)
 + opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.001)
 """,
-            runs=True,
         ),
         Example(
             "a dictionary of weights",
@@ -143,7 +153,6 @@ weights = {"w": torch.zeros(3, requires_grad=True), "b": torch.zeros(1, requires
 - opt = torch.optim.SGD(weights, lr=0.1)
 + opt = torch.optim.SGD(weights.values(), lr=0.1)
 """,
-            runs=True,
         ),
         Example(
             "one group of parameters",
@@ -154,7 +163,6 @@ net = torch.nn.Linear(3, 1)
 - opt = torch.optim.SGD({"params": net.parameters(), "weight_decay": 0.01}, lr=0.1)
 + opt = torch.optim.SGD([{"params": net.parameters(), "weight_decay": 0.01}], lr=0.1)
 """,
-            runs=True,
         ),
         Example(
             "one tensor",
@@ -165,7 +173,6 @@ image = torch.zeros(1, 3, 8, 8, requires_grad=True)
 - opt = torch.optim.Adam(image, lr=0.1)
 + opt = torch.optim.Adam([image], lr=0.1)
 """,
-            runs=True,
         ),
         Example(
             "parameters that were counted",
@@ -178,7 +185,63 @@ net = torch.nn.Linear(3, 1)
 print(sum(p.numel() for p in params))
 opt = torch.optim.SGD(params, lr=0.1)
 """,
-            runs=True,
+        ),
+        Example(
+            "the optimizer of another model",
+            """\
+import torch
+from torch import nn
+
+first = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+second = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+- optimizer = torch.optim.SGD(first.parameters(), lr=0.1)
++ optimizer = torch.optim.SGD(second.parameters(), lr=0.1)
+for _ in range(3):
+    loss = nn.functional.mse_loss(second(torch.randn(16, 4)), torch.randn(16, 1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Example(
+            "an encoder that is forgotten",
+            """\
+import torch
+import torch.nn as nn
+import torch.optim as optim
+
+encoder = nn.GRU(4, 8, batch_first=True)
+decoder = nn.Linear(8, 1)
+criterion = nn.MSELoss()
+- opt = optim.Adam(decoder.parameters(), lr=0.01)
++ opt = optim.Adam(list(decoder.parameters()) + list(encoder.parameters()), lr=0.01)
+for _ in range(3):
+    code, _state = encoder(torch.randn(16, 5, 4))
+    loss = criterion(decoder(code[:, -1]), torch.randn(16, 1))
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+""",
+        ),
+        Example(
+            "a model made anew after the optimizer",
+            """\
+import torch
+from torch import nn
+
+def build():
+    return nn.Linear(4, 2)
+
+model = build()
++ model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+- model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+loss_fn = nn.CrossEntropyLoss()
+for _ in range(3):
+    optimizer.zero_grad()
+    loss_fn(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+    optimizer.step()
+""",
         ),
     )
     rejects = (
@@ -190,7 +253,6 @@ import torch
 net = torch.nn.ReLU()
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
 """,
-            runs=True,
         ),
         Reject(
             "groups of parameters",
@@ -201,7 +263,6 @@ a, b = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
 opt = torch.optim.SGD([{"params": a.parameters()}, {"params": b.parameters(), "lr": 0.01}], lr=0.1)
 opt = torch.optim.SGD([*a.parameters(), *b.parameters()], lr=0.1)
 """,
-            runs=True,
         ),
         Reject(
             "other lists are added",
@@ -210,12 +271,111 @@ import torch
 
 rows = [row for row in torch.ones(2, 3)] + (row for row in torch.ones(2, 3))
 """,
-            runs=True,
+        ),
+        Reject(
+            "only the head is trained",
+            """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 8)
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.body(x)))
+
+net = Net()
+optimizer = torch.optim.SGD(net.head.parameters(), lr=0.1)
+for _ in range(3):
+    loss = nn.functional.mse_loss(net(torch.randn(16, 4)), torch.randn(16, 1))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Reject(
+            "an input is optimized, not the network",
+            """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+image = torch.zeros(1, 4, requires_grad=True)
+optimizer = torch.optim.Adam([image], lr=0.1)
+for _ in range(3):
+    loss = (net(image) - 1).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        ),
+        Reject(
+            "two models with an optimizer each",
+            """\
+import torch
+from torch import nn
+
+G, D = nn.Linear(2, 4), nn.Linear(4, 1)
+first, second = torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters())
+for _ in range(3):
+    first.zero_grad()
+    (D(G(torch.randn(8, 2))) ** 2).mean().backward()
+    first.step()
+    second.zero_grad()
+    (D(torch.randn(8, 4)) ** 2).mean().backward()
+    second.step()
+""",
         ),
     )
 
 
-def _given(subject: Subject, node: ast.AST | None) -> ast.expr | None:
+def _refused(subject: Subject, crash: Crash) -> Iterator[Fault]:
+    """The repair of what an optimizer of torch refused."""
+    node = subject.node(crash.site)
+    if isinstance(node, ast.BinOp) and _ADDED.search(crash.message):
+        place: ast.expr = node
+        what, repair = "the parameters of several networks are added, which only lists can be", _joined(subject, node)
+    elif (given := _params(subject, node)) is not None:
+        what, place = f"the optimizer is given `{ast.unparse(given)}`, which does not give it parameters", given
+        repair = _repair(subject, crash, given)
+    else:
+        return
+    if repair is not None:
+        yield Fault(subject.source.site(place), what, ((*repair, 0.9),), symptom=Symptom.CRASH)
+
+
+def _orphans(subject: Subject) -> Iterator[Fault]:
+    """The models that the loss trains and no optimizer holds."""
+    network = subject.network
+    optimizers = [c for c in network.components if c.kind == "optimizer" and c.name.startswith("torch.") and c.site]
+    trained = [(root, own) for root, own in _roots(network) if any(p.gradient for p in own)]
+    if not optimizers or not trained or _moves_data(network):
+        return
+    orphans = [(root, own) for root, own in trained if all(p.optimized is False for p in own)]
+    every = len(orphans) == len(trained)
+    if not every and (not LOADED.isdisjoint(subject.source.words) or len(orphans) > 1):
+        return
+    found: list[tuple[Site, str, Repair]] = []
+    for root, own in orphans:
+        optimizer = _meant(network, optimizers, every)
+        if optimizer is None or optimizer.site is None or root.site is None:
+            continue
+        call, name = subject.node(optimizer.site), held_by(subject.source, root.site)
+        edits = None
+        if isinstance(call, ast.Call) and name is not None and _visible(subject, call, name):
+            edits = _given(subject, call, name, every)
+        title = f"Give the optimizer the parameters of `{ast.unparse(name) if name is not None else root.name}`"
+        what = f"{root.name.rpartition('.')[2]} receives gradients, but no optimizer holds its {len(own)} parameters"
+        found.append((optimizer.site, what, (title, edits, 0.9)))
+    for site, what, _ in found:
+        repairs = tuple(repair for other, _, repair in found if other == site)
+        yield Fault(site, what, repairs, symptom=Symptom.NOT_LEARNING if every else Symptom.VIOLATION)
+
+
+def _params(subject: Subject, node: ast.AST | None) -> ast.expr | None:
     """What the failing call gives an optimizer of torch for its parameters."""
     if not isinstance(node, ast.Call):
         return None
@@ -361,3 +521,79 @@ def _used_up(source: Source, given: ast.expr) -> _Repair | None:
     if not (once or lazy) or not between:
         return None
     return "Keep the parameters in a list", (Wrap(source.site(made), "list(", ")"),)
+
+
+def _roots(network: Network) -> Iterator[tuple[Component, list[Parameter]]]:
+    """The models that the program calls as wholes, with all of their parameters that may train."""
+    inner = {child for component in network.components for child in component.children}
+    for component in network.components:
+        if component.id in inner or component.kind not in ("layer", "model") or not component.called:
+            continue
+        under = _under(network, component)
+        own = [p for p in network.parameters if p.component in under and p.trainable]
+        if own:
+            yield component, own
+
+
+def _under(network: Network, component: Component) -> set[int]:
+    found: set[int] = set()
+    waiting = [component.id]
+    while waiting:
+        number = waiting.pop()
+        if number not in found:
+            found.add(number)
+            part = network.component(number)
+            waiting.extend(part.children if part is not None else ())
+    return found
+
+
+def _moves_data(network: Network) -> bool:
+    """Whether an optimizer changes tensors of no model, such as an image, along gradients through the network."""
+    return any(p.component is None and p.optimized is not False and p.gradient is not None for p in network.parameters)
+
+
+def _meant(network: Network, optimizers: list[Component], every: bool) -> Component | None:
+    """The optimizer that should hold the model: the only one there is, among those whose parameters are idle first."""
+    named = {parameter.name: parameter for parameter in network.parameters}
+    idle = [
+        optimizer
+        for optimizer in optimizers
+        if all(not (p.gradient if (p := named.get(name)) is not None else None) for name in optimizer.parameters)
+    ]
+    chosen = idle if every else optimizers
+    return chosen[0] if len({optimizer.site for optimizer in chosen}) == 1 else None
+
+
+def _visible(subject: Subject, call: ast.Call, name: ast.expr) -> bool:
+    """Whether the name means the same where the optimizer is made."""
+    source = subject.source
+    own = source.enclosing(name, ast.FunctionDef)
+    other = source.enclosing(call, ast.FunctionDef)
+    if isinstance(name, ast.Attribute):
+        return source.enclosing(name, ast.ClassDef) is source.enclosing(call, ast.ClassDef)
+    return own is None or own is other
+
+
+def _given(subject: Subject, call: ast.Call, name: ast.expr, replaces: bool) -> tuple[Edit, ...] | None:
+    source = subject.source
+    given = argument_value(call, "params", 0)
+    if given is None or isinstance(given, ast.Starred):
+        return None
+    wanted = f"{ast.unparse(name)}.parameters()"
+    made, holder = source.statement_of(name), source.statement_of(call)
+    if made.lineno > holder.lineno and source.enclosing(name, ast.FunctionDef) is source.enclosing(
+        call, ast.FunctionDef
+    ):
+        moved = source.segment(source.site(holder))
+        text = source.segment(source.site(given))
+        if not replaces or not isinstance(holder, ast.Assign) or source.parent(made) is not source.parent(holder):
+            return None
+        return (Delete(source.site(holder)), InsertAfter(source.site(made), moved.replace(text, wanted, 1)))
+    if replaces:
+        return (Replace(source.site(given), wanted),) if ast.unparse(given) != wanted else None
+    text = source.segment(source.site(given))
+    if isinstance(given, ast.BinOp):
+        return (Replace(source.site(given), f"{text} + list({wanted})"),)
+    if isinstance(given, ast.List):
+        return None
+    return (Replace(source.site(given), f"list({text}) + list({wanted})"),)

@@ -10,8 +10,8 @@ from dnnfix.api import (
     CrashTemplate,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     Replace,
     Subject,
@@ -49,7 +49,7 @@ class PlateauWithoutMetric(CrashTemplate):
     kinds = frozenset({"TypeError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         node = subject.node(crash.site)
         source = subject.source
         missing = "step() missing 1 required positional argument: 'metrics'" in crash.message
@@ -64,7 +64,7 @@ class PlateauWithoutMetric(CrashTemplate):
             function = subject.text(source.site(node.func))
             what = f"`{ast.unparse(node)}` is not told the figure that the schedule watches"
             edit = Replace(source.site(node), f"{function}({figure})")
-            yield Mend(source.site(node), what, ((f"Hand over `{figure}`", (edit,), 0.9),))
+            yield Fault(source.site(node), what, ((f"Hand over `{figure}`", (edit,), 0.9),))
 
     examples = (
         Example(
@@ -86,7 +86,6 @@ for epoch in range(2):
 -     plateau.step()
 +     plateau.step(val_loss)
 """,
-            runs=True,
         ),
         Example(
             "the loss of an epoch",
@@ -111,7 +110,6 @@ def fit(net, batches):
 
 fit(torch.nn.Linear(3, 1), torch.ones(2, 4, 3))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -130,7 +128,6 @@ for epoch in range(2):
     opt.step()
     scheduler.step(loss)
 """,
-            runs=True,
         ),
         Reject(
             "two losses that may be meant",
@@ -148,7 +145,6 @@ for epoch in range(2):
     opt.step()
     scheduler.step()
 """,
-            runs=True,
         ),
         Reject(
             "the weight of a loss, and the loss of the last batch",
@@ -167,7 +163,6 @@ for epoch in range(2):
         opt.step()
     scheduler.step()
 """,
-            runs=True,
         ),
         Reject(
             "the loss of the last batch of the validation",
@@ -189,7 +184,6 @@ for epoch in range(2):
     print(total / 2)
     scheduler.step()
 """,
-            runs=True,
         ),
         Reject(
             "an accuracy is wanted",
@@ -206,7 +200,6 @@ for epoch in range(2):
     opt.step()
     scheduler.step()
 """,
-            runs=True,
         ),
     )
 

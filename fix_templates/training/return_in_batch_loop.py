@@ -5,38 +5,24 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.api import (
     Example,
     Family,
-    Faults,
-    FaultTemplate,
-    Finding,
+    Fault,
     FixPattern,
+    ReadTemplate,
     Reject,
-    Repairs,
     ReplaceLines,
-    Site,
     Source,
     Subject,
-    Symptom,
     attribute_calls,
     loops_around,
     within,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Early:
-    """A `return` that ends the first turn of a loop, the loop, and the outermost one around it."""
-
-    back: ast.Return
-    loop: ast.For
-    outermost: ast.stmt
-
-
-class ReturnInBatchLoop(FaultTemplate[Early]):
+class ReturnInBatchLoop(ReadTemplate):
     """`return` stands one level too deep: the loop over the batches ends after its first turn.
 
     One batch is trained on, or measured, where all of them were meant.
@@ -53,28 +39,21 @@ class ReturnInBatchLoop(FaultTemplate[Early]):
     name = "return-in-batch-loop"
     family = Family.TRAINING
     fix_pattern = FixPattern.ITERATIONS
-    message = "this return ends the loop over `{over}` in its first turn"
     triggers = ("torch", "keras", "tensorflow")
     declined = "behind the loop the returned value may not be there"
+    confidence = 0.9
 
-    def faults(self, subject: Subject) -> Faults[Early]:
-        for early in _early(subject.source):
-            yield subject.source.site(early.back), early
-
-    def report(self, site: Site, fault: Early) -> Finding:
-        over = ast.unparse(fault.loop.iter)
-        return self.finding(site, symptom=Symptom.VIOLATION, confidence=0.9, over=over)
-
-    def repairs(self, subject: Subject, fault: Early) -> Repairs:
-        site = subject.source.site
-        place = site(fault.back)
+    def read(self, subject: Subject) -> Iterator[Fault]:
         lines = subject.source.places.lines
-        head = lines[fault.outermost.lineno - 1]
-        indent = head[: len(head) - len(head.lstrip())]
-        moved = textwrap.dedent("\n".join(lines[place.line - 1 : place.end_line]))
-        if place.line == fault.loop.lineno or head.lstrip().startswith("else"):
-            return
-        yield "Return behind the loop", (ReplaceLines(place, textwrap.indent(moved, indent)),), 0.9
+        for back, loop, outermost in _early(subject.source):
+            place = subject.source.site(back)
+            head = lines[outermost.lineno - 1]
+            indent = head[: len(head) - len(head.lstrip())]
+            moved = textwrap.dedent("\n".join(lines[place.line - 1 : place.end_line]))
+            edits = (ReplaceLines(place, textwrap.indent(moved, indent)),)
+            alone = place.line != loop.lineno and not head.lstrip().startswith("else")
+            what = f"this return ends the loop over `{ast.unparse(loop.iter)}` in its first turn"
+            yield Fault(place, what, (("Return behind the loop", edits if alone else None, 0.9),))
 
     examples = (
         Example(
@@ -153,7 +132,8 @@ class Stream:
     )
 
 
-def _early(source: Source) -> Iterator[Early]:
+def _early(source: Source) -> Iterator[tuple[ast.Return, ast.For, ast.stmt]]:
+    """The returns that end the first turn of a loop, with the loop and the outermost one around it."""
     for loop in source.nodes(ast.For):
         back = loop.body[-1]
         if not isinstance(back, ast.Return) or loop.orelse or back.value is None:
@@ -170,7 +150,7 @@ def _early(source: Source) -> Iterator[Early]:
         for around in loops_around(source, loop):
             if around.body[-1] is outermost:
                 outermost = around
-        yield Early(back, loop, outermost)
+        yield back, loop, outermost
 
 
 def _adds_to_local(loop: ast.For, back: ast.Return) -> bool:

@@ -14,10 +14,10 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
     InsertAfter,
     InsertBefore,
-    Mend,
     Reject,
     SetArgument,
     Site,
@@ -60,7 +60,7 @@ class SingleSampleNormalized(CrashTemplate):
     confidence = 0.9
     declined = "where the single sample comes from cannot be told"
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         if crash.site is None or not _ONE.search(crash.message):
             return
         source = subject.source
@@ -75,12 +75,12 @@ class SingleSampleNormalized(CrashTemplate):
             if made is not None and after_steps:
                 what = "the last batch has one sample, of which a batch normalization cannot learn"
                 edit = SetArgument(source.site(made), "drop_last", "True")
-                yield Mend(crash.site, what, (("Leave a last batch that is not full out", (edit,), 0.9),))
+                yield Fault(crash.site, what, (("Leave a last batch that is not full out", (edit,), 0.9),))
             return
         edits = _evaluation(subject, frames, call, model)
         if edits is not None:
             what = f"`{model}` is in training mode and is asked about one sample"
-            yield Mend(crash.site, what, ((f"Put `{model}` into evaluation mode first", edits, 0.9),))
+            yield Fault(crash.site, what, ((f"Put `{model}` into evaluation mode first", edits, 0.9),))
 
     examples = (
         Example(
@@ -100,7 +100,6 @@ for x, y in loader:
     nn.functional.mse_loss(net(x), y).backward()
     optimizer.step()
 """,
-            runs=True,
         ),
         Example(
             "a loader that is given to a function",
@@ -133,7 +132,6 @@ def fit(model, batches):
 + train_loader = DataLoader(torch.randn(9, 3), 4, drop_last=True)
 fit(Encoder(), train_loader)
 """,
-            runs=True,
         ),
         Example(
             "a trained model is asked about one sample",
@@ -151,7 +149,6 @@ for _ in range(3):
 + net.eval()
 print(net(x[:1]).argmax())
 """,
-            runs=True,
         ),
         Example(
             "a look at the shapes before training",
@@ -170,7 +167,6 @@ for _ in range(2):
     net(torch.randn(6, 4, 4)).pow(2).mean().backward()
     opt.step()
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -188,7 +184,6 @@ for x in DataLoader(torch.randn(10, 3), batch_size=4):
     net(x).pow(2).mean().backward()
     opt.step()
 """,
-            runs=True,
         ),
         Reject(
             "training on single samples",
@@ -204,7 +199,6 @@ for x in DataLoader(torch.randn(10, 3), batch_size=1):
     net(x).pow(2).mean().backward()
     opt.step()
 """,
-            runs=True,
         ),
         Reject(
             "one sample in evaluation mode",
@@ -216,7 +210,6 @@ net = nn.Sequential(nn.Linear(3, 6), nn.BatchNorm1d(6))
 net.eval()
 net(torch.randn(1, 3))
 """,
-            runs=True,
         ),
     )
 

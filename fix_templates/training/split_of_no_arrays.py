@@ -10,8 +10,8 @@ from dnnfix.api import (
     CrashTemplate,
     Example,
     Family,
+    Fault,
     FixPattern,
-    Mend,
     Reject,
     RemoveArgument,
     Subject,
@@ -48,7 +48,7 @@ class SplitOfNoArrays(CrashTemplate):
     kinds = frozenset({"ValueError"})
     confidence = 0.9
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         node = subject.node(crash.site)
         message = crash.message
         if "validation_split" not in message or "only supported for" not in message or not isinstance(node, ast.Call):
@@ -64,7 +64,7 @@ class SplitOfNoArrays(CrashTemplate):
         data = ast.unparse(argument_value(node, "x", 0) or node)
         edit = RemoveArgument(subject.source.site(node), "validation_split", position)
         what = f"{data} gives batches, and no part of them can be split off for validation"
-        yield Mend(subject.source.site(split), what, (("Train on all the batches", (edit,), 0.85),))
+        yield Fault(subject.source.site(split), what, (("Train on all the batches", (edit,), 0.85),))
 
     examples = (
         Example(
@@ -88,7 +88,6 @@ train(
     0.25,
 )
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -110,7 +109,6 @@ net.compile("sgd", "mse")
 stop = keras.callbacks.EarlyStopping(patience=2)
 net.fit(batches(), steps_per_epoch=3, validation_split=0.2, callbacks=[stop], verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "arrays are split",
@@ -122,7 +120,6 @@ net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("sgd", "mse")
 net.fit(np.ones((8, 3)), np.ones(8), validation_split=0.25, verbose=0)
 """,
-            runs=True,
         ),
         Reject(
             "lists where arrays are meant",
@@ -133,7 +130,6 @@ net = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
 net.compile("sgd", "mse")
 net.fit([[1.0], [2.0], [3.0], [4.0]], [1.0, 2.0, 3.0, 4.0], validation_split=0.25, verbose=0)
 """,
-            runs=True,
         ),
     )
 

@@ -65,7 +65,6 @@ for epoch in range(2):
 -     print("after %s: w = %.2f" % (epoch, w.numpy()))
 +     print("after %s: w = %.2f" % (epoch, w.item()))
 """,
-            runs=True,
         ),
         Example(
             "the prediction of a Keras model for one sample",
@@ -78,7 +77,6 @@ answer = model.predict(np.ones((1, 3)), verbose=0)
 - print("sure:", float(answer) > 0.5)
 + print("sure:", float(answer.item()) > 0.5)
 """,
-            runs=True,
         ),
         Example(
             "outputs collected in an array",
@@ -92,7 +90,6 @@ for i in range(4):
 -     curve[i] = net(torch.ones(2) * i).detach().numpy()
 +     curve[i] = net(torch.ones(2) * i).detach().item()
 """,
-            runs=True,
         ),
         Example(
             "perplexity of a mean loss",
@@ -105,7 +102,6 @@ losses = np.array([[0.5]])
 - print(math.exp(losses * 2), torch.ones(1))
 + print(math.exp((losses * 2).item()), torch.ones(1))
 """,
-            runs=True,
         ),
         Example(
             "a piece of a series that begins anywhere",
@@ -121,7 +117,6 @@ for _ in range(2):
 +     piece = series[rows, start.item() : start.item() + 3]
 print(torch.from_numpy(piece).shape)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -134,7 +129,6 @@ import torch
 names = ["a", "b", "c"]
 print(names[np.random.permutation(3)], torch.ones(1))
 """,
-            runs=True,
         ),
         Reject(
             "arrays without axes",
@@ -145,7 +139,6 @@ import torch
 w = torch.ones(1, 1).mean().numpy()
 print("%.2f" % w, float(np.array(2.5)))
 """,
-            runs=True,
         ),
         Reject(
             "rows of different lengths put into one array",
@@ -157,7 +150,6 @@ rows = np.zeros(3)
 rows[0] = [1.0, 2.0]
 print(torch.from_numpy(rows))
 """,
-            runs=True,
         ),
     )
 

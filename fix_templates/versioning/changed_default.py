@@ -14,7 +14,6 @@ from dnnfix.api import (
     DefaultChange,
     Edit,
     Example,
-    Finding,
     Hit,
     Json,
     Proof,
@@ -50,11 +49,7 @@ class ChangedDefault(ApiChange):
     code = "DNF521"
     name = "changed-default"
     speaks_of_deprecated = True
-
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        """As the family does, but each finding for itself: the migration alone settles none of them."""
-        for finding in super().detect(subject):
-            yield replace(finding, cause="")
+    stands_alone = True
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the table of defaults says of the program's calls."""

@@ -32,9 +32,10 @@ class DefinitionTakenAway(ApiChange):
     published; Keras's wrappers for scikit-learn, as those of Keras 3 and scikeras forget the epochs when they are copied,
     want one-hot targets, or score by R² where the loss was meant; the private function by which networks for images
     settle the shape of their input; SciPy's functions for pictures, which made bytes of any numbers before Pillow got
-    them. Where the program has a function of that name itself, the one that is written out is named after the library.
+    them; the check of a target by which torch's own losses began. Where the program has a function of that name itself, the one that is written out is named after the library.
 
-    Fix safety: unsafe: the code is another one, though it does the same, and the data set was taken away for reasons.
+    Fix safety: safe for the check of a target; else unsafe: the code is another one, though it does the same, and the data set was
+    taken away for reasons.
 
     References: https://scikit-learn.org/1.1/modules/generated/sklearn.datasets.load_boston.html,
     https://github.com/keras-team/keras/releases/tag/v2.12.0, https://www.adriangb.com/scikeras/stable/migration.html,
@@ -43,12 +44,14 @@ class DefinitionTakenAway(ApiChange):
 
     code = "DNF571"
     name = "definition-taken-away"
+    formerly = ("DNF515", "removed-target-check")
     triggers = (
         "load_boston",
         "KerasClassifier",
         "KerasRegressor",
         "_obtain_input_shape",
         "obtain_input_shape",
+        "_assert_no_grad",
         "bytescale",
         "toimage",
         "fromimage",
@@ -78,6 +81,7 @@ class DefinitionTakenAway(ApiChange):
                 title=definition.title,
                 edits=() if decline else tuple(_edits(subject, definition, found)),
                 decline=decline,
+                safe=definition.safe,
                 removed=definition.removed,
                 evidence={"reference": definition.reference},
             )
@@ -183,6 +187,10 @@ image = np.asarray(Image.new("RGB", (8, 6)))
         ),
     )
     rejects = (
+        Reject(
+            "other names of the module that had the check",
+            "from torch.nn.modules.loss import MSELoss, _Loss\n\n\nclass Own(_Loss):\n    pass\n",
+        ),
         Reject(
             "a function of the program's own",
             """\

@@ -37,7 +37,7 @@ class DeprecatedApi(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables call deprecated."""
         uses = uses_of(subject.source)
-        for hit in (*renamed_names(uses), *changed_arguments(uses), *changed_methods(uses), *changed_forms(uses)):
+        for hit in (*renamed_names(uses), *changed_arguments(uses), *changed_methods(uses), *changed_forms(subject)):
             if hit.deprecated:
                 yield hit
 

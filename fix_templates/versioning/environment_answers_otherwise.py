@@ -13,9 +13,9 @@ from dnnfix.api import (
     Edit,
     Example,
     Family,
+    Fault,
     FixPattern,
     InsertAfter,
-    Mend,
     Reject,
     Replace,
     Source,
@@ -50,7 +50,7 @@ class EnvironmentAnswersOtherwise(CrashTemplate):
     triggers = PACKAGES
     confidence = 0.95
 
-    def mends(self, subject: Subject, crash: Crash) -> Iterator[Mend]:
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         source = subject.source
         steps = [each for each in _steps(source) if _taken(each) == 4]
         resets = [each for each in _asked(source, "reset") if _is_taken_whole(source, each)]
@@ -63,7 +63,7 @@ class EnvironmentAnswersOtherwise(CrashTemplate):
             edits += _five_values(source, statement)
         place = steps[0] if of_step else resets[0]
         what = "since Gym 0.26 `reset` gives two values and `step` five"
-        yield Mend(source.site(place), what, (("Take what `reset` and `step` give today", tuple(edits), 0.95),))
+        yield Fault(source.site(place), what, (("Take what `reset` and `step` give today", tuple(edits), 0.95),))
 
     examples = (
         Example(
@@ -83,7 +83,6 @@ for _ in range(3):
 +     over = over or truncated
 print(now.shape)
 """,
-            runs=True,
         ),
         Example(
             "in a method, and in an expression",
@@ -111,7 +110,6 @@ class Player:
 
 print(Player("CartPole-v1").play(3).shape[1])
 """,
-            runs=True,
         ),
         Example(
             "only the last of them crashes",
@@ -127,7 +125,6 @@ for _ in range(4):
     total += reward
 print(total)
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -143,7 +140,6 @@ class Walk:
 walk = Walk()
 a, b, c, d = walk.step(0)
 """,
-            runs=True,
         ),
         Reject(
             "what is taken is right, and something else is wrong",
@@ -155,7 +151,6 @@ state, _ = env.reset()
 state, reward, done, truncated, info = env.step(0)
 print(state + (1, 2))
 """,
-            runs=True,
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Source, Subject, Wrap, speaks_python2, uses_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Source, Subject, Wrap, speaks_python2, uses_of, words
 
 LAZY = ("builtins.map", "builtins.filter", "builtins.zip")
 VIEWS = ("keys", "values", "items")
@@ -19,33 +19,11 @@ MADE_ARRAYS = frozenset(
 SEQUENCES = frozenset(("random.choice", "random.sample", "numpy.random.choice", "numpy.random.permutation"))
 ARRAYS = frozenset(
     f"numpy.{name}"
-    for name in (
-        "argmax",
-        "argmin",
-        "argsort",
-        "array",
-        "asarray",
-        "average",
-        "column_stack",
-        "concatenate",
-        "cumsum",
-        "dstack",
-        "hstack",
-        "max",
-        "mean",
-        "median",
-        "min",
-        "prod",
-        "stack",
-        "std",
-        "sum",
-        "unique",
-        "var",
-        "vstack",
+    for name in words(
+        """argmax argmin argsort array asarray average column_stack concatenate cumsum dstack hstack max mean
+        median min prod stack std sum unique var vstack"""
     )
-) | frozenset(
-    f"torch.{name}" for name in ("FloatTensor", "LongTensor", "Tensor", "as_tensor", "cat", "stack", "tensor")
-)
+) | frozenset(f"torch.{name}" for name in words("FloatTensor LongTensor Tensor as_tensor cat stack tensor"))
 """Functions that make nothing of an iterator: NumPy puts it into an array as it is, torch refuses it."""
 
 WORDS = frozenset(("map", "filter", "zip", "range", "xrange", "sample", *VIEWS))

@@ -1,4 +1,4 @@
-"""Calls of PyTorch that have to be given something else today."""
+"""Calls that are written in another form today: what they are given changed, or an expression takes their place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from dnnfix.api import (
     Hit,
     Reject,
     Subject,
+    backend_calls,
     changed_forms,
+    former_order,
     refused_complement,
     refused_mask,
     uses_of,
@@ -18,34 +20,81 @@ from dnnfix.api import (
 
 
 class OutdatedCall(ApiChange):
-    """A call whose arguments changed along with its name or its defaults: `torch.load`, `iter(loader).next()`.
+    """A call whose form changed along with its name or its defaults: `torch.load`, `np.asscalar(x)`, `df.append(other)`.
 
     Since PyTorch 2.6 `torch.load` reads weights only. A file that holds a whole network is refused unless the call says
-    `weights_only=False`; that a network is in the file is told by what the program does with it. `torch.stft` of a real
+    `weights_only=False`; that a network is in the file is read from what the program does with it. `torch.stft` of a real
     signal gave pairs of reals and has to be asked for complex numbers since 2.0. Masks of bytes are refused by
     `masked_select` and its like since 2.1, and what comparing gives cannot be subtracted since 1.2 (`1 - mask`).
-    Nothing is of the type `Variable` since 0.4 (`type(h) == Variable`). Iterators of loaders have no `next()` since 1.13, and `Sampler` no constructor that takes the data since 2.10.
+    Nothing is of the type `Variable` since 0.4 (`type(h) == Variable`), and `multinomial()` has to be told how many numbers
+    to draw. Iterators of loaders have no `next()` since 1.13, and `Sampler` no constructor that takes the data since 2.10.
+
+    Of NumPy, `np.asscalar(x)` is `x.item()`, and `np.fromstring` of bytes is `np.frombuffer`; `np.load` reads objects only
+    if it is told to, which is done where what it read is used as an object, and an array of rows of different lengths is
+    one of objects. SciPy read and resized pictures with Pillow, which does so itself where the numbers are bytes. Of
+    pandas, `df.append(other)` is `pd.concat([df, other])`, `get_value` is `at`, and `df.ix[rows, columns]` took labels or
+    numbers: with names of columns it is `loc`, with numbers of columns and all rows `iloc`; mixed, it is left.
+
+    Of Keras, `compile` takes its metrics by name where weights of the losses have their place today, layers take the size
+    of their output first and infer that of their input since 1.0, and each stateful layer is reset for itself. A model's
+    method `call` gets symbolic tensors, which functions of TensorFlow and torch refuse, unless Keras calls it. TensorFlow
+    1.0 put values before axes (`tf.concat(1, [a, b])`); cross entropies, whose old order means something else today, are
+    changed only in programs that call what that version took away, and nothing that came later. The second place of
+    `set_xticks` of matplotlib is that of labels since 3.5.
+
+    Some are read from names or a run: a cross entropy whose first argument is called as scores are and whose second as
+    labels are is given both by name; `view` that refuses elements which do not lie side by side, as torch lays them out
+    since 1.7, is `reshape`. A writer of summaries in a program without a graph is that of `tf.compat.v1`, in one of its
+    own. `TimeDistributed(Dense(3)(x))` has a parenthesis in the wrong place: the layer is wrapped, and that is called.
+
+    Dropout of TensorFlow was told which share it keeps, and is told since 2.0 which it drops; `show_accuracy=True` of the
+    first Keras is a metric of `compile`. Functions of `keras.backend` have successors with other arguments, or that are no
+    functions: `K.argmax` worked along the last axis where none was given and `keras.ops` flattens, `K.gather` is `ops.take`
+    along axis 0, `K.int_shape(x)` is `x.shape`, `K.in_train_phase(a, b)` asks the argument `training`. What depends on a
+    tensor's number of axes, on a session or on symbolic gradients is left, with the reason; `tf.keras.backend` has them.
 
     The others still work and are spoken of where the run warned, or where `DNF550` is asked for: `torch.cuda.amp.autocast()`
     is `torch.amp.autocast("cuda")`, `chain_matmul(a, b)` is `linalg.multi_dot([a, b])`, `v2.ToTensor()` is `ToImage` and
     `ToDtype`, `x.add_(2, y)` is `x.add_(y, alpha=2)`, `resnet18(True)` takes `weights`, a schedule's `step` no epoch, and
     `checkpoint` and `meshgrid` are to be told `use_reentrant` and `indexing`.
 
-    Fix safety: unsafe for `torch.load`, as such a file can run any code when it is read, for `torch.stft`, which gave
-    complex numbers for a complex signal, for `1 - mask`, which is negated where it is a mask and made of bytes elsewhere,
-    for a schedule's `step`, and for `v2.ToTensor`; the other forms do the same as the old ones.
+    Fix safety: unsafe for `torch.load` and `np.load`, as such a file can run any code when it is read, for `torch.stft`,
+    which gave complex numbers for a complex signal, for `1 - mask`, which is negated where it is a mask and made of bytes
+    elsewhere, for a schedule's `step`, `v2.ToTensor`, cross entropies, wrappers, tables of pandas, a metric that is added, and functions of `keras.backend`; safe where the tables say so.
 
-    References: https://docs.pytorch.org/docs/stable/generated/torch.load.html,
-    https://docs.pytorch.org/docs/stable/amp.html, https://docs.pytorch.org/docs/stable/checkpoint.html,
-    https://github.com/pytorch/pytorch/releases/tag/v1.2.0 (truth values).
+    References: the tables in `fix_templates/data` (`[[form]]`) give one for each form;
+    https://github.com/pytorch/pytorch/releases/tag/v1.2.0 (truth values),
+    https://github.com/tensorflow/tensorflow/releases/tag/v1.0.0 (the order of arguments),
+    https://keras.io/api/ops/, https://keras.io/guides/migrating_to_keras_3/,
+    https://docs.scipy.org/doc/scipy/release/1.2.0-notes.html (pictures), https://docs.pytorch.org/docs/stable/amp.html.
     """
 
     code = "DNF530"
     name = "outdated-call"
+    formerly = (
+        "DNF585", "outdated-array-call",
+        "DNF586", "outdated-table-call",
+        "DNF529", "draw-without-count",
+        "DNF570", "metrics-by-place",
+        "DNF524", "minor-given-by-place",
+        "DNF548", "axis-before-values",
+        "DNF532", "input-size-first",
+        "DNF535", "states-reset-by-model",
+        "DNF599", "layer-called-by-method",
+        "DNF592", "view-of-scattered-elements",
+        "DNF590", "summary-writer",
+        "DNF553", "cross-entropy-by-place",
+        "DNF554", "output-given-to-wrapper",
+        "DNF557", "accuracy-asked-in-fit",
+        "DNF542", "dropout-share-kept",
+        "DNF531", "backend-call",
+    )  # fmt: skip
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls whose form changed."""
-        yield from changed_forms(uses_of(subject.source))
+        yield from changed_forms(subject)
+        yield from backend_calls(uses_of(subject.source))
+        yield from former_order(subject)
         yield from refused_mask(subject)
         yield from refused_complement(subject)
 
@@ -159,6 +208,584 @@ pad = prob.gt(0.5)
 """,
             runs=True,
         ),
+        Example(
+            "sums of a sparse array, which are no matrix",
+            """\
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+near = sp.csr_array(np.eye(3))
+- print(torch.tensor(near.sum(1).A1))
++ print(torch.tensor(near.sum(1).ravel()))
+""",
+            runs=True,
+        ),
+        Example(
+            "the matrix of a graph",
+            """\
+import networkx as nx
+import torch
++ import numpy as np
+
+graph = nx.path_graph(3)
+- near = torch.tensor(nx.to_numpy_matrix(graph, weight=None)).float()
++ near = torch.tensor(np.asmatrix(nx.to_numpy_array(graph, weight=None))).float()
+""",
+        ),
+        Example(
+            "numbers and infinities",
+            """\
+import numpy as np
+import torch
+
+- best = np.NINF
++ best = -np.inf
+loss = torch.ones(1).numpy()
+- print(np.asscalar(loss), np.asscalar(loss[0] + 1), np.msort([2, 1]), np.asfarray([1, 2]), best)
++ print(loss.item(), (loss[0] + 1).item(), np.sort([2, 1], axis=0), np.asarray([1, 2], dtype=float), best)
+""",
+            runs=True,
+        ),
+        Example(
+            "a dictionary in a file of NumPy, and bytes",
+            """\
+import numpy as np
+import torch
+
+np.save("labels.npy", {"a": 1})
+- labels = np.load("labels.npy").item()
+- pixels = np.fromstring(b"ab", dtype=np.uint8)
++ labels = np.load("labels.npy", allow_pickle=True).item()
++ pixels = np.frombuffer(b"ab", dtype=np.uint8).copy()
+print(labels["a"], torch.from_numpy(pixels))
+""",
+        ),
+        Example(
+            "pictures that SciPy read",
+            """\
+import torch
+- from scipy.misc import imread, imresize
++ from PIL import Image
++ import numpy as np
+
+- picture = imread("a.png")
+- small = imresize(picture, (32, 64), interp="bicubic")
++ picture = np.array(Image.open("a.png"))
++ small = np.array(Image.fromarray(picture).resize((64, 32), Image.BICUBIC))
+size = (8, 8)
+- x = torch.from_numpy(imresize(small, size))
+- y = imresize(imread("b.png", mode="RGB"), (4, 4))
++ x = torch.from_numpy(np.array(Image.fromarray(small).resize(size[1::-1], Image.BILINEAR)))
++ y = np.array(Image.fromarray(np.array(Image.open("b.png").convert("RGB"))).resize((4, 4), Image.BILINEAR))
+""",
+        ),
+        Example(
+            "rows of different lengths, as a run shows",
+            """\
+import numpy as np
+import torch
+
+- rows = np.array([[1, 2, 3], [4, 5]])
++ rows = np.array([[1, 2, 3], [4, 5]], dtype=object)
+print(torch.tensor(rows[0]))
+""",
+            runs=True,
+        ),
+        Example(
+            "lists of different lengths that are kept in one file",
+            """\
+import numpy as np
+import torch
+
+losses, rates = [1.0, 0.5, 0.2], torch.ones(2).tolist()
+- np.save("history.npy", [losses, rates])
++ np.save("history.npy", np.array([losses, rates], dtype=object))
+""",
+            runs=True,
+        ),
+        Example(
+            "columns by their numbers and names",
+            """\
+import pandas as pd
+import torch
+
+table = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
+- x = torch.tensor(table.ix[:, 0:2].values)
+- y = torch.tensor(table.ix[:, "y"].values)
+- print(table.ix[0, ["a", "b"]], table.ix[table.y > 0], table.ix[1])
++ x = torch.tensor(table.iloc[:, 0:2].values)
++ y = torch.tensor(table.loc[:, "y"].values)
++ print(table.loc[0, ["a", "b"]], table.loc[table.y > 0], table.loc[1])
+""",
+        ),
+        Example(
+            "rows that are added",
+            """\
+import pandas as pd
+import torch
+
+train = pd.DataFrame({"a": [1.0]})
+test = pd.DataFrame({"a": [2.0]})
+- both = train.append(test, ignore_index=True)
+- both = train.append({"a": 3.0}, ignore_index=True)
++ both = pd.concat([train, test], ignore_index=True)
++ both = pd.concat([train, pd.DataFrame([{"a": 3.0}])], ignore_index=True)
+print(torch.tensor(both.values))
+""",
+        ),
+        Example(
+            "a table in a file, and single values",
+            """\
+import torch
+- from pandas import DataFrame, read_csv
++ from pandas import read_csv
+
+- prices = DataFrame.from_csv("prices.csv")
++ prices = read_csv("prices.csv", index_col=0, parse_dates=True)
+table = read_csv("iris.csv")
+- table.set_value(0, "a", 2.0)
+- print(torch.tensor(table.get_value(0, "a")))
++ table.at[0, "a"] = 2.0
++ print(torch.tensor(table.at[0, "a"]))
+""",
+        ),
+        Example(
+            "an action drawn from a policy",
+            """\
+import torch
+import torch.nn.functional as F
+
+policy = torch.nn.Linear(4, 3)
+prob = F.softmax(policy(torch.randn(1, 4)), dim=1)
+- action = prob.multinomial().data
++ action = prob.multinomial(1).data
+""",
+            runs=True,
+        ),
+        Example(
+            "a list with a name of its own, and weights behind it",
+            """\
+from keras.models import Model
+from keras.optimizers import Adam
+
+wanted = ["mae", "mse"]
+network = Model(inputs, outputs)
+- network.compile(Adam(), "mse", wanted, [1.0, 0.5])
++ network.compile(Adam(), "mse", metrics=wanted, loss_weights=[1.0, 0.5])
+""",
+        ),
+        Example(
+            "functions, in a class",
+            """\
+from tensorflow import keras
+
+
+def error(true, predicted):
+    return keras.ops.mean(keras.ops.abs(true - predicted))
+
+
+class Net:
+    def __init__(self):
+        self.model = keras.Sequential([keras.layers.Dense(1)])
+-         self.model.compile("sgd", "mse", [error])
++         self.model.compile("sgd", "mse", metrics=[error])
+""",
+        ),
+        Example(
+            "a number of ticks that was meant",
+            """\
+import keras
+import matplotlib.pyplot as plt
+import numpy as np
+
+losses = [0.5, 0.4]
+fig, axs = plt.subplots(1, 2)
+- axs[0].set_xticks(np.arange(1, len(losses) + 1), len(losses) / 10)
++ axs[0].set_xticks(np.arange(1, len(losses) + 1), minor=len(losses) / 10)
+""",
+        ),
+        Example(
+            "a number with a name",
+            """\
+import keras
+import matplotlib.pyplot as plt
+
+
+def plot(history, axes):
+    epochs = len(history["loss"])
+-     axes.set_xticks(range(epochs), epochs)
+-     plt.gca().set_yticks([0, 1], max(epochs // 10, 1))
++     axes.set_xticks(range(epochs), minor=epochs)
++     plt.gca().set_yticks([0, 1], minor=max(epochs // 10, 1))
+""",
+        ),
+        Example(
+            "values that are joined",
+            """\
+import tensorflow as tf
+
+
+def grid(points, ones):
+-     both = tf.concat(2, [ones, points])
+-     return tf.concat(concat_dim=1, values=[both, both])
++     both = tf.concat([ones, points], axis=2)
++     return tf.concat(axis=1, values=[both, both])
+""",
+        ),
+        Example(
+            "values that are split and turned round",
+            """\
+import tensorflow as tf
+
+
+def halves(x):
+-     left, right = tf.split(1, 2, x)
+-     first, last = tf.split(split_dim=0, num_split=2, value=left)
+-     return tf.reverse(right, [False, True]), first, last
++     left, right = tf.split(x, axis=1, num_or_size_splits=2)
++     first, last = tf.split(axis=0, num_or_size_splits=2, value=left)
++     return tf.reverse(right, [1]), first, last
+""",
+        ),
+        Example(
+            "a cross entropy, in a program of that time",
+            """\
+import tensorflow as tf
+
+
+def cost(logits, labels, weights):
+-     loss = tf.nn.softmax_cross_entropy_with_logits(logits, labels)
+-     return tf.reduce_mean(tf.mul(loss, weights)) + tf.reduce_sum(tf.batch_matmul(logits, labels, adj_x=True))
++     loss = tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=labels)
++     return tf.reduce_mean(tf.multiply(loss, weights)) + tf.reduce_sum(tf.matmul(logits, labels, adjoint_a=True))
+""",
+        ),
+        Example(
+            "a dense network of the first Keras",
+            """\
+from keras.models import Sequential
+- from keras.layers.core import Dense, Dropout
++ from keras.layers import Dense, Dropout
+
+model = Sequential()
+- model.add(Dense(20, 64, init="uniform", activation="tanh"))
++ model.add(Dense(64, kernel_initializer="uniform", activation="tanh", input_shape=(20,)))
+model.add(Dropout(0.5))
+- model.add(Dense(64, 2, init="uniform"))
++ model.add(Dense(2, kernel_initializer="uniform"))
+""",
+        ),
+        Example(
+            "a sequence",
+            """\
+- from keras.layers.recurrent import LSTM
++ from keras.layers import LSTM
+from keras.models import Sequential
+
+features = 3
+model = Sequential()
+- model.add(LSTM(features, 128, return_sequences=True))
+- model.add(LSTM(128, 64))
++ model.add(LSTM(128, return_sequences=True, input_shape=(None, features)))
++ model.add(LSTM(64))
+""",
+        ),
+        Example(
+            "convolutions with the channels of their input",
+            """\
+from keras.models import Sequential
+from keras.layers import Activation, Convolution2D
+
+model = Sequential()
+- model.add(Convolution2D(32, 3, 5, 5, border_mode="same"))
+- model.add(Convolution2D(64, 32, 3, 3))
++ model.add(Convolution2D(32, padding="same", kernel_size=(5, 5)))
++ model.add(Convolution2D(64, kernel_size=(3, 3)))
+""",
+        ),
+        Example(
+            "between the epochs",
+            """\
+from keras.layers import LSTM
+from keras.models import Sequential
+
+model = Sequential()
+model.add(LSTM(4, stateful=True))
+for epoch in range(3):
+    model.fit(x, y, epochs=1, shuffle=False)
+-     model.reset_states()  # a new sequence
++     for layer in model.layers:
++         if getattr(layer, "stateful", False):
++             layer.reset_state()  # a new sequence
+""",
+        ),
+        Example(
+            "a model that shows itself",
+            """\
+import keras
+import numpy as np
+import torch
+
+
+class Pairs(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.embed = keras.layers.Embedding(9, 4)
+
+    def call(self, inputs):
+        first, second = inputs
+        return torch.nn.functional.cosine_similarity(self.embed(first), self.embed(second), dim=-1)
+
+    def show(self):
+        first, second = keras.Input((1,)), keras.Input((1,))
+-         keras.Model([first, second], self.call([first, second])).summary()
++         keras.Model([first, second], self([first, second])).summary()
+
+
+pairs = Pairs()
+pairs.show()
+pairs.compile("sgd", "mse")
+pairs.fit([np.ones((8, 1)), np.ones((8, 1))], np.ones((8, 1)), verbose=0)
+""",
+            runs=True,
+        ),
+        Example(
+            "the rows of a transposed comparison",
+            """\
+import torch
+
+
+def accuracy(output, target, topk=(1,)):
+    _, pred = output.topk(max(topk), 1, True, True)
+    pred = pred.t()
+    correct = pred.eq(target.view(1, -1).expand_as(pred))
+-     return [correct[:k].view(-1).float().sum(0) for k in topk]
++     return [correct[:k].reshape(-1).float().sum(0) for k in topk]
+
+
+print(accuracy(torch.randn(8, 9), torch.zeros(8).long(), (1, 5)))
+""",
+            runs=True,
+        ),
+        Example(
+            "two views of one value",
+            """\
+import torch
+
+likeliest = torch.randn(8, 9).topk(5, 1)[1].t()
+hits = likeliest == torch.zeros(8).long()
+- first = hits[:1].view(-1)
+- print(hits[:5].view(-1).sum(), hits[:3].view(-1).sum())
++ first = hits[:1].reshape(-1)
++ print(hits[:5].reshape(-1).sum(), hits[:3].reshape(-1).sum())
+""",
+            runs=True,
+        ),
+        Example(
+            "a class that logs for a program of PyTorch",
+            """\
+import tensorflow as tf
+
+
+class Logger:
+    def __init__(self, folder):
+-         self.writer = tf.summary.FileWriter(folder)
++         with tf.Graph().as_default():
++             self.writer = tf.compat.v1.summary.FileWriter(folder)
+
+    def scalar(self, tag, value, step):
+-         summary = tf.Summary(value=[tf.Summary.Value(tag=tag, simple_value=value)])
++         summary = tf.compat.v1.Summary(value=[tf.compat.v1.Summary.Value(tag=tag, simple_value=value)])
+        self.writer.add_summary(summary, step)
+""",
+        ),
+        Example(
+            "logits first",
+            """\
+import tensorflow.compat.v1 as tf
+
+targets = tf.placeholder(tf.float32, [None, 3])
+logits = tf.layers.dense(tf.placeholder(tf.float32, [None, 4]), 3)
+- loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits, targets, name="loss"))
++ loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(name="loss", logits=logits, labels=targets))
+""",
+        ),
+        Example(
+            "both directions",
+            """\
+import tensorflow as tf
+
+inputs = tf.keras.Input((5, 3))
+- x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8)(inputs))
++ x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8))(inputs)
+model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(x))
+""",
+        ),
+        Example(
+            "accuracy of training and test",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(3, activation="softmax"))
+- model.compile(loss="categorical_crossentropy", optimizer="adam")
+- model.fit(x, y, batch_size=32, show_accuracy=True, verbose=1)
+- score = model.evaluate(x, y, show_accuracy=True)
++ model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=['accuracy'])
++ model.fit(x, y, batch_size=32, verbose=1)
++ score = model.evaluate(x, y)
+print(score[1])
+""",
+        ),
+        Example(
+            "one of two models",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+coder = Sequential([Dense(4)])
+coder.compile(optimizer="sgd", loss="mse")
+judge = Sequential([Dense(1, activation="sigmoid")])
+- judge.compile("sgd", "binary_crossentropy")
++ judge.compile("sgd", "binary_crossentropy", metrics=['accuracy'])
+coder.fit(x, x)
+- loss, accuracy = judge.train_on_batch(x, y, show_accuracy=True)
++ loss, accuracy = judge.train_on_batch(x, y)
+""",
+        ),
+        Example(
+            "a model that a function makes",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+
+def network():
+    net = Sequential()
+    net.add(Dense(2, activation="softmax"))
+    net.compile(loss="categorical_crossentropy",
+-                 optimizer="rmsprop")
++                 optimizer="rmsprop",
++                 metrics=['accuracy'])
+    return net
+
+
+model = network()
+- print(model.evaluate(x, y, batch_size=8, show_accuracy=True))
++ print(model.evaluate(x, y, batch_size=8))
+""",
+        ),
+        Example(
+            "a number",
+            """\
+import tensorflow as tf
+
+- hidden = tf.nn.dropout(tf.ones([2, 8]), keep_prob=0.8)
++ hidden = tf.nn.dropout(tf.ones([2, 8]), rate=0.2)
+""",
+        ),
+        Example(
+            "an argument of a function",
+            """\
+import tensorflow as tf
+
+
+@tf.function
+def network(x, keep_prob):
+-     return tf.nn.dropout(tf.nn.relu(x), keep_prob=keep_prob, seed=1)
++     return tf.nn.dropout(tf.nn.relu(x), rate=1 - keep_prob, seed=1)
+""",
+        ),
+        Example(
+            "axes that were understood",
+            """\
+- from keras import backend as K
++ from keras import ops
+
+
+def accuracy(y_true, y_pred):
+-     joined = K.concatenate([y_true, y_pred])
+-     wide = K.expand_dims(K.cumsum(joined))
+-     return K.mean(K.equal(K.argmax(y_true), K.argmax(y_pred, axis=1))), wide, K.gather(joined, 0)
++     joined = ops.concatenate([y_true, y_pred], axis=-1)
++     wide = ops.expand_dims(ops.cumsum(joined, axis=0), axis=-1)
++     return ops.mean(ops.equal(ops.argmax(y_true, axis=-1), ops.argmax(y_pred, axis=1))), wide, ops.take(joined, 0, axis=0)
+""",
+        ),
+        Example(
+            "products of batches, and the shape of a tensor",
+            """\
+- import keras.backend as K
++ from keras import ops
++ from keras import layers
+from keras.layers import Lambda
+
+
+def attend(tensors):
+    query, key = tensors
+-     turned = K.permute_dimensions(key, pattern=(0, 2, 1))
+-     scores = K.batch_dot(query, turned, axes=[2, 1])
+-     return K.batch_dot(scores, key, [2, 1]) / K.int_shape(key)[-1] ** 0.5
++     turned = ops.transpose(key, axes=(0, 2, 1))
++     scores = layers.dot([query, turned], axes=[2, 1])
++     return layers.dot([scores, key], axes=[2, 1]) / key.shape[-1] ** 0.5
+
+
+layer = Lambda(attend)
+""",
+        ),
+        Example(
+            "products with a matrix, which may be sparse, and with what is not known",
+            """\
+- from keras import backend as K
+- from keras.engine import Layer
++ from keras import ops
++ from keras.layers import Layer
+
+
+class Spread(Layer):
+    def build(self, input_shapes):
+        shape = input_shapes[0]
+        assert len(shape) == 2
+        self.W = self.add_weight((shape[1], 4), initializer="uniform", name="W")
+        self.u = self.add_weight((4,), initializer="uniform", name="u")
+
+    def call(self, inputs, mask=None):
+        features = inputs[0]
+-         spread = K.dot(inputs[1], features)
+-         return K.dot(K.dot(x=spread, y=self.W), self.u)
++         spread = ops.matmul(inputs[1], features)
++         return ops.dot(ops.matmul(x1=spread, x2=self.W), self.u)
+""",
+        ),
+        Example(
+            "a variable that is set, and the phase of training",
+            """\
+- from keras import backend
++ from keras import random
++ from keras import ops
+from keras.layers import Layer
+
+
+class Noise(Layer):
+    def call(self, inputs, training=None):
+        def noised():
+-             return inputs + backend.random_normal(backend.shape(inputs), mean=0.0, stddev=0.1)
++             return inputs + random.normal(ops.shape(inputs), mean=0.0, stddev=0.1)
+
+-         return backend.in_train_phase(noised, inputs, training=training)
++         return noised() if training else inputs
+
+
+def halve(model):
+-     rate = backend.get_value(model.optimizer.learning_rate)
+-     backend.set_value(model.optimizer.lr, rate / 2)
++     rate = ops.convert_to_numpy(model.optimizer.learning_rate)
++     model.optimizer.learning_rate.assign(rate / 2)
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -240,6 +867,480 @@ import torch
 
 model = joblib.load("model.pkl")
 model.eval()
+""",
+        ),
+        Reject(
+            "a matrix, and an array under a name of its own",
+            """\
+import numpy as np
+import torch
+
+m = np.asmatrix([[1.0, 2.0], [3.0, 4.0]])
+A = m.sum(1).A1
+print(torch.tensor(A), m.A.shape)
+""",
+            runs=True,
+        ),
+        Reject(
+            "arrays of numbers, and text that is read as numbers",
+            """\
+import numpy as np
+import torch
+
+np.save("x.npy", np.ones(3))
+x = np.load("x.npy")
+print(np.fromstring("1 2", sep=" "), torch.from_numpy(x).sum().item(), np.array([[1, 2], [3, 4]]))
+""",
+            runs=True,
+        ),
+        Reject(
+            "functions of the program's own",
+            """\
+import torch
+
+
+def asscalar(x):
+    return x.item()
+
+
+def imread(path):
+    return torch.ones(2)
+
+
+print(asscalar(torch.ones(1)), imread("a.png"))
+""",
+        ),
+        Reject(
+            "lists and attributes of other things",
+            """\
+import pandas as pd
+import torch
+
+
+class Cursor:
+    def __init__(self):
+        self.ix = {0: 1}
+
+
+rows = []
+rows.append({"a": 1})
+table = pd.DataFrame(rows)
+columns = list(table.columns)
+columns.append("b")
+print(Cursor().ix[0], table.iloc[:, 0:1], torch.ones(1))
+""",
+        ),
+        Reject(
+            "a table of which little is known",
+            """\
+import pandas as pd
+import torch
+
+
+def add(both, one):
+    return both.append(one)
+
+
+print(add([1], 2), pd.Series([1]), torch.ones(1))
+""",
+        ),
+        Reject(
+            "a number that is given",
+            """\
+import torch
+
+p = torch.ones(3)
+torch.multinomial(p, 2), p.multinomial(num_samples=1), torch.multinomial(input=p, num_samples=1)
+""",
+        ),
+        Reject(
+            "numpy, and a function of the program",
+            """\
+import numpy as np
+import torch
+
+np.random.multinomial(20, [0.5, 0.5])
+
+class Sampler:
+    def multinomial(self):
+        return torch.ones(1)
+
+    def draw(self):
+        return self.multinomial()
+""",
+        ),
+        Reject(
+            "weights of the losses",
+            """\
+import keras
+
+model = keras.Model(inputs, [first, second])
+model.compile("adam", "mse", [1.0, 0.2])
+""",
+        ),
+        Reject(
+            "a compile that is not a model's",
+            """\
+import keras
+import re
+
+pattern = re.compile("a", re.IGNORECASE)
+code = compile("1 + 1", "text", "eval")
+model = keras.Sequential()
+""",
+        ),
+        Reject(
+            "weights that have names",
+            """\
+import keras
+
+near, far = 1.0, 0.2
+model = keras.Model(inputs, [first, second])
+model.compile("adam", "mse", [near, far])
+model.compile("adam", "mse", [float(near), keras.backend.epsilon()])
+model.compile("adam", "mse", [keras.Variable(near), keras.Variable(far)])
+""",
+        ),
+        Reject(
+            "nothing tells what is given",
+            """\
+import keras
+
+
+def made(model, extra):
+    model.compile("adam", "mse", extra)
+""",
+        ),
+        Reject(
+            "labels",
+            """\
+import keras
+import matplotlib.pyplot as plt
+
+names = ["a", "b"]
+fig, axes = plt.subplots()
+axes.set_xticks([0, 1], names)
+axes.set_yticks([0, 1], ["low", "high"])
+axes.set_xticks([0, 1], names * 1)
+""",
+        ),
+        Reject(
+            "minor ticks by their name, and what nobody knows",
+            """\
+import keras
+import matplotlib.pyplot as plt
+
+
+def plot(axes, places, given):
+    axes.set_xticks(places, minor=True)
+    axes.set_yticks(places, given)
+    axes.set_xticks(places, given + given)
+    plt.xticks(places, given)
+""",
+        ),
+        Reject(
+            "the order of today",
+            """\
+import tensorflow as tf
+
+
+def network(x, logits, labels):
+    left, right = tf.split(x, 2, 1)
+    loss = tf.nn.softmax_cross_entropy_with_logits(labels, logits)
+    return tf.concat([left, right], 1), tf.reverse(x, [1]), loss
+""",
+        ),
+        Reject(
+            "a name of old in a program of today, which has today's order",
+            """\
+import tensorflow as tf
+
+
+def cost(network, pictures, labels):
+    with tf.GradientTape() as tape:
+        whitened = tf.image.per_image_whitening(tf.reshape(pictures, tf.pack([-1, 8])))
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, network(whitened))
+    return tape.gradient(loss, network.variables)
+""",
+        ),
+        Reject(
+            "an axis that is not known to be one",
+            """\
+import tensorflow as tf
+
+
+def join(first, second):
+    return tf.concat(first, second)
+""",
+        ),
+        Reject(
+            "a function of the program's own that joins",
+            """\
+import tensorflow as tf
+from shapes import concat
+
+
+def join(x):
+    return concat(1, [x, tf.ones_like(x)])
+""",
+        ),
+        Reject(
+            "the size of the output, and an activation",
+            """\
+from keras.layers import Convolution2D, Dense, LSTM
+
+relu = "relu"
+layers = [Dense(64, "relu"), Dense(3, relu), LSTM(32, activation="tanh"), Convolution2D(32, 3, 3)]
+""",
+        ),
+        Reject(
+            "a class of the program's own",
+            """\
+import keras
+
+
+class Dense:
+    def __init__(self, inputs, outputs):
+        self.layer = keras.layers.Dense(outputs, input_shape=(inputs,))
+
+
+layer = Dense(20, 64)
+""",
+        ),
+        Reject(
+            "a method of the program's own",
+            """\
+import keras
+
+
+class Net(keras.Model):
+    def reset_states(self):
+        self.state = None
+
+
+net = Net()
+net.reset_states()
+""",
+        ),
+        Reject(
+            "the layers of today",
+            """\
+import keras
+
+lstm = keras.layers.LSTM(4, stateful=True)
+lstm.reset_state()
+""",
+        ),
+        Reject(
+            "a class that is no layer",
+            """\
+import keras
+
+
+class Builder:
+    def call(self, x):
+        return keras.layers.Dense(2)(x)
+
+    def model(self):
+        x = keras.Input((3,))
+        return keras.Model(x, self.call(x))
+
+
+print(Builder().model().count_params())
+""",
+            runs=True,
+        ),
+        Reject(
+            "arrays, and the method within itself",
+            """\
+import keras
+import numpy as np
+
+
+class Net(keras.Model):
+    def __init__(self, inner=None):
+        super().__init__()
+        self.inner, self.out = inner, keras.layers.Dense(1)
+
+    def call(self, inputs):
+        return self.out(inputs) if self.inner is None else self.inner.call(inputs)
+
+    def first(self, x):
+        return self.call(x)[0]
+
+
+net = Net()
+net(np.ones((2, 3)))
+print(net.first(np.ones((2, 3))).shape)
+""",
+            runs=True,
+        ),
+        Reject(
+            "views of elements that lie side by side",
+            """\
+import torch
+
+x = torch.randn(2, 3, 4, 4)
+print(x.view(2, -1).sum(), x.permute(0, 2, 3, 1).contiguous().view(2, -1).sum())
+""",
+            runs=True,
+        ),
+        Reject(
+            "a view for another number of elements",
+            """\
+import torch
+
+x = torch.randn(2, 3, 4, 4)
+print(x.permute(0, 2, 3, 1).view(2, 7).sum())
+""",
+            runs=True,
+        ),
+        Reject(
+            "the writer of today",
+            """\
+import tensorflow as tf
+
+writer = tf.summary.create_file_writer("logs")
+with writer.as_default():
+    tf.summary.scalar("loss", 0.5, step=1)
+""",
+        ),
+        Reject(
+            "PyTorch's own",
+            """\
+from torch.utils.tensorboard import SummaryWriter
+
+writer = SummaryWriter("logs")
+writer.add_scalar("loss", 0.5, 1)
+""",
+        ),
+        Reject(
+            "labels first, and both by their names",
+            """\
+import tensorflow as tf
+
+loss = tf.nn.softmax_cross_entropy_with_logits(labels, logits)
+same = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+""",
+        ),
+        Reject(
+            "names that do not tell which is which",
+            """\
+import tensorflow as tf
+
+loss = tf.nn.softmax_cross_entropy_with_logits(a, b)
+other = tf.nn.softmax_cross_entropy_with_logits(y_pred_labels, y_)
+""",
+        ),
+        Reject(
+            "the wrapper is called",
+            """\
+from keras.layers import Bidirectional, Dense, Input, LSTM, TimeDistributed
+
+inputs = Input((5, 3))
+x = Bidirectional(LSTM(8, return_sequences=True))(inputs)
+y = TimeDistributed(Dense(3))(x)
+""",
+        ),
+        Reject(
+            "a function makes the layer",
+            """\
+from keras.layers import Dense, TimeDistributed
+
+
+def dense(units):
+    return Dense(units)
+
+
+layer = TimeDistributed(dense(3))
+""",
+        ),
+        Reject(
+            "accuracy is not wanted",
+            """\
+from keras.models import Sequential
+
+model = Sequential()
+model.compile(loss="mse", optimizer="sgd")
+score = model.evaluate(x, y, verbose=0)
+""",
+        ),
+        Reject(
+            "a keyword of the program's own",
+            """\
+from keras.models import Sequential
+
+
+def report(model, show_accuracy=False):
+    return model.evaluate(x, y)
+
+
+model = Sequential()
+model.compile(loss="mse", optimizer="sgd")
+report(model, show_accuracy=True)
+""",
+        ),
+        Reject(
+            "the rate by place",
+            """\
+import tensorflow as tf
+
+hidden = tf.nn.dropout(tf.ones([2, 8]), 0.2)
+""",
+        ),
+        Reject(
+            "a graph under compat.v1",
+            """\
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+x = tf.placeholder(tf.float32)
+hidden = tf.nn.dropout(x, keep_prob=0.8)
+""",
+        ),
+        Reject(
+            "a keyword of the program's own of keywords",
+            """\
+import tensorflow as tf
+
+
+def build(keep_prob):
+    return tf.keras.layers.Dropout(1 - keep_prob)
+
+
+layer = build(keep_prob=0.5)
+""",
+        ),
+        Reject(
+            "functions of today",
+            """\
+from keras import backend as K
+from keras import ops
+
+
+def scaled(x):
+    return ops.argmax(x) / K.epsilon()
+""",
+        ),
+        Reject(
+            "TensorFlow's Keras has them still",
+            """\
+from tensorflow.keras import backend as K
+
+
+def best(x):
+    return K.argmax(K.concatenate([x, x]))
+""",
+        ),
+        Reject(
+            "a module of the program's own",
+            """\
+import keras
+from mylib import backend as K
+
+
+def best(x):
+    return K.argmax(x)
 """,
         ),
     )

@@ -1,4 +1,4 @@
-"""A module, class or function that the installed libraries no longer have under this name."""
+"""A name, method, attribute or argument that the installed libraries do not have any more, or not under this name."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from dataclasses import replace
 from dnnfix.api import (
     BACKEND_CALLS,
     ApiChange,
+    Edit,
     Example,
     Hit,
     Reject,
+    RemoveArgument,
     Replace,
     Subject,
+    changed_arguments,
+    changed_methods,
     claimed,
     compared_orderings,
     renamed_names,
@@ -35,6 +39,10 @@ ELSEWHERE = BACKEND_CALLS | {
     ),
     "scipy.ndimage.imread",
     "sklearn.datasets.load_boston",
+    "tensorflow.summary.FileWriter",
+    "tensorflow.train.SummaryWriter",
+    "torch.nn._assert_no_grad",
+    "torch.nn.modules.loss._assert_no_grad",
 }
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
 
@@ -57,32 +65,71 @@ OF_GRAPHS = {
 """What graphs are made and asked with, which TensorFlow 2 has below compat.v1 only, and by what name where by another."""
 
 
+OF_ARGUMENTS = frozenset({"keep_prob", "weights"})
+"""Keywords that have a template of their own."""
+
+SOLVERS = {
+    "torch.solve": ("torch.linalg.solve", ""),
+    "torch.gesv": ("torch.linalg.solve", ""),
+    "torch.lstsq": ("torch.linalg.lstsq", ".solution"),
+    "torch.gels": ("torch.linalg.lstsq", ".solution"),
+}
+"""By the old function, which gave a solution and a factorization, today's and the part of its result that is the solution."""
+
+EIGEN = {"torch.symeig": "torch.linalg.eigh", "torch.eig": "torch.linalg.eig"}
+
+
 class RemovedName(ApiChange):
-    """A name that moved or went away: the import or the first use of it stops the program.
+    """A name that moved or went away: an import, a function, a method or attribute, a keyword or literal of a call.
 
     Keras 3 has no `keras.layers.core` and no `np_utils`, NumPy no `np.int`, scikit-learn no `cross_validation`. Where
     the name only moved, the import is changed in place and its uses follow; a name that is imported and never used
     leaves the import. Imports that a program tries under `except ImportError` are left alone. What Keras 3 has under a
     private name only, such as `ImageDataGenerator` and `Tokenizer`, is taken from TensorFlow where that is there.
 
-    Fix safety: safe where the data file says that the new name means the same; otherwise unsafe, as for
-    `keras.optimizers.legacy`, whose replacements have arguments of their own.
+    Of a method or attribute, the object's class is read from its constructor; a method whose name no other class has is taken at its
+    word. Renamed keywords (`Dense(output_dim=…)`, `fit(nb_epoch=…)`, `Adam(lr=…)`) are renamed in place. One that only chose how to
+    compute is dropped; one whose effect would be lost is left, with the reason. Arguments that pandas, scikit-learn and seaborn take
+    by their names only are named: `df.drop("x", 1)` is `df.drop("x", axis=1)`. Functions of linear algebra whose arguments and results
+    changed are written anew: `symeig(A, eigenvectors=True)` is `linalg.eigh(A)`; `solve(B, A)` is `linalg.solve(A, B)` and returns the
+    solution alone, so that it is repaired where only the solution is used.
 
-    References: `fix_templates/data/*.toml` give one for each name; https://keras.io/guides/migrating_to_keras_3/.
+    Fix safety: safe where the data file says that the new name means the same; otherwise unsafe, as for
+    `keras.optimizers.legacy`, whose replacements have arguments of their own, for a keyword that had an effect, and for `eigh`, which
+    reads the lower triangle where `symeig` read the upper one.
+
+    References: `fix_templates/data/*.toml` give one for each name; https://keras.io/guides/migrating_to_keras_3/;
+    https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes; https://pandas.pydata.org/docs/whatsnew/v1.0.0.html;
+    https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigh.html;
+    https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve.html.
     """
 
     code = "DNF501"
     name = "removed-name"
+    formerly = (
+        "DNF502",
+        "removed-argument",
+        "DNF503",
+        "removed-method",
+        "DNF511",
+        "removed-linear-algebra",
+    )
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """What the tables say of the imports, attributes and bare names of the program."""
-        uses = uses_of(subject.source)
+        """What the tables say of the imports, names, attributes, methods and arguments of the program."""
+        source, claims = subject.source, claimed(subject)
+        uses = uses_of(source)
         uses.on_tensorflow |= subject.trace is not None and "tensorflow" in subject.trace.versions
-        for found in renamed_names(uses, claimed(subject)):
+        for found in renamed_names(uses, claims):
             hit = _of_version_1(subject, found)
             if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
                 yield hit
-        yield from compared_orderings(subject.source)
+        yield from compared_orderings(source)
+        yield from (hit for hit in changed_methods(uses) if not claims.covers(hit))
+        for hit in changed_arguments(uses):
+            if not claims.covers(hit) and hit.evidence.get("old") not in OF_ARGUMENTS | claims.names:
+                yield hit
+        yield from _linear_algebra(subject)
 
     examples = (
         Example(
@@ -222,6 +269,243 @@ x = tf.placeholder(tf.float32, [None, 3])
 + y = tf.reduce_sum(tf.multiply(x, x), 1)
 """,
         ),
+        Example(
+            "probabilities of a sequential model",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+model.add(Dense(1, activation="sigmoid"))
+- print(model.predict_proba(x))
++ print(model.predict(x))
+""",
+        ),
+        Example(
+            "the rate of an optimizer, read and set, where a class of the program has one too",
+            """\
+from keras import optimizers
+
+
+class Schedule:
+    def __init__(self):
+        self.lr = 0.1
+
+
+sgd = optimizers.SGD(Schedule().lr)
+model.compile(optimizer=sgd, loss="mse")
+- sgd.lr = sgd.lr * 0.5
++ sgd.learning_rate = sgd.learning_rate * 0.5
+""",
+        ),
+        Example(
+            "the size of a layer's output, and of a generator's data",
+            """\
+import tensorflow as tf
+
+
+def report(model, batches):
+-     return [layer.output_shape for layer in model.layers], batches.nb_class
++     return [layer.output.shape for layer in model.layers], batches.num_classes
+
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+""",
+        ),
+        Example(
+            "the shape of a symbolic tensor",
+            """\
+from keras.layers import Conv2D, Input
+
+
+def widened(images, width):
+-     return Conv2D(width, 1)(images) if images._keras_shape[-1] != width else images
++     return Conv2D(width, 1)(images) if images.shape[-1] != width else images
+
+
+pictures = Input((8, 8, 3))
+- print(widened(pictures, 4), pictures._keras_shape)
++ print(widened(pictures, 4), pictures.shape)
+""",
+            runs=True,
+        ),
+        Example(
+            "the architecture as YAML, and back",
+            """\
+- from keras.models import Sequential, model_from_yaml
++ from keras.models import Sequential, model_from_json
+from keras.layers import Dense
+
+
+def save(net, path):
+    with open(path, "w") as file:
+-         file.write(net.to_yaml())
++         file.write(net.to_json())
+
+
+model = Sequential([Dense(1)])
+save(model, "model.yaml")
+- again = model_from_yaml(open("model.yaml").read())
++ again = model_from_json(open("model.yaml").read())
+""",
+        ),
+        Example(
+            "a data frame as a matrix",
+            """\
+import pandas as pd
+import torch
+
+frame = pd.read_csv("iris.csv")
+- data = torch.tensor(frame[["a", "b"]].as_matrix())
++ data = torch.tensor(frame[["a", "b"]].to_numpy())
+""",
+        ),
+        Example(
+            "settings of layers under the names of Keras 1",
+            """\
+from keras.layers import Conv2D, Dropout
+from keras.models import Sequential
+
+conv = Conv2D(8, (3, 3))
+model = Sequential([conv, Dropout(0.5)])
+- assert conv.nb_filter == 8 and model.layers[0].nb_row == model.layers[0].nb_col == 3
+- print(model.layers[0].border_mode, model.layers[-1].p)
++ assert conv.filters == 8 and model.layers[0].kernel_size[0] == model.layers[0].kernel_size[1] == 3
++ print(model.layers[0].padding, model.layers[-1].rate)
+""",
+        ),
+        Example(
+            "how axes keep their aspect",
+            """\
+import keras
+import matplotlib.pyplot as plt
+
+figure, axes = plt.subplots(2, 2)
+for axis, image in zip(axes.flatten(), keras.random.uniform((4, 8, 8))):
+-     axis.set_adjustable("box-forced")
++     axis.set_adjustable("box")
+    axis.imshow(image, aspect="equal")
+""",
+        ),
+        Example(
+            "Keras 1 names of a dense network",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense
+
+model = Sequential()
+- model.add(Dense(input_dim=2, output_dim=10, init="uniform", W_regularizer="l2", bias=False))
+- model.add(Dense(output_dim=1))
++ model.add(Dense(input_dim=2, units=10, kernel_initializer="uniform", kernel_regularizer="l2", use_bias=False))
++ model.add(Dense(units=1))
+model.compile(loss="mse", optimizer="sgd")
+- model.fit(X, Y, nb_epoch=1000, batch_size=32)
++ model.fit(X, Y, epochs=1000, batch_size=32)
+""",
+        ),
+        Example(
+            "the learning rate of Keras 2",
+            """\
+from tensorflow import keras
+
+model = keras.Sequential([keras.layers.Dense(1)])
+- model.compile(optimizer=keras.optimizers.Adam(lr=1e-3, epsilon=1e-8), loss="mse")
++ model.compile(optimizer=keras.optimizers.Adam(learning_rate=1e-3, epsilon=1e-8), loss="mse")
+""",
+        ),
+        Example(
+            "padding, strides and order of axes of a convolution",
+            """\
+from keras.layers import Conv2D, MaxPooling2D
+
+conv = Conv2D(
+    32,
+    (3, 3),
+-     border_mode='same',
+-     subsample=(2, 2),
+-     dim_ordering='th',  # channels first
++     padding='same',
++     strides=(2, 2),
++     data_format='channels_first',  # channels first
+)
+- pool = MaxPooling2D(pool_size=(2, 2), border_mode="valid")
++ pool = MaxPooling2D(pool_size=(2, 2), padding="valid")
+""",
+        ),
+        Example(
+            "nested calls and a functional model",
+            """\
+from keras.layers import Dense, Dropout, Input, LSTM
+from keras.models import Model
+
+inputs = Input(shape=(5, 3))
+- hidden = Dropout(p=0.5)(LSTM(output_dim=8, inner_activation="hard_sigmoid", consume_less="gpu")(inputs))
+- model = Model(input=inputs, output=Dense(output_dim=1, init="normal")(hidden))
++ hidden = Dropout(rate=0.5)(LSTM(units=8, recurrent_activation="hard_sigmoid")(inputs))
++ model = Model(inputs=inputs, outputs=Dense(units=1, kernel_initializer="normal")(hidden))
+""",
+        ),
+        Example(
+            "one-hot encoding in scikit-learn",
+            """\
+import torch
+from sklearn.preprocessing import OneHotEncoder
+
+- encoder = OneHotEncoder(sparse=False)
++ encoder = OneHotEncoder(sparse_output=False)
+targets = torch.tensor(encoder.fit_transform([[0], [1]]))
+""",
+        ),
+        Example(
+            "arguments that pandas and scikit-learn take by name only",
+            """\
+import pandas as pd
+import torch
+from sklearn.ensemble import RandomForestClassifier
+
+- table = pd.read_csv("iris.csv", ",")
+- both = pd.concat([table, table], 1).drop("class", 1)
+- forest = RandomForestClassifier(100, "entropy")
++ table = pd.read_csv("iris.csv", sep=",")
++ both = pd.concat([table, table], axis=1).drop("class", axis=1)
++ forest = RandomForestClassifier(100, criterion="entropy")
+x = torch.from_numpy(both.values).sum(0)
+""",
+        ),
+        Example(
+            "eigenvalues of a symmetric matrix",
+            """\
+import torch
+
+m = torch.eye(3)
+- w, v = torch.symeig(0.5 * (m + m.t()), eigenvectors=True)
++ w, v = torch.linalg.eigh(0.5 * (m + m.t()))
+print(w)
+""",
+            runs=True,
+        ),
+        Example(
+            "a system of equations",
+            """\
+import torch
+
+a, b = torch.eye(3), torch.ones(3, 1)
+- x, _ = torch.solve(b, a)
+- y = torch.gesv(b, a)[0]
++ x = torch.linalg.solve(a, b)
++ y = torch.linalg.solve(a, b)
+""",
+        ),
+        Example(
+            "least squares",
+            """\
+import torch
+
+x, y = torch.randn(5, 2), torch.randn(5, 1)
+- weights = torch.lstsq(y, x).solution[:2]
++ weights = torch.linalg.lstsq(x, y).solution[:2]
+""",
+        ),
     )
     rejects = (
         Reject(
@@ -258,6 +542,142 @@ np.int = int
 labels = torch.from_numpy(np.array([0, 1], dtype=np.int))
 """,
         ),
+        Reject(
+            "the shape of a symbolic tensor that the program stores itself",
+            """\
+from keras.layers import Input, Lambda
+
+
+def cut(x):
+    out = Lambda(lambda t: t[:, :3])(x)
+    out._keras_shape = (None, 3, 7)
+    return out._keras_shape[1]
+
+
+pictures = Input((None, 7))
+print(cut(pictures), pictures._keras_shape)
+""",
+        ),
+        Reject(
+            "a layer of the program's own keeps what it likes",
+            """\
+import keras
+
+
+class Noise(keras.layers.Layer):
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+
+
+model = keras.Sequential([Noise(0.1)])
+print(model.layers[0].p)
+""",
+        ),
+        Reject(
+            "classifiers of scikit-learn have predict_proba",
+            """\
+import keras
+from sklearn.linear_model import LogisticRegression
+
+model = LogisticRegression()
+print(model.fit(x, y).predict_proba(x))
+""",
+        ),
+        Reject(
+            "a method of the program's own",
+            """\
+import keras
+
+
+class Net(keras.Model):
+    def predict_proba(self, x):
+        return self(x)
+
+
+net = Net()
+print(net.predict_proba(x))
+""",
+        ),
+        Reject(
+            "what is drawn is given by name, or the data alone",
+            """\
+import keras
+import seaborn as sns
+
+sns.lineplot(x=steps, y=losses)
+sns.countplot(labels)
+sns.boxplot(table, x="class", y="loss")
+""",
+        ),
+        Reject(
+            "a plot of the program's own",
+            """\
+import torch
+import seaborn
+
+
+def lineplot(x, y):
+    return x, y
+
+
+lineplot([1], [2])
+""",
+        ),
+        Reject(
+            "the sizes of an embedding keep their names",
+            """\
+from keras.models import Sequential
+from keras.layers import Dense, Embedding
+
+model = Sequential([Embedding(input_dim=100, output_dim=8), Dense(4)])
+""",
+        ),
+        Reject(
+            "lr belongs to torch's optimizers",
+            """\
+import torch
+
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+""",
+        ),
+        Reject(
+            "a class of one's own with such a keyword",
+            """\
+import keras
+
+
+class Trainer:
+    def fit(self, nb_epoch, lr=0.1):
+        return nb_epoch * lr
+
+
+Trainer().fit(nb_epoch=3, lr=0.2)
+model = keras.Sequential()
+""",
+        ),
+        Reject(
+            "the functions of today",
+            """\
+import torch
+
+a, b = torch.eye(3), torch.ones(3, 1)
+print(torch.linalg.solve(a, b), torch.linalg.eigh(a), torch.linalg.lstsq(a, b).solution)
+""",
+            runs=True,
+        ),
+        Reject(
+            "another library's solver",
+            """\
+import numpy as np
+import torch
+from scipy.linalg import solve
+
+x = solve(np.eye(2), np.ones(2))
+y = torch.ones(2)
+""",
+        ),
     )
 
 
@@ -273,3 +693,84 @@ def _of_version_1(subject: Subject, hit: Hit) -> Hit:
             text = f"{subject.text(source.site(other.value))}.{OF_GRAPHS[name] or name}"
             return replace(hit, decline="", title=f"write {text}", edits=(Replace(hit.site, text),))
     return hit
+
+
+def _linear_algebra(subject: Subject) -> Iterator[Hit]:
+    """Calls of the functions of linear algebra whose arguments and results changed."""
+    source = subject.source
+    if source.words.isdisjoint(("symeig", "solve", "gesv", "lstsq", "gels", "eig")):
+        return
+    for call in source.all_calls:
+        name = source.qualified(call.func) or ""
+        method = call.func.attr if isinstance(call.func, ast.Attribute) and not name else ""
+        if name == "torch.symeig" or method == "symeig":
+            yield _symeig(subject, call, method)
+        elif name in SOLVERS:
+            yield _solver(subject, call, name)
+        elif name == "torch.eig":
+            reason = "linalg.eig gives complex numbers, where eig gave pairs of reals: the code around it has to change"
+            yield _hit(subject, call, name, (), reason)
+
+
+def _symeig(subject: Subject, call: ast.Call, method: str) -> Hit:
+    source = subject.source
+    edits: list[Edit] = []
+    if method and isinstance(call.func, ast.Attribute):
+        matrix = source.segment(source.site(call.func.value))
+        edits = [Replace(source.site(call), f"torch.linalg.eigh({matrix})")]
+    else:
+        site = source.site(call)
+        edits = [Replace(source.site(call.func), _name(subject, call, "torch.linalg.eigh"))]
+        edits += [RemoveArgument(site, k.arg) for k in call.keywords if k.arg in ("eigenvectors", "upper")]
+        edits += [RemoveArgument(site, "", position) for position in range(1, len(call.args))]
+    return _hit(subject, call, "torch.symeig", tuple(edits), "")
+
+
+def _solver(subject: Subject, call: ast.Call, name: str) -> Hit:
+    source = subject.source
+    if len(call.args) != 2 or call.keywords or any(isinstance(a, ast.Starred) for a in call.args):
+        return _hit(subject, call, name, (), "its arguments are not the two matrices alone")
+    right, left = (source.segment(source.site(argument)) for argument in call.args)
+    new, part = SOLVERS[name]
+    code = f"{_name(subject, call, new)}({left}, {right}){part}"
+    above = source.parent(call)
+    if isinstance(above, ast.Subscript) and isinstance(above.slice, ast.Constant) and above.slice.value == 0:
+        return _hit(subject, call, name, (Replace(source.site(above), code),), "")
+    if isinstance(above, ast.Attribute) and above.attr == "solution":
+        return _hit(subject, call, name, (Replace(source.site(above), code),), "")
+    if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Tuple):
+        first, *others = above.targets[0].elts
+        if len(others) == 1 and isinstance(others[0], ast.Name) and not _read(source.tree, others[0].id):
+            edits: tuple[Edit, ...] = (
+                Replace(source.site(call), code),
+                Replace(source.site(above.targets[0]), source.segment(source.site(first))),
+            )
+            return _hit(subject, call, name, edits, "")
+    return _hit(subject, call, name, (), "the factorization that it gave along with the solution is used")
+
+
+def _hit(subject: Subject, call: ast.Call, name: str, edits: tuple[Edit, ...], decline: str) -> Hit:
+    new = EIGEN.get(name) or SOLVERS[name][0]
+    gone = "1.2" if name in ("torch.gesv", "torch.gels") else "1.13"
+    return Hit(
+        subject.source.site(call.func),
+        f"{name} is gone since torch {gone}; {new} takes its place",
+        title=f"call {new}",
+        edits=edits,
+        decline=decline,
+        removed={"torch": gone},
+    )
+
+
+def _name(subject: Subject, call: ast.Call, new: str) -> str:
+    """Today's function as this program can write it, given how it writes torch."""
+    source = subject.source
+    if isinstance(call.func, ast.Attribute):
+        owner = source.segment(source.site(call.func.value))
+        return new.replace("torch", owner, 1) if source.qualified(call.func.value) == "torch" else new
+    local = next((local for local, name in uses_of(source).imported.items() if name == "torch"), "torch")
+    return new.replace("torch", local, 1)
+
+
+def _read(tree: ast.Module, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(tree))

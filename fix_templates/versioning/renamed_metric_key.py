@@ -5,15 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Source, Subject, reword, uses_of
+from dnnfix.api import METRIC_ALIASES, ApiChange, Example, Hit, Reject, Source, Subject, reword, uses_of
 
-ALIKE = (
-    ("acc", "accuracy"),
-    ("mae", "mean_absolute_error"),
-    ("mse", "mean_squared_error"),
-    ("mape", "mean_absolute_percentage_error"),
-    ("msle", "mean_squared_logarithmic_error"),
-)
+ALIKE = (("acc", "accuracy"), *((short, METRIC_ALIASES[short]) for short in ("mae", "mse", "mape", "msle")))
 """The names of each metric. Up to 2.2 Keras logged the first of accuracy and the second of the others, whatever was asked."""
 
 WATCHERS = {"EarlyStopping": 0, "ReduceLROnPlateau": 0, "ModelCheckpoint": 1}

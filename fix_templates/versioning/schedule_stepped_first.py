@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
-from dnnfix.api import ApiChange, Delete, Example, Finding, Hit, InsertAfter, Reject, Subject, argument_value
+from dnnfix.api import ApiChange, Delete, Example, Hit, InsertAfter, Reject, Subject, argument_value
 
 SCHEDULERS = "torch.optim.lr_scheduler."
 BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau"
@@ -30,12 +29,8 @@ class ScheduleSteppedFirst(ApiChange):
     code = "DNF523"
     name = "schedule-stepped-first"
     speaks_of_deprecated = True
+    stands_alone = True
     triggers = ("lr_scheduler",)
-
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        """As the family does, but for itself: the migration alone does not settle it."""
-        for finding in super().detect(subject):
-            yield replace(finding, cause="")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Schedulers that are stepped in a loop before their optimizer, and nowhere else."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dnnfix.api import (
     AddImport,
     ApiChange,
     Example,
-    Finding,
     Hit,
     Reject,
     Replace,
@@ -47,12 +45,8 @@ class SeedNotHeard(ApiChange):
     code = "DNF522"
     name = "seed-not-heard"
     speaks_of_deprecated = True
+    stands_alone = True
     triggers = ("seed", "set_seed", "set_random_seed")
-
-    def detect(self, subject: Subject) -> Iterator[Finding]:
-        """As the family does, but for itself: the migration alone does not settle it."""
-        for finding in super().detect(subject):
-            yield replace(finding, cause="")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The first seed of a program whose networks no longer hear it."""

@@ -30,7 +30,7 @@ from dnnfix.bench.totals import Share, totals
 from dnnfix.bench.verify import Proof
 from dnnfix.config import Settings
 from dnnfix.errors import InputError
-from dnnfix.pipeline.static import selected
+from dnnfix.pipeline.check import selected
 from dnnfix.records import (
     UNEXPLAINED_CODE,
     UNEXPLAINED_RULE,

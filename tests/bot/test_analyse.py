@@ -33,7 +33,7 @@ templates = ["own"]
 python = "/bin/false"
 sandbox = "none"
 trust = true
-ignore = ["DNF502"]
+ignore = ["DNF501"]
 [bot]
 """
 
@@ -63,7 +63,7 @@ def test_programs_are_run_without_tokens_and_the_settings_of_a_repository_name_n
     found = said(checkout, tmp_path)
     assert found["programs"] == ["train.py"]
     codes = {finding["code"] for finding in found["report"]["findings"]}
-    assert codes and "DNF502" not in codes
+    assert codes and "DNF501" not in codes
     assert not [one for one in found["report"]["findings"] if "a token is here" in one["message"]]
     said_of = "people/digits: dnnfix.toml: the bot does not read `{}` of a repository"
     kept_out = ("test-command", "templates", "python", "sandbox", "trust")

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from dnnfix.records import Candidate, Decline, Delete, Family, Finding, FixPattern, Site
+from dnnfix.records import (
+    CRASH_CAUSE,
+    Candidate,
+    Crash,
+    Decline,
+    Delete,
+    Family,
+    Finding,
+    FixPattern,
+    RunOutcome,
+    Site,
+    Symptom,
+    Trace,
+)
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
+from dnnfix.synthesize.bases.crash_template import ShapeTemplate
+from dnnfix.synthesize.bases.fault_template import Fault, Faults, FaultTemplate, ReadTemplate, Repairs
 
 HERE, ELSEWHERE = Site(1, 1, 1, 2), Site(1, 1, 1, 2, "other.py")
 SUBJECT = Subject(Source.from_bytes(b"x\n", "program.py"))
@@ -67,3 +83,55 @@ def test_what_cannot_be_mended_is_declined_with_its_own_reason() -> None:
     refused = next(Everywhere().detect(SUBJECT))
     assert list(Everywhere().propose(refused, SUBJECT)) == [Decline("refused, for a reason")]
     assert list(Plain().propose(refused, SUBJECT)) == [Decline("no place")]
+
+
+class Read(ReadTemplate):
+    """Faults that say themselves what they are and how they are mended."""
+
+    code = "DNF999"
+    name = "read"
+    family = Family.OPINIONATED
+    fix_pattern = FixPattern.API_CONTRACT
+    confidence = 0.6
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        yield Fault.with_repair(HERE, "mended", "Take it out", Delete(HERE), prior=0.8)
+        yield Fault(Site(2, 1, 2, 2), "crashed", (("cannot be made", None, 0.9),), symptom=Symptom.CRASH)
+
+
+def test_a_fault_that_was_read_says_how_sure_it_is_what_it_shows_and_how_it_is_mended() -> None:
+    found = list(Read().detect(SUBJECT))
+    assert [(each.message, each.confidence, each.symptom, each.cause) for each in found] == [
+        ("mended", 0.8, Symptom.VIOLATION, ""),
+        ("crashed", 0.6, Symptom.CRASH, CRASH_CAUSE),
+    ]
+    proposed = [list(Read().propose(finding, SUBJECT)) for finding in found]
+    assert [p.title for p in proposed[0] if isinstance(p, Candidate)] == ["Take it out"]
+    assert proposed[1] == [Decline(Read.declined)]
+
+
+class Readings(ShapeTemplate):
+    """Two readings of one crash at one place, the second of which changes one of two things that do not fit."""
+
+    code = "DNF998"
+    name = "readings"
+    family = Family.OPINIONATED
+    fix_pattern = FixPattern.DATA_DIMENSION
+
+    def explain(self, subject: Subject) -> Iterator[Fault]:
+        yield Fault(HERE, "an axis is missing", (("Add it", (Delete(HERE),), 0.9),), reading="one")
+        repair = ("Change it", (Delete(HERE),), 0.4)
+        yield Fault(HERE, "a size is", (repair,), confidence=0.5, reading="other", at_either_end=True)
+
+
+def test_readings_of_a_crash_are_findings_of_their_own_and_each_has_its_own_repairs() -> None:
+    assert list(Readings().detect(SUBJECT)) == []  # nothing crashed
+    crashed = Subject(SUBJECT.source, Trace(RunOutcome.CRASHED, crash=Crash("ValueError", "")))
+    found = list(Readings().detect(crashed))
+    assert [(one.id, one.message) for one in found] == [
+        (f"DNF998#one@{HERE}", "an axis is missing"),
+        (f"DNF998#other@{HERE}", "a size is"),
+    ]
+    proposed = [one for finding in found for one in Readings().propose(finding, crashed)]
+    told = [(one.title, one.at_either_end) for one in proposed if isinstance(one, Candidate)]
+    assert told == [("Add it", False), ("Change it", True)]

@@ -24,14 +24,14 @@ def test_a_rule_is_found_by_what_it_was_called() -> None:
     assert rule is not None and rule.code == NEW
     assert all(registry.template(word) is rule for word in rule.formerly)
     assert today(OLD) == NEW and today("convolution-size-mismatch") == NEW and today("DNF999") == "DNF999"
-    assert OLD in former(NEW) and not former("DNF301")
+    assert OLD in former(NEW) and not former("DNF302")
 
 
 @pytest.mark.parametrize("selector", [OLD, "convolution-size-mismatch", NEW, "layer-size-mismatch", "DNF2"])
 def test_selectors_mean_it(selector: str, tmp_path: Path) -> None:
     chosen = config.load(tmp_path, {"select": [selector]}, isolated=True)
     verify(chosen)
-    assert chosen.enabled(NEW, "layer-size-mismatch") and not chosen.enabled("DNF301", "activation-repeated-by-loss")
+    assert chosen.enabled(NEW, "layer-size-mismatch") and not chosen.enabled("DNF301", "output-unfit-for-loss")
     ignored = config.load(tmp_path, {"ignore": [selector]}, isolated=True)
     assert not ignored.enabled(NEW, "layer-size-mismatch")
     by_path = replace(ignored, ignore=(), per_file_ignores=(("*.py", (selector,)),))

@@ -10,8 +10,8 @@ import pytest
 
 from dnnfix.detect.crashes.held_values import broadcast, held_list, shape_of, size_of
 from dnnfix.fix_templates.data_dimension.reshaped_to_foreign_sizes import ReshapedToForeignSizes
-from dnnfix.fix_templates.layer_dimension.filter_does_not_fit import FilterDoesNotFit
-from dnnfix.fix_templates.layer_dimension.joined_where_stacked_is_meant import JoinedWhereStackedIsMeant
+from dnnfix.fix_templates.data_dimension.tensors_cannot_be_joined import TensorsCannotBeJoined
+from dnnfix.fix_templates.layer_dimension.layer_not_made_for_input import LayerNotMadeForInput
 from dnnfix.records import Crash, Frame, Json, RunOutcome, Trace
 from dnnfix.run.probe.frame_names import names_of
 from dnnfix.source.edits import apply_edits
@@ -116,20 +116,20 @@ r = tf.nn.conv1d(x, phi, stride=1, padding="VALID") + offset
 def test_the_sizes_of_a_filter_are_put_in_order_by_what_is_added() -> None:
     names = {"x": array(4, 60, 2), "phi": array(10, 2, 7), "offset": array(10), "OUT": 10, "LEADS": 2, "WIDTH": 7}
     marked = "tf.nn.conv1d(x, phi, stride=1, padding='VALID') + offset"
-    texts = repaired(FilterDoesNotFit, crashed(FILTERS, marked, names))
+    texts = repaired(LayerNotMadeForInput, crashed(FILTERS, marked, names))
     assert len(texts) == 1 and "tf.random.normal([WIDTH, LEADS, OUT])" in texts[0]
 
 
 def test_a_filter_for_other_channels_takes_the_channels_that_come() -> None:
     text = "import tensorflow as tf\nw = tf.Variable(tf.ones([3, 3, 1, 16]))\ny = tf.nn.conv2d(x, w, 1, 'SAME')\n"
     subject = crashed(text, "tf.nn.conv2d(x, w, 1, 'SAME')", {"x": array(2, 8, 8, 3), "w": array(3, 3, 1, 16)})
-    assert ["[3, 3, 3, 16]" in one for one in repaired(FilterDoesNotFit, subject)] == [True]
+    assert ["[3, 3, 3, 16]" in one for one in repaired(LayerNotMadeForInput, subject)] == [True]
 
 
 def test_a_filter_whose_groups_divide_the_channels_is_left_alone() -> None:
     text = "import tensorflow as tf\nw = tf.Variable(tf.ones([3, 3, 2, 16]))\ny = tf.nn.conv2d(x, w, 1, 'SAME')\n"
     subject = crashed(text, "tf.nn.conv2d(x, w, 1, 'SAME')", {"x": array(2, 8, 8, 4), "w": array(3, 3, 2, 16)})
-    assert repaired(FilterDoesNotFit, subject) == []
+    assert repaired(LayerNotMadeForInput, subject) == []
 
 
 STACKED = """\
@@ -149,7 +149,7 @@ def test_the_rows_of_a_later_clash_tell_that_stacking_was_meant(message: str, fo
         "panel": array(None, 5),
     }
     subject = crashed(STACKED, "hidden - y", names, f"Incompatible shapes: {message}")
-    texts = repaired(JoinedWhereStackedIsMeant, subject)
+    texts = repaired(TensorsCannotBeJoined, subject)
     assert len(texts) == found and all("tf.stack(opinions, axis=0)" in text for text in texts)
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from dnnfix.detect.crashes.interfaces import Parameter, likeness, missing_name, refusal, takes, unknown_keywords
-from dnnfix.fix_templates.versioning.arguments_not_of_function import ArgumentsNotOfFunction
-from dnnfix.fix_templates.versioning.name_not_in_library import NameNotInLibrary
-from dnnfix.records import Crash, RunOutcome, Trace
+from dnnfix.detect.crashes.interfaces import Parameter, missing_name, refusal, takes, unknown_keywords
+from dnnfix.fix_templates.data_type.unknown_argument import UnknownArgument
+from dnnfix.fix_templates.data_type.unknown_attribute import UnknownAttribute
+from dnnfix.records import Crash, Frame, RunOutcome, Site, Trace
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
+from dnnfix.source.spelling import likeness
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
 
@@ -26,7 +27,11 @@ def parameters(*names: str, optional: tuple[str, ...] = (), others: bool = False
 
 def crashed(text: str, told: dict[str, Any], kind: str, message: str = "") -> Subject:
     source = Source.from_bytes(text.encode(), "program.py")
-    trace = Trace(RunOutcome.CRASHED, crash=Crash(kind, message), probes={"interface": told})
+    trace = Trace(
+        RunOutcome.CRASHED,
+        crash=Crash(kind, message, (Frame(Site(3, 1, 3, 2), "<module>"),)),
+        probes={"interface": told},
+    )
     return Subject(source, trace)
 
 
@@ -93,7 +98,7 @@ def test_of_names_that_are_alike_the_one_that_takes_the_call_is_meant() -> None:
     told = {"site": [3, 5, 3, 11, ""], "name": "sum", "owner": "tensorflow", "kind": "module", "asked": "name"}
     text = "import tensorflow as tf\n\nx = tf.sum(y, axis=1)\n"
     subject = crashed(text, {**told, "parameters": None, "near": near}, "AttributeError")
-    assert repaired(NameNotInLibrary, subject) == [text.replace("tf.sum", "tf.reduce_sum")]
+    assert repaired(UnknownAttribute, subject) == [text.replace("tf.sum", "tf.reduce_sum")]
 
 
 def test_two_names_that_are_equally_near_leave_the_program_alone() -> None:
@@ -102,7 +107,7 @@ def test_two_names_that_are_equally_near_leave_the_program_alone() -> None:
     subject = crashed(
         "from torch import nn\n\nx = nn.BatchNorm(3)\n", {**told, "parameters": None, "near": near}, "AttributeError"
     )
-    assert repaired(NameNotInLibrary, subject) == []
+    assert repaired(UnknownAttribute, subject) == []
 
 
 def test_an_argument_too_many_before_a_name() -> None:
@@ -110,7 +115,7 @@ def test_an_argument_too_many_before_a_name() -> None:
     told = {"site": [3, 5, 3, 33, ""], "name": "relu", "owner": "tensorflow.nn", "kind": "module", "asked": "call"}
     known = parameters("features", "name", optional=("name",))
     subject = crashed(text, {**told, "parameters": known, "near": []}, "TypeError")
-    assert repaired(ArgumentsNotOfFunction, subject) == [text.replace("y, slope, ", "y, ")]
+    assert repaired(UnknownArgument, subject) == [text.replace("y, slope, ", "y, ")]
 
 
 def test_a_call_without_arguments_is_meant_for_the_function_that_takes_none() -> None:
@@ -119,7 +124,7 @@ def test_a_call_without_arguments_is_meant_for_the_function_that_takes_none() ->
     near = [["get_variable_scope", "", True, []], ["Variable", "", True, parameters("value", optional=("value",))]]
     known = parameters("name", "shape", optional=("shape",))
     subject = crashed(text, {**told, "parameters": known, "near": near}, "TypeError")
-    assert repaired(ArgumentsNotOfFunction, subject) == [text.replace("get_variable()", "get_variable_scope()")]
+    assert repaired(UnknownArgument, subject) == [text.replace("get_variable()", "get_variable_scope()")]
 
 
 def test_a_function_of_another_spelling_that_takes_the_call_comes_first() -> None:
@@ -128,7 +133,7 @@ def test_a_function_of_another_spelling_that_takes_the_call_comes_first() -> Non
     near = [["argmax", "", True, parameters("input", "axis", optional=("axis",))]]
     known = parameters("input", "dimension")
     subject = crashed(text, {**told, "parameters": known, "near": near}, "TypeError")
-    assert repaired(ArgumentsNotOfFunction, subject) == [
+    assert repaired(UnknownArgument, subject) == [
         text.replace("arg_max", "argmax"),
         text.replace("axis", "dimension"),
     ]
@@ -142,7 +147,7 @@ def test_of_a_function_that_takes_any_keyword_those_count_that_are_nearly_its_ow
     asked = refusal(subject)
     call = subject.source.all_calls[0]
     assert asked is not None and unknown_keywords(asked, call, "") == ["unit"]
-    assert repaired(ArgumentsNotOfFunction, subject) == [text.replace("unit=", "units=")]
+    assert repaired(UnknownArgument, subject) == [text.replace("unit=", "units=")]
 
 
 @pytest.mark.parametrize("told", [None, [], {}, {"site": 3}, {"site": [1, 2, 3, 4, ""], "name": "x", "near": [1]}])

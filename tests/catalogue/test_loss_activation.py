@@ -67,9 +67,9 @@ model.compile(optimizer="adam", loss={loss}, metrics=["accuracy"])
     ("output", "loss", "code"),
     [
         ('Dense(1, activation="softmax")', '"binary_crossentropy"', "DNF302"),
-        ('Dense(1, activation="sigmoid")', '"categorical_crossentropy"', "DNF308"),
-        ("Dense(3)", '"sparse_categorical_crossentropy"', "DNF304"),
-        ('Dense(3, activation="sigmoid")', '"sparse_categorical_crossentropy"', "DNF307"),
+        ('Dense(1, activation="sigmoid")', '"categorical_crossentropy"', "DNF306"),
+        ("Dense(3)", '"sparse_categorical_crossentropy"', "DNF301"),
+        ('Dense(3, activation="sigmoid")', '"sparse_categorical_crossentropy"', "DNF301"),
         ('Dense(3, activation="softmax")', '"binary_crossentropy"', "DNF306"),
         ('Dense(3, activation="softmax")', "keras.losses.CategoricalCrossentropy(from_logits=True)", "DNF301"),
         ("Dense(1)", '"mae"', "DNF319"),

@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from dnnfix.detect.crashes.misspellings import alike, longer, one_letter_off, parts, same_letters
 from dnnfix.detect.crashes.undefined import bound_by
 from dnnfix.source.program import Source
+from dnnfix.source.spelling import alike, longer, one_letter_off, parts, same_letters
 
 
 @pytest.mark.parametrize(

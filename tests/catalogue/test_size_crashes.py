@@ -73,11 +73,23 @@ def test_a_name_is_known_by_the_shape_with_which_it_was_last_used(bench: Bench) 
 
 def test_weights_over_steps_are_not_multiplied_with_the_steps_of_others(bench: Bench) -> None:
     subject = ran(bench, "torch.bmm(w, s)", "w, s = torch.rand(4, 7), torch.rand(4, 7, 2)")
-    assert repaired("DNF225", subject) == ["torch.bmm(w.unsqueeze(1), s)"]
+    assert repaired("DNF226", subject) == ["torch.bmm(w.unsqueeze(1), s)"]
 
 
 def test_an_operand_that_fits_at_two_places_is_not_moved(bench: Bench) -> None:
     assert repaired("DNF226", ran(bench, "x * y", "x, y = torch.rand(4, 4, 3), torch.rand(4)")) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "last", "before"),
+    [
+        ("DNF226", "a.mm(w) - b", "w = torch.randn(3, 2, requires_grad=True)"),  # a prediction, and drawn targets
+        ("DNF226", "c + d", "c, d = torch.arange(4.0), torch.arange(5.0)"),
+        ("DNF125", "torch.cat((a, torch.rand(2, 5)))", ""),
+    ],
+)
+def test_which_size_of_two_tensors_was_meant_is_not_guessed(bench: Bench, code: str, last: str, before: str) -> None:
+    assert repaired(code, ran(bench, last, before)) == []
 
 
 def test_a_convolution_with_a_weight_of_its_own_is_read_like_a_layer() -> None:

@@ -64,7 +64,6 @@ class Declining(Rule):
     [
         (Rule, {"message": "ones({count})"}, "its message has braces for 'count'"),
         (Rule, {"triggers": ("onse",)}, r"none of its triggers \(onse\) is a word of the program"),
-        (Rule, {"needs_run": True, "triggers": ("ones",), "detect": lambda self, subject: iter(())}, "does not say runs=True"),
         (Rule, {"detect": lambda self, subject: iter(())}, "nothing was proposed: detect found nothing"),
         (Declining, {}, "it declined, as nobody knows"),
         (Rule, {"examples": (Example("a call", "import torch\n\n-torch.ones(1)\n"),)}, "stand in column 0"),

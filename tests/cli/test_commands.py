@@ -70,7 +70,7 @@ def test_wrong_words(call: Call, faulty: Path) -> None:
 def test_check_text(call: Call, faulty: Path) -> None:
     said = call("check", "model.py")
     assert said.code == 1
-    assert re.search(r"^model.py:[46]:\d+: DNF301 activation-repeated-by-loss$", said.out, re.MULTILINE)
+    assert re.search(r"^model.py:[46]:\d+: DNF301 output-unfit-for-loss$", said.out, re.MULTILINE)
     assert "Found 1 problem in 1 file." in said.out and "Not checked:" in said.out
 
 
@@ -101,7 +101,7 @@ def test_check_sarif_and_github(call: Call, faulty: Path) -> None:
     assert [r["ruleId"] for r in log["runs"][0]["results"]] == ["DNF301"]
     assert [r["id"] for r in log["runs"][0]["tool"]["driver"]["rules"]] == ["DNF301"]
     lines = call("check", ".", "--output-format", "github").out.splitlines()
-    assert lines[0].startswith("::warning title=dnnfix DNF301 activation-repeated-by-loss,file=model.py,line=")
+    assert lines[0].startswith("::warning title=dnnfix DNF301 output-unfit-for-loss,file=model.py,line=")
 
 
 def test_output_file(call: Call, faulty: Path) -> None:
@@ -124,10 +124,10 @@ def _umask() -> int:
 def test_select_and_ignore(call: Call, faulty: Path) -> None:
     assert call("check", "model.py", "--select", "DNF4").code == 0
     assert call("check", "model.py", "--ignore", "DNF301").code == 0
-    assert call("check", "model.py", "--ignore", "activation-repeated-by-loss").code == 0
+    assert call("check", "model.py", "--ignore", "output-unfit-for-loss").code == 0
     assert call("check", "model.py", "--select", "DNF4,DNF301").code == 1
-    said = call("check", "model.py", "--select", "activation-repeated-by-lose")
-    assert said.code == 2 and "Did you mean `activation-repeated-by-loss`?" in said.err
+    said = call("check", "model.py", "--select", "output-unfit-for-lose")
+    assert said.code == 2 and "Did you mean `output-unfit-for-loss`?" in said.err
 
 
 def test_settings_of_the_folder(call: Call, faulty: Path) -> None:
@@ -189,7 +189,7 @@ def test_bad_input_is_never_a_traceback(call: Call, faulty: Path, name: str, raw
     said = call("check", name, "model.py", "--no-cache")
     assert said.code in (1, 2)
     assert "internal error" not in said.err and "Traceback" not in said.err
-    assert "DNF301 activation-repeated-by-loss" in said.out, "the other file is still checked"
+    assert "DNF301 output-unfit-for-loss" in said.out, "the other file is still checked"
     if said.code == 2:
         assert f"dnnfix: {name}: " in said.err
 
@@ -219,7 +219,7 @@ def test_jobs_change_nothing(call: Call, faulty: Path) -> None:
 
 
 def test_explain(call: Call) -> None:
-    by_code, by_name = call("explain", "dnf301"), call("explain", "activation-repeated-by-loss")
+    by_code, by_name = call("explain", "dnf301"), call("explain", "output-unfit-for-loss")
     assert by_code == by_name and by_code.code == 0
     assert "Fix safety:" in by_code.out and "Example:" in by_code.out and "    +" in by_code.out
     assert "DNF900 unused-suppression" in call("explain", "DNF900").out

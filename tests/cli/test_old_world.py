@@ -12,7 +12,7 @@ from dnnfix.cli.selectors import near, verify
 from dnnfix.detect.versioning import migration
 from dnnfix.errors import ConfigError
 from dnnfix.pipeline import old_world
-from dnnfix.pipeline.static import check_file
+from dnnfix.pipeline.check import check_file
 from dnnfix.records import FileReport
 
 INSTALL = "dnnfix-legacy has the rules (pip install ./legacy in a checkout of dnnfix)"
@@ -48,7 +48,6 @@ def checked(text: str, tmp_path: Path) -> FileReport:
         ("import torch\nprint 'loss', 3\n", "Python 2"),
         ("import torch\nfor epoch in xrange(3):\n    print(epoch)\n", "Python 2"),
         ("import torch\nfor name, value in {'a': 1}.iteritems():\n    print(name)\n", "Python 2"),
-        ("import tensorflow as tf\nx = tf.nn.dropout(x, keep_prob=0.5)\n", "TensorFlow 1"),
         ("import tensorflow.compat.v1 as tf\nx = tf.placeholder(tf.float32)\n", "TensorFlow 1"),
         ("import tensorflow as tf\nx = tf.placeholder(tf.float32)\nprint 'loss'\n", "Python 2 and TensorFlow 1"),
     ],
@@ -64,6 +63,7 @@ def test_a_program_that_needs_the_package_names_it_once(text: str, worlds: str, 
     [
         "import torch\nprint(torch.ones(2), 'tensorflow.contrib', 'tf.Session')\n",
         "import tensorflow as tf\nprint(tf.keras.layers.Dense(2), tf.compat.v1.logging)\n",
+        "import tensorflow as tf\nx = tf.nn.dropout(x, keep_prob=0.5)\nlog = tf.summary.FileWriter('logs')\n",
         "import keras\nfrom keras.layers.merging import add\ncore = keras.layers.Dense\n",
         "import torch\nfrom mylib.layers.core import Session\nprint(Session.placeholder)\n",
     ],

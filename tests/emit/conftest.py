@@ -41,7 +41,7 @@ def finding(code: str = "DNF301", line: int = 3, **words: object) -> Finding:
     """A finding on the call of softmax in `PROGRAM`."""
     values: dict[str, object] = {
         "code": code,
-        "rule": "activation-repeated-by-loss",
+        "rule": "output-unfit-for-loss",
         "family": Family.LOSS_ACTIVATION,
         "site": Site(line, 22, line, 32),
         "message": "softmax is applied twice: 100%, by you and by the loss",

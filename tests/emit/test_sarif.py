@@ -13,9 +13,7 @@ from dnnfix.emit.rules import ENGINE_RULES, Rule
 from dnnfix.emit.view import View
 from dnnfix.records import FileReport, Report
 
-RULE = Rule(
-    "DNF301", "activation-repeated-by-loss", "loss-activation", "activation", "Twice.", "Twice.\n\n" + "why " * 400
-)
+RULE = Rule("DNF301", "output-unfit-for-loss", "loss-activation", "activation", "Twice.", "Twice.\n\n" + "why " * 400)
 
 
 @pytest.fixture

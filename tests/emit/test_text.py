@@ -67,7 +67,7 @@ def test_repair_shows_diff_and_verdict_in_one_line(repaired: FileReport, views: 
     text = file_text(repaired, views["pkg/train.py"])
     assert '    -über = "ü"; loss = f(softmax(x), y)\n    +über = "ü"; loss = f(x, y)\n' in text
     assert "proven     the loss falls; passed parse, learn" in text
-    assert "pkg/train.py:3:22: DNF301 activation-repeated-by-loss" in text
+    assert "pkg/train.py:3:22: DNF301 output-unfit-for-loss" in text
     assert "observed   not-learning; row_sums (1, nan), high inf" in text
     assert "rejected   crash-gone: RuntimeError" in text
     assert "declined   two names fit" in text
@@ -120,7 +120,7 @@ def test_summary_counts(report: Report) -> None:
 
 def test_github_escapes(report: Report, views: dict[str, View]) -> None:
     lines = list(commands(report.files[0], views["pkg/train.py"]))
-    assert lines[0].startswith("::error title=dnnfix DNF301 activation-repeated-by-loss,file=pkg/train.py,line=3,")
+    assert lines[0].startswith("::error title=dnnfix DNF301 output-unfit-for-loss,file=pkg/train.py,line=3,")
     assert "col=22,endColumn=31::softmax is applied twice: 100%25, by you" in lines[0]
     assert problem("a\nb: 5%") == "::error title=dnnfix::a%0Ab: 5%25"
     strange = replace(report.files[0], path="a,b:c.py")
@@ -232,7 +232,7 @@ def test_choices_are_never_taken_without_asking(choices: FileReport) -> None:
 
 def test_an_explanation_that_another_one_beat_takes_two_lines(views: dict[str, View]) -> None:
     crash = finding("DNF410", 3, symptom=Symptom.CRASH, cause=CRASH_CAUSE, evidence={})
-    other = finding("DNF552", 3, symptom=Symptom.CRASH, cause=CRASH_CAUSE, evidence={"name": "inputs"})
+    other = finding("DNF610", 3, symptom=Symptom.CRASH, cause=CRASH_CAUSE, evidence={"name": "inputs"})
     results = (
         FindingResult(crash, FindingOutcome.REPAIRED, "repair", ("patch-1",)),
         FindingResult(other, FindingOutcome.REJECTED, "another explanation of the crash was proven: DNF410"),

@@ -53,7 +53,7 @@ def suggested(program: str, folder: Path) -> FileReport:
     return pipeline.suggest_file(path.read_bytes(), str(path), settings, lambda words: None)
 
 
-@pytest.mark.parametrize(("program", "code"), [(CRASH, "DNF309"), (LOOP, "DNF301")])
+@pytest.mark.parametrize(("program", "code"), [(CRASH, "DNF306"), (LOOP, "DNF301")])
 def test_a_fault_is_found_and_repaired(program: str, code: str, tmp_path: Path) -> None:
     report = suggested(program, tmp_path)
     assert code in {result.finding.code for result in report.findings}

@@ -17,8 +17,8 @@ import pytest
 
 from dnnfix import registry
 from dnnfix.records import Reproduction, Trace
-from dnnfix.reproduce.attempt import attempt, needed
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.rounds import attempt, needed
 from dnnfix.run.interpreter import modules
 from dnnfix.run.job import Budget, Job
 from dnnfix.run.runner import Runner

@@ -73,8 +73,8 @@ def test_in_haste_a_data_set_has_two_images_unless_full_batches_are_counted_on()
         "net = nn.Linear(784, 10)\nloader = torch.utils.data.DataLoader(data, batch_size=opt.batch)\nprint(opt.batch)\n"
     )
     assert few_of_a_batch(read(loader), (1, 28, 28)) == 0
-    assert few_of_a_batch(read(loader), (1, 28, 28), haste=True) == 2
-    assert few_of_a_batch(read(loader + "x = y.view(opt.batch, -1)\n"), (1, 28, 28), haste=True) == 0
+    assert few_of_a_batch(read(loader), (1, 28, 28), little_data=True) == 2
+    assert few_of_a_batch(read(loader + "x = y.view(opt.batch, -1)\n"), (1, 28, 28), little_data=True) == 0
 
 
 def test_what_comes_to_a_linear_layer_of_pytorch_was_flattened() -> None:

@@ -1,4 +1,4 @@
-"""What is told of the failing statement: the values that it held, near names and parameters; nothing is called for it."""
+"""What is told of the failing statement: the values that it held; nothing is called for it."""
 
 from __future__ import annotations
 
@@ -72,21 +72,3 @@ def test_properties_are_not_called() -> None:
     )
     assert (8, 1) in kinds(crash)
     assert all((one.site.column, one.site.end_column) != (1, 9) for one in crash.held)
-
-
-def test_near_names() -> None:
-    crash = crash_of("class Net:\n    def forward_once(self):\n        pass\nNet().forward()\n")
-    assert "forward_once" in crash.near
-
-
-def test_parameters_of_what_is_called() -> None:
-    crash = crash_of("class Net:\n    def run(self, x, *, steps=1):\n        pass\nnet = Net()\nnet.run(1, step=2)\n")
-    assert crash.takes is not None
-    assert (crash.takes.places, crash.takes.names, crash.takes.needed) == (("x",), ("x", "steps"), ("x",))
-    assert not crash.takes.more_names
-
-
-def test_a_method_of_the_class_itself_keeps_its_first_parameter() -> None:
-    crash = crash_of("class Net:\n    def run(self, x):\n        pass\nNet.run(1)\n")
-    assert crash.takes is not None
-    assert crash.takes.places == ("self", "x")

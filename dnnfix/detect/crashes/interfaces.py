@@ -8,27 +8,17 @@ written. Both rest on what the installed library has, so that no list of names h
 from __future__ import annotations
 
 import ast
-import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dnnfix.detect.crashes.misspellings import parts
 from dnnfix.records import Site
+from dnnfix.source.spelling import SHARED, SLIP, likeness, likest
 from dnnfix.subject import Subject
 
 _BY_NAME_TOO, _REST, _BY_NAME, _OTHERS = 1, 2, 3, 4
 """Kinds of parameters, as `inspect` numbers them; 0 is one that is given by its place only."""
-
-_ALIKE = 0.8
-"""How alike, as difflib measures it, two spellings are that are taken for a slip: one letter in five."""
-_WORDS = 0.6
-"""How alike names are at least of which one has all words of the other."""
-_SHORT = 4
-"""Names of fewer letters are too near to one another for that."""
-_MARGIN = 0.04
-"""By how much the likest name has to be liker than the next."""
 
 _ONE_MEANING = (
     ("axis", "dim", "dimension", "axes", "dims", "reduction_indices"),
@@ -68,7 +58,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What the program asked a library for, and what the library has. `asked` is `name`, `call` or `module`."""
+    """What the program asked for, and what is there. `asked` is `name`, `call` or `module`; `own` for what is the program's own."""
 
     site: Site
     name: str
@@ -77,6 +67,12 @@ class Refusal:
     asked: str
     parameters: tuple[Parameter, ...] | None
     near: tuple[Offer, ...]
+    own: bool = False
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether the function takes any keywords, which it hands on."""
+        return any(each.kind == _OTHERS for each in self.parameters or ())
 
 
 def refusal(subject: Subject) -> Refusal | None:
@@ -89,8 +85,12 @@ def refusal(subject: Subject) -> Refusal | None:
             Offer(str(name), str(at), bool(can), _parameters(given)) for name, at, can, given in told["near"]
         )
         site = Site(int(line), int(column), int(end_line), int(end_column), str(path))
+        crashed_at = subject.crash.site if subject.crash is not None else None
+        if crashed_at is not None and replace(crashed_at, path=site.path) == site:
+            site = crashed_at  # a module that is looked at as if it were the program has no path
         name, owner, kind, asked = (str(told[key]) for key in ("name", "owner", "kind", "asked"))
-        return Refusal(site, name, owner, kind, asked, _parameters(told["parameters"]), offers)
+        own = told.get("own") is True
+        return Refusal(site, name, owner, kind, asked, _parameters(told["parameters"]), offers, own)
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -99,43 +99,6 @@ def _parameters(told: Any) -> tuple[Parameter, ...] | None:
     if not isinstance(told, list):
         return None
     return tuple(Parameter(str(name), int(kind), bool(optional)) for name, kind, optional in told)
-
-
-def likeness(asked: str, known: str) -> float:
-    """How likely one name stands for the other, from 0 to 1.
-
-    The same words in another case come first, then shortened words, then a slip in the spelling, then a name that has
-    further words; each further word makes it less likely.
-    """
-    here, there = parts(asked), parts(known)
-    if not here or not there:
-        return 0.0
-    if "".join(here) == "".join(there):
-        return 1.0
-    found = 0.0
-    if len(here) == len(there) and all(_shortened(one, other) for one, other in zip(here, there, strict=True)):
-        # half of an only word is another word: `rand` and `randrange`
-        found = 0.9 if len(here) > 1 or 2 * min(len(asked), len(known)) >= max(len(asked), len(known)) else 0.0
-    if min(len(asked), len(known)) >= _SHORT and not _are_other_words(here, there):
-        alike = difflib.SequenceMatcher(None, asked.lower(), known.lower()).ratio()
-        found = max(found, alike) if alike >= _ALIKE else found
-    further = abs(len(here) - len(there))
-    if set(here) < set(there):
-        found = max(found, 0.75 - 0.05 * further)
-    elif set(there) < set(here) and len("".join(there)) >= _SHORT:
-        found = max(found, 0.7 - 0.05 * further)
-    return found
-
-
-def _are_other_words(here: Sequence[str], there: Sequence[str]) -> bool:
-    """Whether two names differ in words so short that another letter makes another word: `to_rgb` and `to_argb`."""
-    if len(here) != len(there):
-        return False
-    return any(one != other and min(len(one), len(other)) < _SHORT for one, other in zip(here, there, strict=True))
-
-
-def _shortened(one: str, other: str) -> bool:
-    return (one.startswith(other) or other.startswith(one)) and min(len(one), len(other)) > 2 or one == other
 
 
 def same_meaning(asked: str, known: str) -> bool:
@@ -166,15 +129,7 @@ def takes(
     return wanted <= filled | given
 
 
-def likest(found: Iterable[tuple[float, str]]) -> str | None:
-    """The name of the highest likeness, where no other comes near it."""
-    ranked = sorted(found, reverse=True)
-    if not ranked or len(ranked) > 1 and ranked[0][0] - ranked[1][0] < _MARGIN:
-        return None
-    return ranked[0][1]
-
-
-def missing_name(asked: Refusal, call: ast.Call | None, least: float = _WORDS) -> str | None:
+def missing_name(asked: Refusal, call: ast.Call | None, least: float = SHARED) -> str | None:
     """What is meant by a name that the library does not have: the likest one that takes the call as it is written.
 
     The name itself is the likest where another module of the library has it. Given as it is to be written: a bare name
@@ -213,12 +168,12 @@ def unknown_keywords(asked: Refusal, call: ast.Call, message: str) -> list[str]:
     known = asked.parameters or ()
     named = {each.name for each in known if each.kind in (_BY_NAME_TOO, _BY_NAME)}
     found = [each.arg for each in call.keywords if each.arg is not None and each.arg not in named]
-    if not any(each.kind == _OTHERS for each in known):
+    if not asked.passes_on:
         return found
     free = list(free_parameters(asked, call))
     return [
         each
         for each in found
         if re.search(rf"['\"`]{re.escape(each)}['\"`]", message)
-        or any(likeness(each, other.name) >= (_ALIKE if other.optional else _WORDS) for other in free)
+        or any(likeness(each, other.name) >= (SLIP if other.optional else SHARED) for other in free)
     ]

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from dataclasses import dataclass
 
 from dnnfix.source.names import knows_star
 from dnnfix.source.program import Source, once
-
-NEAR = 0.8
-"""Likeness (difflib's ratio) from which on an undefined name counts as a defined one that was misspelt.
-
-`modle` for `model` is at 0.8; distinct names that programs use side by side (`x_train`, `y_train`) reach that as well, so
-misspelling is only suspected of names that differ in letters, see `misspelt`.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +36,6 @@ def starred(source: Source) -> tuple[str, ...] | None:
     imports = source.nodes(ast.ImportFrom)
     found = tuple(node.module or "" for node in imports if any(alias.name == "*" for alias in node.names))
     return found if all(knows_star(module) for module in found) else None
-
-
-def misspelt(name: str, known: frozenset[str]) -> str | None:
-    """The known name that `name` is a misspelling of: the same letters in another order, or one letter off.
-
-    An undefined name of that kind is a fault of the program, and to define it would hide that.
-    """
-    for other in difflib.get_close_matches(name, known, n=3, cutoff=NEAR):
-        if sorted(other) == sorted(name) or (len(name) > 4 and _one_letter_off(name, other)):
-            return other
-    return None
-
-
-def _one_letter_off(name: str, other: str) -> bool:
-    """Whether a letter is missing, doubled or wrong; digits and the first letter tell names apart on purpose."""
-    if name[0] != other[0] or [c for c in name if c.isdigit()] != [c for c in other if c.isdigit()]:
-        return False
-    shared = sum(block.size for block in difflib.SequenceMatcher(None, name, other).get_matching_blocks())
-    return max(len(name), len(other)) - shared == 1
 
 
 def bound_by(source: Source, node: ast.AST) -> frozenset[str]:

@@ -7,9 +7,9 @@ words of both kinds (`acc_loss`), or one that turns it round (`neg_acc`), says n
 from __future__ import annotations
 
 import ast
-import re
 
 from dnnfix.source.known import words
+from dnnfix.source.spelling import words_of
 
 GREATER = words(
     "acc accs accuracy accuracies accu precision recall f1 auc auroc map iou miou dice psnr ssim bleu rouge r2 top1 top5"
@@ -18,12 +18,6 @@ GREATER = words(
 SMALLER = words("loss losses err error errors mse rmse mae mape perplexity ppl wer cer fid nll bce crossentropy")
 """Words of figures that are better the smaller they are."""
 _TURNED = words("neg negative minus inverse inverted inv worst rate time count not")
-_WORD = re.compile(r"[A-Z]?[a-z]+[0-9]?|[A-Z]+[0-9]?(?![a-z])")
-
-
-def words_of(name: str) -> tuple[str, ...]:
-    """The words that an identifier or a key is made of, in lower case (`valAcc`, `val_acc`: `val`, `acc`)."""
-    return tuple(word.lower() for word in _WORD.findall(name))
 
 
 def better(name: str) -> str:

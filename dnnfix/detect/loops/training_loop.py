@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
-from dnnfix.source.tree import within
+from dnnfix.source.tree import stored_names, within
 
 Loop = ast.For | ast.While | ast.AsyncFor
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -168,3 +169,23 @@ def mentions(node: ast.AST, text: str) -> bool:
 def attribute_calls(node: ast.AST, *names: str) -> list[ast.Call]:
     """The calls of methods with one of these names below a node."""
     return [call for call in within(node, ast.Call) if isinstance(call.func, ast.Attribute) and call.func.attr in names]
+
+
+def assignments_behind(
+    statements: Sequence[ast.stmt], names: Collection[str]
+) -> tuple[ast.Assign | ast.AugAssign, ...]:
+    """The assignments among statements that the values of names come from, in their order."""
+    wanted = set(names)
+    found: list[ast.Assign | ast.AugAssign] = []
+    for each in reversed(statements):
+        if isinstance(each, (ast.Assign, ast.AugAssign)) and stored_names(each) & wanted:
+            found.append(each)
+            kept = wanted if isinstance(each, ast.AugAssign) else wanted - stored_names(each)
+            wanted = kept | read_names(each.value)
+    return tuple(reversed(found))
+
+
+def read_names(statement: ast.AST) -> set[str]:
+    """The names that a statement or expression reads; those that it changes in place are read, too."""
+    changed = stored_names(statement.target) if isinstance(statement, ast.AugAssign) else set()
+    return changed | {node.id for node in within(statement, ast.Name) if isinstance(node.ctx, ast.Load)}

@@ -35,6 +35,11 @@ FLATTENINGS = frozenset(
 IMAGE_KINDS = frozenset({"convolution", "pooling", "padding"})
 
 
+def by(shape: Sequence[int | None]) -> str:
+    """A shape as people write it: `2 x 3`."""
+    return " x ".join(map(str, shape))
+
+
 def keeps_shape(call: Call) -> bool:
     """Whether the call's output has the shape of its first input, where both are known."""
     if not call.inputs or not call.outputs or call.inputs[0].shape is None:

@@ -24,6 +24,8 @@ class Definition:
     reference: str
     imports: tuple[str, ...]
     code: str
+    safe: bool = False
+    """Whether it does just what was taken away."""
 
     @property
     def defines(self) -> tuple[str, ...]:
@@ -75,6 +77,7 @@ def definitions() -> Mapping[str, Definition]:
             reference=entry["reference"],
             imports=tuple(entry["imports"]),
             code=entry["code"].strip("\n"),
+            safe=entry.get("safe", False),
         )
         found.update(dict.fromkeys(each.names, each))
     return found

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from dnnfix.detect.versioning.loaders import SAMPLERS, outdated_next, outdated_sampler
-from dnnfix.detect.versioning.migration import Hit
-from dnnfix.detect.versioning.names import Uses
+from dnnfix.detect.versioning.first_releases import boolean_axes, is_older, reordered
+from dnnfix.detect.versioning.loaders import SAMPLERS, outdated_sampler
+from dnnfix.detect.versioning.migration import Hit, claimed
+from dnnfix.detect.versioning.names import Uses, uses_of
+from dnnfix.detect.versioning.patterns import outdated_forms
+from dnnfix.detect.versioning.pictures import outdated_pictures
 from dnnfix.detect.versioning.tensors import changed_tensor_calls
-from dnnfix.records import AddImport, Edit, InsertElement, RemoveArgument, Replace, SetArgument, Wrap
+from dnnfix.records import Edit, InsertElement, RemoveArgument, Replace
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source
+from dnnfix.subject import Subject
 
 _AMP = {
     "torch.cuda.amp": "cuda",
@@ -25,40 +29,23 @@ _AMP = {
 
 _SCALING = ("autocast", "GradScaler")
 
-_CHECKPOINTS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
-
 _COUNTING = frozenset(
     f"torch.optim.lr_scheduler.{name}"
     for name in ("CosineAnnealingLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR", "StepLR")
 )
 """Schedules of which a step is the next one; the others are told of more than an epoch, or of parts of one."""
 
-_OF_MODULES = frozenset(
-    (
-        "children",
-        "eval",
-        "modules",
-        "named_children",
-        "named_modules",
-        "named_parameters",
-        "parameters",
-        "train",
-        "zero_grad",
-    )
-)
-"""Methods that a network has, and neither a tensor nor a dictionary of parameters."""
 
-
-def changed_forms(uses: Uses) -> Iterator[Hit]:
-    """The hits of a program about calls that take other arguments today."""
-    words = uses.source.words
+def changed_forms(subject: Subject) -> Iterator[Hit]:
+    """The hits of a program about calls and other expressions that are written in another form today."""
+    uses, words = uses_of(subject.source), subject.source.words
+    yield from outdated_forms(subject, uses)
+    yield from outdated_pictures(uses)
     if "torch" not in words and "torchvision" not in words:
         return
     if not words.isdisjoint(_SCALING):
         yield from _scaling(uses)
-    calls = {"chain_matmul": _product, "ToTensor": _to_tensor, "load": _load, "stft": _spectrum, "meshgrid": _grid}
-    calls |= {"checkpoint": _checkpoint, "checkpoint_sequential": _checkpoint, "next": outdated_next, "step": _step}
-    calls |= {"__init__": outdated_sampler} if not words.isdisjoint(SAMPLERS) else {}
+    calls = {"step": _step, **({"__init__": outdated_sampler} if not words.isdisjoint(SAMPLERS) else {})}
     yield from changed_tensor_calls(uses)
     if "torchvision" in words:
         yield from _pretrained(uses)
@@ -69,6 +56,27 @@ def changed_forms(uses: Uses) -> Iterator[Hit]:
         read = wanted.get(last) or wanted.get(written.rpartition(".")[2])
         if read is not None:
             yield from read(uses, call, written)
+
+
+def former_order(subject: Subject) -> Iterator[Hit]:
+    """Calls of TensorFlow in the order of arguments before 1.0; programs of graphs are migrated as a whole."""
+    source, removed = subject.source, {"tensorflow": "1.0"}
+    if "tensorflow" not in source.frameworks or claimed(subject).graph:
+        return
+    older = is_older(uses_of(source))
+    for call in source.all_calls:
+        written = source.written(call.func) or ""
+        if not written.startswith("tensorflow."):
+            continue
+        if marks := boolean_axes(call, written):
+            edits: tuple[Edit, ...] = (Replace(source.site(marks[0]), marks[1]),)
+            what = f"{written} takes the numbers of axes since TensorFlow 1.0"
+            yield Hit(source.site(call), what, title="number the axes", edits=edits, safe=True, removed=removed)
+            continue
+        changed = reordered(source, call, written, older)
+        if changed is not None and not written.endswith("_summary"):
+            edits, title = tuple(changed.edits(source)), "put the arguments in today's order"
+            yield Hit(source.site(call), changed.what, title=title, edits=edits, safe=True, removed=removed)
 
 
 def _scaling(uses: Uses) -> Iterator[Hit]:
@@ -135,43 +143,6 @@ def _scaling(uses: Uses) -> Iterator[Hit]:
         yield _hit(uses, call, said, edits, decline, "2.4", safe=True)
 
 
-def _product(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
-    if written not in ("torch.chain_matmul", "torch.functional.chain_matmul"):
-        return
-    source = uses.source
-    function = call.func
-    decline = ""
-    if call.keywords or len(call.args) < 2 or any(isinstance(arg, ast.Starred) for arg in call.args):
-        decline = "the matrices are not written out"
-    elif not isinstance(function, ast.Attribute) or source.written(function.value) != "torch":
-        decline = "the function is imported by its name"
-    edits: list[Edit] = []
-    if not decline and isinstance(function, ast.Attribute):
-        owner = source.segment(source.site(function.value))
-        matrices = ", ".join(source.segment(source.site(arg)) for arg in call.args)
-        edits = [Replace(source.site(call), f"{owner}.linalg.multi_dot([{matrices}])")]
-    said = "torch.chain_matmul is deprecated since torch 1.8; torch.linalg.multi_dot takes a list of the matrices"
-    yield _hit(uses, call, said, edits, decline, "1.8", safe=True)
-
-
-def _to_tensor(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
-    if written != "torchvision.transforms.v2.ToTensor":
-        return
-    source = uses.source
-    function = call.func
-    said = "v2.ToTensor is deprecated since torchvision 0.15; ToImage and ToDtype take its place"
-    if not isinstance(function, ast.Attribute) or call.args or call.keywords:
-        yield _hit(uses, call, said, (), "the class is imported by its name", "0.15")
-        return
-    owner = source.segment(source.site(function.value))
-    torch = next((local for local, name in uses.imported.items() if name == "torch"), "")
-    steps = f"{owner}.ToImage(), {owner}.ToDtype({torch or 'torch'}.float32, scale=True)"
-    edits: list[Edit] = [Replace(source.site(call), f"{owner}.Compose([{steps}])")]
-    if not torch:
-        edits.append(AddImport("import torch"))
-    yield _hit(uses, call, said, edits, "", "0.15")
-
-
 def _pretrained(uses: Uses) -> Iterator[Hit]:
     """`resnet18(True)`: the first argument was `pretrained`, which the tables know by its name only."""
     source = uses.source
@@ -191,24 +162,6 @@ def _pretrained(uses: Uses) -> Iterator[Hit]:
         code = f"{function}({', '.join([f'{change.new}={weights}', *others])})"
         edits = (Replace(source.site(call), code),)
         yield _hit(uses, call, said, edits, "" if weights else change.note, "0.13", safe=change.safe)
-
-
-def _checkpoint(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
-    if written not in _CHECKPOINTS or any(k.arg in (None, "use_reentrant") for k in call.keywords):
-        return
-    edits = [SetArgument(uses.source.site(call), "use_reentrant", "True")]
-    said = "checkpoint is to be told use_reentrant since torch 2.1: the default will change"
-    yield _hit(uses, call, said, edits, "", "2.1", safe=True)
-
-
-def _grid(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
-    if written not in ("torch.meshgrid", "torch.functional.meshgrid"):
-        return
-    if not call.args or any(k.arg in (None, "indexing") for k in call.keywords):
-        return
-    edits = [SetArgument(uses.source.site(call), "indexing", '"ij"')]
-    said = 'meshgrid is to be told indexing="ij" since torch 1.10: the default will change'
-    yield _hit(uses, call, said, edits, "", "1.10", safe=True)
 
 
 def _step(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
@@ -239,66 +192,6 @@ def _counts_on(source: Source, call: ast.Call, given: ast.expr) -> bool:
         source.qualified(loop.iter.func) in ("range", "builtins.range")
         and ast.unparse(given) == f"{loop.target.id} + 1"
     )
-
-
-def _load(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
-    """A file with a whole network in it: `torch.load` reads only weights unless it is told otherwise."""
-    source = uses.source
-    if written not in ("torch.load", "torch.serialization.load") or len(call.args) > 2:
-        return
-    if any(k.arg in (None, "weights_only", "pickle_module") for k in call.keywords):
-        return
-    if not source.words.isdisjoint({"add_safe_globals", "safe_globals"}) or not _holds_network(uses, call):
-        return
-    said = "torch.load reads no whole network since torch 2.6 unless it is told weights_only=False"
-    yield Hit(
-        source.site(call),
-        said,
-        title="say that the file holds more than weights",
-        edits=(SetArgument(source.site(call), "weights_only", "False"),),
-        removed={"torch": "2.6"},
-        confidence=0.9,
-    )
-
-
-def _spectrum(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
-    """`torch.stft` of a real signal gave pairs of reals, and gives complex numbers, for which it has to be asked."""
-    source = uses.source
-    function = call.func
-    if written not in ("torch.stft", "torch.functional.stft") or not isinstance(function, ast.Attribute):
-        return
-    if len(call.args) > 9 or any(k.arg in (None, "return_complex") for k in call.keywords):
-        return
-    owner = source.segment(source.site(function.value))
-    site = source.site(call)
-    yield Hit(
-        site,
-        "torch.stft has to be told return_complex since torch 2.0",
-        title="ask for complex numbers and view them as pairs of reals",
-        edits=(SetArgument(site, "return_complex", "True"), Wrap(site, f"{owner}.view_as_real(", ")")),
-        removed={"torch": "2.0"},
-        confidence=0.9,
-    )
-
-
-def _holds_network(uses: Uses, call: ast.Call) -> bool:
-    """Whether what was loaded is then used as only a network is."""
-    source = uses.source
-    above = source.parent(call)
-    if isinstance(above, ast.Attribute):
-        return above.attr in _OF_MODULES
-    if not isinstance(above, ast.Assign) or len(above.targets) != 1 or above.value is not call:
-        return False
-    target = above.targets[0]
-    if not isinstance(target, ast.Name):
-        return False
-    for name in uses.names(target.id):
-        user = source.parent(name)
-        if not isinstance(name.ctx, ast.Load) or not isinstance(user, ast.Attribute) or user.attr not in _OF_MODULES:
-            continue
-        if source.bindings(name) == (call,):
-            return True
-    return False
 
 
 def _hit(

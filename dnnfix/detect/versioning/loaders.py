@@ -1,4 +1,4 @@
-"""Loaders, their iterators and samplers: what PyTorch took from them that programs of before still call."""
+"""Samplers of loaders: what PyTorch took from them that programs of before still call."""
 
 from __future__ import annotations
 
@@ -7,41 +7,12 @@ from collections.abc import Iterator
 
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses
-from dnnfix.records import RemoveArgument, Replace
-from dnnfix.source.program import Source
+from dnnfix.records import RemoveArgument
 
 SAMPLERS = ("Sampler", "sampler")
 """Words, one of which a program must have that makes a sampler of its own."""
 
 _SAMPLER_BASES = ("torch.utils.data.Sampler", "torch.utils.data.sampler.Sampler")
-
-
-def outdated_next(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
-    """`iter(loader).next()`: iterators of Python 3 have no such method, and those of loaders kept it up to torch 1.12."""
-    source, function = uses.source, call.func
-    if written or not isinstance(function, ast.Attribute) or call.args or call.keywords:
-        return
-    if "next" in uses.defined or "next" in uses.bound:
-        return
-    values = (function.value,) if isinstance(function.value, ast.Call) else source.bindings(function.value)
-    if not values or not all(_makes_iterator(source, value) for value in values):
-        return
-    holder = source.segment(source.site(function.value))
-    yield Hit(
-        source.site(call),
-        "an iterator has no method next since torch 1.13, which Python 3 took away",
-        title="write next(...)",
-        edits=(Replace(source.site(call), f"next({holder})"),),
-        safe=True,
-        removed={"torch": "1.13"},
-    )
-
-
-def _makes_iterator(source: Source, value: ast.expr) -> bool:
-    if not isinstance(value, ast.Call):
-        return False
-    named = isinstance(value.func, ast.Attribute) and value.func.attr == "__iter__" and not value.args
-    return named or source.qualified(value.func) in ("iter", "builtins.iter")
 
 
 def outdated_sampler(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:

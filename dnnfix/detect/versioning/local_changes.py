@@ -23,6 +23,7 @@ from dnnfix.detect.versioning.calls import changed_arguments, changed_methods
 from dnnfix.detect.versioning.imports import renamed_names
 from dnnfix.detect.versioning.migration import ApiChange, Hit
 from dnnfix.detect.versioning.names import Uses
+from dnnfix.detect.versioning.patterns import outdated_forms
 from dnnfix.detect.versioning.tables import heading, table
 from dnnfix.subject import Subject
 
@@ -33,7 +34,7 @@ def template_of(path: Path) -> type[ApiChange]:
     changes = table(path)
 
     class LocalChanges(ApiChange):
-        """Names, keywords and methods that a table of the user's own calls outdated.
+        """Names, keywords, methods and forms that a table of the user's own calls outdated.
 
         Fix safety: safe where the table says so.
         """
@@ -45,6 +46,7 @@ def template_of(path: Path) -> type[ApiChange]:
                 yield from renamed_names(uses)
                 yield from changed_arguments(uses)
                 yield from changed_methods(uses)
+                yield from outdated_forms(subject, uses)
 
     LocalChanges.code, LocalChanges.name = code, name
     LocalChanges.__qualname__ = f"{path}"

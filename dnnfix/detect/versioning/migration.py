@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from dnnfix.detect.versioning.names import uses_of
 from dnnfix.detect.versioning.statements import merged, spliced, without
@@ -96,6 +96,8 @@ class Claims:
     """Places at which nothing is to be changed beside."""
     covers: Callable[[Hit], bool] = lambda hit: False
     """Whether a hit of the tables is one of the template's own."""
+    graph: Literal["", "made", "migrated"] = ""
+    """Whether the program makes a graph of TensorFlow 1, and whether the template migrates it as a whole."""
 
 
 NO_CLAIMS = Claims()
@@ -109,6 +111,9 @@ class ApiChange(FixTemplate):
     message = "{what}"
     speaks_of_deprecated: ClassVar[bool] = False
     """Whether the template is about what still works: such hits are left out of the patches of other templates."""
+
+    stands_alone: ClassVar[bool] = False
+    """Whether the migration alone settles none of its findings, each of which is a fault of its own."""
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Yield the outdated uses of this pattern."""
@@ -127,7 +132,7 @@ class ApiChange(FixTemplate):
                     symptom=_symptom(hit, file),
                     confidence=hit.confidence,
                     evidence={**hit.evidence, **({REMOVED: hit.gone_since} if hit.removed else {})},
-                    cause=CAUSE if hit.edits else "",
+                    cause=CAUSE if hit.edits and not self.stands_alone else "",
                     what=hit.what,
                 )
 
@@ -335,6 +340,7 @@ def claimed(subject: Subject) -> Claims:
         frozenset().union(*(one.names for one in every)),
         tuple(site for one in every for site in one.sites),
         lambda hit: any(one.covers(hit) for one in every),
+        next((one.graph for one in every if one.graph), ""),
     )
 
 

@@ -37,12 +37,12 @@ _LIBRARY = (
 _WORDS = {
     "python": _LIBRARY,
     "places": ("pandas", "pd", "seaborn", "sklearn"),
-    "numpy": ("np", "numpy"),
+    "numpy": ("np", "numpy", "A", "A1"),  # the attributes of what SciPy gives
     "pandas": ("pd", "pandas"),
     "sklearn": ("sklearn",),
     "cv2": ("cv2",),
     "gensim": ("gensim",),
-    "matplotlib": ("plt", "matplotlib", "pylab"),
+    "matplotlib": ("plt", "matplotlib", "pylab", "set_xticks", "set_yticks", "set_zticks"),
     "networkx": ("networkx",),
     "pillow": ("PIL", "Image", "ImageChops", "ImageDraw", "ImageEnhance", "ImageFilter", "ImageFont", "ImageOps"),
     "scipy": ("scipy",),

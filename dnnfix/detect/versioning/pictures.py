@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from dnnfix.detect.versioning.migration import Hit
+from dnnfix.detect.versioning.names import Uses
+from dnnfix.records import AddImport, Replace
 from dnnfix.source.program import Source
+
+_OF_SCIPY = ("scipy.misc.imread", "scipy.misc.imresize", "scipy.ndimage.imread")
+"""What is written out as a function of the program where a call of it is not plain, by the template for definitions."""
 
 _FILTERS = {
     "nearest": "NEAREST",
@@ -78,7 +85,7 @@ def _resized(source: Source, call: ast.Call, numpy: str) -> str:
 
 
 def _is_picture(source: Source, call: ast.Call) -> bool:
-    return (source.written(call.func) or "") in ("scipy.misc.imread", "scipy.misc.imresize", "scipy.ndimage.imread")
+    return (source.written(call.func) or "") in _OF_SCIPY
 
 
 def _of_bytes(source: Source, picture: ast.expr, left: int) -> bool:
@@ -95,3 +102,30 @@ def _of_bytes(source: Source, picture: ast.expr, left: int) -> bool:
         kind = picture.args[0]
         return source.written(kind) == "numpy.uint8" or (isinstance(kind, ast.Constant) and kind.value == "uint8")
     return function == "scipy.misc.imresize"
+
+
+def outdated_pictures(uses: Uses) -> Iterator[Hit]:
+    """The hits of a program about `imread` and `imresize` of SciPy, where each use of the function is plain."""
+    source = uses.source
+    for call in uses.calls() if not source.words.isdisjoint(("imread", "imresize")) else ():
+        written, above = source.written(call.func) or "", source.parent(call)
+        around = (source.written(above.func) or "") if isinstance(above, ast.Call) and call in above.args[:1] else ""
+        if written not in _OF_SCIPY or not pictures_are_plain(source, written):
+            continue
+        if around in _OF_SCIPY and pictures_are_plain(source, around):
+            continue  # a picture that is resized as it is read is written anew with what is around it
+        numpy = next((local for local, name in uses.imported.items() if name == "numpy"), "")
+        there, site = uses.imported.get("Image"), source.site(call)
+        free = numpy and numpy not in uses.bound
+        code = plain_picture(source, call, numpy if free else "np")
+        imports = [] if there is not None else [AddImport("from PIL import Image")]
+        imports += [] if free else [AddImport("import numpy as np")]
+        taken = "Image" in uses.bound or there not in (None, "PIL.Image")
+        yield Hit(
+            site,
+            f"{written} is gone since scipy 1.3",
+            title=f"write {code}",
+            edits=() if taken else (Replace(site, code), *imports),
+            decline="Image is something else here" if taken else "",
+            removed={"scipy": "1.3"},
+        )

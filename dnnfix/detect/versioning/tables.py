@@ -9,6 +9,7 @@ A file holds arrays of tables, one for each kind of change, and nothing else:
     [[value]]       a literal given for an argument:    of = [...]  argument = "reduction"  old = "elementwise_mean"  new = "mean"
     [[place]]       arguments taken by name only:       of = ["seaborn.lmplot"]  old = "x y data hue"  position = 1
     [[default]]     what an argument is if not given:   of = [...]  argument = "learning_rate"  old = "1.0"  new = "0.001"
+    [[form]]        an expression:                      old = "numpy.asscalar($x)"  new = "$x.item()"
 
 A place has in `old` the arguments in the order in which they were given before, and in `position` how many are still
 taken by their place; `argument` is the one that stands first today where that is another one. A default states in
@@ -17,7 +18,9 @@ taken by their place; `argument` is the one that stands first today where that i
 old effect today where the old value has not (names of libraries stand in braces), `given` a literal whose meaning
 changed, `also` the names under which the argument was given before, `where` the literals of other arguments without
 which the default plays no part, `beside` and `apart` functions of which a program must call one or none for it to
-matter, and `crash` the error by which a run shows that the program is from before.
+matter, and `crash` the error by which a run shows that the program is from before. How the patterns of forms are
+written is in `dnnfix.detect.versioning.patterns`; `where` has a condition for a hole, `crash` the error that the run has
+to have stopped with, `at` the hole that alone is written anew, and `of` names that take the place of `@` in turn.
 
 `since` is the version that deprecated it and `removed` the one that took it away (or made it do nothing); without
 `removed` it still works. `safe` says that the rename provably keeps the meaning. Without `new` there is nothing to
@@ -36,6 +39,7 @@ from __future__ import annotations
 import contextlib
 import marshal
 import os
+import re
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -46,7 +50,7 @@ from typing import Any
 
 from dnnfix.errors import CatalogueError
 
-FORMAT = 9
+FORMAT = 10
 """Changes when what is kept in the cache changes its form."""
 
 _TEXT, _TRUTH, _TEXTS = "a text", "true or false", "a list of texts"
@@ -85,6 +89,15 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "where": "a table of texts",
         **dict.fromkeys(("tensorflow", "write", "given", "effect", "silent", "crash"), _TEXT),
     },
+    "form": {
+        **_COMMON,
+        "of": _TEXTS,
+        "exact": _TRUTH,
+        "always": _TRUTH,
+        "where": "a table of texts",
+        "add": "a table of texts",
+        **dict.fromkeys(("at", "crash", "enclose", "message", "title"), _TEXT),
+    },
 }
 _REQUIRED = {
     "module": ("old",),
@@ -94,6 +107,7 @@ _REQUIRED = {
     "value": ("of", "argument", "old"),
     "place": ("of", "old"),
     "default": ("of", "argument", "old", "new", "since", "effect"),
+    "form": ("old",),
 }
 
 
@@ -144,6 +158,37 @@ class Change:
         return not self.removed
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One entry about an expression that is written in another form today; `dnnfix.detect.versioning.patterns` reads it."""
+
+    old: str
+    new: str = ""
+    of: tuple[str, ...] = ()
+    """Names, one after the other of which takes the place of `@` in the pattern."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """By hole, or for the whole under `call`, the conditions that have to hold, with `;` between them."""
+    add: Mapping[str, str] = field(default_factory=dict)
+    """The keywords that the call is to be given beside what it is given, with their code."""
+    always: bool = False
+    """Whether it is no fault of deprecation, though no version took it away."""
+    at: str = ""
+    """The hole of which the expression alone is replaced."""
+    crash: str = ""
+    """What the run has to have stopped with at this place."""
+    enclose: str = ""
+    """The head of a block that the line is put into."""
+    message: str = ""
+    title: str = ""
+    since: str = ""
+    removed: str = ""
+    safe: bool = False
+    exact: bool = False
+    reference: str = ""
+    note: str = ""
+    package: str = ""
+
+
 class Table:
     """The changes of one file, by the names under which a program uses them.
 
@@ -188,10 +233,14 @@ class Table:
         """The changes of defaults of calls of `of`."""
         return _changes("default", self._part(of, "default").get(of, ()))
 
+    def forms(self, word: str) -> tuple[Form, ...]:
+        """The forms of expressions that name this last."""
+        return tuple([Form(**entry) for entry in self._part(word, "form").get(word, ())])
+
     def changes(self) -> Iterable[Change]:
-        """Every entry, for tests and documents; one that is for several calls comes once for each."""
+        """Every entry but those of forms, for tests and documents; one that is for several calls comes once for each."""
         for word in self.words:
-            for kind in _KINDS:
+            for kind in _KINDS.keys() - {"form"}:
                 for found in self._part(word, kind).values():
                     if kind in ("module", "name"):
                         yield Change(kind=kind, **found)
@@ -301,7 +350,7 @@ def _check(kind: str, entry: Any, where: str) -> None:
         raise CatalogueError(f"{where}: {' and '.join(missing)} must be given.")
     if not entry.get("since") and not entry.get("removed"):
         raise CatalogueError(f"{where}: give since (deprecated) or removed (gone), the version that changed it.")
-    if kind != "place" and not entry.get("new") and not entry.get("drop") and not entry.get("note"):
+    if kind != "place" and not (entry.get("new") or entry.get("add") or entry.get("drop")) and not entry.get("note"):
         raise CatalogueError(f"{where}: without new, say in note why nothing replaces it.")
     if entry.get("old") == entry.get("new") and not entry.get("values"):
         raise CatalogueError(f"{where}: old and new are the same.")
@@ -338,6 +387,11 @@ def _add(raw: dict[str, dict[str, Any]], kind: str, entry: dict[str, Any], where
             if of in by_call:
                 raise CatalogueError(f"{where}: listed twice for {of}. Keep one entry.")
             by_call[of] = entry
+    elif kind == "form":
+        head = re.split(r"[(\[]", old, maxsplit=1)[0].rpartition(".")[2]
+        for word in entry.get("of", ()) if head == "@" else (head,):
+            last = word.rpartition(".")[2]
+            group[last] = (*group.get(last, ()), entry)
     else:
         keys = (old,) if kind == "method" else entry["of"]
         for key in keys:

@@ -48,36 +48,13 @@ _COMPARISONS = frozenset(("eq", "ge", "gt", "le", "lt", "ne"))
 _TELLING_TRUTH = frozenset(("any", "bool", "byte", "double", "float", "int", "long", "nonzero", "sum", "to", "type"))
 """Methods for which it makes no difference whether they are called on truth values or on bytes of 0 and 1."""
 
-_SCALARS_FIRST: dict[str, dict[int, tuple[tuple[int, ...], dict[str, int]]]] = {
-    "add_": {2: ((1,), {"alpha": 0})},
-    "sub_": {2: ((1,), {"alpha": 0})},
-    "addcmul_": {3: ((1, 2), {"value": 0})},
-    "addcdiv_": {3: ((1, 2), {"value": 0})},
-    "addmm_": {3: ((1, 2), {"beta": 0}), 4: ((2, 3), {"beta": 0, "alpha": 1})},
-    "addmv_": {3: ((1, 2), {"beta": 0}), 4: ((2, 3), {"beta": 0, "alpha": 1})},
-    "torch.add": {3: ((0, 2), {"alpha": 1})},
-    "torch.sub": {3: ((0, 2), {"alpha": 1})},
-    "torch.addcmul": {4: ((0, 2, 3), {"value": 1})},
-    "torch.addcdiv": {4: ((0, 2, 3), {"value": 1})},
-    "torch.addmm": {4: ((1, 2, 3), {"beta": 0}), 5: ((1, 3, 4), {"beta": 0, "alpha": 2})},
-    "torch.addmv": {4: ((1, 2, 3), {"beta": 0}), 5: ((1, 3, 4), {"beta": 0, "alpha": 2})},
-    "torch.baddbmm": {4: ((1, 2, 3), {"beta": 0}), 5: ((1, 3, 4), {"beta": 0, "alpha": 2})},
-}
-"""By method or function and the number of arguments: which of them stay in their order, and which become keywords."""
-
-_FACTORS = frozenset(name.removeprefix("torch.") for name in _SCALARS_FIRST)
-
 
 def changed_tensor_calls(uses: Uses) -> Iterator[Hit]:
     """The hits of a program about operations on tensors."""
     words = uses.source.words
-    masked, factors = not words.isdisjoint(_MASKED), not words.isdisjoint(_FACTORS)
-    for call in uses.calls() if masked or factors else ():
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if last in _MASKED:
+    for call in uses.calls() if not words.isdisjoint(_MASKED) else ():
+        if (call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")) in _MASKED:
             yield from _mask(uses.source, call)
-        elif last in _FACTORS:
-            yield from _scalars(uses.source, call)
     if "Variable" in words and "type" in words:
         for test in uses.source.nodes(ast.Compare):
             yield from _of_variable(uses.source, test)
@@ -246,31 +223,3 @@ def _is_tensor(source: Source, value: ast.expr) -> bool:
     if isinstance(value, ast.Attribute) and value.attr == "data":
         return _is_tensor(source, value.value)
     return holds_tensor(source, value)
-
-
-def _scalars(source: Source, call: ast.Call) -> Iterator[Hit]:
-    """`x.add_(-lr, grad)`: numbers are keywords today, and come after the tensors."""
-    name = source.qualified(call.func) or ""
-    if name and not name.startswith("torch."):
-        return
-    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    forms = _SCALARS_FIRST.get(name if name else method)
-    if forms is None or call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
-        return
-    form = forms.get(len(call.args))
-    if form is None:
-        return
-    texts = [source.segment(source.site(argument)) for argument in call.args]
-    stay, keywords = form
-    given = [texts[place] for place in stay] + [f"{word}={texts[place]}" for word, place in keywords.items()]
-    function = source.segment(source.site(call.func))
-    words = ", ".join(keywords)
-    yield Hit(
-        source.site(call),
-        f"{method or name}: numbers before tensors are deprecated since torch 1.5; they come last, by name ({words})",
-        title=f"give {words} by name",
-        edits=(Replace(source.site(call), f"{function}({', '.join(given)})"),),
-        safe=True,
-        deprecated=True,
-        evidence={"since": "1.5"},
-    )

@@ -40,7 +40,6 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
             f"{' and '.join(used)} of the notebook {'does' if len(used) == 1 else 'do'} what plain Python can",
             "a notebook's shell defines them: to display is to print, and magics do nothing",
             scaffold=Scaffold(start="made_shell(globals())"),
-            standins=("made_shell",),
             invented=False,
         )
     yield from _imported_shell(case)
@@ -59,7 +58,6 @@ def _imported_shell(case: Case) -> Iterator[EditStep]:
             "there is none outside of a notebook",
             call.lineno,
             scaffold=Scaffold(start="\n".join(f"made_in_place_of({p!r}, made_shell_at_hand)" for p in _SHELLS)),
-            standins=("made_in_place_of", "made_shell_at_hand"),
             invented=False,
         )
 

@@ -47,10 +47,6 @@ class _Known:
     def start(self) -> str:
         return "\n".join(f"made_in_place_of({place!r}, {self.code})" for place in self.places)
 
-    @property
-    def stand_in(self) -> str:
-        return self.code.partition("(")[0]
-
 
 _KERAS_SETS = {
     "mnist": "60000 and 10000 images of (28, 28), uint8, 10 classes",
@@ -225,7 +221,6 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
                 why,
                 node.lineno,
                 scaffold=Scaffold(start=replace(known, places=places).start),
-                standins=("made_in_place_of", known.stand_in),
             )
     yield from _for_the_tutorials(case)
     yield from _for_the_prices(case)
@@ -241,7 +236,7 @@ def _few(case: Case, name: str) -> int:
         return 0
     side = max(images.sides(case.source), default=32)
     channels = 1 if set_name.endswith("MNIST") or set_name in ("USPS", "SEMEION") else 3
-    return few_of_a_batch(case.source, (channels, side, side), case.haste)
+    return few_of_a_batch(case.source, (channels, side, side), case.little_data)
 
 
 def _tests(case: Case, name: str) -> int:
@@ -271,7 +266,6 @@ def _for_the_tutorials(case: Case) -> Iterator[EditStep]:
             f"for a repair of the program: where the tutorials' reader was, {name} has its data set today",
             line,
             scaffold=Scaffold(start=known.start),
-            standins=("made_in_place_of", known.stand_in),
         )
 
 
@@ -292,7 +286,6 @@ def _for_the_prices(case: Case) -> Iterator[EditStep]:
             told,
             min(node.lineno for node in nodes),
             scaffold=Scaffold(start="made_in_place_of('urllib.request.urlopen', made_page_of_prices)"),
-            standins=("made_in_place_of", "made_page_of_prices"),
         )
 
 
@@ -319,7 +312,6 @@ def _for_the_files_of_mnist(case: Case) -> Iterator[EditStep]:
             start=f"made_in_place_of('urllib.request.urlopen', made_idx_opened({shares}))\n"
             f"made_in_place_of('urllib.request.urlretrieve', made_idx_retrieved({shares}))"
         ),
-        standins=("made_in_place_of", "made_idx_opened", "made_idx_retrieved"),
     )
 
 
@@ -336,7 +328,6 @@ def _for_the_words(case: Case) -> Iterator[EditStep]:
         "the documented form of the file",
         named[0].lineno,
         scaffold=Scaffold(start=f"made_in_place_of('urllib.request.urlretrieve', made_words_retrieved({size}))"),
-        standins=("made_in_place_of", "made_words_retrieved"),
     )
 
 
@@ -383,7 +374,6 @@ def _downloads(case: Case) -> Iterator[EditStep | Gap]:
                     "plain text, a guess" if kinds[file] == "text" else "the documented form of the file",
                     call.lineno,
                     scaffold=Scaffold(start="\n".join(code)),
-                    standins=("made_in_place_of", stand_in),
                 )
             elif (
                 texts and not any(file.endswith((".h5", ".hdf5")) for file in files) and not _at_hand(case, call, files)

@@ -46,7 +46,6 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
         f"there is no GPU here; {HIDES}",
         min((node.lineno for node in uses), default=None),
         scaffold=Scaffold(start="made_without_gpu()" if torch else "", literals=tuple(literals.items())),
-        standins=("made_without_gpu",) if torch else (),
         invented=False,
     )
 

@@ -80,7 +80,6 @@ def step(package: str, line: int, parts: dict[str, dict[str, list[ast.expr]]], s
         "it is not installed; what is observed and done has the documented shapes and ranges, how it moves is made up",
         line,
         scaffold=Scaffold(start=f"made_gym({package!r}, {{{code}}}, {today})"),
-        standins=("made_gym",),
     )
 
 

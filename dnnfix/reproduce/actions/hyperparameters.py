@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Iterator
 
-from dnnfix.detect.crashes.undefined import Undefined, misspelt
+from dnnfix.detect.crashes.undefined import Undefined
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.actions import devices
 from dnnfix.reproduce.arguments import choices, command_line
@@ -16,6 +16,7 @@ from dnnfix.reproduce.data.clues import shapes_of
 from dnnfix.reproduce.harness.construct import SETTINGS, settings_of
 from dnnfix.reproduce.harness.sizes import GUESS, value_of
 from dnnfix.source.program import Source, once
+from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.HYPERPARAMETERS
 
@@ -189,7 +190,6 @@ def _prompts(case: Case) -> Iterator[EditStep | Gap]:
             evidence,
             call.lineno,
             scaffold=Scaffold(start=start),
-            standins=("made_answers",),
         )
 
 

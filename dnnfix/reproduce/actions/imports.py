@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dnnfix.detect.crashes.undefined import Undefined, misspelt, starred
+from dnnfix.detect.crashes.undefined import Undefined, starred
 from dnnfix.detect.versioning.names import tables_for
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions, standin
@@ -22,7 +22,9 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import readers
 from dnnfix.run.probe.removed import OLD_PYTHON
 from dnnfix.source import names
+from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.IMPORTS
 
@@ -52,7 +54,6 @@ def _undefined(case: Case) -> Iterator[EditStep | Gap]:
                 "nothing in the program binds it; its name says that it shows something, and nothing uses its result",
                 name.line,
                 scaffold=Scaffold(definitions=((name.name, f"{name.name} = made_ignored"),)),
-                standins=("made_ignored",),
             )
         elif target is None:
             yield from _ambiguous(case, name)
@@ -207,10 +208,9 @@ def _stand_in(root: str, wanted: _Wanted, case: Case) -> EditStep | Gap:
         return EditStep(
             ACTION,
             f"the module {root!r} is made, with {', '.join(members)}",
-            "; ".join([*told, *(said for *_, said in made if said)]),
+            "; ".join([*told, *(said for _, said in made if said)]),
             wanted.line,
-            scaffold=Scaffold(start="\n".join(code for code, *_ in made)),
-            standins=("made_module", *dict.fromkeys(name for _, used, _ in made for name in used)),
+            scaffold=Scaffold(start="\n".join(code for code, _ in made)),
         )
     members = sorted({name for taken in wanted.parts.values() for name in taken})
     of = f"; the program takes {', '.join(members)} from it" if members else ""
@@ -249,7 +249,6 @@ def _silent(package: str, line: int, why: str = _SHOWS_SOMETHING) -> EditStep:
         why,
         line,
         scaffold=Scaffold(start=f"made_silent({package!r})"),
-        standins=("made_silent",),
     )
 
 
@@ -313,31 +312,16 @@ def _handles_failure(source: Source, node: ast.AST) -> bool:
 
 # --- what a module of the program's own may have, where its name and use tell
 
-_SHOWS = (
-    "plot",
-    "plt",
-    "show",
-    "draw",
-    "display",
-    "visuali",
-    "print",
-    "log",
-    "save_plot",
-    "save_fig",
-    "savefig",
-    "progress",
-)
-_FOLDERS = frozenset(
-    ["mk_dir", "mkdir", "mkdirs", "mkdir_p", "make_dir", "makedir", "makedirs", "create_dir", "ensure_dir"]
-)
+_SHOWS = tuple(words("plot plt show draw display visuali print log save_plot save_fig savefig progress"))
+_FOLDERS = words("mk_dir mkdir mkdirs mkdir_p make_dir makedir makedirs create_dir ensure_dir")
 _TAGS = frozenset(["find", "find_all", "findAll", "select", "select_one", "prettify", "children", "descendants"])
 """What asks a page for its parts: without these words only its text is asked for."""
-_Made = tuple[str, tuple[str, ...], str]
-"""Code, the stand-ins that it uses, and what is made in words, where its name does not say it."""
+_Made = tuple[str, str]
+"""Code, and what is made in words, where its name does not say it."""
 
 
 def _made(wanted: _Wanted, case: Case) -> list[_Made] | None:
-    """The code that makes the parts of a module and the stand-ins it uses; `None` where one of its members is unknown."""
+    """The code that makes the parts of a module; `None` where one of its members is unknown."""
     if wanted.whole:
         return None
     made: list[_Made] = []
@@ -346,20 +330,19 @@ def _made(wanted: _Wanted, case: Case) -> list[_Made] | None:
         known = {name: value for name, value in values.items() if value is not None}
         if len(known) != len(values) or not values:
             return None
-        given = ", ".join(f"{name}={code}" for name, (code, *_) in known.items())
-        used = tuple(one for _, standins, _ in known.values() for one in standins)
-        said = "; ".join(f"{name} gives {words}" for name, (*_, words) in known.items() if words)
-        made.append((f"made_module({module!r}, {given})", used, said))
+        given = ", ".join(f"{name}={code}" for name, (code, _) in known.items())
+        said = "; ".join(f"{name} gives {words}" for name, (_, words) in known.items() if words)
+        made.append((f"made_module({module!r}, {given})", said))
     return made or None
 
 
 def _member(module: str, name: str, uses: list[ast.expr], case: Case) -> _Made | None:
-    """What a member of a module that is not there is made of, and the stand-ins of that."""
+    """What a member of a module that is not there is made of."""
     known = _known_member(module, name, uses, case.source)
     if known is not None:
-        return known, (known,), ""
+        return known, ""
     given = readers.of_module(case, f"{module}.{name}") if uses else None
-    return (given.code, given.standins, f"{given.words} ({given.evidence})") if given is not None else None
+    return (given.code, f"{given.words} ({given.evidence})") if given is not None else None
 
 
 def _known_member(module: str, name: str, uses: list[ast.expr], source: Source) -> str | None:
@@ -441,5 +424,4 @@ def _drawing(case: Case) -> Iterator[EditStep]:
             scaffold=Scaffold(
                 start="\n".join(f"made_in_place_of({f'{root}.{name}'!r}, made_without_picture)" for root in roots)
             ),
-            standins=("made_in_place_of", "made_without_picture"),
         )

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import arrays, clues, readers
@@ -15,6 +14,7 @@ from dnnfix.reproduce.data.frames import frame_of
 from dnnfix.reproduce.data_files.files import file_steps
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
 from dnnfix.source.program import Source, once
+from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.INPUT_DATA
 
@@ -99,16 +99,14 @@ def _made(case: Case, datum: Datum, partner: Datum | None, scaled: list[Use]) ->
             datum.line,
         )
     what = f"`{datum.name}`: {looks.words}"
-    standins: tuple[str, ...] = ("made_pair",)
     if loader:
         maker, words = _loader(case, datum)
         code, what = f"{datum.name} = {maker.format(looks.pair)}", f"`{datum.name}`: {words} of {looks.words}"
-        standins = ("made_pair", maker.partition("(")[0])
     elif _is_tensor(case, datum):
-        code, standins = f"{datum.name} = made_tensor({looks.code})", ("made_pair", "made_tensor")
+        code = f"{datum.name} = made_tensor({looks.code})"
     else:
         code = f"{datum.name} = {looks.code}"
-    return EditStep(ACTION, what, looks.evidence, datum.line, True, _scaffold(case.source, datum.name, code), standins)
+    return EditStep(ACTION, what, looks.evidence, datum.line, True, _scaffold(case.source, datum.name, code))
 
 
 def _scaffold(source: Source, name: str, code: str) -> Scaffold:

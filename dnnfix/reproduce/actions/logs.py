@@ -83,7 +83,6 @@ def _silent(module: str, line: int, why: str) -> EditStep:
         f"{why}; losses and metrics are recorded anyway",
         line,
         scaffold=Scaffold(start=f"made_silent_module({module!r})"),
-        standins=("made_silent_module",),
     )
 
 
@@ -99,7 +98,6 @@ def _windows(case: Case) -> Iterator[EditStep | Gap]:
             "there is no display here",
             shown[0].lineno,
             scaffold=Scaffold(start="made_no_windows()"),
-            standins=("made_no_windows",),
             invented=False,
         )
 
@@ -128,7 +126,6 @@ def _backend(case: Case) -> Iterator[EditStep | Gap]:
                 start="made_in_place_of('matplotlib.use', made_backend_without_display)",
                 literals=tuple((str(node.value), "Agg") for node in chosen),
             ),
-            standins=("made_in_place_of", "made_backend_without_display"),
             invented=False,
         )
 
@@ -149,7 +146,6 @@ def _fonts(case: Case) -> Iterator[EditStep]:
                 "a font says nothing about the network",
                 node.lineno,
                 scaffold=Scaffold(start=f"made_font({place[0]!r})", literals=place[1]),
-                standins=("made_font",),
             )
 
 
@@ -166,7 +162,6 @@ def _waiting(case: Case) -> Iterator[EditStep]:
             "there is no display here, and nobody before it",
             calls[0].lineno,
             scaffold=Scaffold(start="made_no_waiting()"),
-            standins=("made_no_waiting",),
         )
 
 
@@ -185,7 +180,6 @@ def _pauses(case: Case) -> Iterator[EditStep]:
             "they would use up the time of the run",
             long[0].lineno,
             scaffold=Scaffold(start="made_in_place_of('time.sleep', made_short_pause)"),
-            standins=("made_in_place_of", "made_short_pause"),
             invented=False,
         )
 
@@ -212,7 +206,6 @@ def _bars(case: Case) -> Iterator[EditStep]:
             "ipywidgets, which they need, is not installed",
             min(lines),
             scaffold=Scaffold(start="\n".join(f"made_in_place_of({place!r}, made_plain_bar)" for place in places)),
-            standins=("made_in_place_of", "made_plain_bar"),
             invented=False,
         )
 
@@ -229,7 +222,6 @@ def _boards(case: Case) -> Iterator[EditStep]:
             "the package tensorboard is not installed; losses and metrics are recorded anyway",
             call.lineno,
             scaffold=Scaffold(start="made_in_place_of('keras.callbacks.TensorBoard', made_no_board)"),
-            standins=("made_in_place_of", "made_no_board"),
         )
 
 

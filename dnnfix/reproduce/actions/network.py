@@ -20,6 +20,7 @@ from dnnfix.reproduce.harness.construct import (
     kind_of,
     makes_network,
     method,
+    never,
     required,
     returns_model,
 )
@@ -27,6 +28,7 @@ from dnnfix.reproduce.harness.unused import FRAMEWORKS, is_active, leads_to, roo
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition
+from dnnfix.source.tree import names_in
 
 ACTION = EditAction.NETWORK
 
@@ -145,9 +147,7 @@ def _trained(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
     """A harness for one network."""
     built, inner = _built(case, node)
     if built.lacking:
-        yield Gap(
-            f"{node.name} is never used, and to build it {built.lacking} is missing: add a call of it", node.lineno
-        )
+        yield never(node, "used", f"to build it {built.lacking} is missing")
         return
     shape, where = stated_input(case, inner)
     if shape is None and inner is not None and not _is_fed(case, inner):
@@ -164,7 +164,6 @@ def _trained(case: Case, node: Definition) -> Iterator[EditStep | Gap]:
         "; ".join([*built.evidence, told]),
         node.lineno,
         scaffold=Scaffold(end=training(case, built.code, shape, built.guesses)),
-        standins=("made_network",),
     )
 
 
@@ -197,7 +196,7 @@ def _built(case: Case, node: Definition) -> tuple[Built, ast.ClassDef | None]:
             for target in s.targets
             if isinstance(target, ast.Name)
         }
-        if plain and not local & {n.id for n in ast.walk(tried) if isinstance(n, ast.Name)}:
+        if plain and not local & names_in(tried):
             built = Built(ast.unparse(tried), [f"line {tried.lineno}: the program builds it like that"])
             return built, defined if isinstance(defined, ast.ClassDef) else None
     return called(case, node.name, required(node), within=[node]), None
@@ -266,7 +265,6 @@ def _alone(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
             "; ".join([*built.evidence, where]),
             node.lineno,
             scaffold=Scaffold(end=training(case, built.code, shape, built.guesses)),
-            standins=("made_network",),
         )
     elif kind == "torch.autograd.Function":
         yield from callers.function_of_autograd(node)
@@ -275,9 +273,7 @@ def _alone(case: Case, node: ast.ClassDef) -> Iterator[EditStep | Gap]:
     elif (init := method(node, "__init__")) is not None and _uses_framework(case.source, init):
         built = instance(case, node)
         if built.lacking:
-            yield Gap(
-                f"{node.name} is never used, and to build it {built.lacking} is missing: add a call of it", node.lineno
-            )
+            yield never(node, "used", f"to build it {built.lacking} is missing")
             return
         yield EditStep(
             ACTION,
@@ -327,24 +323,12 @@ def _instances(case: Case) -> Iterator[EditStep | Gap]:
             where or CANNOT_SHOW,
             statement.lineno,
             scaffold=Scaffold(end=training(case, name, shape)),
-            standins=("made_network",),
         )
 
 
 def _is_used(source: Source, name: str) -> bool:
     """Whether a network is called, handed on or put to use anywhere; to be printed, summed up or moved is no use."""
-    harmless = {
-        "summary",
-        "add",
-        "compile",
-        "parameters",
-        "to",
-        "cuda",
-        "train",
-        "eval",
-        "state_dict",
-        "named_parameters",
-    }
+    harmless = words("summary add compile parameters to cuda train eval state_dict named_parameters")
     for node in source.nodes(ast.Name):
         if node.id != name or isinstance(node.ctx, ast.Store):
             continue

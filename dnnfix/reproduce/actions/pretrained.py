@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
 from dnnfix.reproduce.arguments.guards import looks_for_file
 from dnnfix.reproduce.beside import everywhere
@@ -19,6 +18,8 @@ from dnnfix.reproduce.data.followed import options
 from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
+from dnnfix.source.spelling import misspelt
+from dnnfix.source.tree import names_in
 
 ACTION = EditAction.MODELS
 
@@ -80,7 +81,6 @@ def _applications(case: Case) -> Iterator[EditStep]:
         "the architecture is the library's own; the weights cannot be downloaded",
         min(call.lineno for call in (*calls, *fetched)),
         scaffold=Scaffold(start="\n".join(code)),
-        standins=("made_in_place_of", "made_weights_file", "made_weights_left"),
         form_known=True,
     )
 
@@ -120,7 +120,6 @@ def _torchvision(case: Case) -> Iterator[EditStep]:
         "the architecture is the library's own; the weights cannot be downloaded",
         asked[0].lineno,
         scaffold=Scaffold(start="\n".join([*code, _TORCH_STATE])),
-        standins=("made_in_place_of", "made_weights_from_web", "made_state_kept"),
         form_known=True,
     )
 
@@ -147,7 +146,6 @@ def _timm(case: Case) -> Iterator[EditStep]:
         "the architecture is the library's own; the weights cannot be downloaded",
         call.lineno,
         scaffold=Scaffold(start="made_in_place_of('timm.create_model', made_without_weights)"),
-        standins=("made_in_place_of", "made_without_weights"),
         form_known=True,
     )
 
@@ -169,7 +167,6 @@ def _hub(case: Case) -> Iterator[EditStep | Gap]:
             "the repository is that of the installed package",
             call.lineno,
             scaffold=Scaffold(start="\n".join([*code, _TORCH_STATE])),
-            standins=("made_in_place_of", "made_hub", "made_weights_from_web", "made_state_kept"),
             form_known=True,
         )
 
@@ -193,7 +190,6 @@ def _weight_files(case: Case) -> Iterator[EditStep]:
                 "the file is nowhere; whether it would fit the network cannot show",
                 call.lineno,
                 scaffold=Scaffold(start="\n".join(code)),
-                standins=("made_in_place_of", "made_weights_left"),
             )
 
 
@@ -214,7 +210,6 @@ def _torch_files(case: Case) -> Iterator[EditStep | Gap]:
                 scaffold=Scaffold(
                     start=f"made_in_place_of('torch.load', made_saved_weights({path!r}))\n{_TORCH_STATE}"
                 ),
-                standins=("made_in_place_of", "made_saved_weights", "made_state_kept"),
             )
 
 
@@ -229,11 +224,7 @@ def _is_state(source: Source, call: ast.Call) -> bool:
         if given is call or call in source.bindings(given):
             return True
     target = source.parent(call)
-    bound = (
-        {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
-        if isinstance(target, ast.Assign)
-        else set()
-    )
+    bound = names_in(target) if isinstance(target, ast.Assign) else set()
     return (
         any(
             isinstance(node.value, ast.Name) and node.value.id in bound and node.attr in {"items", "keys"}
@@ -272,7 +263,6 @@ def _checkpoints(case: Case) -> Iterator[EditStep]:
             "the checkpoint is nowhere; whether it would fit the graph cannot show",
             call.lineno,
             scaffold=Scaffold(start="made_in_place_of('tensorflow.python.training.saver.Saver', made_checkpoint_left)"),
-            standins=("made_in_place_of", "made_checkpoint_left"),
         )
         return
 
@@ -308,7 +298,6 @@ def _saved_networks(case: Case) -> Iterator[EditStep | Gap]:
                 "the file is nowhere, and nothing tells its architecture: a guess",
                 call.lineno,
                 scaffold=Scaffold(start="\n".join(code)),
-                standins=("made_in_place_of", "made_loaded_network"),
             )
 
 

@@ -223,7 +223,7 @@ def _samples(case: Case, told: int | None, shape: tuple[int, ...], ends: clues.E
     wanted = told or affordable(case.source, shape, SAMPLES if size < 20000 else 64, FEWEST_UNTOLD)
     if ends.batch and not told:
         wanted = 16 * ends.batch
-    if case.haste and not told:
+    if case.little_data and not told:
         wanted = ends.batch or FEWEST_IN_HASTE
     return max(1, min(max(wanted, 0 if told else rows), LARGEST // max(1, size)))
 

@@ -64,7 +64,6 @@ def frame_of(case: Case, datum: Datum) -> EditStep | Gap:
         datum.line,
         True,
         Scaffold(definitions=((datum.name, code),)),
-        ("made_frame",),
     )
 
 

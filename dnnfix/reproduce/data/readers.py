@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dnnfix.detect.crashes.undefined import misspelt
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions
 from dnnfix.reproduce.case import Case, Gap
@@ -23,6 +22,7 @@ from dnnfix.reproduce.flow.reads import READERS
 from dnnfix.reproduce.flow.values import Datum, Flow
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.INPUT_DATA
 
@@ -34,13 +34,12 @@ _BATCHES = re.compile(r"batch|generator|loader|_gen$|^gen_|iter", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What stands for a function: code, what it gives in words, why, and the stand-ins of the code."""
+    """What stands for a function: code, what it gives in words, and why."""
 
     code: str
     words: str
     evidence: str
     line: int
-    standins: tuple[str, ...]
 
 
 def steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
@@ -72,7 +71,6 @@ def steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
             f"nothing defines it; {given.evidence}",
             given.line,
             scaffold=Scaffold(start=f"{name} = {given.code}"),
-            standins=given.standins,
         )
 
 
@@ -97,28 +95,22 @@ def _defined(source: Source) -> frozenset[str]:
 
 def _given(case: Case, found: Sequence[Datum]) -> Given | None:
     """What the calls of one function give, the first call first."""
-    made: list[tuple[str, str, str, tuple[str, ...]]] = []
+    made: list[tuple[str, str, str]] = []
     for datum in found:
         if not any(use.kind in _MEETS for use in datum.uses):
             continue
-        one = _batches(case, datum) or _value(case, datum)
+        one = _batches(case, datum) or structure(case, datum)
         if one is None:
             return None
         made.append(one)
     if not made:
         return None
     codes = ", ".join(f"lambda: {code}" for code, *_ in dict.fromkeys(made))
-    used = dict.fromkeys(name for *_, names in made for name in names)
     said = dict.fromkeys(what for _, what, *_ in made)
-    return Given(f"made_function({codes})", "; ".join(said), made[0][2], found[0].line, ("made_function", *used))
+    return Given(f"made_function({codes})", "; ".join(said), made[0][2], found[0].line)
 
 
-def _value(case: Case, datum: Datum) -> tuple[str, str, str, tuple[str, ...]] | None:
-    found = structure(case, datum)
-    return (*found, ("made_pair",)) if found is not None else None
-
-
-def _batches(case: Case, datum: Datum) -> tuple[str, str, str, tuple[str, ...]] | None:
+def _batches(case: Case, datum: Datum) -> tuple[str, str, str] | None:
     """A generator of batches, for what is looped over or given to `fit_generator`."""
     looped = any(use.kind == "iterated" and use.part == () for use in datum.uses)
     taken = any(use.kind == "unpacked" and use.part == (("element",),) for use in datum.uses)
@@ -132,4 +124,4 @@ def _batches(case: Case, datum: Datum) -> tuple[str, str, str, tuple[str, ...]] 
     # A loop over the batches ends by itself where they are asked for once; `fit_generator` asks for ever.
     maker = "made_batches" if fed and not looped else "made_some_batches"
     code = f"{maker}({looks.pair}, {batch})"
-    return code, f"batches of {batch} of {looks.words}", looks.evidence, ("made_pair", maker)
+    return code, f"batches of {batch} of {looks.words}", looks.evidence

@@ -35,17 +35,17 @@ def affordable(source: Source, shape: tuple[int, ...], most: int, least: int) ->
     return max(least, fewer)
 
 
-def few_of_a_batch(source: Source, shape: tuple[int, ...], haste: bool = False) -> int:
+def few_of_a_batch(source: Source, shape: tuple[int, ...], little_data: bool = False) -> int:
     """How many samples a data set may have where a whole batch of the program's is too much for a run; 0 where it is not.
 
-    It is 0 too where the program counts on full batches. In `haste` a whole batch was too much already.
+    It is 0 too where the program counts on full batches. With `little_data`, a whole batch was too much already.
     """
     loaders = list(source.calls(LOADER))
     sizes = [size for call in loaders if (size := argument_value(call, "batch_size", 1)) is not None]
     if "drop_last" in source.words or any(_shapes_more(source, size) for size in sizes):
         return 0
     batch = max((_whole(source, size) for size in sizes), default=0)
-    if haste:
+    if little_data:
         return FEWEST_IN_HASTE
     needed = multiplications(source, shape)
     return min(batch, max(FEWEST_TO_NORMALIZE, EPOCH // needed)) if needed * batch > BATCH else 0

@@ -59,12 +59,12 @@ def _step(case: Case, datum: Datum, path: str) -> EditStep | Gap:
         return Gap(
             f"nothing tells what `{path}` holds; the program needs that file, or a line of it as an example", line
         )
-    code, what, evidence, standins = made
+    code, what, evidence = made
     named = f"`{path}`" if not literals else f"`{path}` (as `{new}`)"
     if datum.module:
         named = f"{named} (read in {datum.module})"
     scaffold = Scaffold(start=code, literals=literals)
-    return EditStep(EditAction.INPUT_DATA, f"{named}: {what}", evidence, line, True, scaffold, standins)
+    return EditStep(EditAction.INPUT_DATA, f"{named}: {what}", evidence, line, True, scaffold)
 
 
 def _path_of_crash(case: Case, datum: Datum) -> str | None:
@@ -100,7 +100,6 @@ def _folders(case: Case, flow: Flow) -> Iterator[EditStep]:
             line,
             False,
             scaffold,
-            ("made_folder",),
         )
 
 

@@ -88,7 +88,7 @@ def _classes(case: Case, datum: Datum) -> tuple[list[str], str]:
 
 def _each(case: Case, names: list[str]) -> int:
     """How many images of each class there are."""
-    return 1 if case.haste else max(4, min(EACH, 240 // len(names)))
+    return 1 if case.little_data else max(4, min(EACH, 240 // len(names)))
 
 
 def image_folder(case: Case, datum: Datum, path: str) -> Made | None:
@@ -100,7 +100,7 @@ def image_folder(case: Case, datum: Datum, path: str) -> Made | None:
     part = arrays.part_of(path.rstrip("/").rpartition("/")[2])
     code = f"made_image_folder({path!r}, {names!r}, {(height, width, channels)!r}, {each}, part={part})"
     what = f"{each} images of {height}x{width} in each of {len(names)} folders"
-    return code, what, f"{classes_told}; {size_told}", ("made_image_folder",)
+    return code, what, f"{classes_told}; {size_told}"
 
 
 def listed_folder(case: Case, datum: Datum, path: str) -> Made | None:
@@ -121,14 +121,13 @@ def listed_folder(case: Case, datum: Datum, path: str) -> Made | None:
         each = _each(case, names)
         code = f"made_images_in({folder!r}, {names!r}, {(height, width, 3)!r}, {each}, {ending or '.jpg'!r})"
         what = f"{each} images of {height}x{width} for each of {', '.join(names[:6])}, named after them"
-        return code, what, f"{classes_told}; {size_told}", ("made_images_in",)
+        return code, what, f"{classes_told}; {size_told}"
     if "audio" in opened:
         code = f"[made_wav({folder + '/%d.wav'!r} % number, seed=number) for number in range(12)]"
         return (
             code,
             "12 sounds of a second, each of another tone",
             f"line {datum.line}: listed and heard",
-            ("made_wav",),
         )
     if "handle" in opened or ending in (".txt", ".text"):
         names, classes_told = _named(case, names, classes_told)
@@ -137,7 +136,6 @@ def listed_folder(case: Case, datum: Datum, path: str) -> Made | None:
             code,
             f"a text for each of {', '.join(names[:6])}",
             f"line {datum.line}: opened as text; {classes_told}",
-            ("made_texts_in",),
         )
     return None
 
@@ -152,7 +150,6 @@ def _one_class(case: Case, datum: Datum, path: str) -> Made | None:
         code,
         f"{EACH} images of {height}x{width}",
         f"line {datum.line}: the folder is listed; {told}",
-        ("made_images_in",),
     )
 
 
@@ -277,7 +274,6 @@ def asked_for(case: Case, flow: Flow) -> EditStep | None:
             datum.line if not datum.module else None,
             True,
             Scaffold(start="\n".join(f"made_in_place_of({place!r}, {stand_in})" for place in _OPENING)),
-            ("made_in_place_of", "made_when_asked"),
         )
     return None
 
@@ -292,9 +288,9 @@ def image_file(case: Case, datum: Datum, path: str) -> Made | None:
     """One image."""
     (height, width), told = size_of(case, datum)
     code = f"made_image_file({path!r}, made_images(1, {(height, width, 3)!r}, 2)[0][0])"
-    return code, f"an image of {height}x{width}", told, ("made_image_file", "made_images")
+    return code, f"an image of {height}x{width}", told
 
 
 def audio_file(case: Case, datum: Datum, path: str) -> Made | None:
     """One sound."""
-    return f"made_wav({path!r})", "a second of a tone", "a guess: nothing tells what is heard", ("made_wav",)
+    return f"made_wav({path!r})", "a second of a tone", "a guess: nothing tells what is heard"

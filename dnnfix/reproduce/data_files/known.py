@@ -27,14 +27,14 @@ def known(case: Case, datum: Datum, path: str) -> Made | None:
         values = zip(kept, (_CIFAR, 10000, 3072), strict=True)
         given = [f"{key.encode() if b'label_names' in taken else key!r}: {value}" for key, value in values]
         code = f"made_pickle({path!r}, {{{', '.join(given)}}})"
-        return code, "the names of 10 classes", "the documented form of CIFAR-10", ("made_pickle",)
+        return code, "the names of 10 classes", "the documented form of CIFAR-10"
     if datum.kind == "pickle" and re.fullmatch(r"data_batch_[1-5]|test_batch", name):
         keys = ("data", "labels") if taken & {"data", "labels"} else (b"data", b"labels")
         part = 1 if name == "test_batch" else int(name[-1]) + 1
         rows = _rows(case)
         code = f"made_pickle({path!r}, dict(zip({keys!r}, made_cifar_batch({part}, {rows}))))"
         words = f"{rows} rows of 3072 bytes and their labels of 10 classes"
-        return code, words, "the documented form of CIFAR-10", ("made_pickle", "made_cifar_batch")
+        return code, words, "the documented form of CIFAR-10"
     if (vectors := _VECTORS.match(name)) is not None and datum.kind in ("handle", "table"):
         size = int(vectors["size"] or 300)
         code = f"made_word_vectors({path!r}, {size}, {vectors['size'] is None})"
@@ -42,7 +42,6 @@ def known(case: Case, datum: Datum, path: str) -> Made | None:
             code,
             f"1500 words, each with {size} numbers",
             "the documented form of pretrained word vectors",
-            ("made_word_vectors",),
         )
     if re.fullmatch(r"(train|t10k)-(images|labels)[-.]idx[13]-ubyte(\.gz)?", name):
         counted = any(
@@ -50,14 +49,13 @@ def known(case: Case, datum: Datum, path: str) -> Made | None:
         )
         words = f"{'images of 28x28 bytes' if 'images' in name else 'labels of 10 classes'} behind their count"
         code = f"made_idx_file({path!r}, {1 if counted else 4})"
-        return code, words, "the documented form of MNIST's files", ("made_idx_file",)
+        return code, words, "the documented form of MNIST's files"
     if name == "synsetoffset2category.txt":
         words = "16 kinds of things with 20 clouds of 200 points each, in points and points_label"
         return (
             f"made_shapes({path!r})",
             words,
             "the documented form of ShapeNet's part benchmark",
-            ("made_shapes",),
         )
     if datum.kind == "array" and name == "mnist.npz":
         pairs = [
@@ -70,7 +68,6 @@ def known(case: Case, datum: Datum, path: str) -> Made | None:
             code,
             "60000 and 10000 images of 28x28 bytes, 10 classes",
             "the documented form of MNIST",
-            ("made_npy", "made_pair"),
         )
     if datum.kind == "pickle" and re.fullmatch(r"mnist(?:_py3k)?\.pkl(?:\.gz)?", name):
         sets = [
@@ -79,11 +76,11 @@ def known(case: Case, datum: Datum, path: str) -> Made | None:
         ]
         code = f"made_pickle({path!r}, ({', '.join(sets)}))"
         words = "pairs of 50000, 10000 and 10000 rows of 784 values from 0 to 1 and labels"
-        return code, words, "the documented form of MNIST", ("made_pickle", "made_pair")
+        return code, words, "the documented form of MNIST"
     return None
 
 
 def _rows(case: Case) -> int:
-    """The rows of one file of CIFAR-10: fewer in haste, where the program does not count on all of them."""
+    """The rows of one file of CIFAR-10: fewer with `little_data`, where the program does not count on all of them."""
     counted = any(isinstance(n.value, int) and 4000 <= n.value <= 60000 for n in case.source.nodes(ast.Constant))
-    return min(10000, 2 * max(64, largest_batch(case.source))) if case.haste and not counted else 10000
+    return min(10000, 2 * max(64, largest_batch(case.source))) if case.little_data and not counted else 10000

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-Made = tuple[str, str, str, tuple[str, ...]]
-"""The code that makes a file, what it makes in words, the evidence, and the stand-ins of the code."""
+Made = tuple[str, str, str]
+"""The code that makes a file, what it makes in words, and the evidence."""

@@ -47,7 +47,7 @@ def lines_file(case: Case, datum: Datum, path: str) -> Made | None:
         text = f"{separator.join(f'column_{place}' for place in range(len(kinds)))!r} + '\\n' + {text}"
     what = f"{LINES} lines of {len(kinds)} fields ({', '.join(kinds)})"
     told = f"line {call.lineno}: the defaults of decode_csv"
-    return f"made_text_file({path!r}, {text})", what, told, ("made_text_file", "made_lines")
+    return f"made_text_file({path!r}, {text})", what, told
 
 
 def _kind(default: list[object], last: bool) -> str:
@@ -85,7 +85,6 @@ def records_file(case: Case, datum: Datum, path: str) -> Made | None:
         f"made_tf_records({path!r}, {features!r}, {LINES}, {_classes(case)})",
         f"{LINES} records of {said}",
         f"line {call.lineno}: these features are taken",
-        ("made_tf_records",),
     )
 
 

@@ -89,12 +89,12 @@ def table_file(case: Case, datum: Datum, path: str) -> Made | None:
     rest = f"{table.rows}, {table.classes}, words={table.words!r}"
     if datum.name == "read_excel":
         code = f"made_excel({path!r}, {listed(table.kinds)}, {listed(table.names)}, {rest})"
-        return code, f"{table.rows} rows with {columns_in_words(table)}", table.evidence, ("made_excel",)
+        return code, f"{table.rows} rows with {columns_in_words(table)}", table.evidence
     names = table.names
     code = f"made_csv({path!r}, {listed(table.kinds)}, {listed(names)}, {rest}, separator={separator!r}, before={before!r})"
     if "file" in table.kinds:
         return _with_images(case, datum, table, code)
-    return code, f"{table.rows} rows with {columns_in_words(table)}", table.evidence, ("made_csv",)
+    return code, f"{table.rows} rows with {columns_in_words(table)}", table.evidence
 
 
 def _with_images(case: Case, datum: Datum, table: Table, code: str) -> Made:
@@ -104,13 +104,11 @@ def _with_images(case: Case, datum: Datum, table: Table, code: str) -> Made:
     (height, width), told = size_of(case, datum)
     images = f"{table.rows}, {(height, width, 3)!r}, {table.classes}"
     code += f"\nmade_images_when_read({images})"
-    standins: tuple[str, ...] = ("made_csv", "made_images_when_read")
     place = paths.inside(case.source, folder)
     if place is not None and not place[1] and "%" not in folder:  # there before they are read, for who looks for them
         code += f"\nmade_listed_images({place[0]!r}, {images})"
-        standins = (*standins, "made_listed_images")
     what = f"{table.rows} rows with {columns_in_words(table)}, and the images in `{folder}`"
-    return code, what, f"{table.evidence}; {told}", standins
+    return code, what, f"{table.evidence}; {told}"
 
 
 def _rows_of_images(case: Case, datum: Datum) -> int:
@@ -128,4 +126,4 @@ def json_file(case: Case, datum: Datum, path: str) -> Made | None:
         return None
     rest = f"{listed(table.names)}, {listed(table.kinds)}, {table.rows}, {table.classes}, words={table.words!r}, listed={bool(of_each)}"
     what = f"{table.rows} records with {columns_in_words(table)}"
-    return f"made_json({path!r}, made_records({rest}))", what, table.evidence, ("made_json", "made_records")
+    return f"made_json({path!r}, made_records({rest}))", what, table.evidence

@@ -43,14 +43,14 @@ def text_file(case: Case, datum: Datum, path: str) -> Made | None:
         made = f"made_lines({ROWS}, {listed(kinds)}, {separator!r}, {max(2, classes)})"
         if any(step == ("split", "\n") for use in datum.uses for step in use.part):
             made += ".rstrip()"  # split at newlines, a last one would make a line without fields
-        code, standins = f"made_text_file({path!r}, {made})", ("made_text_file", "made_lines")
+        code = f"made_text_file({path!r}, {made})"
         what = f"{ROWS} lines of {len(kinds)} fields ({', '.join(kinds)})"
         told = f"line {line}: split at {separator!r}"
         if "file" not in kinds:
-            return code, what, told, standins
+            return code, what, told
         (height, width), size_told = size_of(case, datum)
         code += f"\nmade_images_when_read({ROWS}, {(height, width, 3)!r}, {max(2, classes)})"
-        return code, f"{what}, and the images", f"{told}; {size_told}", (*standins, "made_images_when_read")
+        return code, f"{what}, and the images", f"{told}; {size_told}"
     read = any(use.kind in ("iterated", "text", "method", "passed") for use in datum.uses)
     parsed = any(use.kind == "passed" and use.detail in ("ParseFromString", "FromString") for use in datum.uses)
     if not read or parsed or path.lower().endswith(STRUCTURED):
@@ -59,7 +59,6 @@ def text_file(case: Case, datum: Datum, path: str) -> Made | None:
         f"made_text_file({path!r}, made_running_text({TEXT}))",
         f"{TEXT} characters of plain sentences",
         f"line {datum.line}: read as text",
-        ("made_text_file", "made_running_text"),
     )
 
 
@@ -80,7 +79,7 @@ def _numbers(case: Case, datum: Datum, path: str) -> Made | None:
         code = f'"".join("%d\\n" % (int(label) + 1) for label in {code}.split())'
         what += ", counted from 1"
     told = f"line {taken[0].line}: each line becomes {'numbers' if kind == 'number' else 'whole numbers'}"
-    return f"made_text_file({path!r}, {code})", what, told, ("made_text_file", "made_lines")
+    return f"made_text_file({path!r}, {code})", what, told
 
 
 def _classes_named(source: Source) -> int:

@@ -182,28 +182,28 @@ def array_file(case: Case, datum: Datum, path: str) -> Made | None:
     found = structure(case, datum)
     if found is None:
         return None
-    return f"made_npy({path!r}, {found[0]})", found[1], found[2], ("made_npy", "made_pair")
+    return f"made_npy({path!r}, {found[0]})", *found[1:]
 
 
 def pickle_file(case: Case, datum: Datum, path: str) -> Made | None:
     """A pickled table, array, tuple or dict."""
     if datum.name == "read_pickle" and (table := table_of(case, datum, {})) is not None and table.names:
         code = f"made_pickle({path!r}, made_frame({listed(table.names)}, {listed(table.kinds)}, {table.rows}, {table.classes}, words={table.words!r}))"
-        return code, f"a table with {columns_in_words(table)}", table.evidence, ("made_pickle", "made_frame")
+        return code, f"a table with {columns_in_words(table)}", table.evidence
     found = structure(case, datum)
     if found is None:
         return None
-    return f"made_pickle({path!r}, {found[0]})", found[1], found[2], ("made_pickle", "made_pair")
+    return f"made_pickle({path!r}, {found[0]})", *found[1:]
 
 
 def h5_file(case: Case, datum: Datum, path: str) -> Made | None:
     """A file of HDF5 with the keys that the program takes."""
     found = _keyed(case, datum)
-    return (f"made_h5({path!r}, {found[0]})", found[1], found[2], ("made_h5", "made_pair")) if found else None
+    return (f"made_h5({path!r}, {found[0]})", *found[1:]) if found else None
 
 
 def mat_file(case: Case, datum: Datum, path: str) -> Made | None:
     """A file of MATLAB with the keys that the program takes."""
     found = _keyed(case, datum)
     path = path if path.endswith(".mat") else path + ".mat"
-    return (f"made_mat({path!r}, {found[0]})", found[1], found[2], ("made_mat", "made_pair")) if found else None
+    return (f"made_mat({path!r}, {found[0]})", *found[1:]) if found else None

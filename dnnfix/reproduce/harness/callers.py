@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import batches, feeds
-from dnnfix.reproduce.harness.construct import called, instance, is_model, kind_of, method, required, settings_of
+from dnnfix.reproduce.harness.construct import called, instance, is_model, kind_of, method, never, required, settings_of
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import value_of
-from dnnfix.reproduce.harness.unused import leads_to, top_level
+from dnnfix.reproduce.harness.unused import bodies
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition
 
@@ -35,7 +35,7 @@ def is_trainer(case: Case, node: Definition) -> bool:
         given = required(node)
     found = {role_of(parameter.arg) for parameter in given}
     attributes = {
-        part.attr for one in _bodies(source, node) for part in ast.walk(one) if isinstance(part, ast.Attribute)
+        part.attr for one in bodies(source, node) for part in ast.walk(one) if isinstance(part, ast.Attribute)
     }
     return "model" in found and "torch" in source.frameworks and "backward" in attributes
 
@@ -70,20 +70,17 @@ def _own_calls(function: ast.FunctionDef) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a training gets: a network and batches as code, what is said of them, and the stand-ins that they take."""
+    """What a training gets: a network and batches as code, and what is said of them."""
 
     lines: tuple[str, ...]
     evidence: tuple[str, ...]
-    standins: tuple[str, ...]
 
 
 def trainer(case: Case, node: Definition, network: Definition | None) -> Iterator[EditStep | Gap]:
     """Calls what trains with the network of the program, or a small one, and made data."""
-    form = batches.form_of(case.source, node, _bodies(case.source, node))
+    form = batches.form_of(case.source, node, bodies(case.source, node))
     if form is None:
-        yield Gap(
-            f"{node.name} is never called, and the batches that it takes are not told: add a call of it", node.lineno
-        )
+        yield never(node, "called", "the batches that it takes are not told")
         return
     loss, last, floats = _loss_of(case.source, node)
     parts = _own_parts(case, node, network, floats) if network is not None else _made_parts(node, form, last, floats)
@@ -100,10 +97,7 @@ def trainer(case: Case, node: Definition, network: Definition | None) -> Iterato
         for parameter in given:
             value = _value_for(case, parameter.arg, function or node, node, loss)
             if value is None:
-                yield Gap(
-                    f"{node.name} is never called, and what its `{parameter.arg}` is is not told: add a call of it",
-                    node.lineno,
-                )
+                yield never(node, "called", f"what its `{parameter.arg}` is is not told")
                 return
             values[-1].append(f"{parameter.arg}={value}")
     lines = [*parts.lines, "if _made_batches is not None:"]
@@ -122,7 +116,6 @@ def trainer(case: Case, node: Definition, network: Definition | None) -> Iterato
         "; ".join([*dict.fromkeys(evidence), "the program defines it and never calls it"]),
         node.lineno,
         scaffold=Scaffold(end="import torch as _made_torch\n" + "\n".join(lines)),
-        standins=("made_listener", "made_is_over", *parts.standins),
     )
 
 
@@ -142,7 +135,7 @@ def _own_parts(case: Case, node: Definition, network: Definition, floats: bool) 
         f"_made_model = {built.code}",
         f"_made_batches = made_loader_for(_made_model, {feeds.as_code(case.source)}, {floats})",
     )
-    return _Parts(lines, tuple(built.evidence), ("made_loader_for",))
+    return _Parts(lines, tuple(built.evidence))
 
 
 def _made_parts(node: Definition, form: batches.Form, last: str, floats: bool) -> _Parts:
@@ -154,21 +147,21 @@ def _made_parts(node: Definition, form: batches.Form, last: str, floats: bool) -
             "_made_model = made_reader()",
             f"_made_batches = made_named_batches({form.inputs!r}, {form.targets!r}, {form.turned}, {form.lowest})",
         )
-        return _Parts(lines, (evidence, words), ("made_reader", "made_named_batches"))
+        return _Parts(lines, (evidence, words))
     width = 1 if last == "sigmoid" else 10
     shape = _viewed(node)
     lines = (
         f"_made_model = made_classifier({shape}, {width}, {last!r})",
         f"_made_batches = made_training_loader({shape}, {2 if floats else width}, floats={floats})",
     )
-    return _Parts(lines, (evidence,), ("made_training_loader", "made_classifier"))
+    return _Parts(lines, (evidence,))
 
 
 def _value_for(case: Case, name: str, node: ast.AST, whole: Definition, loss: str) -> str | None:
     """The value for a parameter of what trains: by the role that its name tells, else by what is done with it."""
     role = role_of(name)
     if role == "settings":
-        return settings_of(case, name, [node, *_bodies(case.source, whole)])
+        return settings_of(case, name, [node, *bodies(case.source, whole)])
     plain = {
         "model": "_made_model",
         "loader": "_made_batches",
@@ -187,12 +180,6 @@ def _value_for(case: Case, name: str, node: ast.AST, whole: Definition, loss: st
         return plain[role]
     known = value_of(case, name)
     return known.code if known is not None else None
-
-
-def _bodies(source: Source, node: ast.AST) -> list[ast.AST]:
-    """A node, and the definitions of the program that it leads to."""
-    own = {definition.name: definition for definition in top_level(source)}
-    return [node, *(own[name] for name in leads_to(source, node))]
 
 
 def _loss_of(source: Source, node: ast.AST) -> tuple[str, str, bool]:
@@ -259,9 +246,7 @@ def function_of_autograd(node: ast.ClassDef) -> Iterator[EditStep | Gap]:
     """Applies a function of autograd to a tensor and goes back through it."""
     forward = method(node, "forward")
     if forward is None or len(required(forward, bound=True)) != 1:
-        yield Gap(
-            f"{node.name} is never applied, and the shapes of its inputs are not told: add a call of it", node.lineno
-        )
+        yield never(node, "applied", "the shapes of its inputs are not told")
         return
     code = (
         "import torch as _made_torch\n"
@@ -281,10 +266,7 @@ def data_set(node: ast.ClassDef) -> Iterator[EditStep | Gap]:
     for parameter in required(init, bound=True) if init is not None else []:
         role = role_of(parameter.arg)
         if role not in ("inputs", "targets"):
-            yield Gap(
-                f"{node.name} is never built, and what its `{parameter.arg}` is is not told: add a call of it",
-                node.lineno,
-            )
+            yield never(node, "built", f"what its `{parameter.arg}` is is not told")
             return
         values.append(f"{parameter.arg}={'_made_x' if role == 'inputs' else '_made_y'}")
     code = (
@@ -300,5 +282,4 @@ def data_set(node: ast.ClassDef) -> Iterator[EditStep | Gap]:
         "a guess: the program never builds it",
         node.lineno,
         scaffold=Scaffold(end=code),
-        standins=("made_table",),
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dnnfix.reproduce.arguments import choices
-from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.source.scope import Definition
@@ -33,6 +33,11 @@ class Built:
     lacking: str = ""
     guesses: int = 0
     """How many of the values are guessed: several of them may not go together."""
+
+
+def never(node: Definition, used: str, lacks: str) -> Gap:
+    """What is missing of a definition that is never called, built or used."""
+    return Gap(f"{node.name} is never {used}, and {lacks}: add a call of it", node.lineno)
 
 
 def kind_of(case: Case, node: ast.expr | ast.ClassDef, depth: int = 0) -> str:

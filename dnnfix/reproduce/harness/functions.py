@@ -8,16 +8,17 @@ bring a fault of its own; so is one in which what was made failed elsewhere than
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 
 from dnnfix.detect.versioning.migration import migration
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.harness.construct import required, settings_of
+from dnnfix.reproduce.harness.construct import never, required, settings_of
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import GUESS, value_of
-from dnnfix.reproduce.harness.unused import leads_to, top_level
+from dnnfix.reproduce.harness.unused import bodies, top_level
 from dnnfix.source.known import words
 from dnnfix.source.program import once
 from dnnfix.source.scope import Definition
@@ -55,9 +56,9 @@ def steps(case: Case, left: tuple[Definition, ...]) -> Iterator[EditStep | Gap]:
     outdated = _outdated(case)
     failed = _failed(case, outdated)
     functions = [node for node in left if isinstance(node, ast.FunctionDef)]
-    concerned = [node for node in functions if any(_within(one, outdated) for one in _bodies(case, node))]
+    concerned = [node for node in functions if any(_within(one, outdated) for one in bodies(case.source, node))]
     for node in concerned[:MOST]:
-        if failed is None or not any(getattr(one, "lineno", 0) == failed for one in _bodies(case, node)):
+        if failed is None or not any(getattr(one, "lineno", 0) == failed for one in bodies(case.source, node)):
             yield _called(case, node)
 
 
@@ -88,26 +89,16 @@ def _failed(case: Case, outdated: frozenset[int]) -> int | None:
     return min(inside, default=None)
 
 
-def _bodies(case: Case, node: ast.FunctionDef) -> list[ast.AST]:
-    own = {definition.name: definition for definition in top_level(case.source)}
-    return [node, *(own[name] for name in leads_to(case.source, node))]
-
-
 def _called(case: Case, node: ast.FunctionDef) -> EditStep | Gap:
     values: list[str] = []
     made: list[str] = []
-    standins: list[str] = []
     for parameter in required(node):
         value = _value(case, node, parameter.arg)
         if value is None:
-            return Gap(
-                f"{node.name} is never called, and what its `{parameter.arg}` is is not told: add a call of it",
-                node.lineno,
-            )
-        code, words_for_it, *needed = value
+            return never(node, "called", f"what its `{parameter.arg}` is is not told")
+        code, words_for_it = value
         values.append(f"{parameter.arg}={code}")
         made.append(f"{parameter.arg}: {words_for_it}")
-        standins += needed
     told = f" ({'; '.join(made)})" if made else ""
     return EditStep(
         ACTION,
@@ -115,24 +106,23 @@ def _called(case: Case, node: ast.FunctionDef) -> EditStep | Gap:
         "its parameters are made after what is done with them; the program defines it and never calls it",
         node.lineno,
         scaffold=Scaffold(end=f"import torch as _made_torch\n{node.name}({', '.join(values)})"),
-        standins=tuple(dict.fromkeys(standins)),
     )
 
 
-def _value(case: Case, node: ast.FunctionDef, name: str) -> tuple[str, ...] | None:
-    """Code for a parameter, what it is in words, and the stand-ins that it takes."""
+def _value(case: Case, node: ast.FunctionDef, name: str) -> tuple[str, str] | None:
+    """Code for a parameter, and what it is in words."""
     role = role_of(name)
     if role == "settings":
-        code = settings_of(case, name, _bodies(case, node))
+        code = settings_of(case, name, bodies(case.source, node))
         return (code, "settings") if code is not None else None
     uses = _uses(case, node, name)
     asked = {use for kind, use in uses if kind in ("called", "read")}
     if role in ("optimizer", "criterion", "scheduler", "device"):
         return _part(role)
     if role == "model" or asked and all(_PARTNER.fullmatch(one) for one in asked) and not asked <= _TENSOR:
-        return "made_partner()", "a small network", "made_partner"
+        return "made_partner()", "a small network"
     if any(kind == "iterated" for kind, _use in uses) and role in ("loader", "inputs"):
-        return "made_training_loader((1, 28, 28))", "batches of made images", "made_training_loader"
+        return "made_training_loader((1, 28, 28))", "batches of made images"
     kinds = {kind for kind, _use in uses}
     if asked and asked <= _TENSOR or not asked and kinds & {"indexed", "torch"}:
         return _tensor(uses, name)
@@ -142,7 +132,7 @@ def _value(case: Case, node: ast.FunctionDef, name: str) -> tuple[str, ...] | No
     return None
 
 
-def _part(role: str) -> tuple[str, ...]:
+def _part(role: str) -> tuple[str, str]:
     parts = {
         "optimizer": "_made_torch.optim.SGD([_made_torch.nn.Parameter(_made_torch.ones(2))], lr=0.1)",
         "criterion": "_made_torch.nn.CrossEntropyLoss()",
@@ -193,7 +183,7 @@ def _handed(case: Case, call: ast.Call, place: int, depth: int) -> set[tuple[str
     return set()
 
 
-def _tensor(uses: set[tuple[str, str]], name: str) -> tuple[str, ...]:
+def _tensor(uses: set[tuple[str, str]], name: str) -> tuple[str, str]:
     """A tensor with as many axes as the function takes apart, whole numbers where its name speaks of them."""
     axes = max((int(use) for kind, use in uses if kind == "axes"), default=0)
     if _CLASSES.fullmatch(name) and axes < 2:
@@ -201,9 +191,7 @@ def _tensor(uses: set[tuple[str, str]], name: str) -> tuple[str, ...]:
     if _SCORES.fullmatch(name):
         return "_made_torch.linspace(-1, 1, 80).view(8, 10)", "scores of ten classes"
     shape = {0: (8, 20), 1: (8, 20), 2: (8, 20), 3: (8, 20, 16)}.get(axes, (8, 3, 32, 32))
-    count = 1
-    for size in shape:
-        count *= size
+    count = math.prod(shape)
     if _IDS.fullmatch(name):
         return f"(_made_torch.arange({count}) % 10).view({shape})", f"whole numbers of shape {shape}"
     return f"_made_torch.linspace(-1, 1, {count}).view({shape})", f"numbers of shape {shape}"

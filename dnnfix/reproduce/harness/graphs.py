@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.harness.construct import instance, method, required
+from dnnfix.reproduce.harness.construct import instance, method, never, required
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import GUESS, usual, value_of
 from dnnfix.reproduce.harness.unused import unreached
@@ -128,9 +128,7 @@ def _returned(node: ast.FunctionDef) -> tuple[str, ...]:
 def _made(case: Case, node: ast.ClassDef) -> EditStep | Gap:
     built = instance(case, node)
     if built.lacking:
-        return Gap(
-            f"{node.name} is never used, and to build it {built.lacking} is missing: add a call of it", node.lineno
-        )
+        return never(node, "used", f"to build it {built.lacking} is missing")
     return _step(case, node, f"lambda: {built.code}", "{}", built.code, built.evidence, built.guesses)
 
 
@@ -145,10 +143,7 @@ def _called(case: Case, node: ast.FunctionDef, results: dict[str, ast.FunctionDe
             continue
         found = _argument(case, node, parameter.arg)
         if found is None:
-            return Gap(
-                f"{node.name} is never called, and what its `{parameter.arg}` is is not told: add a call of it",
-                node.lineno,
-            )
+            return never(node, "called", f"what its `{parameter.arg}` is is not told")
         given[parameter.arg], why = found
         evidence.append(why)
     code = "{" + ", ".join(f"{name!r}: {value}" for name, value in given.items()) + "}"
@@ -168,7 +163,6 @@ def _step(
         "; ".join([*dict.fromkeys(evidence), "the program defines it and never uses it"]),
         node.lineno,
         scaffold=Scaffold(end=f"made_graph({node.name!r}, {function}, {given}, {names!r}, {trains}, {guesses})"),
-        standins=("made_graph",),
     )
 
 

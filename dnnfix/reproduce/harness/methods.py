@@ -60,7 +60,6 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     definitions: list[tuple[str, str]] = []
     network = next((name for name in missing if role_of(name) == "model"), None)
     run = next((method for method in methods if method.name in _RUNS), None)
-    standins: tuple[str, ...] = ()
     if network is not None:
         lines.append(f"{network} = {_SELF}")
         definitions.append((network, _DONE))
@@ -72,13 +71,10 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
             definitions.append((data, _DONE))
         elif data and layer:
             definitions.append((data, f"{data} = made_input_of({layer})"))
-            standins = ("made_input_of",)
         if data and (viewed or layer):
             what += f"; {data} is made after what is done with it first"
     definitions.insert(0, (_SELF, "\n".join(lines)))
-    yield EditStep(
-        ACTION, what, told, first.lineno, scaffold=Scaffold(definitions=tuple(definitions)), standins=standins
-    )
+    yield EditStep(ACTION, what, told, first.lineno, scaffold=Scaffold(definitions=tuple(definitions)))
 
 
 _DONE = "pass"

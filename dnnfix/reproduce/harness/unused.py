@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
 from dnnfix.source.scope import Definition
+from dnnfix.source.tree import names_in
 
 _RUNS = words(
     """fit fit_generator train_on_batch backward apply_gradients minimize evaluate predict evaluate_generator
@@ -71,7 +72,7 @@ def roots(source: Source) -> tuple[Definition, ...]:
 def is_active(source: Source) -> bool:
     """Whether the module's own statements, and what they lead to, call the framework or run a network."""
     reached = _reached(source)
-    own = {node.name: node for node in top_level(source)}
+    own = _own(source)
     trees: list[ast.AST] = [*_statements(source.tree.body)]
     trees += [own[name] for name in reached if isinstance(own.get(name), (ast.FunctionDef, ast.AsyncFunctionDef))]
     for call in (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)):
@@ -86,15 +87,10 @@ def is_active(source: Source) -> bool:
     return False
 
 
-def names_in(node: ast.AST) -> frozenset[str]:
-    """The names that stand anywhere in a node."""
-    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
-
-
 @once
 def _reached(source: Source) -> frozenset[str]:
     """The names of definitions that the module's own statements lead to."""
-    own = {node.name: node for node in top_level(source)}
+    own = _own(source)
     pending = [name for statement in _statements(source.tree.body) for name in names_in(statement) if name in own]
     for node in own.values():  # what decorators and defaults use is used when the module runs
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -105,12 +101,21 @@ def _reached(source: Source) -> frozenset[str]:
 
 def leads_to(source: Source, node: ast.AST) -> frozenset[str]:
     """The names of the definitions that a node leads to, by any chain of names."""
-    own = {definition.name for definition in top_level(source)}
-    return _closure(source, [name for name in names_in(node) if name in own])
+    return _closure(source, [name for name in names_in(node) if name in _own(source)])
+
+
+def bodies(source: Source, node: ast.AST) -> list[ast.AST]:
+    """A node, and the definitions of the program that it leads to."""
+    return [node, *(_own(source)[name] for name in leads_to(source, node))]
+
+
+@once
+def _own(source: Source) -> dict[str, Definition]:
+    return {node.name: node for node in top_level(source)}
 
 
 def _closure(source: Source, names: list[str]) -> frozenset[str]:
-    own = {node.name: node for node in top_level(source)}
+    own = _own(source)
     pending, reached = list(names), set[str]()
     while pending:
         name = pending.pop()

@@ -50,9 +50,9 @@ def _serve(descriptor: int) -> None:
 
 
 def _try(tier: str) -> None:
-    from dnnfix_probe import attempt
+    from dnnfix_probe import tier_report
 
-    attempt.report(tier)
+    tier_report.report(tier)
 
 
 def main(arguments: List[str]) -> None:

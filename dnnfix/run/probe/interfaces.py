@@ -1,11 +1,13 @@
-"""What a library would have taken, where a program asked it for a name or arguments that it does not have.
+"""What an object or a function would have taken, where a program asked it for a name or arguments that it does not have.
 
 At such a crash the interpreter knows what no table does: the names that the object has, and the parameters of the
 function. Those that are near to what was asked go into the trace, as the result of an experiment named `interface`:
 
     {"site", "name", "owner", "kind": "module" | "class" | "object", "asked": "name" | "call" | "module",
-     "parameters": [[name, kind, has a default], …] or null, "near": [[name, path, callable, parameters], …]}
+     "own": true | false, "parameters": [[name, kind, has a default], …] or null,
+     "near": [[name, path, callable, parameters], …]}
 
+`own` says that what was asked is the program's own; of its names nothing but the spelling is told.
 `asked` is `module` where a module was called. A path is what reaches a thing of another module from the names that the
 program has imported (`tf.nn.relu`); it is empty where the name is one of the same object.
 """
@@ -22,18 +24,23 @@ from types import FrameType, ModuleType
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from . import sites
+from .lookup import MISSING, value_of
 
 _REFUSALS = (AttributeError, ImportError, TypeError, ValueError)
 _NEAR = 8
 """How many names are told, of each way of being near."""
 _CUTOFF = 0.7
 """How alike two spellings are at least, as difflib measures it; far below what a repair is made from."""
+_LIKE = 0.55
+"""How alike those are of which only the spelling is told."""
+_MOST = 200
+"""How many of these."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NO_NAME = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
 
 def asked_for(error: BaseException) -> Optional[Dict[str, Any]]:
-    """What the library has, for an error that may be a refusal of a name or of arguments."""
+    """What was there, for an error that may be a refusal of a name or of arguments."""
     if not isinstance(error, _REFUSALS):
         return None
     try:
@@ -68,7 +75,8 @@ def _asked_for(error: BaseException) -> Optional[Dict[str, Any]]:
         return _told(site, called, name, "module", None, frame)
     if isinstance(node.func, ast.Attribute):
         return _told(site, _value(node.func.value, frame), node.func.attr, "call", called, frame)
-    return _told(site, sys.modules.get(getattr(called, "__module__", "")), called.__name__, "call", called, frame)
+    name = getattr(called, "__name__", type(called).__name__)  # an object that can be called has none
+    return _told(site, sys.modules.get(getattr(called, "__module__", "")), name, "call", called, frame)
 
 
 def _told(
@@ -83,28 +91,35 @@ def _told(
         kind = "class" if isinstance(owner, type) else "object"
         title = "%s.%s" % (cls.__module__, cls.__qualname__)
         home = sys.modules.get(cls.__module__, builtins)
-    for thing in (home, sys.modules.get(getattr(called, "__module__", None) or "")):
-        if getattr(thing, "__name__", "") == "__main__" or sites.is_user_file(getattr(thing, "__file__", None) or ""):
-            return None  # the program's own classes and functions are another matter
-    found = [(each, "", getattr(owner, each, None)) for each in _near(name, dir(owner))]
+    own = any(map(_is_own, (home, sys.modules.get(getattr(called, "__module__", None) or ""))))
+    names = [] if own and asked == "call" else dir(owner)
+    found = [] if own else [(each, "", getattr(owner, each, None)) for each in _near(name, names)]
     if asked == "module" and callable(getattr(owner, name, None)):
         found.append((name, "", getattr(owner, name)))
-    if kind == "module" and asked != "call":
+    if kind == "module" and asked != "call" and not own:
         found += [(name, path, thing) for path, thing in _elsewhere(name, title, frame)]
     near = [[each, path, callable(thing), _parameters(thing)] for each, path, thing in found]
+    known = [each for each, _, _ in found]
+    near += [[each, "", False, None] for each in _spelled_alike(name, names) if each not in known]
     return {
         "site": site,
         "name": name,
         "owner": title,
         "kind": kind,
         "asked": asked,
+        "own": own,
         "parameters": _parameters(called) if called is not None else None,
         "near": near,
     }
 
 
+def _is_own(module: Any) -> bool:
+    """Whether a module is one of the program's."""
+    return getattr(module, "__name__", "") == "__main__" or sites.is_user_file(getattr(module, "__file__", None) or "")
+
+
 def _value(node: ast.AST, frame: FrameType) -> Any:
-    """What a name, or a chain of attributes of one, stands for in a frame."""
+    """What a name, a chain of attributes of one, or an element of a container stands for in a frame."""
     if isinstance(node, ast.Name):
         for known in (frame.f_locals, frame.f_globals, vars(builtins)):
             if node.id in known:
@@ -113,7 +128,8 @@ def _value(node: ast.AST, frame: FrameType) -> Any:
     if isinstance(node, ast.Attribute):
         owner = _value(node.value, frame)
         return getattr(owner, node.attr, None) if owner is not None else None
-    return None
+    found = value_of(node, frame)
+    return None if found is MISSING else found
 
 
 def _parameters(thing: Any) -> Optional[List[List[Any]]]:
@@ -140,6 +156,18 @@ def _near(name: str, names: List[str]) -> List[str]:
     related = [each for each in public if _related(asked, words(each))]
     found += sorted(related, key=lambda each: (abs(len(words(each)) - len(asked)), len(each)))[:_NEAR]
     return list(dict.fromkeys(found))
+
+
+def _spelled_alike(name: str, names: List[str]) -> List[str]:
+    """The names whose spelling is alike, or goes on or ends before this one; who reads them is stricter."""
+    wanted, asked, found = name.lower(), set(words(name)), []
+    for each in names:
+        lower = each.lower()
+        if each != name and (name.startswith("_") or not each.startswith("_")):
+            within = bool(asked) and asked <= set(words(each)) or lower.startswith(wanted) or wanted.startswith(lower)
+            if within or difflib.SequenceMatcher(None, wanted, lower).ratio() >= _LIKE:
+                found.append(each)
+    return found[:_MOST]
 
 
 def words(name: str) -> List[str]:

@@ -6,10 +6,11 @@ import functools
 import inspect
 from typing import Any, Dict, List, Optional, Tuple
 
+from . import sites
 from .guard import Patches, guarded, note
 from .keras_components import Components, Made, bound
 from .keras_names import class_name, class_of_function, function_name
-from .keras_sources import Written, user_frame, written_at
+from .keras_sources import Written, written_at
 
 _ACCURACY = frozenset({"accuracy", "acc", "Accuracy"})
 
@@ -21,7 +22,6 @@ class Compiled:
         self._components = components
         self._backend = backend
         self._losses: Dict[int, List[Made]] = {}
-        self._made: Dict[int, Any] = {}
         self._kept: List[Any] = []
         self._eager: List[Any] = []
         self._by_site: Dict[Tuple[str, str], Made] = {}
@@ -60,7 +60,7 @@ class Compiled:
                 self._eager.append(model)
             model.run_eagerly = True
         order = list(signature.parameters)[1:]
-        written = written_at(user_frame())
+        written = written_at(sites.user_frame())
         losses = self._components_of("loss", "losses", given.get("loss"), self._node(written, order, "loss"), written)
         self._losses[id(model)] = losses
         self._kept.append(model)

@@ -45,7 +45,6 @@ class _Seen:
         }
         self.batch = _batch_of(args)
         self.kept = _batch_of(self.args)
-        self.reached: Optional[int] = None
         self.output: Any = None
         self.output_shape: Optional[List[int]] = None
         self.loss: Any = None
@@ -64,7 +63,6 @@ class Experiments:
         self._batches = 0
         self.listener = Listener(components, recorder) if "units" in self._wanted else None
         self._recorder = recorder
-        self._components = components
         self._seen: Dict[int, _Seen] = {}
         self._shuffled = False
         self._earlier: List[Any] = []

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import ast
-import sys
 from types import CodeType, FrameType
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import sites
 
 Site = Optional[List[Any]]
-
-
-def user_frame() -> Optional[FrameType]:
-    """The innermost frame of user code."""
-    frame: Optional[FrameType] = sys._getframe(1)
-    while frame is not None and not sites.is_user_frame(frame):
-        frame = frame.f_back
-    return frame
 
 
 def written_at(frame: Optional[FrameType]) -> Written:

@@ -18,7 +18,7 @@ from .keras_batches import is_arrays, lengthen, repeated, rows_asked, specified,
 from .keras_calls import Recorder
 from .keras_components import Components
 from .keras_names import class_name, plain
-from .keras_sources import Written, user_frame, written_at
+from .keras_sources import Written, written_at
 from .keras_values import facts, is_data, named_parts, ordered, statistics
 
 METHODS = ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch")
@@ -112,7 +112,7 @@ class Training:
             bound = signature.bind(model, *args, **kwargs)
         except TypeError:
             return None
-        plan = Plan(name, model, written_at(user_frame()), dict(bound.arguments))
+        plan = Plan(name, model, written_at(sites.user_frame()), dict(bound.arguments))
         self._happened(plan)
         if not self.plans:
             self._recorder.before_root()

@@ -10,7 +10,6 @@ import sys
 import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
-from . import sites
 from .entries import LARGEST_FOR_DISTINCT, LARGEST_FOR_STATISTICS, ROW_SUM_TOLERANCE, Entry
 from .keras_names import dtype_name
 
@@ -255,8 +254,3 @@ def named_parts(item: Any) -> List[Tuple[str, Any]]:
     ):
         return [(str(index), part) for index, part in enumerate(item)]
     return [("", item)]
-
-
-def site_now() -> Any:
-    """The user's expression now running."""
-    return sites.caller_site()

@@ -14,8 +14,6 @@ from typing import Any, ContextManager, Dict, Iterator, List, NamedTuple, Option
 from . import standing
 from .standing import Change, Standing
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
 
 class _Place(NamedTuple):
     """The frame from whose caller on the object is used, the object, its part's name, and what makes the part anew."""

@@ -43,24 +43,18 @@ def add_source(filename: str, text: str) -> None:
     _texts[filename] = text
 
 
-def caller_site() -> Optional[Site]:
-    """The user's expression now running: innermost frame of user code; `None` where no user code is on the stack."""
-    frame: Optional[FrameType] = sys._getframe(1)
-    while frame is not None:
-        if is_user_frame(frame):
-            return site_of(frame)
+def user_frame(frame: Optional[FrameType] = None) -> Optional[FrameType]:
+    """The innermost frame of user code, of those from `frame` outwards; `None` where no user code is on the stack."""
+    frame = frame or sys._getframe(1)
+    while frame is not None and not is_user_frame(frame):
         frame = frame.f_back
-    return None
+    return frame
 
 
-def caller_function() -> Optional[str]:
-    """The name of the function whose code `caller_site` points into."""
-    frame: Optional[FrameType] = sys._getframe(1)
-    while frame is not None:
-        if is_user_frame(frame):
-            return frame.f_code.co_name
-        frame = frame.f_back
-    return None
+def caller_site(frame: Optional[FrameType] = None) -> Optional[Site]:
+    """The user's expression now running, or that `frame` was called for: what the innermost frame of user code runs."""
+    found = user_frame(frame or sys._getframe(1))
+    return site_of(found) if found is not None else None
 
 
 def site_of(frame: FrameType) -> Optional[Site]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import sys
 import types
 from typing import Any, Dict, List, Sequence
 
 from . import clocked, forked, returned, sites, standing, visits, wire
 from .guard import guarded
+from .interfaces import words
 from .lookup import MISSING, is_method, type_name, value_of
 from .standing import Standing
 
@@ -291,15 +291,15 @@ def _within(owner: Any, name: str) -> List[Any]:
 
 def _below(module: types.ModuleType, name: str) -> List[Any]:
     """What the modules in a module, and those in them, have under that name, or one of the same words: (dotted name, sort)."""
-    words = set(_words(name))
+    wanted = set(words(name))
     found: List[Any] = []
     inner = [(part, held) for part, held in vars(module).items() if _is_part(part, held, module)]
     for outer, one in inner[:PARTS]:
-        inner_too = [(part, held) for part, held in vars(one).items() if _is_part(part, held, one)] if words else []
+        inner_too = [(part, held) for part, held in vars(one).items() if _is_part(part, held, one)] if wanted else []
         for path, held in [(outer, one)] + [("%s.%s" % (outer, part), held) for part, held in inner_too[:PARTS]]:
             for other in vars(held).get("__all__") or vars(held):
                 dotted = "%s.%s" % (path, other)
-                if not other.startswith("_") and (other == name or set(_words(dotted)) == words):
+                if not other.startswith("_") and (other == name or set(words(dotted)) == wanted):
                     found.append([dotted, _sort(held, other)])
     return found[:KEYS]
 
@@ -310,10 +310,6 @@ def _is_part(name: str, held: Any, module: types.ModuleType) -> bool:
     own = str(getattr(held, "__name__", ""))  # a module that loads late may have none
     of_package = own.startswith(package) and own.rpartition(".")[2] == name
     return not name.startswith("_") and isinstance(held, types.ModuleType) and of_package
-
-
-def _words(name: str) -> List[str]:
-    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
 
 
 def _sort(owner: Any, name: str) -> str:

@@ -34,12 +34,7 @@ class Construction:
     @property
     def site(self) -> Optional[List[Any]]:
         """The user's expression that leads to the construction."""
-        frame = self.caller
-        while frame is not None:
-            if sites.is_user_frame(frame):
-                return sites.site_of(frame)
-            frame = frame.f_back
-        return None
+        return sites.caller_site(self.caller) if self.caller is not None else None
 
     def arguments(self, skip: Tuple[str, ...] = ()) -> Dict[str, Any]:
         """The constructor's arguments by parameter name, defaults included.

@@ -37,7 +37,6 @@ class Components:
         self._sent: Dict[int, str] = {}
         self._per_site: Dict[str, int] = {}
         self._latest: Dict[Tuple[str, str], int] = {}
-        self._making = 0
 
     def install(self, patches: Patches) -> None:
         """Watch constructors."""

@@ -80,7 +80,6 @@ class Experiments:
         self._recorder = recorder
         self._components = components
         self._seen: Dict[int, _Seen] = {}
-        self._calls: List[Dict[str, Any]] = []
         self._shuffled = False
         self._earlier: List[Any] = []
         self._generator = torch.Generator().manual_seed(int(job.get("seed", 0)) + _SEED) if self._wanted else None

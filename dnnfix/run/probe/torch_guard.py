@@ -5,7 +5,6 @@ Every tensor operation of the probe's own runs inside `Quiet`, where nothing is 
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import torch as _torch
@@ -46,12 +45,8 @@ def head_site() -> Any:
 
     The interpreter gives the whole statement as the place from which a loop asks for the next item.
     """
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        if sites.is_user_frame(frame):
-            site = sites.site_of(frame)
-            if site is not None and site[0] != site[2]:
-                return sites.line_site(frame.f_code.co_filename, site[0]) or site
-            return site
-        frame = frame.f_back
-    return None
+    frame = sites.user_frame()
+    site = sites.site_of(frame) if frame is not None else None
+    if frame is not None and site is not None and site[0] != site[2]:
+        return sites.line_site(frame.f_code.co_filename, site[0]) or site
+    return site

@@ -209,15 +209,6 @@ def output_spreads(pairs: List[Pair]) -> List[Optional[float]]:
     return found
 
 
-def norm_of(tensors: List[Any]) -> Any:
-    """The norm of all the tensors' elements together, as a tensor of no dimension; `None` for no tensors."""
-    if not tensors:
-        return None
-    if len(tensors) == 1:
-        return torch.linalg.vector_norm(tensors[0])
-    return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(tensors)))
-
-
 def norms_of(tensors: List[Any]) -> List[Any]:
     """The norm of each tensor, as tensors of no dimension: cheap, since nothing is read from them yet."""
     if all(tensor.layout == torch.strided for tensor in tensors):

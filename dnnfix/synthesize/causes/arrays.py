@@ -10,7 +10,7 @@ from dnnfix.detect.loops.training_loop import function_around, loops_around
 from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.records import Call, Edit, InsertAfter, InsertBefore
 from dnnfix.source.program import Source, once
-from dnnfix.source.tree import stored_names
+from dnnfix.source.tree import names_in, stored_names
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.written import passed
 
@@ -131,18 +131,15 @@ def _is_made_where_it_stands(source: Source, name: ast.Name) -> bool:
 
 def _is_array(subject: Subject, name: ast.Name) -> bool:
     """Whether a name is assigned as a whole, not by a loop or a function's caller."""
-    return _last_assignment(subject, name.id) is not None and not any(
-        isinstance(node, (ast.For, ast.AsyncFor)) and name.id in {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-        for node in ast.walk(subject.source.tree)
-    )  # fmt: skip
+    source = subject.source
+    targets = [each.target for each in source.nodes(ast.For)] + [each.target for each in source.nodes(ast.AsyncFor)]
+    assigned = _last_assignment(subject, name.id) is not None
+    return assigned and not any(name.id in names_in(target) for target in targets)
 
 
 def _last_assignment(subject: Subject, name: str) -> ast.stmt | None:
-    made = [
-        node
-        for node in subject.source.nodes(ast.Assign)
-        if any(isinstance(n, ast.Name) and n.id == name for target in node.targets for n in ast.walk(target))
-    ]
+    assignments = subject.source.nodes(ast.Assign)
+    made = [node for node in assignments if any(name in names_in(target) for target in node.targets)]
     return made[-1] if made else None
 
 

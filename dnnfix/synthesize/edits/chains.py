@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.detect.crashes.misspellings import parts as words_of
 from dnnfix.detect.given import argument
 from dnnfix.detect.tensors.chains import Change, Solution
 from dnnfix.network.facts import argument_position, layer_facts
 from dnnfix.records import Edit, SetArgument
+from dnnfix.source.spelling import parts as words_of
 from dnnfix.subject import Subject
 from dnnfix.synthesize.edits.ends import short
 from dnnfix.synthesize.edits.recipes import together

@@ -9,19 +9,10 @@ from dnnfix.records import Edit, InsertBefore, Wrap
 from dnnfix.subject import Subject
 from dnnfix.synthesize.edits.spelling import spell
 
-SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.List, ast.Tuple, ast.Dict)
-"""Expressions that a method call or an index can follow without parentheses."""
-
 
 def wrapped(subject: Subject, node: ast.expr, before: str, after: str) -> Wrap:
-    """The edit that puts code around an expression; parentheses are added where a suffix would bind too tightly.
-
-    Of a choice between a value and a plain number the value is meant.
-    """
-    node = chosen_value(node)
-    if not before and not isinstance(node, SIMPLE):
-        before, after = "(", f"){after}"
-    return Wrap(subject.source.site(node), before, after)
+    """The edit that puts code around an expression; of a choice between a value and a plain number the value is meant."""
+    return Wrap(subject.source.site(chosen_value(node)), before, after)
 
 
 def chosen_value(node: ast.expr) -> ast.expr:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from dnnfix.records import Call, Component
 from dnnfix.source.arithmetic import number
+from dnnfix.source.tree import names_in, stored_names
 from dnnfix.subject import Subject
 
 MAX_RATIO = 16
@@ -64,16 +65,11 @@ def _parameters(subject: Subject, id: int | None, function: ast.FunctionDef, own
         if holder is None:
             return {}
         if holder.name == f"user.{owner.name}":
-            bound = {item.id for item in ast.walk(function) if isinstance(item, ast.Name) and _stores(item)}
             own = {one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
-            given = {key: value for key, value in holder.args.items() if key in own - bound}
+            given = {key: value for key, value in holder.args.items() if key in own - stored_names(function)}
             return {key: value for key, value in given.items() if isinstance(value, int) and type(value) is int}
         id = holder.id
     return {}
-
-
-def _stores(name: ast.Name) -> bool:
-    return not isinstance(name.ctx, ast.Load)
 
 
 def spoken_for(subject: Subject, place: Around, wanted: int, whole: int | None) -> Iterator[tuple[str, float]]:
@@ -111,7 +107,7 @@ def _value(text: str, values: Mapping[str, int]) -> int | None:
 
 
 def _names(text: str) -> set[str]:
-    return {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
+    return names_in(ast.parse(text, mode="eval"))
 
 
 def evaluated(node: ast.expr, values: Mapping[str, int]) -> int | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dnnfix.detect.graph import bound_in, last_of_setup, method
 from dnnfix.network.facts import signature
 from dnnfix.records import Decline, Edit, InsertAfter, InsertBefore, Replace, Site, Wrap
+from dnnfix.source.tree import names_in
 from dnnfix.subject import Subject
 from dnnfix.synthesize.edits.spelling import spell
 
@@ -44,7 +45,7 @@ class _Move:
             elif source.enclosing(loop, ast.For) is not None and source.enclosing(loop, ast.FunctionDef) is function:
                 return Decline("the layer is made in nested loops")
         if loop is not None:
-            allowed = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+            allowed = names_in(loop.target)
             missing = self._missing(loop.iter, function, set())
             if missing:
                 return Decline(f"`__init__` does not know `{missing}`")
@@ -142,8 +143,7 @@ class _Move:
             number = loop.target.elts[0]
             if isinstance(number, ast.Name):
                 return number.id, ()
-        taken = {node.id for node in ast.walk(loop) if isinstance(node, ast.Name)}
-        index = next(name for name in ("i", "j", "k", "index", "number") if name not in taken)
+        index = next(name for name in ("i", "j", "k", "index", "number") if name not in names_in(loop))
         target = source.site(loop.target)
         return index, (
             Replace(target, f"{index}, {source.segment(target)}"),

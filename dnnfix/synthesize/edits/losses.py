@@ -192,10 +192,7 @@ def set_width(subject: Subject, maker: Call, width: int) -> Edits | None:
 def wrap_input(subject: Subject, call: Call, index: int, before: str, after: str) -> Edits | None:
     """Edits that put code around what is given to a loss called by hand: 0 the prediction, 1 the target."""
     node = input_expression(subject, call, index)
-    if node is None:
-        return None
-    simple = before or isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
-    return (Wrap(subject.source.site(node), before if simple else f"({before}", after if simple else f"){after}"),)
+    return (Wrap(subject.source.site(node), before, after),) if node is not None else None
 
 
 def set_from_logits(subject: Subject, call: Call, wanted: bool) -> Edits | None:

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from dnnfix.detect.crashes.misspellings import parts as words_of
 from dnnfix.detect.tensors.symbolic import parameters
 from dnnfix.network.facts import signature
 from dnnfix.records import Edit, FixPattern, RemoveArgument, RenameArgument, Replace, SetArgument, Site
@@ -136,7 +135,7 @@ def _names(scene: Scene, call: ast.Call, takes: tuple[Parameter, ...]) -> Iterat
         if keyword.arg is None or not free or keyword.arg in free:
             continue
         others = [name for name in free if name not in given and name not in placed]
-        others.sort(key=lambda name: -_likeness(keyword.arg or "", name))
+        others.sort(key=lambda name: -alike(keyword.arg or "", name))
         used = _used_by_siblings(scene, call)
         elsewhere = TAKEN_ELSEWHERE * _is_parameter(scene, keyword.arg)
         for name in others[:4]:
@@ -221,13 +220,6 @@ def _siblings(scene: Scene, call: ast.Call) -> list[ast.Call]:
     return [
         other for other in scene.subject.source.all_calls if other is not call and ast.unparse(other.func) == function
     ]
-
-
-def _likeness(one: str, other: str) -> float:
-    import difflib
-
-    shared = len(set(words_of(one)) & set(words_of(other)))
-    return difflib.SequenceMatcher(None, one, other).ratio() + shared
 
 
 def _orders(scene: Scene, call: ast.Call) -> Iterator[Change]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from dnnfix.detect.tensors.symbolic import parameters
 from dnnfix.records import InsertAfter, InsertBefore, Replace
+from dnnfix.source.tree import names_in
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.scene import Scene
@@ -146,8 +147,7 @@ def stored(scene: Scene, function: ast.FunctionDef | ast.AsyncFunctionDef) -> It
     """What a constructor is given under the name of the attribute that its objects lack, and makes nothing of, kept in them."""
     lacks = _LACKS.search(scene.message)
     name = lacks.group(2) if lacks is not None else ""
-    read = {each.id for each in ast.walk(function) if isinstance(each, ast.Name)}
-    if name not in read and name in parameters(function):
+    if name not in names_in(function) and name in parameters(function):
         code = f"self.{name} = {name}"
         yield Change((InsertAfter(scene.site(function.body[-1]), code),), f"Write {code}", "stored")
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dnnfix.detect.tensors.dtypes import changed_in_place
 from dnnfix.detect.tensors.symbolic import parameters
 from dnnfix.records import Edit, FixPattern
+from dnnfix.source.known import words
 from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.synthesize.operators.change import Change, around, replaced
 from dnnfix.synthesize.scene import Scene, Told
@@ -16,19 +17,7 @@ from dnnfix.synthesize.slices import DATA_SETS, Place, Role
 
 PATTERN = FixPattern.DATA_TYPE
 
-LAZY = (
-    "map",
-    "filter",
-    "zip",
-    "range",
-    "dict_keys",
-    "dict_values",
-    "dict_items",
-    "generator",
-    "set",
-    "reversed",
-    "enumerate",
-)
+LAZY = words("map filter zip range dict_keys dict_values dict_items generator set reversed enumerate")
 """Kinds of values that are gone through once, or have no order: a list of them can be indexed and counted."""
 
 PULLED = ("map", "filter", "zip", "enumerate")
@@ -37,22 +26,7 @@ PULLED = ("map", "filter", "zip", "enumerate")
 MODELS = ("Functional", "Sequential", "Model")
 """Models of Keras: what a layer is called on is what they give, not they."""
 
-CHANGING = frozenset(
-    [
-        "append",
-        "extend",
-        "insert",
-        "remove",
-        "pop",
-        "sort",
-        "reverse",
-        "update",
-        "add",
-        "setdefault",
-        "clear",
-        "discard",
-    ]
-)
+CHANGING = words("append extend insert remove pop sort reverse update add setdefault clear discard")
 """Methods of plain containers that change them and give nothing back."""
 
 MORE = ("places", "names")

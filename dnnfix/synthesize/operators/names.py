@@ -8,9 +8,9 @@ import difflib
 import sys
 from collections.abc import Iterable, Iterator
 
-from dnnfix.detect.crashes.misspellings import SHORT, slips
-from dnnfix.detect.crashes.misspellings import parts as words_of
 from dnnfix.records import AddImport, FixPattern, Replace
+from dnnfix.source.spelling import SHORT, slips
+from dnnfix.source.spelling import parts as words_of
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.operators.change import NUMBER, Change, replaced
 from dnnfix.synthesize.scene import Scene, Told

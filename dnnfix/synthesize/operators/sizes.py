@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from itertools import islice
 from math import log2, prod
 
-from dnnfix.detect.crashes.misspellings import parts as words_of
 from dnnfix.records import FixPattern, Replace
+from dnnfix.source.spelling import parts as words_of
 from dnnfix.synthesize.definitions import FUNCTIONS
 from dnnfix.synthesize.edits.ends import SMALLEST
-from dnnfix.synthesize.operators.change import NUMBER, Change
+from dnnfix.synthesize.operators.change import NUMBER, Change, replaced
 from dnnfix.synthesize.operators.names import GOOD, IN_PLACE, alike
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, Role
@@ -116,17 +116,14 @@ def changes(scene: Scene, place: Place) -> Iterator[Change]:
         meeting = SAID_OF_LAYER if of_layer else BOTH_SAID
         both = meeting * ({str(number), str(size)} <= said)
         for code, form in _multiples(scene, place, number, size) if both else ():
-            title = f"Take {code} for {scene.code(place.node)}"
-            yield Change((Replace(scene.site(place.node), code),), title, form, both)
+            yield replaced(scene, place.node, code, form, both)
         for code in islice(scene.spelled(size, place.node), SPELLINGS):
             form = "number" if code.isdigit() else "named"
-            title = f"Take {code} for {scene.code(place.node)}"
             other = _otherwise_named(place.node, code) if form == "named" else 0.0
-            yield Change((Replace(scene.site(place.node), code),), title, form, far + other + both)
+            yield replaced(scene, place.node, code, form, far + other + both)
         for code, axis in islice(scene.measured(size, place.node), SPELLINGS):
             less = OF_SAMPLES * (axis == 0 and place.role is Role.CONSTRUCTOR) + both + fixed
-            title = f"Take {code} for {scene.code(place.node)}"
-            yield Change((Replace(scene.site(place.node), code),), title, "measured", less)
+            yield replaced(scene, place.node, code, "measured", less)
 
 
 def _is_of_range(scene: Scene, node: ast.expr) -> bool:
@@ -173,7 +170,7 @@ def _one_less(scene: Scene, place: Place) -> Iterator[Change]:
                 return
             case _:
                 code = f"{scene.code(node)} - 1"
-        yield Change((Replace(scene.site(node), code),), f"Take {code} for {scene.code(node)}", "one less")
+        yield replaced(scene, node, code, "one less")
 
 
 def _multiples(scene: Scene, place: Place, number: int, size: int) -> Iterator[tuple[str, str]]:

@@ -8,11 +8,12 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 
+from dnnfix.detect.loops.training_loop import block_of
 from dnnfix.records import Edit, FixPattern, InsertAfter, Replace, ReplaceLines
+from dnnfix.source.tree import stored_names
 from dnnfix.synthesize.operators import beginnings
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.operators.names import NEAR, ranked
-from dnnfix.synthesize.progress import blocks_of
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import DATA_SETS, NOTHING, Role, Spot, done_to, is_too_deep
 
@@ -67,9 +68,9 @@ def _moved(scene: Scene, spot: Spot) -> Iterator[Change]:
     node, source = spot.statement, scene.subject.source
     if spot.role is not Role.FAILING or scene.kind not in EARLY or isinstance(node, ast.Return | ast.Raise):
         return
-    block = next((block for block in blocks_of(source.parent(node) or source.tree) if node in block), [node])
+    block = block_of(source, node)
     behind = block[block.index(node) + 1 :][:FURTHER]
-    own = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    own = stored_names(node)
     read = {ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)} - own
     for other in behind:
         targets = [n for n in ast.walk(other) if isinstance(n, ast.Name | ast.Attribute)]
@@ -144,10 +145,9 @@ def _unpacked(scene: Scene, node: ast.stmt) -> Iterator[Change]:
 def _taken(scene: Scene, node: ast.Expr) -> Iterator[Change]:
     """`x.change()` as `x = x.change()`, and so for all that is done to it in the block: the result was thrown away."""
     name = done_to(node)
-    block = next(
-        (b for b in blocks_of(scene.subject.source.parent(node) or scene.subject.source.tree) if node in b), []
-    )
-    same = [each for each in block if isinstance(each, ast.Expr) and done_to(each) == name]
+    same = [
+        each for each in block_of(scene.subject.source, node) if isinstance(each, ast.Expr) and done_to(each) == name
+    ]
     for statements in ([node], same) if len(same) > 1 else ([node],):
         codes = {each: f"{name} = {scene.code(each)}" for each in statements}
         edits = tuple(ReplaceLines(scene.site(each), " " * each.col_offset + code) for each, code in codes.items())

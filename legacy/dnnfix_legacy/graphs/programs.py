@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from dnnfix.detect.versioning.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.versioning.imports import GRAPHS
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Target, Uses, uses_of
 from dnnfix.records import Delete, Edit, Replace, Site
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source, once
-from dnnfix_legacy.graphs.first_releases import boolean_axes, is_older, reordered
 from dnnfix_legacy.graphs.functions import GraphFunctions
 from dnnfix_legacy.graphs.rewriting import Rewriting
 from dnnfix_legacy.graphs.sessions import SessionSettings, session_settings

@@ -50,9 +50,11 @@ class GraphAndSession(ApiChange):
     triggers = tuple(sorted(MAKES_GRAPH))
 
     def claims(self, subject: Subject) -> Claims:
-        """Every name of TensorFlow, where the program's graph is kept as a whole."""
+        """The program's graph, and every name of TensorFlow where the graph is kept as a whole."""
         graph = graph_of(subject.source)
-        return Claims(covers=is_of_graph) if graph is not None and graph.edits else NO_CLAIMS
+        if graph is None:
+            return NO_CLAIMS
+        return Claims(covers=is_of_graph, graph="migrated") if graph.edits else Claims(graph="made")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The program as a whole, and each name in it that nothing replaces."""

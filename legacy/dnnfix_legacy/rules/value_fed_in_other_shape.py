@@ -118,7 +118,6 @@ with tf.Session() as sess:
 -     print(sess.run(brightness, feed_dict={images: picture}))
 +     print(sess.run(brightness, feed_dict={images: [picture]}))
 """,
-            runs=True,
         ),
         Example(
             "images for a placeholder of rows",
@@ -134,7 +133,6 @@ sess = tf.compat.v1.Session()
 - sess.run(total, {x: digits})
 + sess.run(total, {x: np.reshape(digits, (-1, 36))})
 """,
-            runs=True,
         ),
         Example(
             "class numbers for a placeholder of columns, fed by a function",
@@ -155,7 +153,6 @@ def count(session, batch):
 with tf.Session() as session:
     print(count(session, np.array([0, 2, 1, 1])))
 """,
-            runs=True,
         ),
     )
     rejects = (
@@ -172,7 +169,6 @@ with tf.Session() as sess:
     sess.run(total, feed_dict={images: np.ones((2, 4, 4, 3))})
 raise ValueError("Cannot feed value of shape (4, 4, 3) for Tensor images, which has shape (?, 4, 4, 3)")
 """,
-            runs=True,
         ),
         Reject(
             "values that fit",
@@ -187,7 +183,6 @@ with tf.Session() as sess:
     sess.run(y, feed_dict={x: np.ones((4, 3))})
     sess.run(y, feed_dict={x: [[1, 2, 3]]})
 """,
-            runs=True,
         ),
     )
 

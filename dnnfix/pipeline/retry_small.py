@@ -1,0 +1,68 @@
+"""A second try for old programs: with as little made data as can be, and twice the time for each run.
+
+Data that reproduction makes have the size that the program counts on, and that can be more than a run gets through before
+its first step. What is tried here is the migration alone: so few data can show that a program runs again, and nothing of how
+well it learns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from dnnfix.pipeline.attempt import Attempt
+from dnnfix.pipeline.runs import Progress, made_runnable, seconds_of_a_run
+from dnnfix.records import Family, Trace
+from dnnfix.source.program import Source
+from dnnfix.synthesize.repairs import Repair
+from dnnfix.synthesize.search import repair
+from dnnfix.template import FixTemplate
+from dnnfix.validate.laboratory import TrialLaboratory
+
+SLOWER = 2
+"""Times the budget of the file, and so the seconds of each run, that the second try has."""
+
+
+def retried_with_less_data(
+    first: Attempt,
+    source: Source,
+    stood: Trace,
+    laboratory: TrialLaboratory,
+    templates: Mapping[str, type[FixTemplate]],
+    progress: Progress,
+) -> Attempt:
+    """The second try where it proves a patch and the first did not for want of time, else the first.
+
+    `stood` is the run of the program as it stands.
+    """
+    if first.accepted or not first.reproduction.steps or not laboratory.stalled():
+        return first
+    progress("trying with less data")
+    settings = replace(first.settings, budget=SLOWER * first.settings.budget)
+    laboratory.begin_again(time.monotonic() + settings.budget, seconds_of_a_run(settings))
+    smaller = made_runnable(source, stood, laboratory, settings, progress, little_data=True)
+    if not smaller.steps or smaller.scaffold == first.reproduction.scaffold:
+        return first
+    trace = laboratory.observe(source, settings.seed)
+    migrations = {code: template for code, template in templates.items() if template.family is Family.VERSIONING}
+    found = repair(source, trace, laboratory, migrations, settings, progress, at_crash=False)
+    note = (
+        "the time of a run was over before the first step: the program was tried again with as little made data as can be, "
+        f"{seconds_of_a_run(settings):g} s for each run, and for its migration alone"
+    )
+    rest = _with_the_rest(found, first.repair, migrations)
+    second = replace(first, reproduction=smaller, trace=trace, repair=rest, settings=settings, note=note)
+    return second if second.accepted else first
+
+
+def _with_the_rest(found: Repair, first: Repair, migrations: Collection[str]) -> Repair:
+    """The second repair with what the first try said of the findings that the second was not for."""
+    said = {result.finding.id: result for result in first.results}
+    results = [
+        result
+        if result.finding.code in migrations or result.finding.id not in said
+        else replace(said[result.finding.id], patches=())
+        for result in found.results
+    ]
+    return replace(found, results=tuple(results))

@@ -1,0 +1,122 @@
+"""The whole path: run a program, find its faults, and prove patches for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dnnfix.config import Settings
+from dnnfix.pipeline.check import selected
+from dnnfix.pipeline.old_world import elsewhere
+from dnnfix.pipeline.proofs import certified
+from dnnfix.pipeline.remarks import (
+    doubt,
+    heard_of_training,
+    misread,
+    searchable,
+    unchecked,
+    unexplained,
+    unreadable,
+    unrun,
+    wanted,
+    whatever_the_data,
+)
+from dnnfix.pipeline.runs import Progress, laboratory_for, made_runnable, with_modules
+from dnnfix.records import FileReport
+from dnnfix.source.program import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dnnfix.pipeline.attempt import Attempt
+    from dnnfix.records import FindingResult, Trace
+    from dnnfix.run.runner import Runner
+    from dnnfix.template import FixTemplate
+    from dnnfix.validate.laboratory import TrialLaboratory
+
+
+def suggest_file(
+    raw: bytes, path: str, settings: Settings, progress: Progress, runner: Runner | None = None
+) -> FileReport:
+    """The whole pipeline on one program: run it, find its faults, and prove patches for them.
+
+    `runner` is one that serves several programs in turn; by default the program has one of its own.
+    Raises `InputError` where the bytes cannot be analysed, `SandboxError` and `InterpreterError` where nothing can run.
+    """
+    from dnnfix.pipeline.long_run import after_long_run
+    from dnnfix.pipeline.retry_small import retried_with_less_data
+    from dnnfix.pipeline.swallowed import with_swallowed_crash
+
+    source = with_modules(Source.from_bytes(raw, path))
+    templates = {template.code: template for template in selected(settings)}
+    failures: list[str] = []
+    progress("starting the interpreter")
+    with laboratory_for(source, settings, failures, runner) as laboratory:
+        progress("running the program")
+        as_written = laboratory.observe(source, settings.seed)
+        attempt = _first_attempt(source, as_written, laboratory, templates, settings, progress)
+        attempt = retried_with_less_data(attempt, source, as_written, laboratory, templates, progress)
+        attempt = after_long_run(attempt, source, laboratory, templates, progress)
+        attempt = with_swallowed_crash(attempt, source, laboratory, templates, progress)
+        return _report(attempt, source, laboratory, settings, failures)
+
+
+def _first_attempt(
+    source: Source,
+    as_written: Trace,
+    laboratory: TrialLaboratory,
+    templates: Mapping[str, type[FixTemplate]],
+    settings: Settings,
+    progress: Progress,
+) -> Attempt:
+    """The program made runnable where it is not, its short run, and the repair of what that shows."""
+    from dnnfix.pipeline.attempt import Attempt
+    from dnnfix.synthesize.progress import same_crash
+    from dnnfix.synthesize.search import repair
+
+    reproduction = made_runnable(source, as_written, laboratory, settings, progress)
+    trace = laboratory.observe(source, settings.seed) if reproduction.steps else as_written
+    # The crash of a program that ran on things of a made-up form may be theirs, unless it had crashed so without them.
+    in_doubt = reproduction.invents_form and not same_crash(as_written, trace, {})
+    own = (not in_doubt or whatever_the_data(source, trace)) and searchable(source, trace, settings)
+    heard = heard_of_training(source, settings) if not reproduction.invents else None
+    found = repair(source, trace, laboratory, templates, settings, progress, at_crash=own, at_training=heard)
+    return Attempt(reproduction, trace, found, settings, crash_in_doubt=in_doubt)
+
+
+def _report(
+    attempt: Attempt, source: Source, laboratory: TrialLaboratory, settings: Settings, failures: list[str]
+) -> FileReport:
+    """What is said of a program after its last attempt."""
+    from dnnfix.run import card
+
+    trace, outcome, reproduction = attempt.trace, attempt.repair, attempt.reproduction
+    tier, device = laboratory.runner.tier, card.device_of(source.raw, settings.asked_device)
+    unread = tuple(result for result in unreadable(source) if wanted(result.finding, source, settings))
+    crash = tuple(unexplained(source, trace, outcome))
+    doubted: tuple[FindingResult, ...] = crash if attempt.crash_in_doubt else ()
+    heard = tuple(result for result in crash if not doubted and wanted(result.finding, source, settings))
+    silenced = () if doubted else crash[len(heard) :]
+    return FileReport(
+        source.path,
+        findings=(*outcome.results, *unread, *heard),
+        patches=tuple(
+            certified(patch, outcome, tier, device, attempt.settings, reproduction, laboratory.observed_steps)
+            for patch in outcome.patches
+        ),
+        runs=tuple(laboratory.records),
+        unchecked=(
+            *elsewhere(source),
+            *misread(source),
+            *(f"{result.finding.message}, which the settings or a comment silence" for result in silenced),
+            *(doubt(result.finding, source) for result in doubted),
+            *laboratory.uncompared,
+            *unchecked(source, trace, outcome, failures),
+            *filter(None, [card.remark(source.raw, settings.asked_device)]),
+        ),
+        sandbox=tier.value,
+        device=device,
+        notes=(*trace.notes, *outcome.notes, *filter(None, [attempt.note])),
+        reproduction=reproduction,
+        unrun=bool(doubted) or unrun(trace),
+        modules={module.path: module.raw for module in source.beside},
+    )

@@ -1,0 +1,339 @@
+"""Weights of a module are kept where the module does not see them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import cast
+
+from dnnfix.api import (
+    TENSOR_MAKERS,
+    Edit,
+    Example,
+    Family,
+    Fault,
+    FixPattern,
+    ReadTemplate,
+    Reject,
+    RemoveArgument,
+    Subject,
+    Unwrap,
+    Wrap,
+    attribute_calls,
+    component_kind,
+    kept_in_self,
+    keyword_value,
+    layer_facts,
+    name_of,
+    spell,
+    torch_modules,
+    within,
+)
+
+REGISTERING = frozenset({"add_module", "register_module", "setattr", "add_param_group"})
+"""Calls by which a class may make single layers known after all."""
+CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
+"""Calls that register what they are given."""
+HANDING_ON = frozenset({"register_parameter", "register_buffer", "grad", "add_param_group", "Parameter"})
+"""Calls that a tensor with a gradient of its own may be made for."""
+VARIABLE = "torch.autograd.Variable"
+
+
+class WeightsNotRegistered(ReadTemplate):
+    """A torch module keeps layers in a Python list or dict, or a tensor with `requires_grad=True` as an ordinary attribute.
+
+    `Module.parameters()` finds what is assigned to attributes as modules or as `nn.Parameter`. Layers in a plain container are called
+    in `forward` and give values, and a plain tensor receives gradients, but the optimizer never receives these weights,
+    `model.to(device)` leaves them behind and `state_dict` does not save them. `nn.ModuleList` and `nn.ModuleDict` are containers that
+    register what they hold.
+
+    Fix safety: unsafe. The weights are trained from now on, and the saved files of the model get more entries.
+
+    References: torch.nn.ModuleList and torch.nn.ModuleDict; torch.nn.Module.parameters; torch.nn.parameter.Parameter.
+    """
+
+    code = "DNF403"
+    name = "weights-not-registered"
+    confidence = 0.85
+    formerly = ("layers-in-plain-container", "DNF412", "weight-not-registered")
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    triggers = ("Module", "requires_grad")
+    declined = "the tensor is moved or cast after it was made"
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        for owner in torch_modules(subject.source):
+            names = {name_of(call.func) for call in within(owner, ast.Call)}
+            for attribute, value in kept_in_self(owner):
+                container = _container(subject, owner, attribute, value)
+                if container and not names & REGISTERING and not _registered(owner, attribute):
+                    yield _contained(subject, attribute, value, container)
+                made = _made_tensor(subject, value)
+                if made is not None and not _handed_on(subject, attribute):
+                    yield _parameter(subject, attribute, made)
+
+    examples = (
+        Example(
+            "a list of convolutions",
+            """\
+import torch.nn as nn
+
+class Stack(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+-         self.convs = [nn.Conv2d(8, 8, 3, padding=1) for _ in range(depth)]
++         self.convs = nn.ModuleList([nn.Conv2d(8, 8, 3, padding=1) for _ in range(depth)])
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        for conv in self.convs:
+            x = conv(x).relu()
+        return self.head(x.mean(dim=(2, 3)))
+""",
+        ),
+        Example(
+            "an empty list that is filled",
+            """\
+import torch
+
+class Mlp(torch.nn.Module):
+    def __init__(self, sizes):
+        super(Mlp, self).__init__()
+-         self.layers = []  # filled below
++         self.layers = torch.nn.ModuleList([])  # filled below
+        for i in range(len(sizes) - 1):
+            self.layers.append(torch.nn.Linear(sizes[i], sizes[i + 1]))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return x
+""",
+        ),
+        Example(
+            "a dict of heads, some of them classes of the program",
+            """\
+from torch.nn import Linear, Module
++ import torch.nn as nn
+
+class Head(Module):
+    def __init__(self, n):
+        super().__init__()
+        self.out = Linear(16, n)
+
+    def forward(self, x):
+        return self.out(x)
+
+class Model(Module):
+    def __init__(self):
+        super().__init__()
+-         self.heads = {"kind": Head(3), "age": Linear(16, 1)}
++         self.heads = nn.ModuleDict({"kind": Head(3), "age": Linear(16, 1)})
+
+    def forward(self, x, task):
+        return self.heads[task](x)
+""",
+        ),
+        Example(
+            "a scale",
+            """\
+import torch
+from torch import nn
+
+class Scale(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+-         self.gain = torch.ones(n, requires_grad=True)
++         self.gain = nn.Parameter(torch.ones(n))
+
+    def forward(self, x):
+        return self.fc(x) * self.gain
+""",
+        ),
+        Example(
+            "a variable of old",
+            """\
+import torch
+import torch.nn as nn
+from torch.autograd import Variable
+
+class Cell(nn.Module):
+    def __init__(self, size):
+        super(Cell, self).__init__()
+-         self.peephole = Variable(torch.zeros(1, size), requires_grad=True)
++         self.peephole = nn.Parameter(torch.zeros(1, size))
+
+    def forward(self, x, c):
+        return torch.sigmoid(x + c * self.peephole)
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "layers without weights",
+            """\
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pools = [nn.MaxPool2d(2), nn.MaxPool2d(3)]
+""",
+        ),
+        Reject(
+            "the list becomes a Sequential",
+            """\
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = [nn.Linear(4, 4), nn.ReLU()]
+        self.net = nn.Sequential(*self.parts)
+
+    def forward(self, x):
+        return self.net(x)
+""",
+        ),
+        Reject(
+            "a list of sizes",
+            """\
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sizes = [4, 8]
+        self.net = nn.Linear(*self.sizes)
+""",
+        ),
+        Reject(
+            "layers registered by name",
+            """\
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.blocks = []
+        for i in range(n):
+            block = nn.Linear(4, 4)
+            self.add_module(f"block{i}", block)
+            self.blocks.append(block)
+""",
+        ),
+        Reject(
+            "a list of layers outside a module",
+            "from torch import nn\n\nclass Plan:\n    def __init__(self):\n        self.parts = [nn.Linear(2, 2)]\n",
+        ),
+        Reject(
+            "a buffer, and a tensor that is given to the optimizer by name",
+            """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mask = torch.ones(4)
+        self.style = torch.zeros(4, requires_grad=True)
+        self.optimizer = torch.optim.Adam([self.style])
+""",
+        ),
+        Reject(
+            "a class that is no module",
+            "import torch\n\nclass Attack:\n    def __init__(self):\n        self.delta = torch.zeros(4, requires_grad=True)\n",
+        ),
+    )
+
+
+def _contained(subject: Subject, attribute: str, value: ast.expr, container: str) -> Fault:
+    """Layers in a plain container, and the container of torch around it."""
+    site, name = subject.source.site(value), spell(subject, f"torch.nn.Module{container.title()}")
+    what = f"the layers in `self.{attribute}` are in a plain {container}, so they are no part of the model"
+    return Fault.with_repair(
+        site, what, f"Keep the layers in {name.code}", Wrap(site, f"{name.code}(", ")"), *name.imports, prior=0.95
+    )
+
+
+def _container(subject: Subject, owner: ast.ClassDef, attribute: str, value: ast.expr) -> str:
+    """Whether an attribute is given a plain `list` or `dict` of layers alone, some of which have weights."""
+    if isinstance(value, ast.Dict):
+        elements, container = list(value.values), "dict"
+    elif isinstance(value, ast.ListComp):
+        elements, container = [value.elt], "list"
+    elif isinstance(value, ast.List):
+        elements, container = [*value.elts, *_appended(owner, attribute)], "list"
+    else:
+        return ""
+    made = [_made(subject, element) for element in elements]
+    return container if all(made) and "weighted" in made else ""
+
+
+def _appended(owner: ast.ClassDef, attribute: str) -> Iterator[ast.expr]:
+    for node in attribute_calls(owner, "append", "insert"):
+        place = cast(ast.Attribute, node.func).value
+        if isinstance(place, ast.Attribute) and place.attr == attribute and node.args:
+            yield node.args[-1]
+
+
+def _made(subject: Subject, element: ast.expr) -> str | None:
+    """`weighted` for an expression that makes a layer with weights or a module of the program, `plain` for another
+    layer, `None` for anything else."""
+    made = subject.source.constructor(element)
+    if made is None:
+        return None
+    name = subject.source.qualified(made.func)
+    if name is None:
+        return "weighted" if subject.source.definition(made.func) in torch_modules(subject.source) else None
+    if not name.startswith("torch.nn.") or component_kind(name) not in ("layer", "model"):
+        return None
+    facts = layer_facts(name)
+    return "weighted" if component_kind(name) == "model" or (facts is not None and facts.gives) else "plain"
+
+
+def _registered(owner: ast.ClassDef, attribute: str) -> bool:
+    """Whether the class hands the container on to one that registers."""
+    for node in within(owner, ast.Call):
+        for given in node.args if name_of(node.func) in CONTAINERS else ():
+            inner = given.value if isinstance(given, ast.Starred) else given
+            if isinstance(inner, ast.Attribute) and inner.attr == attribute:
+                return True
+    return False
+
+
+def _parameter(subject: Subject, attribute: str, made: ast.Call) -> Fault:
+    """A plain tensor, and the parameter that is made of it."""
+    source, site, name = subject.source, subject.source.site(made), spell(subject, "torch.nn.Parameter")
+    edits: tuple[Edit, ...] | None = (
+        Wrap(site, f"{name.code}(", ")"),
+        *name.imports,
+        RemoveArgument(site, "requires_grad"),
+    )
+    if source.qualified(made.func) == VARIABLE:  # the inner tensor is kept as it is written, within the parameter
+        inner = source.site(made.args[0]) if made.args else None
+        edits = (Unwrap(site, inner), Wrap(inner, f"{name.code}(", ")"), *name.imports) if inner is not None else None
+    what = f"`self.{attribute}` is a plain tensor, no parameter of the module: no optimizer is given it"
+    return Fault(site, what, ((f"Make the tensor a parameter of the module: {name.code}", edits, 0.9),), confidence=0.9)
+
+
+def _made_tensor(subject: Subject, value: ast.expr) -> ast.Call | None:
+    """The call that makes a tensor which asks for gradients."""
+    if not isinstance(value, ast.Call) or subject.source.qualified(value.func) not in TENSOR_MAKERS:
+        return None
+    asked = keyword_value(value, "requires_grad")
+    return value if isinstance(asked, ast.Constant) and asked.value is True else None
+
+
+def _handed_on(subject: Subject, attribute: str) -> bool:
+    """Whether the program gives the tensor to an optimizer or registers it itself, or leaves the module's own use."""
+    for call in subject.source.all_calls:
+        optimizes = (subject.source.qualified(call.func) or "").startswith("torch.optim.")
+        if optimizes or name_of(call.func) in HANDING_ON:
+            for node in ast.walk(call):
+                if isinstance(node, ast.Attribute) and node.attr == attribute:
+                    return True
+                if isinstance(node, ast.Constant) and node.value == attribute:
+                    return True
+    return False

@@ -1,0 +1,323 @@
+"""A call gives arguments that what is called does not take, or under names that it does not have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Edit,
+    Example,
+    Fault,
+    FixPattern,
+    Refusal,
+    Reject,
+    RemoveArgument,
+    RenameArgument,
+    Replace,
+    ReplaceLines,
+    Site,
+    Source,
+    Subject,
+    changed_arguments,
+    free_parameters,
+    likeness,
+    likest,
+    one_letter_off,
+    parts,
+    refusal,
+    same_letters,
+    same_meaning,
+    takes,
+    undefined_names,
+    unknown_keywords,
+    uses_of,
+    within,
+    words,
+)
+
+TEXTS = words("name padding mode activation reduction data_format kind dtype scope title label")
+"""Parameters that take a string."""
+
+_SPELLING = 0.97
+"""How alike names are at least that differ in capitals and underscores only."""
+
+OF_EVERY_LAYER = words(
+    """activity_regularizer autocast batch_input_shape batch_shape batch_size dtype dynamic input_dim input_shape name
+    trainable weights"""
+)
+"""Arguments that the layers of Keras hand on to what they derive from."""
+
+_Way = tuple[str, tuple[Edit, ...], float]
+
+
+class UnknownArgument(CrashTemplate):
+    """A function, layer or method is called with arguments that it does not take, or without those that it needs.
+
+    What it takes was asked of itself at the crash. Of a library, a keyword is renamed if one parameter that is still free is by far
+    the likest (`Conv2D(num_filters=12, stride=2)`): the same words, a slip of a letter, a further word, what other libraries call
+    it (`nn.Linear(4, 2, use_bias=False)`), or the only one that is missing. Where a function of nearly the same name takes the call
+    as it is written (`tf.argmax` for `tf.arg_max`), that one is called. Of one argument too many by place, the one is dropped behind
+    which the others fit again. Of any function, each unknown name means the one free parameter that differs from it in
+    capitals, underscores or a letter, or of which it has all words or that has all its words. Where the parameter is misspelt
+    itself, and the function reads the name that the call gives, the parameter gets that name.
+
+    Fix safety: unsafe. The call could not run before.
+
+    References: https://docs.python.org/3/reference/expressions.html#calls; https://docs.python.org/3/library/inspect.html.
+    """
+
+    code = "DNF610"
+    name = "unknown-argument"
+    formerly = ("misspelt-argument", "DNF552", "arguments-not-of-function")
+    fix_pattern = FixPattern.API_CONTRACT
+    kinds = frozenset({"TypeError", "ValueError"})
+
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
+        asked = refusal(subject)
+        call = subject.node(asked.site) if asked is not None else None
+        if asked is None or asked.asked != "call" or asked.site.path or not isinstance(call, ast.Call):
+            return
+        if asked.parameters is None or any(each.arg is None for each in call.keywords):
+            return
+        unknown = tuple(unknown_keywords(asked, call, crash.message))
+        refused = not asked.own and (bool(unknown) or takes(asked.parameters, call) is False)
+        refused = refused and all(hit.within != asked.site for hit in changed_arguments(uses_of(subject.source)))
+        ways: list[_Way] = [*_of_library(subject, asked, call, unknown)] if refused else []
+        renamed = _renamed(asked, call)
+        if renamed and "argument" in crash.message.lower() and _spoken_of(crash.message, renamed, asked):
+            ways += _parameter_renamed(subject, call, renamed)
+            ways.append(_named(asked.site, renamed, 0.85))
+        if ways:
+            lacking = unknown or tuple(renamed)
+            said = f": it has no {', '.join(f'`{word}`' for word in lacking)}" if lacking else ""
+            what = f"`{asked.name}` does not take the call as it is written{said}"
+            yield Fault(asked.site, what, tuple({way[0]: way for way in ways}.values()))
+
+    examples = (
+        Example(
+            "other names for filters and strides",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+inputs = keras.Input((8, 8, 1))
+- x = layers.Conv2D(num_filters=4, kernel_size=3, stride=2, name="first")(inputs)
++ x = layers.Conv2D(filters=4, kernel_size=3, strides=2, name="first")(inputs)
+model = keras.Model(inputs, layers.Dense(1)(layers.Flatten()(x)))
+print(model.predict(np.ones((2, 8, 8, 1)), verbose=0).shape)
+""",
+        ),
+        Example(
+            "what another library calls it",
+            """\
+import torch
+from torch import nn
+
+- net = nn.Sequential(nn.Linear(4, 4, use_bias=False), nn.ReLU(), nn.Linear(4, 1))
++ net = nn.Sequential(nn.Linear(4, 4, bias=False), nn.ReLU(), nn.Linear(4, 1))
+optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+net(torch.ones(2, 4)).sum().backward()
+optimizer.step()
+""",
+        ),
+        Example(
+            "a parameter that is misspelt itself",
+            """\
+import torch
+
+
+- def scaled(x, scael=None):
+-     if scael is not None:
++ def scaled(x, scale=None):
++     if scale is not None:
+        return x * scale
+    return x
+
+
+print(scaled(torch.ones(2), scale=3))
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a value that the function refuses, under a name that it has",
+            """\
+import torch
+
+print(torch.nn.Linear(in_features=3, out_features="4"))
+""",
+        ),
+        Reject(
+            "an argument that stands for no parameter",
+            """\
+import torch
+
+print(torch.nn.Linear(2, 1, activation="relu"))
+""",
+        ),
+        Reject(
+            "a parameter that is given already",
+            """\
+import torch
+
+
+def pad(x, size):
+    return x + size
+
+
+print(pad(torch.ones(2), size=2, sizes=3))
+""",
+        ),
+        Reject(
+            "an argument that may be either of two",
+            """\
+import torch
+
+
+def clip(x, low_value=0, high_value=1):
+    return x.clamp(low_value, high_value)
+
+
+print(clip(torch.ones(2), value=2))
+""",
+        ),
+    )
+
+
+def _named(site: Site, names: Mapping[str, str], prior: float) -> _Way:
+    """The call with arguments under other names."""
+    edits: tuple[Edit, ...] = tuple(RenameArgument(site, given, name) for given, name in names.items())
+    return f"Give {', '.join(names)} as {', '.join(names.values())}", edits, prior
+
+
+def _of_library(subject: Subject, asked: Refusal, call: ast.Call, unknown: tuple[str, ...]) -> Iterator[_Way]:
+    """The function that takes the call, the names that are meant, or the arguments that fit."""
+    source = subject.source
+    sibling = _sibling(asked, call)
+    if sibling is not None and isinstance(call.func, ast.Attribute):
+        owner = subject.text(source.site(call.func.value))
+        yield f"Call `{sibling}`", (Replace(source.site(call.func), f"{owner}.{sibling}"),), 0.85
+    if unknown:
+        names = _meant(asked, call, unknown)
+        if names is not None and takes(asked.parameters, call, names) is not False:
+            yield _named(asked.site, names, 0.8)
+        return
+    dropped = _one_too_many(asked, call)
+    if dropped is not None:
+        text = subject.text(source.site(call.args[dropped]))
+        yield f"Do not give `{text}`", (RemoveArgument(asked.site, "", dropped),), 0.6
+
+
+def _meant(asked: Refusal, call: ast.Call, unknown: tuple[str, ...]) -> Mapping[str, str] | None:
+    """The parameters that are meant by the unknown keywords; `None` where one of them cannot be told."""
+    free = list(free_parameters(asked, call))
+    found: dict[str, str] = {}
+    for keyword in unknown:
+        left = [each for each in free if each.name not in found.values()]
+        ranked = [
+            (1.0 if same_meaning(keyword, each.name) else likeness(keyword, each.name), each.name) for each in left
+        ]
+        name = likest((score, name) for score, name in ranked if score >= 0.6)
+        missing = [each.name for each in left if not each.optional]
+        if name is None and len(unknown) == len(missing) == 1:
+            name = missing[0]
+        if name is None:
+            return None
+        found[keyword] = name
+    return found
+
+
+def _sibling(asked: Refusal, call: ast.Call) -> str | None:
+    """A function of the same module, under the same name but for its spelling, that takes the call as it stands.
+
+    For a call without any argument, which says nothing by itself, the name may also go on.
+    """
+    bare = not call.args and not call.keywords
+    found = []
+    for offer in asked.near:
+        score = likeness(asked.name, offer.name)
+        near = offer.name.startswith(f"{asked.name}_") if bare else score >= _SPELLING
+        if near and offer.callable and takes(offer.parameters, call):
+            found.append((score, offer.name))
+    return likest(found)
+
+
+def _one_too_many(asked: Refusal, call: ast.Call) -> int | None:
+    """The argument given by place that has to go so that a string behind it is where a string is taken."""
+    known = [each for each in asked.parameters or () if each.kind <= 1]
+    if call.keywords or len(call.args) != len(known) + 1:
+        return None
+    ends = [
+        number for number, arg in enumerate(call.args) if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
+    ]
+    if len(ends) != 1 or not 0 < ends[0] <= len(known) or known[ends[0] - 1].name not in TEXTS:
+        return None
+    before = range(1, ends[0])
+    return before[0] if len(before) == 1 else None
+
+
+def _renamed(asked: Refusal, node: ast.Call) -> dict[str, str]:
+    """What each unknown name stands for; empty where one of them stands for nothing."""
+    given = [keyword.arg for keyword in node.keywords if keyword.arg is not None]
+    if any(isinstance(one, ast.Starred) for one in node.args):
+        return {}
+    named = {each.name for each in asked.parameters or () if each.kind in (1, 3)}
+    passed_on = OF_EVERY_LAYER if asked.passes_on else frozenset[str]()
+    unknown = [name for name in given if name not in named and name not in passed_on]
+    free = [each.name for each in free_parameters(asked, node)]
+    renamed: dict[str, str] = {}
+    for name in unknown:
+        other = same_letters(name, free) or one_letter_off(name, free) or _same_words(name, free)
+        if other is None or other in renamed.values():
+            return {}
+        renamed[name] = other
+    return renamed
+
+
+def _parameter_renamed(
+    subject: Subject, node: ast.Call, renamed: dict[str, str]
+) -> Iterator[tuple[str, tuple[Edit, ...], float]]:
+    """The parameter of a function of the program under the name that the call gives and that the function reads, undefined."""
+    source = subject.source
+    function = source.definition(node.func)
+    if not isinstance(function, ast.FunctionDef) or len(renamed) != 1:
+        return
+    ((name, other),) = renamed.items()
+    inside = list(within(function, ast.Name))
+    undefined = name in {each.name for each in undefined_names(source)}
+    if not undefined or all(each.id != name for each in inside):
+        return
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    for argument in arguments:
+        if argument.arg == other:
+            uses = (Replace(source.site(each), name) for each in inside if each.id == other)
+            yield f"Call the parameter {name}", (_renamed_at(source, argument, name), *uses), 0.9
+
+
+def _renamed_at(source: Source, argument: ast.arg, name: str) -> Edit:
+    """The line with a parameter under another name."""
+    site = source.site(argument)
+    text = source.places.lines[site.line - 1]
+    start = site.column - 1
+    return ReplaceLines(
+        Site(site.line, 1, site.line, len(text) + 1), f"{text[:start]}{name}{text[start + len(argument.arg) :]}"
+    )
+
+
+def _same_words(name: str, free: list[str]) -> str | None:
+    """The one parameter of which the name has all words, or that has all words of the name."""
+    own = set(parts(name))
+    found = [one for one in free if set(parts(one)) < own or own < set(parts(one))]
+    return found[0] if len(found) == 1 else None
+
+
+def _spoken_of(message: str, renamed: dict[str, str], asked: Refusal) -> bool:
+    """Whether the exception is about these arguments: one that is not taken, or one that is missing."""
+    needed = {each.name for each in asked.parameters or () if each.kind != 2 and not each.optional}
+    return any(f"'{name}'" in message for name in (*renamed, *renamed.values())) and (
+        not asked.passes_on or not needed.isdisjoint(renamed.values())
+    )

@@ -1,0 +1,357 @@
+"""A name is asked of an object or a module that does not have it, and that has it in another spelling or another place."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import re
+import sys
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    AddImport,
+    Crash,
+    CrashTemplate,
+    Edit,
+    Example,
+    Fault,
+    FixPattern,
+    Refusal,
+    Reject,
+    Replace,
+    Subject,
+    alike,
+    longer,
+    missing_name,
+    one_letter_off,
+    refusal,
+    same_letters,
+    uses_of,
+)
+
+OTHERS = frozenset({"list", "tuple", "dict", "str", "bytes", "int", "float", "bool", "NoneType", "set", "function"})
+"""Types whose attributes are rarely misspelt: mostly the object is not what it was taken for."""
+
+ARRAYS = frozenset({"ndarray", "Tensor", "Parameter", "Size", "EagerTensor", "KerasTensor"})
+"""Types that a program meets in place of one another: a name that one lacks is mostly a name of the other."""
+
+OF_THEIR_NAME = {"datetime": datetime.datetime}
+"""Modules with a class of their own name, which is meant where the module is asked for what only the class has."""
+
+_Way = tuple[str, tuple[Edit, ...], float]
+
+
+class UnknownAttribute(CrashTemplate):
+    """A function, class, method or attribute is asked for by a name that its module or object does not have.
+
+    The run records what is there. Of a library, a name takes the place if it is by far the likest one and takes the call with the
+    arguments as they are written: the same words in another spelling (`matmult`), shortened words (`LayerNorm`), a slip of a letter,
+    the same name in a module beside (`torch.cross_entropy`), or further words. `datetime.now` is asked of the class, and a part of a
+    package that the package does not import itself (`torch.utils.tensorboard`) gets its import. What the tables of API changes know
+    is left to them. Of any object, the one name that differs in capitals, underscores or a letter, or that is much alike; else the
+    one that goes on where this one ends, has its words and the fewest others, or goes on as another name that the program
+    uses of the same object (`train_on_batch` beside `test`). Where several fit, none is taken.
+
+    Fix safety: unsafe. Another name is used; that it is the one that was meant rests on its spelling and parameters.
+
+    References: https://docs.python.org/3/library/exceptions.html#AttributeError; https://docs.python.org/3/library/difflib.html.
+    """
+
+    code = "DNF609"
+    name = "unknown-attribute"
+    formerly = ("misspelt-attribute", "DNF551", "name-not-in-library")
+    fix_pattern = FixPattern.API_CONTRACT
+    kinds = frozenset({"AttributeError", "ImportError", "TypeError"})
+
+    def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
+        asked = refusal(subject)
+        if asked is None or asked.asked == "call" or asked.site.path:
+            return
+        node = subject.node(asked.site)
+        ways: list[_Way] = []
+        if not asked.own and _type_of(asked) not in ARRAYS and not _in_tables(subject, asked, node):
+            meant = missing_name(asked, _called(subject, node))
+            ways += _written(subject, asked, node, meant) if meant is not None else _within_module(subject, asked, node)
+        if isinstance(node, ast.Attribute):
+            ways += _spelled(subject, asked, node)
+        if ways:
+            owner = asked.owner if asked.kind == "module" else f"an object of {asked.owner}"
+            what = f"the module {owner} is called" if asked.asked == "module" else f"{owner} has no `{asked.name}`"
+            yield Fault(asked.site, what, tuple({way[0]: way for way in ways}.values()))
+
+    examples = (
+        Example(
+            "words that are shortened in a layer's name",
+            """\
+import numpy as np
+import keras
+from keras import layers
+
+inputs = keras.Input((4,))
+- outputs = layers.Dense(1)(layers.LayerNorm()(inputs))
++ outputs = layers.Dense(1)(layers.LayerNormalization()(inputs))
+model = keras.Model(inputs, outputs)
+model.compile(loss="mse")
+model.fit(np.ones((8, 4)), np.ones((8, 1)), verbose=0)
+""",
+        ),
+        Example(
+            "a class that is imported under a name of its own making",
+            """\
+import torch
+- from torch.nn import CrossEntropy, Linear
++ from torch.nn import CrossEntropyLoss, Linear
+
+- criterion = CrossEntropy()
++ criterion = CrossEntropyLoss()
+criterion(Linear(3, 2)(torch.ones(4, 3)), torch.zeros(4, dtype=torch.long)).backward()
+""",
+        ),
+        Example(
+            "the module of an optimizer, called",
+            """\
+import torch
+
+net = torch.nn.Linear(3, 1)
+- optimizer = torch.optim.adam(net.parameters(), lr=0.01)
++ optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+net(torch.ones(2, 3)).sum().backward()
+optimizer.step()
+""",
+        ),
+        Example(
+            "a method of the class that has its module's name",
+            """\
+import datetime
+import torch
+
+- begun = datetime.now()
+- print(torch.ones(1), (datetime.now() - begun).days)
++ begun = datetime.datetime.now()
++ print(torch.ones(1), (datetime.datetime.now() - begun).days)
+""",
+        ),
+        Example(
+            "a part of a package that is imported by itself",
+            """\
+import torch
++ import torch.nn.utils.prune
+
+net = torch.nn.Linear(2, 1)
+torch.nn.utils.prune.l1_unstructured(net, "weight", amount=1)
+print(net(torch.ones(1, 2)).shape)
+""",
+        ),
+        Example(
+            "a function one letter off",
+            """\
+import torch
+
+left, right = torch.ones(2, 3), torch.ones(3, 2)
+- print(torch.matmull(left, right))
++ print(torch.matmul(left, right))
+""",
+        ),
+        Example(
+            "a method without its ending",
+            """\
+import torch
+
+
+class Trainer:
+    def train_on_batch(self, x):
+        return x.mean()
+
+    def test_on_batch(self, x):
+        return x.sum()
+
+    def test_step(self):
+        return 0
+
+
+trainer = Trainer()
+print(trainer.train_on_batch(torch.ones(2)))
+- print(trainer.test(torch.ones(2)))
++ print(trainer.test_on_batch(torch.ones(2)))
+""",
+        ),
+    )
+    rejects = (
+        Reject(
+            "a name that the tables know",
+            """\
+import numpy as np
+import torch
+
+labels = torch.from_numpy(np.zeros(3, dtype=np.float))
+""",
+        ),
+        Reject(
+            "a method of another library's arrays",
+            """\
+import numpy as np
+import torch
+
+print(torch.from_numpy(np.ones(3).unsqueeze(0)))
+""",
+        ),
+        Reject(
+            "numbered layers of which one is missing",
+            """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 4)
+        self.fc2 = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc3(self.fc2(self.fc1(x)))
+
+
+Net()(torch.ones(2, 4))
+""",
+        ),
+        Reject(
+            "nothing where an object was meant",
+            """\
+import torch
+
+model = None
+model.train()
+""",
+        ),
+        Reject(
+            "a beginning that several names have",
+            """\
+import torch
+
+print(torch.conv(torch.ones(1, 1, 3)))
+""",
+        ),
+    )
+
+
+def _called(subject: Subject, node: ast.AST | None) -> ast.Call | None:
+    """The call of what was refused."""
+    if isinstance(node, ast.Call):
+        return node
+    above = subject.source.parent(node) if isinstance(node, ast.Attribute) else None
+    return above if isinstance(above, ast.Call) and above.func is node else None
+
+
+def _type_of(asked: Refusal) -> str:
+    """The type of the object that was asked; empty for modules and classes."""
+    return asked.owner.rpartition(".")[2] if asked.kind == "object" else ""
+
+
+def _in_tables(subject: Subject, asked: Refusal, node: ast.AST | None) -> bool:
+    """Whether the tables of API changes know the name."""
+    written = None
+    if isinstance(node, ast.Attribute):
+        written = subject.source.written(node)
+    elif isinstance(node, ast.ImportFrom):
+        written = f"{node.module}.{asked.name}"
+    return written is not None and uses_of(subject.source).target(written) is not None
+
+
+def _written(subject: Subject, asked: Refusal, node: ast.AST | None, meant: str) -> Iterator[_Way]:
+    """The name of the library in the place of the one that it does not have."""
+    source = subject.source
+    if isinstance(node, (ast.Attribute, ast.Call)):
+        place = node.func if isinstance(node, ast.Call) else node  # a module was called
+        owner = place
+        if isinstance(place, ast.Attribute) and not (isinstance(node, ast.Call) and meant == asked.name):
+            owner = place.value
+        text = meant if "." in meant else f"{subject.text(source.site(owner))}.{meant}"
+        yield f"Write `{text}`", (Replace(source.site(place), text),), 0.8
+    elif isinstance(node, ast.ImportFrom) and "." not in meant:
+        given = next((each.asname for each in node.names if each.name == asked.name), None)
+        statement = re.sub(rf"\b{asked.name}\b", meant, subject.text(asked.site), count=1)
+        uses = [] if given else [each for each in source.nodes(ast.Name) if each.id == asked.name]
+        edits = [Replace(asked.site, statement), *(Replace(source.site(each), meant) for each in uses)]
+        yield f"Import `{meant}`", tuple(edits), 0.8
+
+
+def _within_module(subject: Subject, asked: Refusal, node: ast.AST | None) -> Iterator[_Way]:
+    """A name that the class of a module's own name has, or a part of a package that is imported by itself only."""
+    source = subject.source
+    if asked.kind != "module" or asked.asked != "name" or not isinstance(node, ast.Attribute):
+        return
+    module = node.value
+    if asked.owner in OF_THEIR_NAME and hasattr(OF_THEIR_NAME[asked.owner], asked.name):
+        if source.qualified(module) != asked.owner:
+            return
+        whole = f"{subject.text(source.site(module))}.{asked.owner}"
+        uses = (one for one in source.nodes(ast.Attribute) if source.qualified(one.value) == asked.owner)
+        edits = (
+            Replace(source.site(use.value), whole)
+            for use in uses
+            # `datetime.date` and `datetime.time` are classes of the module, and methods of the class
+            if hasattr(OF_THEIR_NAME[asked.owner], use.attr) and not hasattr(sys.modules[asked.owner], use.attr)
+        )
+        yield f"Ask the class `{whole}`", tuple(edits), 0.85
+    elif source.written(node) == f"{asked.owner}.{asked.name}" and isinstance(source.parent(node), ast.Attribute):
+        yield f"Import `{asked.owner}.{asked.name}`", (AddImport(f"import {asked.owner}.{asked.name}"),), 0.85
+
+
+def _spelled(subject: Subject, asked: Refusal, node: ast.Attribute) -> Iterator[_Way]:
+    """The one name of the object that differs in its spelling only, wherever the program asks the same object for it."""
+    kind = _type_of(asked)
+    near = tuple(offer.name for offer in asked.near if not offer.path)
+    meant = _meant(subject, node, near, kind in ARRAYS) if kind not in OTHERS else None
+    if meant is not None:
+        name, prior = meant
+        code = f"{subject.text(subject.source.site(node.value))}.{name}"
+        edits: tuple[Edit, ...] = tuple(
+            Replace(subject.source.site(use), f"{subject.text(subject.source.site(use.value))}.{name}")
+            for use in _uses(subject, node)
+        )
+        yield f"Write `{code}`", edits, prior
+
+
+def _meant(subject: Subject, node: ast.Attribute, near: tuple[str, ...], strict: bool) -> tuple[str, float] | None:
+    """The name that was meant, and how sure that is; `strict` where only another spelling will do."""
+    name = node.attr
+    spelled = same_letters(name, near) or one_letter_off(name, near)
+    if spelled is not None or strict:
+        return (spelled, 0.9) if spelled is not None else None
+    ended = _ended_alike(subject, node, near)
+    if ended is not None:
+        return ended, 0.85
+    for other in (longer(name, near), alike(name, near)):
+        if other is not None:
+            return other, 0.75
+    return None
+
+
+def _ended_alike(subject: Subject, node: ast.Attribute, near: tuple[str, ...]) -> str | None:
+    """The name that goes on as one does that the program uses of the same object."""
+    of = ast.unparse(node.value)
+    used = {use.attr for use in subject.source.nodes(ast.Attribute) if use is not node and ast.unparse(use.value) == of}
+    found = {
+        other
+        for other in near
+        if other.startswith(f"{node.attr}_")
+        and any(known != other and known.endswith(other[len(node.attr) :]) for known in used)
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _uses(subject: Subject, node: ast.Attribute) -> tuple[ast.Attribute, ...]:
+    """The places that ask for the same attribute: of a class's own object all of them, of a module too."""
+    of = ast.unparse(node.value)
+    around = subject.source.enclosing(node, ast.ClassDef) if of == "self" else subject.source.tree
+    found = [
+        use
+        for use in ast.walk(around if around is not None else subject.source.tree)
+        if isinstance(use, ast.Attribute)
+        and use.attr == node.attr
+        and isinstance(use.ctx, ast.Load)
+        and ast.unparse(use.value) == of
+    ]
+    module = subject.source.qualified(node.value) is not None
+    return tuple(found) if of == "self" or module else (node,)
