@@ -33,7 +33,8 @@ class Finding:
 
     `evidence` holds plain JSON facts (shapes, dtypes, values, sites) that `propose` and the report read. `cause` groups
     findings: rival explanations of the crash (`CRASH_CAUSE`), or faults that one patch settles together (any other).
-    `reading` names the row of the template's table that saw the fault, where it has several.
+    `reading` names the row of the template's table that saw the fault, where it has several; a number after a colon tells
+    apart what was seen at one place.
     """
 
     code: str
@@ -50,12 +51,13 @@ class Finding:
     @property
     def kind(self) -> str:
         """What two findings have in common that speak of the same pattern: the code, and the reading."""
-        return f"{self.code}#{self.reading}" if self.reading else self.code
+        row = self.reading.partition(":")[0]
+        return f"{self.code}#{row}" if row else self.code
 
     @property
     def id(self) -> str:
-        """Stable within a report: the kind and the site."""
-        return f"{self.kind}@{self.site}"
+        """Stable within a report: the code, the reading and the site."""
+        return f"{self.code}#{self.reading}@{self.site}" if self.reading else f"{self.code}@{self.site}"
 
 
 UNEXPLAINED_CODE, UNEXPLAINED_RULE = "DNF901", "unexplained-crash"

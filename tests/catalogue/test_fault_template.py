@@ -135,3 +135,23 @@ def test_readings_of_a_crash_are_findings_of_their_own_and_each_has_its_own_repa
     proposed = [one for finding in found for one in Readings().propose(finding, crashed)]
     told = [(one.title, one.at_either_end) for one in proposed if isinstance(one, Candidate)]
     assert told == [("Add it", False), ("Change it", True)]
+
+
+class Twice(ReadTemplate):
+    """Two faults at one place."""
+
+    code = "DNF997"
+    name = "twice"
+    family = Family.OPINIONATED
+    fix_pattern = FixPattern.API_CONTRACT
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        yield Fault.with_repair(HERE, "one", "Repair one", Delete(HERE))
+        yield Fault.with_repair(HERE, "another", "Repair another", Delete(HERE))
+
+
+def test_two_faults_at_one_place_are_of_one_kind_and_each_has_its_own_repair() -> None:
+    one, another = Twice().detect(SUBJECT)
+    assert one.kind == another.kind == "DNF997" and one.id != another.id
+    titles = [each.title for f in (one, another) for each in Twice().propose(f, SUBJECT) if isinstance(each, Candidate)]
+    assert titles == ["Repair one", "Repair another"]

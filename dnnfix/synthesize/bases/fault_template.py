@@ -118,7 +118,7 @@ class ReadTemplate(FaultTemplate[Fault]):
         for fault in self.read(subject):
             seen[fault.site, fault.reading] += 1
             count = seen[fault.site, fault.reading]
-            yield fault.site, fault if count == 1 else replace(fault, reading=f"{fault.reading}{count}")
+            yield fault.site, fault if count == 1 else replace(fault, reading=f"{fault.reading}:{count}")
 
     def report(self, site: Site, fault: Fault) -> Finding:
         symptom = fault.symptom or self.symptom
