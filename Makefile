@@ -42,13 +42,13 @@ bench: $(READY) ## the measurements of benchmarks/README.md, as ratios; one alon
 		echo "== $$program"; $(BIN)/python "$$program" || missed=1; \
 	done; exit $$missed # a missed target shows in the status, and does not keep the others from being measured
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml legacy/pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 is needed: install it, or name one with PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or newer is needed. Received: $$($(PYTHON) --version)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ./legacy -e '.[test,lint]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info legacy/build legacy/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

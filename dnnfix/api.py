@@ -56,11 +56,6 @@ from dnnfix.detect.graph import (
     torch_modules,
     upstream,
 )
-from dnnfix.detect.graphs.learning_phase import phase_of
-from dnnfix.detect.graphs.programs import graph_of, outside_graph, session_alone
-from dnnfix.detect.graphs.sessions import SESSIONS
-from dnnfix.detect.graphs.statements import InTheWay
-from dnnfix.detect.graphs.tutorials import reads_for_torch
 from dnnfix.detect.loops.figures import better, name_of
 from dnnfix.detect.loops.goals import minimized, reduced
 from dnnfix.detect.loops.loaders import LOADER, Loading, failed_loading
@@ -144,11 +139,10 @@ from dnnfix.detect.versioning.era import NAMES as PACKAGE_NAMES
 from dnnfix.detect.versioning.era import Proof, older
 from dnnfix.detect.versioning.forms import changed_forms, former_order
 from dnnfix.detect.versioning.imports import renamed_names, replaced_import
-from dnnfix.detect.versioning.iterators import asked_by_method
 from dnnfix.detect.versioning.keras_backend import APART as BACKEND_CALLS
 from dnnfix.detect.versioning.keras_backend import backend_calls, compared_orderings
 from dnnfix.detect.versioning.keras_era import is_multi_backend, keeps_to_keras_2
-from dnnfix.detect.versioning.migration import ApiChange, Hit, migration
+from dnnfix.detect.versioning.migration import ApiChange, Hit, claimed
 from dnnfix.detect.versioning.names import uses_of
 from dnnfix.detect.versioning.pictures import pictures_are_plain
 from dnnfix.detect.versioning.python2 import mode_of, opened_by, speaks_python2
@@ -246,7 +240,6 @@ from dnnfix.synthesize.edits.recipes import (
 from dnnfix.synthesize.edits.sizes import made_as, size_changes, spelled
 from dnnfix.synthesize.edits.spelling import Spelling, imports, sibling, spell
 from dnnfix.synthesize.edits.uncut import flags_on_losses, taken_out
-from dnnfix.synthesize.graphs.eager_program import eager_edits
 from dnnfix.template import Example, FixTemplate, Reject, added
 from dnnfix.validate.changes import changed_lines, following, is_loss_call, leading_to, ran_at
 from dnnfix.validate.evidence import Evidence, own_fault

@@ -1,6 +1,6 @@
-"""What the built-in catalogue holds, known without importing it: most programs have to do with a fifth of its rules.
+"""What the catalogue and installed packages of rules hold, known without importing them: most programs have to do with a fifth of it.
 
-The index is made by importing every module once. It is kept where Python keeps bytecode, and holds as long as no file of the
+An index is made by importing every module once. It is kept where Python keeps bytecode, and holds as long as no file of the
 package has changed; where it cannot be kept, each start makes it anew.
 """
 
@@ -12,7 +12,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields
 from functools import cache
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 REQUIRED = ("code", "name", "family", "fix_pattern", "message")
 """What every template says of itself."""
+
+ENTRY_POINTS = "dnnfix.templates"
+"""Entry-point group through which installed packages add template modules."""
 
 LOCAL = "_dnnfix_local_"
 """How the names of modules begin that came from a folder of the user's."""
@@ -86,24 +89,105 @@ class Listed:
 
     def load(self) -> type[FixTemplate]:
         """The template itself, imported where it was not yet."""
-        found: type[FixTemplate] = self.loaded or getattr(imported(self.module), self.kind)
-        return found
+        return self.loaded or _loaded(self.module, self.kind)
 
     def is_triggered(self, words: frozenset[str]) -> bool:
         """Whether a program with these identifiers may have its fault as its source reads."""
         return is_triggered(self.triggers, words)
 
 
+@cache  # asked for each file of a scan
+def _loaded(module: str, kind: str) -> type[FixTemplate]:
+    found: type[FixTemplate] = getattr(imported(module), kind)
+    return found
+
+
+def shipped() -> tuple[Listed, ...]:
+    """The templates that come with dnnfix or with an installed package, which is all but those of the user's own folders."""
+    return (*builtin(), *installed())
+
+
 @cache
 def builtin() -> tuple[Listed, ...]:
     """The templates of the catalogue's folders. Raises `CatalogueError` where a module fails to import."""
-    place = kept_at()
-    stamp = _stamp()
+    return _indexed(kept_at(), _engine(), _modules)
+
+
+@cache
+def installed() -> tuple[Listed, ...]:
+    """The templates of installed packages. Raises `CatalogueError` where one of their modules fails to import."""
+    return tuple(one for point in entry_points() for one in _of_point(point))
+
+
+@cache
+def entry_points() -> tuple[str, ...]:
+    """The modules and packages that the entry points name, read from the files themselves: importing importlib.metadata costs more than a scan."""
+    found: set[str] = set()
+    for folder in sys.path:
+        try:
+            entries = [entry for entry in os.scandir(folder or ".") if entry.name.endswith((".dist-info", ".egg-info"))]
+        except OSError:
+            continue
+        for entry in entries:
+            try:
+                with open(os.path.join(entry.path, "entry_points.txt"), encoding="utf-8") as file:
+                    found.update(_points_in(file))
+            except OSError:
+                continue
+    return tuple(sorted(found))
+
+
+def _points_in(lines: Iterable[str]) -> Iterator[str]:
+    inside = False
+    for line in lines:
+        line = line.strip()
+        if line.startswith("["):
+            inside = line == f"[{ENTRY_POINTS}]"
+        elif inside and "=" in line:
+            yield line.split("=", 1)[1].split(":")[0].split("[")[0].strip()
+
+
+def _of_point(point: str) -> tuple[Listed, ...]:
+    """The templates of one entry point: those of the module that it names, or of every module of the package."""
+    file = _file_of(point)
+    names = list(_modules_below(file.parent, point)) if file.name == "__init__.py" else [point]
+    place = Path(importlib.util.cache_from_source(str(file))).with_suffix(".json")
+    return _indexed(place, f"{_engine()} {stamp_of(point)}", lambda: map(imported, names))
+
+
+def stamp_of(point: str) -> str:
+    """A digest that changes with every file of the package that an entry point names or is in."""
+    file = _file_of(point)
+    above = point.count(".") if file.name == "__init__.py" else point.count(".") - 1
+    return _digest(file.parents[above]) if above >= 0 else _digest(file.parent, frozenset(), file.name)
+
+
+def _file_of(point: str) -> Path:
+    try:
+        spec = importlib.util.find_spec(point)
+    except Exception as error:
+        raise CatalogueError(f"the installed template module {point} cannot be imported: {error!r}") from error
+    if spec is None or spec.origin is None:
+        raise CatalogueError(f"the installed template module {point} is named by an entry point, and is not there.")
+    return Path(spec.origin)
+
+
+def _modules_below(folder: Path, package: str) -> Iterator[str]:
+    """The package and all modules below it."""
+    yield package
+    yield from modules_of(folder, package)
+    for name in sorted(os.listdir(folder)):
+        if (folder / name / "__init__.py").exists():
+            yield from _modules_below(folder / name, f"{package}.{name}")
+
+
+def _indexed(place: Path, stamp: str, modules: Callable[[], Iterable[ModuleType]]) -> tuple[Listed, ...]:
+    """The templates of modules, as the index says that is kept at a place; made anew where its stamp is another."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads(place.read_bytes())
         if kept["stamp"] == stamp:
             return tuple(map(_read, kept["entries"]))
-    found = tuple(Listed.of(template) for module in _modules() for template in templates_in(module))
+    found = tuple(Listed.of(template) for module in modules() for template in templates_in(module))
     with contextlib.suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)
         written = place.with_suffix(f".{os.getpid()}")
@@ -135,7 +219,7 @@ def former(code: str) -> tuple[str, ...]:
 
 @cache
 def _former() -> Mapping[str, str]:
-    return {old: one.code for one in builtin() for old in one.formerly}
+    return {old: one.code for one in shipped() for old in one.formerly}
 
 
 def _read(entry: Mapping[str, Any]) -> Listed:
@@ -158,14 +242,15 @@ def templates_in(module: ModuleType) -> Iterator[type[FixTemplate]]:
 
 
 def imported(module: str) -> ModuleType:
-    """A module of the catalogue. Raises `CatalogueError` where it fails to import."""
+    """A module with rules. Raises `CatalogueError` where it fails to import."""
     try:
         return importlib.import_module(module)
     except CatalogueError:
         raise
     except Exception as error:
         file = PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
-        raise CatalogueError(f"{file}: cannot be imported: {error!r}") from error
+        named = file if file.exists() else f"the installed template module {module}"
+        raise CatalogueError(f"{named}: cannot be imported: {error!r}") from error
 
 
 def modules_of(folder: Path, package: str) -> Iterator[str]:
@@ -181,16 +266,28 @@ def _modules() -> Iterator[ModuleType]:
             yield from map(imported, modules_of(ROOT / family, f"dnnfix.fix_templates.{family}"))
 
 
+@cache
+def _engine() -> str:
+    """What `_stamp` said first in this process."""
+    return _stamp()
+
+
 def _stamp() -> str:
-    """A digest of size and time of every file that a rule may depend on."""
-    files = [f"{path[len(str(PACKAGE)) :]} {size} {time}" for path, size, time in _files(str(PACKAGE))]
-    return sha256("\n".join(sorted(files)).encode()).hexdigest()
+    """A digest of size and time of every file of dnnfix that a rule may depend on."""
+    return _digest(PACKAGE, OF_RULES)
 
 
-def _files(folder: str, into: AbstractSet[str] = OF_RULES) -> Iterator[tuple[str, int, int]]:
+def _digest(root: Path, into: AbstractSet[str] | None = None, only: str = "") -> str:
+    """A digest of size and time of the files in a folder: those of this name, or all, with what is below these folders of it, or below all."""
+    files = _files(str(root), into)
+    named = [f"{path[len(str(root)) :]} {size} {time}" for path, size, time in files if not only or path.endswith(only)]
+    return sha256("\n".join(sorted(named)).encode()).hexdigest()
+
+
+def _files(folder: str, into: AbstractSet[str] | None) -> Iterator[tuple[str, int, int]]:
     for entry in os.scandir(folder):
         if entry.name.endswith((".py", ".toml")):
             about = entry.stat()
             yield entry.path, about.st_size, about.st_mtime_ns
-        elif entry.name in into and entry.is_dir():
-            yield from _files(entry.path, frozenset(os.listdir(entry.path)))
+        elif (into is None or entry.name in into) and entry.is_dir():
+            yield from _files(entry.path, None)

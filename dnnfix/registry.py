@@ -7,11 +7,9 @@ used twice and a template without its metadata stop the run: a rule that silentl
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
-import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -26,17 +24,14 @@ if TYPE_CHECKING:
     from dnnfix.template import FixTemplate
     from dnnfix.validate.evidence import Validator
 
-ENTRY_POINTS = "dnnfix.templates"
-"""Entry-point group through which installed packages add template modules."""
-
 
 def listed(extra: tuple[Path, ...] = ()) -> tuple[Listed, ...]:
     """All fix templates in the order of their codes: built-in, installed by entry point, and in the folders `extra`.
 
-    Those that are built in are not imported for it. Raises `CatalogueError` where a module fails to import or a template lacks
+    Only those of folders are imported for it. Raises `CatalogueError` where a module fails to import or a template lacks
     metadata, and `DuplicateCodeError` where two share a code or a name.
     """
-    return _in_order((*index.builtin(), *_installed_templates(), *_local_templates(extra)))
+    return _in_order((*index.shipped(), *_local_templates(extra)))
 
 
 def templates(extra: tuple[Path, ...] = ()) -> tuple[type[FixTemplate], ...]:
@@ -92,43 +87,6 @@ def validators() -> tuple[Validator, ...]:
             raise DuplicateCodeError(f"two validators are named {validator.name}. Rename one of them.")
         found[validator.name] = validator
     return tuple(sorted(found.values(), key=lambda v: (RUNGS.index(v.rung), v.name)))
-
-
-def _installed_templates() -> Iterator[Listed]:
-    for point in _entry_points():
-        try:
-            module = importlib.import_module(point)
-        except Exception as error:
-            raise CatalogueError(f"the installed template module {point} cannot be imported: {error!r}") from error
-        yield from map(_entry, templates_in(module))
-
-
-@cache
-def _entry_points() -> tuple[str, ...]:
-    """Module names of the group, read from the files themselves: importing importlib.metadata costs more than a scan."""
-    found: set[str] = set()
-    for folder in sys.path:
-        try:
-            entries = [entry for entry in os.scandir(folder or ".") if entry.name.endswith((".dist-info", ".egg-info"))]
-        except OSError:
-            continue
-        for entry in entries:
-            try:
-                with open(os.path.join(entry.path, "entry_points.txt"), encoding="utf-8") as file:
-                    found.update(_points_in(file))
-            except OSError:
-                continue
-    return tuple(sorted(found))
-
-
-def _points_in(lines: Iterable[str]) -> Iterator[str]:
-    inside = False
-    for line in lines:
-        line = line.strip()
-        if line.startswith("["):
-            inside = line == f"[{ENTRY_POINTS}]"
-        elif inside and "=" in line:
-            yield line.split("=", 1)[1].split(":")[0].split("[")[0].strip()
 
 
 def _local_templates(folders: tuple[Path, ...]) -> Iterator[Listed]:

@@ -110,7 +110,7 @@ def in_probe(path: Path) -> bool:
 
 def runs_elsewhere(path: Path) -> bool:
     """Whether a module is never imported by ours: it runs in the user's interpreter, is cut out as text, or is run by Alembic."""
-    folders = ("run/probe", "run/baseline", "reproduce/standins", "detect/graphs/version1", "bot/app/migrations")
+    folders = ("run/probe", "run/baseline", "reproduce/standins", "bot/app/migrations")
     return any(path.is_relative_to(PACKAGE / folder) for folder in folders)
 
 
@@ -167,6 +167,24 @@ def test_catalogue_imports_only_the_api(path: Path) -> None:
     used = {name for name in imports(path) if name.split(".")[0] == "dnnfix"}
     own = {name for name in used if name.startswith(("dnnfix.fix_templates", "dnnfix.validators"))}
     assert used - own <= {"dnnfix.api"}
+
+
+LEGACY = ROOT / "legacy" / "dnnfix_legacy"
+PLUG_IN = sorted(p for p in LEGACY.rglob("*.py") if "version1" not in p.parts)
+"""The modules of dnnfix-legacy, but for those that become part of programs."""
+
+
+@pytest.mark.parametrize("path", PLUG_IN, ids=lambda path: str(path.relative_to(LEGACY)))
+def test_the_plug_in_imports_dnnfix_and_no_framework(path: Path) -> None:
+    used = set(imports(path))
+    assert not {name.split(".")[0] for name in used} & FRAMEWORKS
+    parts = {name.split(".")[1] for name in used if name.startswith("dnnfix.")}
+    assert parts <= {"api", "detect", "errors", "records", "source"}
+
+
+def test_nothing_of_dnnfix_imports_the_plug_in() -> None:
+    every = (*MODULES, *(ROOT / "tests").rglob("*.py"))
+    assert not [path for path in every if any(name.split(".")[0] == "dnnfix_legacy" for name in imports(path))]
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if in_probe(p)], ids=IDS.get)
@@ -248,5 +266,8 @@ def test_metadata() -> None:
     assert pinned["torch"] == "2.13.0"
     needs = [need for extra in project["optional-dependencies"].values() for need in extra]
     names = {re.split(r"[\[>]", need)[0] for need in [*needs, *project["dependencies"]]}
-    assert names - {"dnnfix"} <= set(pinned)
+    assert names - {"dnnfix", "dnnfix-legacy"} <= set(pinned)
+    legacy = tomllib.loads((ROOT / "legacy" / "pyproject.toml").read_text())["project"]
+    assert legacy["dependencies"] == ["dnnfix"] and legacy["version"] == dnnfix.__version__
+    assert legacy["requires-python"] == project["requires-python"]
     assert dnnfix.__version__.count(".") == 2

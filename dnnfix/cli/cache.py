@@ -19,6 +19,7 @@ from typing import Any
 
 import dnnfix
 from dnnfix.config import Settings
+from dnnfix.index import entry_points, stamp_of
 from dnnfix.records import (
     Applicability,
     Candidate,
@@ -135,12 +136,12 @@ class CheckCache:
 
 
 def _engine() -> str:
-    """Changes with every edit of the engine or a rule, and with every package that is installed or removed."""
+    """Changes with every edit of the engine or a rule, installed ones included, and with every package that is installed or removed."""
     root = os.path.dirname(dnnfix.__file__)
     stamps = sorted(_stamps(root))
     here = os.getcwd()  # `python -m` puts the working folder on the path, and that changes all the time
     places = sorted((place, _stamp(Path(place))) for place in sys.path if place and place != here)
-    return repr((dnnfix.__version__, stamps, places))
+    return repr((dnnfix.__version__, stamps, places, [stamp_of(point) for point in entry_points()]))
 
 
 def _folders(settings: Settings) -> str:

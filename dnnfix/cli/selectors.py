@@ -24,8 +24,13 @@ def verify(settings: Settings) -> None:
 
 
 def near(word: str, known: list[tuple[str, str]]) -> str:
-    """A sentence that suggests the code or name most like the word, or nothing."""
+    """A sentence that suggests the code or name most like the word, or says where it is; or nothing."""
     import difflib
+
+    from dnnfix.pipeline.old_world import of_package
+
+    if elsewhere := of_package(word):
+        return elsewhere
 
     words = [text for pair in known for text in pair]
     found = difflib.get_close_matches(word.upper(), words, n=1, cutoff=0.8) or difflib.get_close_matches(

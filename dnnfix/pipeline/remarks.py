@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
+from dnnfix.pipeline.old_world import elsewhere, refused_by_python3
 from dnnfix.records import (
     UNLEARNED_CODE,
     UNLEARNED_RULE,
@@ -33,8 +34,16 @@ def misread(source: Source) -> tuple[str, ...]:
 
 
 def unreadable(source: Source) -> Iterator[FindingResult]:
-    """The place at which Python does not read the program, where brackets, blocks or whole lines had to be mended to look further."""
-    refused = source.document.refused
+    """The place at which Python does not read the program, where brackets, blocks or whole lines had to be mended to look further.
+
+    So it is where Python 2 reads it, and no rule is there that would say so.
+    """
+    refused, reason = (
+        source.document.refused,
+        "where it was meant to go on cannot be told; what follows was looked at all the same",
+    )
+    if refused is None and (refused := refused_by_python3(source)) is not None:
+        (reason,) = elsewhere(source)
     if refused is not None and refused.line:
         from dnnfix.synthesize.at_crash import unexplained_at
 
@@ -42,11 +51,7 @@ def unreadable(source: Source) -> Iterator[FindingResult]:
         line = min(refused.line, len(lines))
         site = Site(line, 1, line, len(lines[line - 1]) + 1)
         finding = unexplained_at(site, f"Python does not read the program: SyntaxError: {refused.message[:300]}")
-        yield FindingResult(
-            finding,
-            FindingOutcome.DECLINED,
-            "where it was meant to go on cannot be told; what follows was looked at all the same",
-        )
+        yield FindingResult(finding, FindingOutcome.DECLINED, reason)
 
 
 def unexplained(source: Source, trace: Trace, outcome: Repair) -> Iterator[FindingResult]:

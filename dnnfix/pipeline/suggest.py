@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
 from dnnfix.pipeline.check import selected
+from dnnfix.pipeline.old_world import elsewhere
 from dnnfix.pipeline.proofs import certified
 from dnnfix.pipeline.remarks import (
     doubt,
@@ -104,6 +105,7 @@ def _report(
         ),
         runs=tuple(laboratory.records),
         unchecked=(
+            *elsewhere(source),
             *misread(source),
             *(f"{result.finding.message}, which the settings or a comment silence" for result in silenced),
             *(doubt(result.finding, source) for result in doubted),

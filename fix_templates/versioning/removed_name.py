@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from dnnfix.api import (
     BACKEND_CALLS,
-    SESSIONS,
     ApiChange,
     Edit,
     Example,
@@ -19,17 +18,13 @@ from dnnfix.api import (
     Subject,
     changed_arguments,
     changed_methods,
+    claimed,
     compared_orderings,
-    outside_graph,
-    phase_of,
     renamed_names,
-    session_alone,
     uses_of,
 )
 
 ELSEWHERE = BACKEND_CALLS | {
-    "keras.layers.Merge",
-    "keras.layers.merge",
     "keras.wrappers.scikit_learn",
     "numpy.NINF",
     "numpy.asfarray",
@@ -44,7 +39,6 @@ ELSEWHERE = BACKEND_CALLS | {
     ),
     "scipy.ndimage.imread",
     "sklearn.datasets.load_boston",
-    "tensorflow.examples.tutorials.mnist",
     "tensorflow.summary.FileWriter",
     "tensorflow.train.SummaryWriter",
     "torch.nn._assert_no_grad",
@@ -69,11 +63,6 @@ OF_GRAPHS = {
     ),
 }  # fmt: skip
 """What graphs are made and asked with, which TensorFlow 2 has below compat.v1 only, and by what name where by another."""
-
-OF_A_PHASE = frozenset(
-    f"{keras}.backend.{name}" for keras in ("keras", "tensorflow.keras") for name in ("learning_phase", "set_session")
-)
-"""Names that have a template of their own in programs that build a graph."""
 
 
 OF_ARGUMENTS = frozenset({"keep_prob", "weights"})
@@ -128,21 +117,17 @@ class RemovedName(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables say of the imports, names, attributes, methods and arguments of the program."""
-        source = subject.source
-        elsewhere = ELSEWHERE | (OF_A_PHASE if phase_of(source) is not None else frozenset())
-        session = session_alone(source)
-        settled = session.sites if session is not None else ()
-        apart = SESSIONS if settled else frozenset()
+        source, claims = subject.source, claimed(subject)
         uses = uses_of(source)
         uses.on_tensorflow |= subject.trace is not None and "tensorflow" in subject.trace.versions
-        for found in outside_graph(source, renamed_names(uses, apart, settled)):
+        for found in renamed_names(uses, claims):
             hit = _of_version_1(subject, found)
-            if not hit.decline or hit.evidence.get("old") not in elsewhere:
+            if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
                 yield hit
         yield from compared_orderings(source)
-        yield from outside_graph(source, changed_methods(uses))
-        for hit in outside_graph(source, changed_arguments(uses)):
-            if hit.evidence.get("old") not in OF_ARGUMENTS:
+        yield from (hit for hit in changed_methods(uses) if not claims.covers(hit))
+        for hit in changed_arguments(uses):
+            if not claims.covers(hit) and hit.evidence.get("old") not in OF_ARGUMENTS | claims.names:
                 yield hit
         yield from _linear_algebra(subject)
 

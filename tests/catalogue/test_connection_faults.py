@@ -42,54 +42,6 @@ def repaired(code: str, subject: Subject) -> list[str]:
     return made
 
 
-DISCRIMINATOR = """\
-import tensorflow.compat.v1 as tf
-
-def discriminator(x{parameter}):
-    with tf.variable_scope("D"{asked}):
-        w = tf.get_variable("w", [4, 1])
-        return tf.matmul(x, w)
-
-real = tf.placeholder(tf.float32, [None, 4])
-fake = tf.placeholder(tf.float32, [None, 4])
-score_real = discriminator(real)
-score_fake = discriminator(fake{given})
-"""
-TAKEN = "Variable D/w already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
-
-
-def test_a_part_that_is_applied_to_a_second_tensor_shares_its_variables() -> None:
-    text = DISCRIMINATOR.format(parameter="", asked="", given="")
-    subject = crashed(text, "ValueError", TAKEN, "discriminator(fake", "tf.get_variable")
-    assert repaired("DNF431", subject) == [
-        DISCRIMINATOR.format(parameter="", asked=", reuse=tf.AUTO_REUSE", given=""),
-    ]
-
-
-def test_a_part_that_can_be_told_to_share_is_told() -> None:
-    text = DISCRIMINATOR.format(parameter=", reuse=False", asked=", reuse=reuse", given="")
-    subject = crashed(text, "ValueError", TAKEN, "discriminator(fake", "tf.get_variable")
-    assert repaired("DNF431", subject) == [
-        DISCRIMINATOR.format(parameter=", reuse=False", asked=", reuse=reuse", given=", reuse=True"),
-    ]
-
-
-def test_two_layers_of_other_sizes_are_not_shared() -> None:
-    text = """\
-import tensorflow.compat.v1 as tf
-
-def layer(x, size):
-    with tf.variable_scope("layer"):
-        return tf.matmul(x, tf.get_variable("w", [4, size]))
-
-x = tf.placeholder(tf.float32, [None, 4])
-hidden = layer(x, 4)
-out = layer(hidden, 2)
-"""
-    subject = crashed(text, "ValueError", TAKEN, "layer(hidden", "tf.get_variable")
-    assert repaired("DNF431", subject) == ["whether the variables are to be shared or made anew cannot be told"]
-
-
 def test_the_place_of_an_exception_is_the_innermost_of_the_program_itself() -> None:
     subject = crashed("outer(1)\ninner(2)\n", "TypeError", "no way", "outer", "inner")
     node = raised_at(subject, "ValueError TypeError", "no w.y")

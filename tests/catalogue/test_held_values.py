@@ -11,7 +11,6 @@ import pytest
 from dnnfix.detect.crashes.held_values import broadcast, held_list, shape_of, size_of
 from dnnfix.fix_templates.data_dimension.reshaped_to_foreign_sizes import ReshapedToForeignSizes
 from dnnfix.fix_templates.data_dimension.tensors_cannot_be_joined import TensorsCannotBeJoined
-from dnnfix.fix_templates.data_dimension.value_fed_in_other_shape import ValueFedInOtherShape
 from dnnfix.fix_templates.layer_dimension.layer_not_made_for_input import LayerNotMadeForInput
 from dnnfix.records import Crash, Frame, Json, RunOutcome, Trace
 from dnnfix.run.probe.frame_names import names_of
@@ -104,32 +103,6 @@ def repaired(template: type[FixTemplate], subject: Subject) -> list[str]:
         for finding in findings
         for candidate in propose(finding, subject, template).candidates
     ]
-
-
-FED = """\
-import numpy as np
-import tensorflow.compat.v1 as tf
-
-sess.run(out, feed_dict={x: images, y: labels})
-"""
-
-
-@pytest.mark.parametrize(
-    ("given", "wanted", "changed"),
-    [
-        ("(4, 4, 3)", "(None, 4, 4, 3)", "x: [images]"),
-        ("(9, 4, 4)", "(?, 16)", "x: np.reshape(images, (-1, 16))"),
-        ("(9, 4, 4)", "(?, 4, 4, 1)", "x: np.reshape(images, (-1, 4, 4, 1))"),
-        ("(9, 5)", "(?, 4)", ""),
-    ],
-)
-def test_a_value_is_fed_in_the_shape_of_its_placeholder(given: str, wanted: str, changed: str) -> None:
-    message = f"Cannot feed value of shape {given} for Tensor 'Placeholder:0', which has shape '{wanted}'"
-    shape = [int(size) for size in given.strip("()").split(",")]
-    names = {"images": array(*shape), "labels": array(9)}
-    subject = crashed(FED, "sess.run(out, feed_dict={x: images, y: labels})", names, message)
-    texts = repaired(ValueFedInOtherShape, subject)
-    assert [changed in text for text in texts] == ([True] if changed else [])
 
 
 FILTERS = """\

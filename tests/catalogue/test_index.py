@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix import index, registry
+from dnnfix.errors import CatalogueError
 
 COUNTED = """
 import sys
@@ -21,17 +23,23 @@ print(code, sum(name.startswith("dnnfix.fix_templates.") for name in sys.modules
 """
 
 
+def clear() -> None:
+    """Ask for the index anew, and for what it stands on."""
+    index.builtin.cache_clear()
+    index._engine.cache_clear()
+
+
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An index of the test's own; the one of the process is asked anew afterwards."""
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "cache"))
-    index.builtin.cache_clear()
+    clear()
     yield
-    index.builtin.cache_clear()
+    clear()
 
 
 def again() -> tuple[index.Listed, ...]:
-    index.builtin.cache_clear()
+    clear()
     return index.builtin()
 
 
@@ -42,7 +50,7 @@ def test_the_index_says_what_the_templates_say() -> None:
         template = one.load()
         assert (template.code, template.name, tuple(template.triggers)) == (one.code, one.name, one.triggers)
         assert (template.needs_run, template.default, template.family) == (one.needs_run, one.default, one.family)
-    assert len(registry.templates()) == len(made) > 150
+    assert len(registry.templates()) >= len(made) > 150
 
 
 def test_nothing_is_imported_while_the_index_holds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,3 +100,80 @@ def test_a_check_imports_only_what_a_program_may_have_to_do_with(tmp_path: Path)
         )
         counts.append(int(done.stdout.split()[-1]))
     assert counts[0] > 150 and counts[1] < 120
+
+
+RULE = """
+from dnnfix.api import Family, FixPattern, FixTemplate
+
+class {kind}(FixTemplate):
+    code, name, message = "{code}", "{name}", "found"
+    formerly = ("{code}9",)
+    family, fix_pattern = Family.DATA_TYPE, FixPattern.DATA_TYPE
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of installed packages, one of which has rules in a package, and one in a module."""
+    for name, point in (("acme", "acme_dnnfix.rules"), ("alone", "alone_rules")):
+        about = tmp_path / f"{name}-1.dist-info" / "entry_points.txt"
+        about.parent.mkdir()
+        about.write_text(f"[console_scripts]\nacme = acme:main\n\n[dnnfix.templates]\nrules = {point}\n")
+    for folder in ("", "rules", "rules/more"):
+        (tmp_path / "acme_dnnfix" / folder).mkdir()
+        (tmp_path / "acme_dnnfix" / folder / "__init__.py").touch()
+    (tmp_path / "acme_dnnfix" / "rules" / "first.py").write_text(
+        RULE.format(kind="First", code="ACME101", name="first")
+    )
+    (tmp_path / "acme_dnnfix" / "rules" / "more" / "next.py").write_text(
+        RULE.format(kind="Next", code="ACME102", name="next")
+    )
+    (tmp_path / "alone_rules.py").write_text(RULE.format(kind="Alone", code="LONE101", name="alone"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith(("acme_dnnfix", "alone_rules"))]:
+        del sys.modules[name]
+
+
+def installed_again() -> list[str]:
+    for kept in (index.entry_points, index.installed, index._former):
+        kept.cache_clear()
+    importlib.invalidate_caches()
+    return [one.code for one in index.installed()]
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """What is installed is asked for anew afterwards."""
+    yield
+    for kept in (index.entry_points, index.installed, index._former):
+        kept.cache_clear()
+
+
+def test_rules_of_installed_packages_are_listed_and_loaded_when_asked_for(site: Path) -> None:
+    assert installed_again() == ["ACME101", "ACME102", "LONE101"]
+    for name in [name for name in sys.modules if name.startswith(("acme_dnnfix", "alone_rules"))]:
+        del sys.modules[name]
+    assert installed_again() == ["ACME101", "ACME102", "LONE101"]
+    assert not {"acme_dnnfix.rules.first", "alone_rules"} & set(sys.modules)
+    assert index.installed()[0].load().code == "ACME101" and index.today("ACME1029") == "ACME102"
+    assert {"ACME101", "LONE101"} <= {one.code for one in registry.listed()}
+
+
+@pytest.mark.parametrize(
+    "changed", ["acme_dnnfix/rules/first.py", "acme_dnnfix/rules/__init__.py", "acme_dnnfix/more.py"]
+)
+def test_an_edit_of_an_installed_package_is_seen(changed: str, site: Path) -> None:
+    installed_again()
+    before = index.stamp_of("acme_dnnfix.rules")
+    (site / changed).write_text("code = 1  # another")
+    assert index.stamp_of("acme_dnnfix.rules") != before
+
+
+def test_a_module_that_cannot_be_imported_ends_the_run(site: Path) -> None:
+    (site / "acme_dnnfix" / "rules" / "broken.py").write_text("1 / 0")
+    with pytest.raises(CatalogueError, match="acme_dnnfix.rules.broken: cannot be imported: ZeroDivisionError"):
+        installed_again()
+    (site / "acme-1.dist-info" / "entry_points.txt").write_text("[dnnfix.templates]\nrules = acme_gone.rules\n")
+    with pytest.raises(CatalogueError, match="acme_gone"):
+        installed_again()

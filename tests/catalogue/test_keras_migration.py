@@ -42,26 +42,6 @@ pool = MaxPooling2D()
     assert migrated(old) == new
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (
-            "from keras.layers.core import Dense, merge, Flatten as F",
-            "from keras.layers import Dense, concatenate, Flatten as F",
-        ),
-        ("from keras.layers import merge, Convolution2D, F", "from keras.layers import concatenate, Convolution2D, F"),
-        (
-            "from keras.layers import (\n    Dense,\n    merge,\n    CuDNNLSTM,\n)\nCuDNNLSTM(3)",
-            "from keras.layers import (\n    Dense,\n    concatenate,\n    LSTM,\n)\nLSTM(3)",
-        ),
-        ("from keras.layers import Highway, merge", "from keras.layers import concatenate"),
-    ],
-)
-def test_templates_that_change_one_import_statement_agree(old: str, new: str) -> None:
-    rest = "\n\njoined = merge([a, b], mode='concat')\nother = Dense(2), F()\n"
-    assert migrated(old + rest) == (new + rest).replace("merge([a, b], mode='concat')", "concatenate([a, b])")
-
-
 BACKEND = [
     ("K.argmax(x)", "x.argmax(-1)"),
     ("K.concatenate([x, x])", "np.concatenate([x, x], -1)"),

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from dnnfix import registry
+from dnnfix import index
 from dnnfix.template import Example, FixTemplate, Reject
 from dnnfix.testing import Bench, check_example, check_metadata, check_reject
 
-TEMPLATES = registry.templates()
+TEMPLATES = tuple(one.load() for one in index.builtin())
 
 
 @pytest.fixture(scope="module")

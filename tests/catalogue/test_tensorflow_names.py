@@ -154,7 +154,6 @@ def migrated(text: str) -> tuple[str, Applicability]:
             Applicability.SAFE,
         ),
         ("tf.argmax(x, dimension=1)", "tf.argmax(x, axis=1)", Applicability.SAFE),
-        ("tf.nn.dropout(x, keep_prob=0.8)", "tf.nn.dropout(x, rate=0.2)", Applicability.SAFE),
         ("tf.to_float(x)", "tf.compat.v1.to_float(x)", Applicability.SAFE),
         ("tf.diag(x)", "tf.linalg.tensor_diag(x)", Applicability.SAFE),
         ("tf.gfile.MakeDirs(dirname='a')", "tf.io.gfile.makedirs(path='a')", Applicability.SAFE),

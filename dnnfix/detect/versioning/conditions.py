@@ -8,9 +8,9 @@ from typing import Any
 
 from dnnfix.detect.given import added_by_statement, element_of
 from dnnfix.detect.graph import keras_modules
-from dnnfix.detect.graphs.programs import graph_of
 from dnnfix.detect.tensors.symbolic import is_symbolic
 from dnnfix.detect.versioning.calls import receiver_is
+from dnnfix.detect.versioning.migration import claimed
 from dnnfix.detect.versioning.names import uses_of
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
@@ -244,8 +244,8 @@ def _is_not_called(subject: Subject, call: ast.Call, words: str) -> bool:
 
 def _is_without_graph(subject: Subject, node: ast.expr, words: str) -> bool:
     """Whether the program makes no graph of TensorFlow 1, or none that is `migrated` as a whole."""
-    graph = graph_of(subject.source)
-    return graph is None or words == "migrated" and not graph.edits
+    graph = claimed(subject).graph
+    return not graph or words == "migrated" and graph == "made"
 
 
 def _is_own_line(subject: Subject, call: ast.Call, words: str) -> bool:

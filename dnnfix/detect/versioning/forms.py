@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from dnnfix.detect.graphs.programs import graph_of
 from dnnfix.detect.versioning.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.versioning.loaders import SAMPLERS, outdated_sampler
-from dnnfix.detect.versioning.migration import Hit
+from dnnfix.detect.versioning.migration import Hit, claimed
 from dnnfix.detect.versioning.names import Uses, uses_of
 from dnnfix.detect.versioning.patterns import outdated_forms
 from dnnfix.detect.versioning.pictures import outdated_pictures
@@ -62,7 +61,7 @@ def changed_forms(subject: Subject) -> Iterator[Hit]:
 def former_order(subject: Subject) -> Iterator[Hit]:
     """Calls of TensorFlow in the order of arguments before 1.0; programs of graphs are migrated as a whole."""
     source, removed = subject.source, {"tensorflow": "1.0"}
-    if "tensorflow" not in source.frameworks or graph_of(source) is not None:
+    if "tensorflow" not in source.frameworks or claimed(subject).graph:
         return
     older = is_older(uses_of(source))
     for call in source.all_calls:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
-from dnnfix.detect.versioning.migration import Hit
+from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, Hit
 from dnnfix.detect.versioning.names import Target, Uses
 from dnnfix.detect.versioning.statements import Plan, spliced, within
 from dnnfix.detect.versioning.tables import Change
@@ -387,29 +387,31 @@ def removed_in(changes: tuple[Change, ...]) -> dict[str, str]:
     return {package: change.removed} if change.removed else {}
 
 
-def renamed_names(uses: Uses, apart: Container[object] = (), settled: Collection[Site] = ()) -> Iterator[Hit]:
+def renamed_names(uses: Uses, claims: Claims = NO_CLAIMS) -> Iterator[Hit]:
     """The hits of a program about names and modules that moved, were renamed or removed.
 
-    What cannot be migrated is said once for each reason, with the other lines; names in `apart` are spoken of by
-    another template, and so is all that stands at `settled`. A program of graphs and sessions is left as a whole.
+    What cannot be migrated is said once for each reason, with the other lines; what other templates claim is left to
+    them. A program of graphs and sessions is left as a whole.
     """
-    found = [kept for hit in Renames(uses).found() if (kept := _unsettled(hit, settled)) is not None]
-    graphs = any(hit.decline == GRAPHS and hit.evidence.get("old") not in apart for hit in found)
+    every = (kept for hit in Renames(uses).found() if (kept := _unsettled(hit, claims.sites)) is not None)
+    found = [hit for hit in every if not hit.decline or hit.evidence.get("old") not in claims.names]
+    graphs = any(hit.decline == GRAPHS for hit in found)
     lines: dict[str, set[int]] = {}
     for hit in found:
-        if hit.decline and hit.evidence.get("old") not in apart:
+        if hit.decline:
             lines.setdefault(hit.decline, set()).add(hit.site.line)
     for hit in found:
         if hit.decline:
             others = lines.get(hit.decline, set())
-            if hit.evidence.get("old") in apart or hit.site.line != min(others, default=0):
+            if hit.site.line != min(others, default=0):
                 continue
             more = ", ".join(map(str, sorted(lines.pop(hit.decline) - {hit.site.line})))
             if more and hit.decline != GRAPHS:
                 hit = replace(hit, what=f"{hit.what} (as in line {more})")
         elif graphs and str(hit.evidence.get("old", "")).startswith("tensorflow."):
             continue
-        yield hit
+        if not claims.covers(hit):
+            yield hit
 
 
 def _unsettled(hit: Hit, settled: Collection[Site]) -> Hit | None:

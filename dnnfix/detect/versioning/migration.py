@@ -10,15 +10,16 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from dnnfix.detect.versioning.names import uses_of
 from dnnfix.detect.versioning.statements import merged, spliced, without
 from dnnfix.errors import EditError
-from dnnfix.index import Listed, builtin
+from dnnfix.index import Listed, shipped
 from dnnfix.records import (
     AddImport,
     Applicability,
@@ -85,6 +86,23 @@ class Hit:
         return ", ".join(f"{package} {version}" for package, version in self.removed.items())
 
 
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What of a program one template answers for, so that those which go by the tables pass it over."""
+
+    names: frozenset[str] = frozenset()
+    """Names and keywords of the tables; where the tables repair one, as an import that nothing uses, that is done all the same."""
+    sites: tuple[Site, ...] = ()
+    """Places at which nothing is to be changed beside."""
+    covers: Callable[[Hit], bool] = lambda hit: False
+    """Whether a hit of the tables is one of the template's own."""
+    graph: Literal["", "made", "migrated"] = ""
+    """Whether the program makes a graph of TensorFlow 1, and whether the template migrates it as a whole."""
+
+
+NO_CLAIMS = Claims()
+
+
 class ApiChange(FixTemplate):
     """Base of the templates of the versioning family: a subclass says in `hits` what it sees."""
 
@@ -100,6 +118,10 @@ class ApiChange(FixTemplate):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Yield the outdated uses of this pattern."""
         raise NotImplementedError
+
+    def claims(self, subject: Subject) -> Claims:
+        """What of the program this template answers for in the place of the tables; nothing, as a rule."""
+        return NO_CLAIMS
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         """One finding for each hit that the installed versions take badly, in the program and in the modules beside it."""
@@ -308,6 +330,20 @@ def migration(subject: Subject) -> tuple[Hit, ...]:
     return tuple(sorted(dict.fromkeys(found), key=_place))
 
 
+@once
+def claimed(subject: Subject) -> Claims:
+    """What of the program the templates of the family answer for in the place of the tables, all together."""
+    if not uses_of(subject.source).hot:
+        return NO_CLAIMS  # the tables say nothing of it
+    every = [t().claims(subject) for t in _family(subject.words) if t.claims is not ApiChange.claims]
+    return Claims(
+        frozenset().union(*(one.names for one in every)),
+        tuple(site for one in every for site in one.sites),
+        lambda hit: any(one.covers(hit) for one in every),
+        next((one.graph for one in every if one.graph), ""),
+    )
+
+
 def _family(words: frozenset[str]) -> Iterator[type[ApiChange]]:
     """The templates of the family that a program with these identifiers has to do with."""
     for one in _listed():
@@ -319,7 +355,7 @@ def _family(words: frozenset[str]) -> Iterator[type[ApiChange]]:
 
 @cache
 def _listed() -> tuple[Listed, ...]:
-    every = (one for one in builtin() if one.family == Family.VERSIONING and one.default)
+    every = (one for one in shipped() if one.family == Family.VERSIONING and one.default)
     return tuple(sorted(every, key=lambda one: one.code))
 
 

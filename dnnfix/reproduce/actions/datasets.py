@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dnnfix.detect.graphs.tutorials import reads_for_torch
+from dnnfix.detect.versioning.tutorials import reads_for_torch
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.arguments.guards import looks_for_file
 from dnnfix.reproduce.beside import everywhere

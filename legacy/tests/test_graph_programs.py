@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from dnnfix.api import Candidate, Decline
-from dnnfix.detect.graphs.statements import InTheWay
 from dnnfix.detect.versioning.migration import migration
-from dnnfix.fix_templates.versioning.graph_and_session import KEPT, WHAT, GraphAndSession
 from dnnfix.records import Applicability
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.graphs.eager_program import eager_edits
+from dnnfix_legacy.eager.program import eager_edits
+from dnnfix_legacy.graphs.statements import InTheWay
+from dnnfix_legacy.rules.graph_and_session import KEPT, WHAT, GraphAndSession
 
 HEAD = "import numpy as np\nimport tensorflow as tf\n\nx = tf.placeholder(tf.float32, [None, 2])\n"
 WEIGHT = "w = tf.Variable(tf.ones([2, 1]))\n"

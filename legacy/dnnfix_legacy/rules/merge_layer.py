@@ -26,6 +26,7 @@ from dnnfix.api import (
     replaced_import,
     uses_of,
 )
+from dnnfix.detect.versioning.migration import Claims
 
 LAYERS = {
     "concat": "Concatenate",
@@ -71,6 +72,10 @@ class MergeLayer(ApiChange):
     code = "DNF517"
     name = "merge-layer"
     triggers = ("Merge", "merge")
+
+    def claims(self, subject: Subject) -> Claims:
+        """The layer and the function, wherever they are used."""
+        return Claims(frozenset({"keras.layers.Merge", "keras.layers.merge"}))
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """One hit for all calls of `Merge` and of `merge`, which share an import."""

@@ -11,13 +11,13 @@ from dnnfix.api import (
     Example,
     Finding,
     Hit,
-    InTheWay,
     Reject,
     Subject,
-    eager_edits,
-    graph_of,
-    migration,
 )
+from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, migration
+from dnnfix_legacy.eager.program import eager_edits
+from dnnfix_legacy.graphs.programs import MAKES_GRAPH, graph_of, is_of_graph
+from dnnfix_legacy.graphs.statements import InTheWay
 
 WHAT = "the program builds a graph and runs it in sessions, which TensorFlow 2 has only under tf.compat.v1"
 
@@ -47,6 +47,14 @@ class GraphAndSession(ApiChange):
 
     code = "DNF540"
     name = "graph-and-session"
+    triggers = tuple(sorted(MAKES_GRAPH))
+
+    def claims(self, subject: Subject) -> Claims:
+        """The program's graph, and every name of TensorFlow where the graph is kept as a whole."""
+        graph = graph_of(subject.source)
+        if graph is None:
+            return NO_CLAIMS
+        return Claims(covers=is_of_graph, graph="migrated") if graph.edits else Claims(graph="made")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The program as a whole, and each name in it that nothing replaces."""

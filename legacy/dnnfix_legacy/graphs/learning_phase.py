@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from dnnfix.detect.graphs.programs import graph_of
 from dnnfix.detect.versioning.names import uses_of
 from dnnfix.records import AddDefinition, Delete, Edit, Replace
 from dnnfix.source.program import Source, once
+from dnnfix_legacy.graphs.programs import graph_of
 
 _PHASE = "learning_phase"
 _BY_PHASE = frozenset(

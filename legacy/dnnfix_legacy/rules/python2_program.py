@@ -20,10 +20,10 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
-    asked_by_method,
     speaks_python2,
     uses_of,
 )
+from dnnfix_legacy.iterators import asked_by_method
 
 NAMES = {
     "xrange": "range", "raw_input": "input", "unicode": "str", "unichr": "chr", "basestring": "str", "long": "int",

@@ -7,12 +7,10 @@ no more than that import, except where a name went away before version 1 or with
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from dnnfix.detect.graphs.functions import GraphFunctions
-from dnnfix.detect.graphs.sessions import SessionSettings, session_settings
 from dnnfix.detect.versioning.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.versioning.imports import GRAPHS
 from dnnfix.detect.versioning.migration import Hit
@@ -20,11 +18,13 @@ from dnnfix.detect.versioning.names import Target, Uses, uses_of
 from dnnfix.records import Delete, Edit, Replace, Site
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source, once
-from dnnfix.source.rewriting import Rewriting
+from dnnfix_legacy.graphs.functions import GraphFunctions
+from dnnfix_legacy.graphs.rewriting import Rewriting
+from dnnfix_legacy.graphs.sessions import SessionSettings, session_settings
 
 _V1 = "tensorflow.compat.v1"
 
-_MAKES_GRAPH = frozenset(
+MAKES_GRAPH = frozenset(
     {
         "placeholder",
         "placeholder_with_default",
@@ -614,7 +614,7 @@ def chains(uses: Uses) -> Iterator[tuple[ast.expr, str]]:
 @once
 def graph_of(source: Source) -> Graph | None:
     """The program's graph, where it makes one itself with names that TensorFlow 2 lacks."""
-    if "tensorflow" not in source.frameworks or source.words.isdisjoint(_MAKES_GRAPH):
+    if "tensorflow" not in source.frameworks or source.words.isdisjoint(MAKES_GRAPH):
         return None
     uses = uses_of(source)
     settings = session_settings(source)
@@ -626,7 +626,7 @@ def graph_of(source: Source) -> Graph | None:
             continue  # a session that Keras alone had
         if not written.startswith((f"{_V1}.", "tensorflow.keras.")) and (target := _gone(uses, written)) is not None:
             places.append(source.site(node))
-            makes = makes or target.change.note == GRAPHS and written.rpartition(".")[2] in _MAKES_GRAPH
+            makes = makes or target.change.note == GRAPHS and written.rpartition(".")[2] in MAKES_GRAPH
     if not makes or _trains_models(uses):
         return None
     keeping = _Keeping(uses)
@@ -642,13 +642,9 @@ def session_alone(source: Source) -> SessionSettings | None:
     return session_settings(source) if graph_of(source) is None else None
 
 
-def outside_graph(source: Source, hits: Iterable[Hit]) -> Iterator[Hit]:
-    """The hits that matter beside a graph: where there is one, its own hit answers for every name of TensorFlow."""
-    graph = graph_of(source)
-    for hit in hits:
-        of_graph = graph is not None and graph.edits and "tensorflow" in hit.removed and "keras" not in hit.removed
-        if not of_graph or "tensorflow.examples" in hit.what:
-            yield hit
+def is_of_graph(hit: Hit) -> bool:
+    """Whether a hit of the tables is about what the graph as a whole answers for: every name of TensorFlow but its examples."""
+    return "tensorflow" in hit.removed and "keras" not in hit.removed and "tensorflow.examples" not in hit.what
 
 
 def _gone(uses: Uses, written: str) -> Target | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.keras.graph_programs import candidates
+from graph_programs import candidates
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow 2 is not installed")
 

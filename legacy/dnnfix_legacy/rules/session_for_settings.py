@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, session_alone
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject
+from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims
+from dnnfix_legacy.graphs.programs import session_alone
+from dnnfix_legacy.graphs.sessions import SESSIONS
 
 
 class SessionForSettings(ApiChange):
@@ -27,6 +30,11 @@ class SessionForSettings(ApiChange):
     code = "DNF547"
     name = "session-for-settings"
     triggers = ("set_session", "Session", "InteractiveSession")
+
+    def claims(self, subject: Subject) -> Claims:
+        """The names of sessions, and what stands in the statements that go along with the session."""
+        session = session_alone(subject.source)
+        return Claims(SESSIONS, session.sites) if session is not None and session.sites else NO_CLAIMS
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Each place where the session is given to Keras, or made and given nowhere."""

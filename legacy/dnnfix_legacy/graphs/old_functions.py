@@ -1,6 +1,6 @@
 """Functions and classes that TensorFlow lost with version 1, as text that takes their place in a program.
 
-The modules of `dnnfix/detect/graphs/version1` are never imported: they are ordinary code, so that they can be compared with
+The modules of `dnnfix_legacy/graphs/version1` are never imported: they are ordinary code, so that they can be compared with
 TensorFlow 1 itself, and a program that keeps its graph gets those of their definitions that it needs.
 """
 

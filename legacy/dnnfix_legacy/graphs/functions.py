@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dnnfix.detect.graphs.old_functions import OldFunction, definitions, imports, old_function, superfluous
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.records import AddDefinition, AddImport, Edit
-from dnnfix.source.rewriting import Rewriting
+from dnnfix_legacy.graphs.old_functions import OldFunction, definitions, imports, old_function, superfluous
+from dnnfix_legacy.graphs.rewriting import Rewriting
 
 
 @dataclass

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from dnnfix.detect.graphs.statements import InTheWay, Run, Statements, Tensor, Training, loads, read_statements, stores
 from dnnfix.source.program import Source
-from dnnfix.source.rewriting import Rewriting
 from dnnfix.source.scan import scan
 from dnnfix.source.tree import first_line, within
-from dnnfix.synthesize.graphs.eager_names import ANY, OPTIMIZERS, SAME
+from dnnfix_legacy.eager.names import ANY, OPTIMIZERS, SAME
+from dnnfix_legacy.graphs.rewriting import Rewriting
+from dnnfix_legacy.graphs.statements import InTheWay, Run, Statements, Tensor, Training, loads, read_statements, stores
 
 _GLOROT = "initializers.GlorotUniform"
 

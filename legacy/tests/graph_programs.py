@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 
 from dnnfix.api import Candidate
-from dnnfix.fix_templates.versioning.graph_and_session import WHAT, GraphAndSession
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix_legacy.rules.graph_and_session import WHAT, GraphAndSession
 
 LINE = """\
 import numpy as np

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.keras.graph_programs import LAYERS, PROGRAMS, candidates, printed
+from graph_programs import LAYERS, PROGRAMS, candidates, printed
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow 2 is not installed")
 

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from difflib import SequenceMatcher
 
-from dnnfix.detect.graphs.programs import in_later_order
-from dnnfix.detect.graphs.statements import InTheWay
 from dnnfix.detect.versioning.calls import changed_arguments
 from dnnfix.detect.versioning.imports import GRAPHS, Renames
 from dnnfix.detect.versioning.migration import Hit
@@ -16,10 +14,12 @@ from dnnfix.errors import EditError
 from dnnfix.records import Edit, ReplaceLines, Site
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
-from dnnfix.source.rewriting import Rewriting
-from dnnfix.synthesize.edits.dropped_share import dropped_share
-from dnnfix.synthesize.graphs.eager import Eager
-from dnnfix.synthesize.graphs.eager_names import OPTIMIZERS
+from dnnfix_legacy.eager.names import OPTIMIZERS
+from dnnfix_legacy.eager.writing import Eager
+from dnnfix_legacy.graphs.dropped_share import dropped_share
+from dnnfix_legacy.graphs.programs import in_later_order
+from dnnfix_legacy.graphs.rewriting import Rewriting
+from dnnfix_legacy.graphs.statements import InTheWay
 
 _DROPOUT = "tensorflow.nn.dropout"
 

@@ -20,9 +20,10 @@ from dnnfix.api import (
     Source,
     Subject,
     added,
-    reads_for_torch,
     uses_of,
 )
+from dnnfix.detect.versioning.migration import Claims
+from dnnfix.detect.versioning.tutorials import reads_for_torch
 
 MODULE = "tensorflow.examples.tutorials.mnist"
 LEARNED = "tensorflow.contrib.learn.python.learn.datasets"
@@ -110,7 +111,11 @@ class TutorialMnistReader(ApiChange):
 
     code = "DNF541"
     name = "tutorial-mnist-reader"
-    triggers = ("read_data_sets", "load_dataset")
+    triggers = ("read_data_sets", "load_dataset", "tutorials")
+
+    def claims(self, subject: Subject) -> Claims:
+        """The module of the reader, wherever it is used."""
+        return Claims(frozenset({MODULE}))
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The imports of the reader, with its calls."""

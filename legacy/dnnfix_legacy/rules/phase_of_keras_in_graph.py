@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject, phase_of
+from dnnfix.api import ApiChange, Example, Hit, Reject, Subject
+from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims
+from dnnfix_legacy.graphs.learning_phase import phase_of
+
+NAMES = frozenset(
+    f"{keras}.backend.{name}" for keras in ("keras", "tensorflow.keras") for name in ("learning_phase", "set_session")
+)
 
 
 class PhaseOfKerasInGraph(ApiChange):
@@ -23,6 +29,10 @@ class PhaseOfKerasInGraph(ApiChange):
     code = "DNF549"
     name = "phase-of-keras-in-graph"
     triggers = ("learning_phase", "set_session")
+
+    def claims(self, subject: Subject) -> Claims:
+        """The names of the phase, in a program that builds a graph."""
+        return Claims(NAMES) if phase_of(subject.source) is not None else NO_CLAIMS
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Each place where the program speaks of Keras' session or phase."""
