@@ -164,6 +164,19 @@ class LibraryFunctionOfSymbolicTensor(CrashTemplate):
 
     examples = (
         Example(
+            "a method that arrays have",
+            """\
+import keras
+import numpy as np
+
+steps = keras.Input((4, 3))
+- summed = keras.layers.Dense(2)(steps).mean(axis=1)
++ summed = keras.ops.mean(keras.layers.Dense(2)(steps), axis=1)
+model = keras.Model(steps, summed)
+print(model.predict(np.ones((5, 4, 3)), verbose=0).shape)
+""",
+        ),
+        Example(
             "functions of torch in a functional model",
             """\
 import numpy as np
@@ -186,19 +199,6 @@ def encoder(size):
 net = encoder(2)
 net.compile(optimizer="sgd", loss="mse")
 net.fit(np.random.rand(6, 5, 2), np.random.rand(6, 1), verbose=0)
-""",
-        ),
-        Example(
-            "a method that arrays have",
-            """\
-import keras
-import numpy as np
-
-steps = keras.Input((4, 3))
-- summed = keras.layers.Dense(2)(steps).mean(axis=1)
-+ summed = keras.ops.mean(keras.layers.Dense(2)(steps), axis=1)
-model = keras.Model(steps, summed)
-print(model.predict(np.ones((5, 4, 3)), verbose=0).shape)
 """,
         ),
         Example(

@@ -32,7 +32,7 @@ def test_a_checkout_is_analysed_on_the_cluster(analyser: RayAnalyser, repository
     analyser(checkout, SLUG, report, "")
     analysis = read(report.read_bytes(), "report.json")
     assert analysis.slug == SLUG and analysis.commit == repository.bare.run("rev-parse", "main").strip()
-    assert [patch.faults[0].code for patch in analysis.patches] == ["DNF502"]
+    assert [patch.faults[0].code for patch in analysis.patches] == ["DNF501"]
     with pytest.raises(AnalysisFailed, match="could not be analysed"):
         analyser(tmp_path / "work", SLUG, report, "")
 
