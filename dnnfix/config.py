@@ -255,10 +255,10 @@ def _toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(raw.decode("utf-8-sig"))
     except OSError as error:
         raise ConfigError(
-            f"{path}: cannot be read ({error.strerror}). Fault its permissions or pass --isolated."
+            f"{path}: cannot be read ({error.strerror}). Mend its permissions or pass --isolated."
         ) from None
     except ValueError as error:
-        raise ConfigError(f"{path}: is not valid TOML: {error}. Fault it or pass --isolated.") from None
+        raise ConfigError(f"{path}: is not valid TOML: {error}. Mend it or pass --isolated.") from None
 
 
 def _suggestion(word: str, known: Iterable[str]) -> str:

@@ -129,7 +129,7 @@ class Finder:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            self.problem(f"{folder}: cannot be read ({error.strerror}). Fault its permissions or exclude it.")
+            self.problem(f"{folder}: cannot be read ({error.strerror}). Mend its permissions or exclude it.")
             return
         entries = [entry for entry in entries if not entry.name.startswith(".") and entry.name not in SKIPPED]
         files = [entry.name for entry in entries if entry.name.endswith(SUFFIXES) and entry.is_file()]

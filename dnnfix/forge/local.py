@@ -101,7 +101,7 @@ class LocalForge:
             ]
             texts = tuple(str(review["body"]) for _, review in own)
         except (KeyError, TypeError) as error:
-            raise ForgeError(f"{path}: has a review that is none ({error}). Fault it, or take it away.") from None
+            raise ForgeError(f"{path}: has a review that is none ({error}). Mend it, or take it away.") from None
         base = f"refs/heads/{said.get('base') or self.repository(slug).default_branch}"
         head = f"refs/heads/{pull.branch}"
         return Reviewed(base, head, pull.state, pull.branch.startswith(BRANCHES), texts, tuple(threads))
@@ -191,7 +191,7 @@ class LocalForge:
             opened, state = float(said["opened"]), State(said["state"])
             return Pull(int(path.stem), str(said["branch"]), str(said["title"]), str(said["body"]), state, opened)
         except (KeyError, TypeError, ValueError) as error:
-            raise ForgeError(f"{path}: is no pull request ({error}). Fault it, or take it away.") from None
+            raise ForgeError(f"{path}: is no pull request ({error}). Mend it, or take it away.") from None
 
     @staticmethod
     def _read_issue(path: Path) -> Issue:
@@ -199,16 +199,16 @@ class LocalForge:
         try:
             return Issue(int(path.stem), str(said["title"]), str(said["body"]), State(said["state"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise ForgeError(f"{path}: is no issue ({error}). Fault it, or take it away.") from None
+            raise ForgeError(f"{path}: is no issue ({error}). Mend it, or take it away.") from None
 
 
 def _loaded(path: Path) -> dict[str, Any]:
     try:
         said = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise ForgeError(f"{path}: cannot be read as JSON ({error}). Fault it, or take it away.") from None
+        raise ForgeError(f"{path}: cannot be read as JSON ({error}). Mend it, or take it away.") from None
     if not isinstance(said, dict):
-        raise ForgeError(f"{path}: is no object of JSON. Fault it, or take it away.")
+        raise ForgeError(f"{path}: is no object of JSON. Mend it, or take it away.")
     return said
 
 

@@ -327,5 +327,5 @@ def test_a_dry_run_says_it(asking: Repository) -> None:
 def test_a_file_that_is_no_issue_is_named(asking: Repository) -> None:
     two(asking)
     set_state(asking, "ajar")
-    with pytest.raises(ForgeError, match=r"1\.json: is no issue .* Fault it"):
+    with pytest.raises(ForgeError, match=r"1\.json: is no issue .* Mend it"):
         asking.forge.issues(SLUG)
