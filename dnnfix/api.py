@@ -225,7 +225,7 @@ if TYPE_CHECKING:
         Verdict,
         Wrap,
     )
-    from dnnfix.source.arithmetic import number
+    from dnnfix.source.arithmetic import number, summands
     from dnnfix.source.given import argument_value, keyword_value
     from dnnfix.source.known import words
     from dnnfix.source.program import Source, once
@@ -240,7 +240,7 @@ if TYPE_CHECKING:
         same_letters,
         words_of,
     )
-    from dnnfix.source.tree import first_line, stored_names, within
+    from dnnfix.source.tree import first_line, last_name, stored_names, within
     from dnnfix.subject import Subject
     from dnnfix.synthesize.bases.crash_template import CrashTemplate, Failure, RaisedTemplate, ShapeTemplate, reads
     from dnnfix.synthesize.bases.fault_template import Fault, Faults, FaultTemplate, ReadTemplate, Repair, Repairs

@@ -3,8 +3,10 @@
     python tools/differing_examples.py [CODE …]
 
 Every example is shown to its rule as the harness does it, and each step from one line of the rule's module to the next is recorded,
-and each line of the engine's detection and synthesis that was reached. Those of another framework are of another kind. Printed are, by rule, the ones that add nothing to the others, the longest first; one is always kept, and so is what cannot be run here. Rejects are not asked about:
-they guard against false patches, and a rule that is written anew may fall into what its present form steps past.
+and each line of the engine's detection and synthesis that was reached. Those of another framework are of another kind. Printed
+are, by rule, the ones that add nothing to the others, the longest first; one is always kept, and so is what cannot be run here.
+Rejects are not asked about: they guard against false patches, and a rule that is written anew may fall into what its present
+form steps past.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import ast
 
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 _ENDINGS = words("builtins.exit builtins.quit sys.exit os._exit os.abort")
 """Functions that end a program."""
@@ -15,11 +16,6 @@ _TOLD = words("usage print_usage print_help show_help")
 
 _PARSERS = words("argparse.ArgumentParser optparse.OptionParser")
 """What ends a program by its methods `error` and `exit`; a logger's `error` does not."""
-
-
-def last_name(node: ast.expr) -> str:
-    """The last part of a dotted name: `fit` of `model.fit`; empty for what is no name."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def ends(source: Source, statement: ast.stmt) -> bool:

@@ -1,8 +1,9 @@
-"""Whole numbers as programs write them: `128`, `16 * 5 * 5`, `2**10`."""
+"""Arithmetic as programs write it: whole numbers (`128`, `16 * 5 * 5`, `2**10`), and the parts of a sum."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 
 def number(node: ast.expr | None) -> int | None:
@@ -29,3 +30,12 @@ def number(node: ast.expr | None) -> int | None:
                 case ast.Pow() if 0 <= b <= 30 and abs(a) <= 16:
                     return int(a**b)
     return None
+
+
+def summands(node: ast.expr) -> Iterator[ast.expr]:
+    """The parts that an expression adds up, from left to right; itself where it is no sum."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        yield from summands(node.left)
+        yield from summands(node.right)
+    else:
+        yield node

@@ -268,3 +268,8 @@ def first_line(statement: ast.stmt) -> int:
 def position(node: ast.AST) -> tuple[int, int, int, int]:
     """Where a node that has a place stands, for putting nodes in the order of the source."""
     return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0  # type: ignore[attr-defined]
+
+
+def last_name(node: ast.expr) -> str:
+    """The last part of a dotted name: `fit` of `model.fit`; empty for what is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -18,6 +18,7 @@ from dnnfix.api import (
     Subject,
     attributes_of,
     imported,
+    last_name,
     within,
 )
 
@@ -261,7 +262,7 @@ def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> tuple[ast.Name |
         return None
     found: list[tuple[ast.Name | ast.Attribute, str]] = []
     for (_, kept), (node, _) in pairs:
-        if node is None or _label(node) != kept or not isinstance(node.ctx, ast.Load):
+        if node is None or last_name(node) != kept or not isinstance(node.ctx, ast.Load):
             continue
         for meant in dict.fromkeys(each for change in changes for each in _meant(source, node, second, *change)):
             text = f"{ast.unparse(node.value)}.{meant}" if isinstance(node, ast.Attribute) else meant
@@ -272,7 +273,7 @@ def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> tuple[ast.Name |
 
 def _meant(source: Source, node: ast.Name | ast.Attribute, where: ast.stmt, old: str, new: str) -> list[str]:
     """The names that a kept one may have to be: with the part changed, or, for a letter, those that begin with it."""
-    label = _label(node)
+    label = last_name(node)
     if old not in label and not label.lower().startswith(old.lower()):
         return []
     parts = _parts(label)
@@ -320,10 +321,6 @@ def _leaves(
         elif one != other:
             return None
     return found
-
-
-def _label(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _parts(name: str) -> list[str]:

@@ -22,6 +22,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
+    read_names,
     words,
     wrapped,
 )
@@ -199,7 +200,11 @@ def _ways(subject: Subject, found: _Pairs) -> Iterator[Way]:
         return
     if isinstance(given, ast.Name) and _holds_names(subject, given):
         for kept, dropped in ((found.first, found.second), (found.second, found.first)):
-            if isinstance(dropped, ast.Name) and isinstance(kept, ast.Name) and not _reads(found.body, dropped.id):
+            if (
+                isinstance(dropped, ast.Name)
+                and isinstance(kept, ast.Name)
+                and dropped.id not in read_names(found.body)
+            ):
                 text = subject.text(subject.source.site(kept))
                 yield "Take the elements as they are", (Replace(subject.source.site(found.loop.target), text),), 0.85
                 return
@@ -239,9 +244,3 @@ def _is_loop_target(subject: Subject, name: ast.Name) -> bool:
             return True
         node = subject.source.parent(node)
     return False
-
-
-def _reads(body: ast.AST, name: str) -> bool:
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) for node in ast.walk(body)
-    )

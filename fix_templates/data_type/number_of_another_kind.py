@@ -21,6 +21,7 @@ from dnnfix.api import (
     keyword_value,
     origins,
     reads,
+    summands,
     within,
     words,
     wrapped,
@@ -413,15 +414,7 @@ def _makes_string(source: Source, node: ast.BinOp) -> bool:
     whole: ast.expr = node
     while isinstance(above := source.parent(whole), ast.BinOp) and isinstance(above.op, ast.Add):
         whole = above
-    return any(_is_string(part) for part in _parts(whole))
-
-
-def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        yield from _parts(node.left)
-        yield from _parts(node.right)
-    else:
-        yield node
+    return any(_is_string(part) for part in summands(whole))
 
 
 def _is_string(part: ast.expr) -> bool:

@@ -19,6 +19,7 @@ from dnnfix.api import (
     Subject,
     minimized,
     reduced,
+    summands,
     within,
     words,
     words_of,
@@ -195,7 +196,7 @@ def _beside_squares(subject: Subject) -> Iterator[Term]:
     for node in subject.source.nodes(ast.BinOp):
         if not isinstance(node.op, ast.Add) or _is_added(subject.source.parent(node)):
             continue
-        terms = [_scaled(term) for term in _summands(node)]
+        terms = [_scaled(term) for term in summands(node)]
         if len(terms) < 2 or any(term is None for term in terms) or not _is_penalty(subject, node):
             continue
         known = [term for term in terms if term is not None]
@@ -213,14 +214,6 @@ def _beside_squares(subject: Subject) -> Iterator[Term]:
 
 def _is_added(node: ast.AST | None) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
-
-
-def _summands(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        yield from _summands(node.left)
-        yield from _summands(node.right)
-    else:
-        yield node
 
 
 def _scaled(term: ast.expr) -> tuple[ast.expr, ast.expr] | None:

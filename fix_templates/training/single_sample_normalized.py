@@ -26,6 +26,7 @@ from dnnfix.api import (
     argument_value,
     block_of,
     function_around,
+    last_name,
     loops_around,
     number,
     torch_modules,
@@ -268,7 +269,7 @@ def _hands_back(source: Source, node: ast.AST) -> bool:
         part = waiting.pop()
         if _backward(part):
             return True
-        called = {_last(call.func) for call in within(part, ast.Call)} & functions.keys() - seen
+        called = {last_name(call.func) for call in within(part, ast.Call)} & functions.keys() - seen
         seen |= called
         waiting.extend(functions[name] for name in called)
     return False
@@ -298,7 +299,7 @@ def _gone_through(source: Source, node: ast.AST) -> Iterator[ast.expr]:
 def _made(subject: Subject, over: ast.expr, callers: list[_Frame]) -> ast.Call | None:
     """The call that made a loader, which may have been handed over by the callers."""
     source = subject.source
-    while isinstance(over, ast.Call) and over.args and _last(over.func) in _WRAPPERS:
+    while isinstance(over, ast.Call) and over.args and last_name(over.func) in _WRAPPERS:
         over = over.args[0]
     made = source.constructor(over)
     if made is not None:
@@ -312,12 +313,6 @@ def _made(subject: Subject, over: ast.expr, callers: list[_Frame]) -> ast.Call |
         return None
     given = argument_value(call, over.id, names.index(over.id))
     return _made(subject, given, callers[:-1]) if given is not None else None
-
-
-def _last(function: ast.expr) -> str:
-    return (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
 
 
 def _leaves_rest(made: ast.Call) -> bool:
@@ -360,7 +355,7 @@ def _goes_on(subject: Subject, frames: list[_Frame]) -> bool:
 def _begins_with_train(source: Source) -> bool:
     """Whether every loop or function that trains puts the model into training mode itself."""
     calls = [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and not call.args]
-    put = [call for call in calls if _last(call.func) == "train"]
+    put = [call for call in calls if last_name(call.func) == "train"]
     trained = _backward(source.tree)
     return bool(trained) and all(any(_holds(source, call, one) for one in put) for call in trained)
 

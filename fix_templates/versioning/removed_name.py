@@ -20,6 +20,7 @@ from dnnfix.api import (
     changed_methods,
     claimed,
     compared_orderings,
+    read_names,
     renamed_names,
     uses_of,
 )
@@ -740,7 +741,7 @@ def _solver(subject: Subject, call: ast.Call, name: str) -> Hit:
         return _hit(subject, call, name, (Replace(source.site(above), code),), "")
     if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Tuple):
         first, *others = above.targets[0].elts
-        if len(others) == 1 and isinstance(others[0], ast.Name) and not _read(source.tree, others[0].id):
+        if len(others) == 1 and isinstance(others[0], ast.Name) and others[0].id not in read_names(source.tree):
             edits: tuple[Edit, ...] = (
                 Replace(source.site(call), code),
                 Replace(source.site(above.targets[0]), source.segment(source.site(first))),
@@ -770,7 +771,3 @@ def _name(subject: Subject, call: ast.Call, new: str) -> str:
         return new.replace("torch", owner, 1) if source.qualified(call.func.value) == "torch" else new
     local = next((local for local, name in uses_of(source).imported.items() if name == "torch"), "torch")
     return new.replace("torch", local, 1)
-
-
-def _read(tree: ast.Module, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(tree))

@@ -68,7 +68,7 @@ def test_a_data_set_is_cut_only_where_a_batch_is_too_much_for_a_run() -> None:
     assert few_of_a_batch(read(counted), (1, 64, 64)) == 0
 
 
-def test_in_haste_a_data_set_has_two_images_unless_full_batches_are_counted_on() -> None:
+def test_with_little_data_a_data_set_has_two_images_unless_full_batches_are_counted_on() -> None:
     loader = (
         "net = nn.Linear(784, 10)\nloader = torch.utils.data.DataLoader(data, batch_size=opt.batch)\nprint(opt.batch)\n"
     )

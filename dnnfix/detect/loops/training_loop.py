@@ -161,11 +161,6 @@ def operated_on(operation: LoopOperation) -> ast.expr:
     return cast(ast.Attribute, operation.call.func).value
 
 
-def mentions(node: ast.AST, text: str) -> bool:
-    """Whether a name or attribute, given as text, is read or written anywhere below a node."""
-    return any(ast.unparse(part) == text for part in within(node, ast.Name, ast.Attribute))
-
-
 def attribute_calls(node: ast.AST, *names: str) -> list[ast.Call]:
     """The calls of methods with one of these names below a node."""
     return [call for call in within(node, ast.Call) if isinstance(call.func, ast.Attribute) and call.func.attr in names]

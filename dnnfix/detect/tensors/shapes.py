@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from dnnfix.detect.tensors.values import seen_of
-from dnnfix.network.facts import KEEPS_VALUES, activation_of, argument_position, layer_facts, stated_output
+from dnnfix.network.facts import KEEPS_VALUES, activation_of, layer_facts, stated_output
 from dnnfix.records import Call, Site, Value
 from dnnfix.source.arithmetic import number
 from dnnfix.subject import Subject
@@ -241,14 +241,6 @@ def known(shape: Sequence[int | None] | None) -> tuple[int, ...] | None:
     if shape is None or any(size is None for size in shape):
         return None
     return tuple(size for size in shape if size is not None)
-
-
-def positional_argument(node: ast.Call, name: str, argument: str) -> ast.expr | None:
-    """The positional expression for an argument of a canonical callable, where it is given by position."""
-    place = argument_position(name, argument)
-    if place is None or place >= len(node.args) or any(isinstance(one, ast.Starred) for one in node.args[: place + 1]):
-        return None
-    return node.args[place]
 
 
 def model_output(subject: Subject, value: Value) -> Value:

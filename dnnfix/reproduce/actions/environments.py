@@ -9,9 +9,9 @@ import ast
 import re
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 ACTION = EditAction.IMPORTS
 

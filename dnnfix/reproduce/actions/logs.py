@@ -13,8 +13,8 @@ from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import paths
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 ACTION = EditAction.LOGGING
 

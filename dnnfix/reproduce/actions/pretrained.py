@@ -15,11 +15,10 @@ from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import clues
 from dnnfix.reproduce.data.followed import options
-from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
 from dnnfix.source.spelling import misspelt
-from dnnfix.source.tree import names_in
+from dnnfix.source.tree import last_name, names_in
 
 ACTION = EditAction.MODELS
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from dnnfix.network.nodes import own_nodes
 from dnnfix.reproduce.harness.unused import top_level
-from dnnfix.reproduce.syntax import ends, last_name
+from dnnfix.reproduce.syntax import ends
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 _SAYS_TRAIN = re.compile(r"(?:\A|[_\W])(?:train|training|fit|learn|dotrain|istrain)(?:\Z|[_\W])", re.IGNORECASE)
 _SAYS_NOT = re.compile(r"(?:\A|[_\W])(?:no|not|dont|skip|without|disable|un)[_\W]|(?:test|eval|valid)", re.IGNORECASE)

@@ -13,9 +13,10 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.paths import MADE
-from dnnfix.reproduce.syntax import last_name, texts
+from dnnfix.reproduce.syntax import texts
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 ACTION = EditAction.HYPERPARAMETERS
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import clues
-from dnnfix.reproduce.data.weight import FEWEST_IN_HASTE, affordable
+from dnnfix.reproduce.data.weight import FEWEST, affordable
 from dnnfix.reproduce.flow.values import Use
 
 INPUT = re.compile(r"(?:^|_|/)(?:x|xs|data|dataset|inputs?|images?|imgs?|features?|samples?|texts?|sequences?|xtr|xte)s?"
@@ -224,7 +224,7 @@ def _samples(case: Case, told: int | None, shape: tuple[int, ...], ends: clues.E
     if ends.batch and not told:
         wanted = 16 * ends.batch
     if case.little_data and not told:
-        wanted = ends.batch or FEWEST_IN_HASTE
+        wanted = ends.batch or FEWEST
     return max(1, min(max(wanted, 0 if told else rows), LARGEST // max(1, size)))
 
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from dnnfix.network.from_source import network_from_source
 from dnnfix.records import Call, Component, Network
 from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.syntax import last_name, shortened
+from dnnfix.reproduce.syntax import shortened
 from dnnfix.source.program import Source, once
+from dnnfix.source.tree import last_name
 
 Shape = tuple[int | None, ...]
 

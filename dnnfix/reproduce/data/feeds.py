@@ -10,10 +10,11 @@ import ast
 from dataclasses import dataclass
 
 from dnnfix.reproduce.harness.unused import top_level
-from dnnfix.reproduce.syntax import is_static, last_name
+from dnnfix.reproduce.syntax import is_static
 from dnnfix.source.arithmetic import number
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.tree import last_name
 
 Operation = tuple[str, tuple[int, ...]]
 """`("flatten", ())`, `("reshape", (1, 28, 28))` without the batch, `("unsqueeze", (1,))`, `("permute", (0, 2, 1))`, …"""

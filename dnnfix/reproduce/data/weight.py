@@ -10,9 +10,9 @@ import ast
 import math
 
 from dnnfix.detect.loops.loaders import LOADER
-from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 EPOCH = 10_000_000_000
 """Multiplications of one pass forward over all samples: two or three seconds on one core."""
@@ -46,7 +46,7 @@ def few_of_a_batch(source: Source, shape: tuple[int, ...], little_data: bool = F
         return 0
     batch = max((_whole(source, size) for size in sizes), default=0)
     if little_data:
-        return FEWEST_IN_HASTE
+        return FEWEST
     needed = multiplications(source, shape)
     return min(batch, max(FEWEST_TO_NORMALIZE, EPOCH // needed)) if needed * batch > BATCH else 0
 
@@ -104,7 +104,7 @@ def _shapes_more(source: Source, size: ast.expr) -> bool:
 FEWEST_TO_NORMALIZE = 8
 """Samples of a data set at least: layers that normalize want some."""
 
-FEWEST_IN_HASTE = 2
+FEWEST = 2
 """Samples where even so few as above were too much."""
 
 

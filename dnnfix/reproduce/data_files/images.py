@@ -11,9 +11,9 @@ from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import arrays, clues
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
-from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.given import keyword_value
 from dnnfix.source.program import Source, once
+from dnnfix.source.tree import last_name
 
 EACH = 24
 """Images of each class in a folder."""

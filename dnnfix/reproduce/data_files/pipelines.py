@@ -10,9 +10,9 @@ from dnnfix.reproduce.data import clues
 from dnnfix.reproduce.data_files.images import image_file, size_of
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum
-from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.given import keyword_value
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 LINES = 400
 """Lines or records of a file."""

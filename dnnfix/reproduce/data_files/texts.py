@@ -13,8 +13,8 @@ from dnnfix.reproduce.data_files.images import size_of
 from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.data_files.tables import rows_file
 from dnnfix.reproduce.flow.values import Datum
-from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 TEXT = 12_000
 """Characters of plain text: some 500 lines, small enough for programs that make a sample of every character."""

@@ -11,8 +11,9 @@ from dnnfix.reproduce.flow.library import Called, Library
 from dnnfix.reproduce.flow.reads import IMAGE_FOLDERS, IS_DATA, READING, UNPICKLING, reader
 from dnnfix.reproduce.flow.record import ROUNDS, Record
 from dnnfix.reproduce.flow.values import Known, Names, Pack, Thing, Value, View, all_parts, constants, parts, plain
-from dnnfix.reproduce.syntax import is_static, last_name
+from dnnfix.reproduce.syntax import is_static
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 _DEPTH = 8
 """Calls of the program's functions within each other that are followed."""

@@ -28,8 +28,8 @@ from dnnfix.reproduce.flow.values import (
     selection,
     text_in,
 )
-from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 
 class Expressions(ABC):

@@ -9,8 +9,8 @@ from typing import Any
 
 from dnnfix.reproduce.flow.calls import Calls
 from dnnfix.reproduce.flow.values import Flow, Known, Names, Pack, Thing, Value, View, calculated, parts
-from dnnfix.reproduce.syntax import last_name
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 _STARTERS = frozenset({"tensorflow.app.run", "tensorflow.compat.v1.app.run", "absl.app.run", "fire.Fire"})
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dnnfix.reproduce.flow.reads import PATHS
 from dnnfix.reproduce.flow.values import Datum, Flow, Known, Pack, Use, Value, View, constants, parts, plain, text_in
-from dnnfix.reproduce.syntax import last_name
+from dnnfix.source.tree import last_name
 
 ROUNDS = 30
 """Elements of a constant list at most that a loop is followed for."""

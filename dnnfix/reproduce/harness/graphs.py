@@ -16,10 +16,11 @@ from dnnfix.reproduce.harness.construct import instance, method, never, required
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import GUESS, usual, value_of
 from dnnfix.reproduce.harness.unused import unreached
-from dnnfix.reproduce.syntax import last_name, shortened
+from dnnfix.reproduce.syntax import shortened
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition
+from dnnfix.source.tree import last_name
 
 ACTION = EditAction.NETWORK
 

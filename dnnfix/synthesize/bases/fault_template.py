@@ -57,7 +57,8 @@ class FaultTemplate(FixTemplate, Generic[T]):
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         made, reason = False, self.declined
-        for fault in [fault for site, fault in self._placed(subject) if self.report(site, fault).id == finding.id][:1]:
+        here = (fault for site, fault in self._placed(subject) if site == finding.site)
+        for fault in [fault for fault in here if self.report(finding.site, fault).id == finding.id][:1]:
             either = self.is_at_either_end(fault)
             for repair in self.repairs(subject, fault):
                 if isinstance(repair, Decline):
