@@ -151,8 +151,7 @@ def _of_point(point: str) -> tuple[Listed, ...]:
     """The templates of one entry point: those of the module that it names, or of every module of the package."""
     file = _file_of(point)
     names = list(_modules_below(file.parent, point)) if file.name == "__init__.py" else [point]
-    place = Path(importlib.util.cache_from_source(str(file))).with_suffix(".json")
-    return _indexed(place, f"{_engine()} {stamp_of(point)}", lambda: map(imported, names))
+    return _indexed(kept_at(point), f"{_engine()} {stamp_of(point)}", lambda: map(imported, names))
 
 
 def stamp_of(point: str) -> str:
@@ -196,9 +195,9 @@ def _indexed(place: Path, stamp: str, modules: Callable[[], Iterable[ModuleType]
     return found
 
 
-def kept_at() -> Path:
-    """The file of the index, of which every version of Python has its own."""
-    return Path(importlib.util.cache_from_source(str(ROOT / "index.py"))).with_suffix(".json")
+def kept_at(point: str = "") -> Path:
+    """The file of the catalogue's index, or of that of an entry point: every version of Python and every copy of dnnfix has its own."""
+    return Path(importlib.util.cache_from_source(str(ROOT / f"index{point and '-'}{point}.py"))).with_suffix(".json")
 
 
 def place_of(module: str, kind: str) -> str:
