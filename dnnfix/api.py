@@ -158,6 +158,7 @@ if TYPE_CHECKING:
     from dnnfix.detect.versioning.python2 import mode_of, opened_by, speaks_python2
     from dnnfix.detect.versioning.tables import Change as DefaultChange
     from dnnfix.detect.versioning.tensors import refused_complement, refused_mask
+    from dnnfix.examples import added
     from dnnfix.network.facts import (
         ACTIVATION_FORMS,
         KEEPS_VALUES,
@@ -275,7 +276,7 @@ if TYPE_CHECKING:
     from dnnfix.synthesize.edits.sizes import made_as, size_changes, spelled
     from dnnfix.synthesize.edits.spelling import Spelling, imports, sibling, spell
     from dnnfix.synthesize.edits.uncut import flags_on_losses, taken_out
-    from dnnfix.template import Example, FixTemplate, Reject, added
+    from dnnfix.template import FixTemplate
     from dnnfix.validate.changes import changed_lines, following, is_loss_call, leading_to, ran_at
     from dnnfix.validate.evidence import Evidence, own_fault
     from dnnfix.validate.learning import decide, difference, score, threshold

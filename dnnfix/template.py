@@ -7,10 +7,10 @@ edits text itself: it describes edits, and `dnnfix.source.edits` carries them ou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from dnnfix.errors import CatalogueError
+from dnnfix.examples import Example, Reject, read_programs
 from dnnfix.records import (
     Applicability,
     Candidate,
@@ -25,54 +25,18 @@ from dnnfix.records import (
 )
 from dnnfix.subject import Subject
 
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A program that a template repairs, with the lines that change marked as in a diff: `- ` before those that go, `+ ` before those that come.
-
-    Where a template proposes several candidates, the program afterwards is one of them. `runs` says that the fault shows only
-    when the program runs: such an example is executed by the harness, on the framework it imports. Those of a template that
-    needs a run need not say so.
-    """
-
-    name: str
-    marked: str
-    runs: bool = False
-
-    @property
-    def before(self) -> str:
-        """The program with its fault."""
-        return _without_marks(self.marked, "-")
-
-    @property
-    def after(self) -> str:
-        """The program as the template writes it."""
-        return _without_marks(self.marked, "+")
+_Kind = TypeVar("_Kind", bound=Example | Reject)
 
 
-def added(code: str) -> str:
-    """Code as `Example` marks the lines that come."""
-    return "\n".join(f"+ {line}" for line in code.split("\n"))
+class _Programs(Generic[_Kind]):
+    """The programs of one kind that a template states: read when somebody asks for them, which a scan never does."""
 
+    def __init__(self, kind: type[_Kind]) -> None:
+        self._kind = kind
 
-def _without_marks(marked: str, mark: str) -> str:
-    """The lines that have this mark or none; a mark stands alone before an empty line."""
-    kept = []
-    for line in marked.splitlines(keepends=True):
-        if line[:1] not in ("-", "+") or line[1:2] not in (" ", "\n"):
-            kept.append(line)
-        elif line[0] == mark:
-            kept.append(line[1:].removeprefix(" "))
-    return "".join(kept)
-
-
-@dataclass(frozen=True, slots=True)
-class Reject:
-    """A program that a template must leave alone, and why someone might think otherwise."""
-
-    name: str
-    source: str
-    runs: bool = False
+    def __get__(self, instance: FixTemplate | None, owner: type[FixTemplate]) -> tuple[_Kind, ...]:
+        stated = read_programs(owner.programs, owner.code, owner.needs_run)
+        return tuple(one for one in stated if isinstance(one, self._kind))
 
 
 class FixTemplate:
@@ -104,14 +68,10 @@ class FixTemplate:
     """What its candidates are told to be: see `Candidate.only_hinders`."""
     raced: ClassVar[bool] = False
     """Whether its edits race with those of other settings, where it is looked at whether training learns; elsewhere they are tried alone."""
-    examples: ClassVar[tuple[Example, ...]] = ()
-    rejects: ClassVar[tuple[Reject, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.needs_run:
-            cls.examples = tuple(replace(example, runs=True) for example in cls.examples)
-            cls.rejects = tuple(replace(reject, runs=True) for reject in cls.rejects)
+    programs: ClassVar[str] = ""
+    """The programs that show and test it, as `dnnfix.examples` reads them."""
+    examples: ClassVar[_Programs[Example]] = _Programs(Example)
+    rejects: ClassVar[_Programs[Reject]] = _Programs(Reject)
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         """Yield the faults of this pattern in the program. Silence is the right answer when in doubt."""

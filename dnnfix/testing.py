@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from dnnfix.examples import Example, Reject
 from dnnfix.records import Candidate, Finding, FixPattern, Trace
 from dnnfix.run.job import Budget, Job
 from dnnfix.run.runner import Runner
@@ -31,7 +32,7 @@ from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
-from dnnfix.template import Example, FixTemplate, Reject
+from dnnfix.template import FixTemplate
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 CODE = re.compile(r"DNF[1-9]\d\d|[A-Z]{2,}\d{3,}")

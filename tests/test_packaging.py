@@ -32,7 +32,8 @@ MAY_IMPORT = {
     "run": FLOOR,
     "network": FLOOR | {"source"},
     "subject": FLOOR | {"network", "source"},
-    "template": READING,
+    "examples": FLOOR,
+    "template": READING | {"examples"},
     "index": FLOOR | {"template"},
     "config": FLOOR | {"index", "run"},
     "suppress": FLOOR | {"config", "index"},
@@ -41,7 +42,7 @@ MAY_IMPORT = {
     "validate": READING | {"reproduce", "run"},
     "synthesize": READING | {"detect", "run", "template", "validate"},
     "emit": FLOOR | {"index", "source", "suppress", "template"},
-    "api": READING | {"detect", "synthesize", "template", "validate"},
+    "api": READING | {"detect", "examples", "synthesize", "template", "validate"},
     "registry": FLOOR | {"detect", "index", "template", "validate"},  # tables of API changes are templates too
     "pipeline": READING
     | {
@@ -57,7 +58,7 @@ MAY_IMPORT = {
         "template",
         "validate",
     },
-    "testing": READING | {"pipeline", "registry", "run", "synthesize", "template"},
+    "testing": READING | {"examples", "pipeline", "registry", "run", "synthesize", "template"},
     "forge": FLOOR,
     "bench": FLOOR | {"config", "emit", "pipeline", "run", "source", "validate"},
     "bot": FLOOR | {"config", "detect", "emit", "forge", "index", "pipeline", "run", "suppress"},

@@ -20,10 +20,11 @@ from dnnfix.bench.scoring import same_tree
 from dnnfix.config import Settings
 from dnnfix.emit.diff import taken
 from dnnfix.emit.earned import earned
+from dnnfix.examples import Example
 from dnnfix.pipeline import suggest_file
 from dnnfix.records import UNEXPLAINED_CODE, PatchVerdict
 from dnnfix.run.runner import Runner
-from dnnfix.template import Example, FixTemplate
+from dnnfix.template import FixTemplate
 from dnnfix.validate.behaviour import same_behaviour
 
 SEEDS = (11, 12)

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Crash,
     CrashTemplate,
-    Example,
     Family,
     Fault,
     FixPattern,
-    Reject,
     Replace,
     Subject,
     bound_in,
@@ -64,10 +62,8 @@ class ArgumentsPackedTogether(CrashTemplate):
         if mend is not None:
             yield mend
 
-    examples = (
-        Example(
-            "a tuple of two inputs",
-            """\
+    programs = """
+=== example: a tuple of two inputs
 import torch
 from torch import nn
 
@@ -84,11 +80,8 @@ class Masked(nn.Module):
 net = Masked()
 - out = net((torch.randn(4, 3), torch.ones(4, 1)))
 + out = net(torch.randn(4, 3), torch.ones(4, 1))
-""",
-        ),
-        Example(
-            "inputs with a name",
-            """\
+
+=== example: inputs with a name
 import torch
 
 
@@ -105,11 +98,8 @@ model = Pair()
 inputs = (torch.randn(4, 3), torch.randn(4, 5))
 - print(model(inputs).shape)
 + print(model(*inputs).shape)
-""",
-        ),
-        Example(
-            "a value at hand that is left out",
-            """\
+
+=== example: a value at hand that is left out
 import torch
 from torch import nn
 
@@ -129,11 +119,8 @@ def run(model, tokens, lengths):
 
 
 run(Tagger(), torch.ones(2, 5, dtype=torch.long), torch.tensor([[5.0], [3.0]]))
-""",
-        ),
-        Example(
-            "a forward that unpacks what it is given",
-            """\
+
+=== example: a forward that unpacks what it is given
 import torch
 from torch import nn
 
@@ -152,13 +139,8 @@ net = Siamese()
 x, y = torch.randn(4, 3), torch.randn(4, 3)
 - d = net(x, y)
 + d = net((x, y))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "nothing at hand has that name",
-            """\
+
+=== reject: nothing at hand has that name
 import torch
 from torch import nn
 
@@ -174,11 +156,8 @@ class Masked(nn.Module):
 
 y = torch.randn(4, 2)
 Masked()(torch.randn(4, 3))
-""",
-        ),
-        Reject(
-            "the first of three sizes is left out",
-            """\
+
+=== reject: the first of three sizes is left out
 import torch
 from torch import nn
 
@@ -194,11 +173,8 @@ class Net(nn.Module):
 
 given, hidden, classes = 4, 4, 2
 Net(hidden, classes)(torch.randn(3, given))
-""",
-        ),
-        Reject(
-            "a batch with its labels",
-            """\
+
+=== reject: a batch with its labels
 import torch
 from torch import nn
 
@@ -215,11 +191,8 @@ class Masked(nn.Module):
 net = Masked()
 for batch in [(torch.randn(4, 3), torch.ones(4, 2))]:
     loss = (net(batch) - batch[1]).pow(2).mean()
-""",
-        ),
-        Reject(
-            "a forward that takes a pair",
-            """\
+
+=== reject: a forward that takes a pair
 import torch
 from torch import nn
 
@@ -235,9 +208,7 @@ class Siamese(nn.Module):
 
 
 Siamese()((torch.randn(4, 3), torch.randn(4, 3)))
-""",
-        ),
-    )
+"""
 
 
 def _called(subject: Subject, owner: str | None, name: str) -> ast.FunctionDef | None:

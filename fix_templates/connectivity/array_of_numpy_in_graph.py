@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     RaisedTemplate,
-    Reject,
     RemoveArgument,
     Repair,
     Replace,
@@ -67,10 +65,8 @@ class ArrayOfNumpyInGraph(RaisedTemplate):
             )
             yield Fault(source.site(made), what, tuple(_as_tensor(subject, made)))
 
-    examples = (
-        Example(
-            "two halves put together",
-            """\
+    programs = """
+=== example: two halves put together
 import numpy as np
 import torch
 from torch import nn
@@ -86,11 +82,8 @@ net = nn.Linear(2, 2)
 x = torch.randn(3, 2)
 loss = (join(net(x), x) ** 2).sum()
 loss.backward()
-""",
-        ),
-        Example(
-            "the steps of a sequence, in a method",
-            """\
+
+=== example: the steps of a sequence, in a method
 import numpy
 import torch
 
@@ -110,11 +103,8 @@ class Steps(torch.nn.Module):
 
 steps = Steps()
 steps(torch.randn(2, 4, 2)).sum().backward()
-""",
-        ),
-        Example(
-            "the terms of a loss",
-            """\
+
+=== example: the terms of a loss
 import numpy as np
 import torch
 
@@ -126,13 +116,8 @@ for column in range(2):
     terms[column] = (net(x) - y)[:, column] ** 2
 loss = terms.mean()
 loss.backward()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "what is only to be shown is taken out of the graph",
-            """\
+
+=== reject: what is only to be shown is taken out of the graph
 import numpy as np
 import torch
 
@@ -141,11 +126,8 @@ kept = np.zeros((4, 1))
 for row in range(4):
     kept[row] = net(torch.randn(3)).detach().numpy()
 print(kept.mean())
-""",
-        ),
-        Reject(
-            "a record of losses",
-            """\
+
+=== reject: a record of losses
 import numpy as np
 import torch
 
@@ -155,11 +137,8 @@ for step in range(4):
     loss = net(torch.randn(3)).sum()
     loss.backward()
     losses[step] = loss
-""",
-        ),
-        Reject(
-            "a tensor that is filled",
-            """\
+
+=== reject: a tensor that is filled
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -167,9 +146,7 @@ kept = torch.zeros((4, 1))
 for row in range(4):
     kept[row] = net(torch.randn(3))
 kept.sum().backward()
-""",
-        ),
-    )
+"""
 
 
 def _is_loss(source: Source, text: str) -> bool:

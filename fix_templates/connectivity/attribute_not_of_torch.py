@@ -10,12 +10,10 @@ from dnnfix.api import (
     Applicability,
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     Replace,
     Site,
     Source,
@@ -94,10 +92,8 @@ class AttributeNotOfTorch(FixTemplate):
         own = self.candidate(finding, title, *edits, applicability=Applicability.SAFE, prior=0.95)
         yield replace(own, findings=tuple(one for one in self.detect(subject) if "owner" not in one.evidence))
 
-    examples = (
-        Example(
-            "layers under names, in a module that is run",
-            """\
+    programs = """
+=== example (runs): layers under names, in a module that is run
 import torch
 import torch.nn as nn
 
@@ -113,24 +109,15 @@ class Block(nn.Module):
         return self.shortcut(x)
 
 Block(5)(torch.zeros(1, 3, 4, 4))
-""",
-            runs=True,
-        ),
-        Example(
-            "one weight of a model",
-            """\
+
+=== example: one weight of a model
 import torch
 
 layer = torch.nn.Linear(3, 3)
 - layer.weight.requires_grads = False
 + layer.weight.requires_grad = False
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a Keras model and a set",
-            """\
+
+=== reject: a Keras model and a set
 import torch
 from keras import Sequential, layers
 
@@ -138,11 +125,8 @@ model = Sequential()
 model.add(layers.Dense(3))
 seen = set()
 seen.add(torch.float32)
-""",
-        ),
-        Reject(
-            "a container with a method of its own",
-            """\
+
+=== reject: a container with a method of its own
 import torch.nn as nn
 
 class Chain(nn.Sequential):
@@ -151,31 +135,22 @@ class Chain(nn.Sequential):
 
 chain = Chain()
 chain.add(nn.ReLU())
-""",
-        ),
-        Reject(
-            "the attribute that is meant",
-            """\
+
+=== reject: the attribute that is meant
 import torch
 
 layer = torch.nn.Linear(3, 3)
 layer.weight.requires_grad = False
-""",
-        ),
-        Reject(
-            "the program reads the attribute",
-            """\
+
+=== reject: the program reads the attribute
 import torch
 
 layer = torch.nn.Linear(3, 3)
 layer.require_grad = False
 for p in layer.parameters():
     p.requires_grad = layer.require_grad
-""",
-        ),
-        Reject(
-            "a class of the program's own",
-            """\
+
+=== reject: a class of the program's own
 import torch
 
 
@@ -185,9 +160,7 @@ class Settings:
 
 
 print(Settings(), torch.ones(2))
-""",
-        ),
-    )
+"""
 
 
 def _added(subject: Subject) -> Iterator[tuple[ast.Call, str]]:

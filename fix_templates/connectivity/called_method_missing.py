@@ -11,11 +11,9 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
-    Reject,
     Replace,
     ReplaceLines,
     Site,
@@ -78,10 +76,8 @@ class CalledMethodMissing(CrashTemplate):
             yield from _hidden(source, owners[0], wanted)
             yield from _misspelt(source, owners[0], wanted)
 
-    examples = (
-        Example(
-            "one underscore on each side",
-            """\
+    programs = """
+=== example: one underscore on each side
 import torch
 from torch import nn
 
@@ -98,11 +94,8 @@ class Net(nn.Module):
 net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 print(net(torch.ones(3, 4)).shape)
-""",
-        ),
-        Example(
-            "a letter of a special method is missing",
-            """\
+
+=== example: a letter of a special method is missing
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -119,11 +112,8 @@ class Rows(Dataset):
 
 for rows in DataLoader(Rows(6), batch_size=2):
     print(rows.shape)
-""",
-        ),
-        Example(
-            "the conversion to a whole number",
-            """\
+
+=== example: the conversion to a whole number
 import torch
 
 class Scale(torch.nn.Module):
@@ -136,11 +126,8 @@ class Scale(torch.nn.Module):
         return x * self.by
 
 print(Scale(3)(torch.ones(2, 3)).sum())
-""",
-        ),
-        Example(
-            "a letter is missing",
-            """\
+
+=== example: a letter is missing
 import torch
 from torch import nn
 
@@ -154,11 +141,8 @@ class Net(nn.Module):
         return self.fc(x)
 
 print(Net()(torch.randn(3, 4)).shape)
-""",
-        ),
-        Example(
-            "methods within __init__",
-            """\
+
+=== example: methods within __init__
 import torch
 import torch.nn as nn
 
@@ -182,11 +166,8 @@ class Classifier(nn.Module):
 
 model = Classifier(3)
 print(model(torch.randn(3, 4)).shape)
-""",
-        ),
-        Example(
-            "behind the class",
-            """\
+
+=== example: behind the class
 import torch
 from torch.nn import Linear, Module
 
@@ -204,11 +185,8 @@ class Regression(Module):
 +         return out
 
 print(Regression()(torch.ones(2, 3)).shape)
-""",
-        ),
-        Example(
-            "the name from Keras",
-            """\
+
+=== example: the name from Keras
 import torch
 
 class Scale(torch.nn.Module):
@@ -221,13 +199,8 @@ class Scale(torch.nn.Module):
         return inputs * self.by
 
 print(Scale()(torch.randn(3)).shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a special method that is called by its own name",
-            """\
+
+=== reject: a special method that is called by its own name
 import torch
 
 class Weights:
@@ -238,11 +211,8 @@ class Weights:
         return self._init_(3)
 
 print(Weights().made() @ torch.ones(4))
-""",
-        ),
-        Reject(
-            "the special method is there as well",
-            """\
+
+=== reject: the special method is there as well
 import torch
 from torch import nn
 
@@ -255,11 +225,8 @@ class Net(nn.Module):
         nn.init.zeros_(self.fc.weight)
 
 print(Net().fc(torch.ones(3, 5)))
-""",
-        ),
-        Reject(
-            "a name without underscores",
-            """\
+
+=== reject: a name without underscores
 import torch
 
 class Net:
@@ -267,11 +234,8 @@ class Net:
         self.weight = torch.zeros(3)
 
 print(torch.ones(2) + torch.ones(3))
-""",
-        ),
-        Reject(
-            "nothing that could be it",
-            """\
+
+=== reject: nothing that could be it
 import torch
 from torch import nn
 
@@ -287,11 +251,8 @@ class Pair(nn.Module):
         return self.other(x)
 
 print(Pair()(torch.randn(3, 4)).shape)
-""",
-        ),
-        Reject(
-            "the program itself says that something is not implemented",
-            """\
+
+=== reject: the program itself says that something is not implemented
 import torch
 from torch import nn
 
@@ -303,11 +264,8 @@ class Base(nn.Module):
         raise NotImplementedError("scores")
 
 print(Base()(torch.randn(3, 4)))
-""",
-        ),
-        Reject(
-            "a method that is called by its own name",
-            """\
+
+=== reject: a method that is called by its own name
 import torch
 from torch import nn
 
@@ -322,9 +280,7 @@ class Net(nn.Module):
 net = Net()
 print(net.forwards(torch.randn(3, 4)))
 print(net(torch.randn(3, 4)))
-""",
-        ),
-    )
+"""
 
 
 def _special(source: Source) -> Iterator[Fault]:

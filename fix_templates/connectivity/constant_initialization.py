@@ -9,13 +9,11 @@ from dnnfix.api import (
     Call,
     Component,
     Delete,
-    Example,
     Family,
     Fault,
     FixPattern,
     Network,
     ReadTemplate,
-    Reject,
     RemoveArgument,
     Repair,
     Replace,
@@ -74,10 +72,8 @@ class ConstantInitialization(ReadTemplate):
                 what = f"all weights of {shown} begin with one value, so that its units stay alike"
                 yield Fault(subject.source.site(place), what, tuple(_at_random(subject, place)))
 
-    examples = (
-        Example(
-            "zeros in a Keras layer",
-            """\
+    programs = """
+=== example: zeros in a Keras layer
 import keras
 import numpy as np
 from keras.layers import Dense
@@ -90,11 +86,8 @@ model = keras.Sequential([
 ])
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
-""",
-        ),
-        Example(
-            "a function that sets the weights of every layer",
-            """\
+
+=== example: a function that sets the weights of every layer
 import torch
 from torch import nn
 
@@ -109,11 +102,8 @@ net.apply(init_weights)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
 optimizer.step()
-""",
-        ),
-        Example(
-            "the data of one weight filled",
-            """\
+
+=== example: the data of one weight filled
 import torch
 import torch.nn as nn
 
@@ -133,13 +123,8 @@ net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 net(torch.randn(8, 4)).pow(2).mean().backward()
 optimizer.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the last layer and a bias begin with zeros",
-            """\
+
+=== reject: the last layer and a bias begin with zeros
 import torch
 from torch import nn
 
@@ -149,11 +134,8 @@ nn.init.constant_(net[0].bias, 0.1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
 optimizer.step()
-""",
-        ),
-        Reject(
-            "the two rows of biases of a recurrent layer",
-            """\
+
+=== reject: the two rows of biases of a recurrent layer
 import numpy as np
 import keras
 
@@ -162,11 +144,8 @@ model.add(keras.layers.GRU(5, kernel_initializer="glorot_normal", recurrent_init
 model.add(keras.layers.Dense(1))
 model.compile(optimizer="adam", loss="mse")
 model.fit(np.random.rand(16, 4, 2), np.random.rand(16, 1), epochs=1, verbose=0)
-""",
-        ),
-        Reject(
-            "the last layer of a residual branch",
-            """\
+
+=== reject: the last layer of a residual branch
 import torch
 from torch import nn
 
@@ -183,9 +162,7 @@ net = Block()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 net(torch.randn(8, 4)).pow(2).mean().backward()
 optimizer.step()
-""",
-        ),
-    )
+"""
 
 
 def _at_random(subject: Subject, made: ast.Call) -> Iterator[Repair]:

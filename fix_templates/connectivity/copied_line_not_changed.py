@@ -7,12 +7,10 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -70,10 +68,8 @@ class CopiedLineNotChanged(ReadTemplate):
                     what, site = f"{used}, and `{meant}` is used nowhere for it", source.site(kept)
                     yield Fault.with_repair(site, what, f"Use `{meant}`", Replace(site, meant), prior=0.85)
 
-    examples = (
-        Example(
-            "the optimizer of another network",
-            """\
+    programs = """
+=== example: the optimizer of another network
 import torch
 
 actor = torch.nn.Linear(4, 2)
@@ -83,11 +79,8 @@ actor_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
 - critic_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
 + critic_optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
 print(critic(torch.randn(1, 4)))
-""",
-        ),
-        Example(
-            "names of one letter beside whole words",
-            """\
+
+=== example: names of one letter beside whole words
 from torch import nn, optim
 
 def train(noise, real, config):
@@ -97,11 +90,8 @@ def train(noise, real, config):
 -     optimizer_d = optim.Adam(generator.parameters(), lr=config["discriminator_lr"])
 +     optimizer_d = optim.Adam(discriminator.parameters(), lr=config["discriminator_lr"])
     return discriminator(generator(noise)), discriminator(real), optimizer_g, optimizer_d
-""",
-        ),
-        Example(
-            "one layer for two branches",
-            """\
+
+=== example: one layer for two branches
 import torch
 from torch import nn
 
@@ -117,11 +107,8 @@ class Net(nn.Module):
 -         h2 = torch.relu(self.fc1(x2))
 +         h2 = torch.relu(self.fc2(x2))
         return self.out(torch.cat([h1, h2], dim=1))
-""",
-        ),
-        Example(
-            "a branch of a functional model",
-            """\
+
+=== example: a branch of a functional model
 from keras import layers
 
 def build():
@@ -133,11 +120,8 @@ def build():
 -     right_code = layers.Dense(4, activation="relu")(left)
 +     right_code = layers.Dense(4, activation="relu")(right)
     return left_in, right_in, layers.concatenate([left_code, right_code])
-""",
-        ),
-        Example(
-            "the variables of another part, in a graph",
-            """\
+
+=== example: the variables of another part, in a graph
 import tensorflow.compat.v1 as tf
 
 def trainers(loss_d, loss_g):
@@ -147,13 +131,8 @@ def trainers(loss_d, loss_g):
 -     train_g = tf.train.AdamOptimizer().minimize(loss_g, var_list=vars_d)
 +     train_g = tf.train.AdamOptimizer().minimize(loss_g, var_list=vars_g)
     return train_d, train_g
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "two optimizers of one network, and one layer that is shared",
-            """\
+
+=== reject: two optimizers of one network, and one layer that is shared
 import torch
 from torch import nn
 
@@ -173,11 +152,8 @@ target_net = Siamese()
 target_net.load_state_dict(net.state_dict())
 slow_optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
 fast_optimizer = torch.optim.SGD(net.parameters(), lr=1e-2)
-""",
-        ),
-        Reject(
-            "a scaler that is fitted on one part alone",
-            """\
+
+=== reject: a scaler that is fitted on one part alone
 import torch
 from sklearn.preprocessing import StandardScaler
 
@@ -187,11 +163,8 @@ def scale(x_train, x_test):
     x_train = train_scaler.transform(x_train)
     x_test = train_scaler.transform(x_test)
     return torch.tensor(x_train), torch.tensor(x_test)
-""",
-        ),
-        Reject(
-            "sizes of two parts",
-            """\
+
+=== reject: sizes of two parts
 import numpy as np
 import keras
 
@@ -200,11 +173,8 @@ n_val = 100
 x_train = np.zeros((n_train, 4))
 x_val = np.zeros((n_train, 4))
 print(keras.layers.Dense(2)(x_train).shape, x_val.shape)
-""",
-        ),
-        Reject(
-            "a chain, and sizes that go on from one another",
-            """\
+
+=== reject: a chain, and sizes that go on from one another
 from keras import layers
 
 def build(inputs, width1=8):
@@ -214,9 +184,7 @@ def build(inputs, width1=8):
     mean_1 = layers.Dense(2)(x2)
     scale_1 = layers.Dense(2)(x2)
     return mean_1, scale_1
-""",
-        ),
-    )
+"""
 
 
 def _blocks(source: Source) -> Iterator[list[ast.stmt]]:

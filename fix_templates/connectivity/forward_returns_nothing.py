@@ -7,13 +7,11 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     InsertAfter,
     ReadTemplate,
-    Reject,
     Replace,
     Subject,
     Symptom,
@@ -61,10 +59,8 @@ class ForwardReturnsNothing(ReadTemplate):
                 repairs = (("Return what was computed last", (edit,), 0.95),)
                 yield Fault(site, what, repairs, symptom=crashed)
 
-    examples = (
-        Example(
-            "a loop over layers, in a training program",
-            """\
+    programs = """
+=== example (runs): a loop over layers, in a training program
 import torch
 from torch import nn
 
@@ -82,12 +78,8 @@ class Deep(nn.Module):
 model = Deep(2)
 loss = nn.functional.mse_loss(model(torch.ones(5, 3)), torch.zeros(5, 3))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "a Keras model whose last call has no name",
-            """\
+
+=== example: a Keras model whose last call has no name
 import keras
 
 class Classifier(keras.Model):
@@ -100,13 +92,8 @@ class Classifier(keras.Model):
         h = self.hidden(inputs)
 -         self.head(h)
 +         return self.head(h)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a module that keeps what it sees",
-            """\
+
+=== reject: a module that keeps what it sees
 import torch
 from torch import nn
 
@@ -117,11 +104,8 @@ class Recorder(nn.Module):
 
     def forward(self, x):
         self.seen = self.norm(x)
-""",
-        ),
-        Reject(
-            "modules that keep their results in a list and a table",
-            """\
+
+=== reject: modules that keep their results in a list and a table
 import torch
 from torch import nn
 
@@ -148,11 +132,8 @@ class Taped(nn.Module):
     def forward(self, x):
         self.tape.append(self.cell(x))
         last = self.cell(x)
-""",
-        ),
-        Reject(
-            "an abstract module, and one that prints",
-            """\
+
+=== reject: an abstract module, and one that prints
 import torch.nn as nn
 
 class Base(nn.Module):
@@ -167,11 +148,8 @@ class Shape(nn.Module):
     def forward(self, x):
         size = x.shape
         print(size)
-""",
-        ),
-        Reject(
-            "a way out before the end, and a result stored in what was given",
-            """\
+
+=== reject: a way out before the end, and a result stored in what was given
 import torch.nn as nn
 
 class Net(nn.Module):
@@ -192,9 +170,7 @@ class Filler(nn.Module):
     def forward(self, x, memory):
         y = self.layer(x)
         memory.append(y)
-""",
-        ),
-    )
+"""
 
 
 def _end(subject: Subject, method: ast.FunctionDef) -> tuple[ast.stmt, ast.stmt, str | None] | None:

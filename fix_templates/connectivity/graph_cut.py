@@ -9,12 +9,10 @@ from dnnfix.api import (
     Call,
     Delete,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     RemoveArgument,
     Repair,
     Replace,
@@ -109,10 +107,8 @@ class GraphCut(ReadTemplate):
                     what = f"`{code}` turns gradients off for the forward pass that the loss is computed from"
                     yield Fault(subject.source.site(off), what, tuple(_turned_on(subject.source, off)))
 
-    examples = (
-        Example(
-            "the output detached, the loss wrapped",
-            """\
+    programs = """
+=== example: the output detached, the loss wrapped
 import torch
 from torch import nn
 from torch.autograd import Variable
@@ -128,11 +124,8 @@ for _ in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "through an array and back",
-            """\
+
+=== example: through an array and back
 import torch
 import torch.nn as nn
 
@@ -145,11 +138,8 @@ x, y = torch.randn(16, 4), torch.randn(16, 1)
 loss = criterion(output, y)
 loss.backward()
 optimizer.step()
-""",
-        ),
-        Example(
-            "an encoder behind .data, and a flag set on the loss",
-            """\
+
+=== example: an encoder behind .data, and a flag set on the loss
 import torch
 from torch import nn
 
@@ -173,11 +163,8 @@ for _ in range(2):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "a copy of the code, and losses joined by their numbers",
-            """\
+
+=== example: a copy of the code, and losses joined by their numbers
 import torch
 from torch import nn
 
@@ -202,11 +189,8 @@ for _ in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "a number that has no backward",
-            """\
+
+=== example: a number that has no backward
 import torch
 from torch import nn
 
@@ -219,11 +203,8 @@ for _ in range(2):
 +     loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "the forward pass of a training step",
-            """\
+
+=== example: the forward pass of a training step
 import torch
 from torch import nn
 
@@ -243,11 +224,8 @@ def step(x, y):
 
 for _ in range(2):
     step(torch.randn(8, 4), torch.randn(8, 1))
-""",
-        ),
-        Example(
-            "a teacher that stays without gradients",
-            """\
+
+=== example: a teacher that stays without gradients
 import torch
 import torch.nn as nn
 
@@ -262,11 +240,8 @@ for x in torch.randn(2, 5, 3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "a decorated forward",
-            """\
+
+=== example: a decorated forward
 import torch
 from torch import nn
 
@@ -286,11 +261,8 @@ for x in torch.randn(2, 5, 3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "in one line",
-            """\
+
+=== example: in one line
 import torch
 
 net = torch.nn.Linear(2, 1)
@@ -301,22 +273,16 @@ for x in torch.randn(2, 5, 2):
     optimizer.zero_grad()
     out.pow(2).mean().backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "the method of the module",
-            """\
+
+=== example: the method of the module
 import torch
 
 net = torch.nn.Linear(4, 2)
 - net.requires_grad_(False)  # for now
 loss = torch.nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
 loss.backward()
-""",
-        ),
-        Example(
-            "all layers of a Keras model",
-            """\
+
+=== example: all layers of a Keras model
 import keras
 import numpy as np
 from keras.layers import Dense
@@ -326,13 +292,8 @@ model = keras.Sequential([keras.Input((4,)), Dense(8, activation="relu"), Dense(
 -     layer.trainable = False
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a copy of what is aimed at, by a network whose weights the optimizer holds too",
-            """\
+
+=== reject: a copy of what is aimed at, by a network whose weights the optimizer holds too
 import torch
 from torch import nn
 
@@ -351,11 +312,8 @@ for _ in range(3):
     loss.backward()
     optimizer.step()
     print(torch.tensor([loss.item()]))
-""",
-        ),
-        Reject(
-            "a body that is left as it is",
-            """\
+
+=== reject: a body that is left as it is
 import torch
 from torch import nn
 
@@ -367,11 +325,8 @@ for _ in range(2):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "generated samples are detached for the discriminator",
-            """\
+
+=== reject: generated samples are detached for the discriminator
 import torch
 from torch import nn
 
@@ -389,11 +344,8 @@ for _ in range(3):
     g_loss.backward()
     g_step.step()
     print(d_loss.item(), g_loss.item())
-""",
-        ),
-        Reject(
-            "a hidden state and a target without gradient",
-            """\
+
+=== reject: a hidden state and a target without gradient
 import torch
 from torch import nn
 
@@ -409,11 +361,8 @@ for _ in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "evaluation under no_grad beside a training",
-            """\
+
+=== reject: evaluation under no_grad beside a training
 import torch
 
 net = torch.nn.Linear(2, 1)
@@ -424,11 +373,8 @@ for x in torch.randn(2, 5, 2):
     optimizer.step()
     with torch.no_grad():
         print(net(x).mean())
-""",
-        ),
-        Reject(
-            "a network that gives its own targets",
-            """\
+
+=== reject: a network that gives its own targets
 import torch
 
 net = torch.nn.Linear(3, 2)
@@ -441,22 +387,16 @@ for now, then in torch.randn(2, 2, 5, 3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "frozen weights",
-            """\
+
+=== reject: frozen weights
 import torch
 
 net = torch.nn.Linear(2, 1).requires_grad_(False)
 with torch.no_grad():
     print(net(torch.randn(5, 2)))
 net(torch.randn(5, 2)).mean().backward()
-""",
-        ),
-        Reject(
-            "a frozen body under a head that trains",
-            """\
+
+=== reject: a frozen body under a head that trains
 import torch
 from torch import nn
 
@@ -467,19 +407,14 @@ optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
 loss = head(body(torch.randn(8, 4))).pow(2).mean()
 loss.backward()
 optimizer.step()
-""",
-        ),
-        Reject(
-            "a frozen model that only predicts",
-            """\
+
+=== reject: a frozen model that only predicts
 import torch
 
 net = torch.nn.Linear(4, 2)
 net.requires_grad_(False)
 print(net(torch.randn(2, 4)).shape)
-""",
-        ),
-    )
+"""
 
 
 def _cut_out(subject: Subject) -> Iterator[Fault]:

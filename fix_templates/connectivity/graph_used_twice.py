@@ -9,7 +9,6 @@ from typing import cast
 from dnnfix.api import (
     Delete,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
@@ -17,7 +16,6 @@ from dnnfix.api import (
     InsertBefore,
     LoopOperation,
     ReadTemplate,
-    Reject,
     Repair,
     Replace,
     SetArgument,
@@ -83,10 +81,8 @@ class GraphUsedTwice(ReadTemplate):
             joining = _joining(source, passes, loop) if in_step else ()
             yield Fault(source.site(node), what, (*joining, *(_detaching(source, node) if first else ())))
 
-    examples = (
-        Example(
-            "the state of a recurrent layer",
-            """\
+    programs = """
+=== example: the state of a recurrent layer
 import torch
 from torch import nn
 
@@ -100,11 +96,8 @@ for step in range(3):
     loss.backward()
 +     state = state.detach()
     optimizer.step()
-""",
-        ),
-        Example(
-            "the samples of a generator",
-            """\
+
+=== example: the samples of a generator
 import torch
 from torch import nn
 
@@ -123,11 +116,8 @@ for _ in range(2):
     opt_g.zero_grad()
     g_loss.backward()
     opt_g.step()
-""",
-        ),
-        Example(
-            "a state that the model keeps",
-            """\
+
+=== example: a state that the model keeps
 import torch
 
 class Tagger(torch.nn.Module):
@@ -148,11 +138,8 @@ for _ in range(3):
     optimizer.zero_grad()
     tagger(torch.randn(2, 5, 2)).sum().backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "two heads on one body",
-            """\
+
+=== example: two heads on one body
 import torch
 from torch import nn
 
@@ -167,11 +154,8 @@ for x in torch.randn(2, 6, 3):
 -     second.backward()
 +     (first + second).backward()
     opt.step()
-""",
-        ),
-        Example(
-            "a list of losses",
-            """\
+
+=== example: a list of losses
 import torch
 from torch import nn
 
@@ -186,13 +170,8 @@ for x in torch.randn(2, 6, 3):
 -         loss.backward()
 +     sum(losses).backward()
     opt.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a state that is detached",
-            """\
+
+=== reject: a state that is detached
 import torch
 from torch import nn
 
@@ -201,22 +180,16 @@ state = torch.zeros(1, 3, 4)
 for step in range(3):
     out, state = rnn(torch.randn(5, 3, 2), state.detach())
     out.sum().backward()
-""",
-        ),
-        Reject(
-            "two passes through one graph that is kept",
-            """\
+
+=== reject: two passes through one graph that is kept
 import torch
 
 net = torch.nn.Linear(2, 2)
 out = net(torch.randn(3, 2))
 out[:, 0].sum().backward(retain_graph=True)
 out[:, 1].sum().backward()
-""",
-        ),
-        Reject(
-            "two losses with graphs of their own",
-            """\
+
+=== reject: two losses with graphs of their own
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -226,11 +199,8 @@ for x in torch.randn(2, 6, 3):
     net(x).pow(2).mean().backward()
     (net(x) - 1).abs().mean().backward()
     opt.step()
-""",
-        ),
-        Reject(
-            "a generator and its judge, whose losses are no sum",
-            """\
+
+=== reject: a generator and its judge, whose losses are no sum
 import torch
 from torch import nn
 
@@ -246,9 +216,7 @@ for real in torch.randn(2, 4, 3):
     g_loss.backward()
     opt_d.step()
     opt_g.step()
-""",
-        ),
-    )
+"""
 
 
 def _joining(source: Source, passes: list[LoopOperation], loop: ast.For | None) -> Iterator[Repair]:

@@ -6,12 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Example,
     Family,
     Fault,
     FixPattern,
     RaisedTemplate,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -65,10 +63,8 @@ class InputWithoutEmbedding(RaisedTemplate):
             what = f"`{given.id}` goes into its layer without an embedding, which the input beside it has"
             yield Fault(site, what, ((f"Embed the input as the other one: {text}", edits, 0.85),))
 
-    examples = (
-        Example(
-            "two texts, in a function",
-            """\
+    programs = """
+=== example: two texts, in a function
 import keras
 from keras import layers
 
@@ -82,32 +78,22 @@ def build(words):
     return keras.Model([title, body], layers.Dense(1)(layers.concatenate([a, b])))
 
 build(30)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "an input of numbers beside the words",
-            """\
+
+=== reject: an input of numbers beside the words
 from keras.layers import LSTM, Dense, Embedding, Input, concatenate
 from keras.models import Model
 
 words, numbers = Input((5,)), Input((3,))
 a = LSTM(4)(Embedding(20, 6)(words))
 model = Model([words, numbers], Dense(1)(concatenate([a, Dense(4)(numbers)])))
-""",
-        ),
-        Reject(
-            "a recurrent layer without any embedding in the program",
-            """\
+
+=== reject: a recurrent layer without any embedding in the program
 from keras.layers import LSTM, Dense, Input
 from keras.models import Model
 
 series = Input((5,))
 model = Model(series, Dense(1)(LSTM(4)(series)))
-""",
-        ),
-    )
+"""
 
 
 def _input(source: Source, expr: ast.expr | None) -> ast.Call | None:

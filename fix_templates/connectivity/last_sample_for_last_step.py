@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Example, Family, Fault, FixPattern, ReadTemplate, Reject, Replace, Source, Subject, within
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, within
 
 _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 
@@ -47,10 +47,8 @@ class LastSampleForLastStep(ReadTemplate):
                     title = f"Take the last step of every sample: {text}"
                     yield Fault.with_repair(site, what, title, Replace(site, text), prior=0.85, confidence=0.9)
 
-    examples = (
-        Example(
-            "all axes written",
-            """\
+    programs = """
+=== example: all axes written
 import torch
 
 gru = torch.nn.GRU(input_size=2, hidden_size=4, num_layers=2, batch_first=True)
@@ -60,11 +58,8 @@ def encode(batch):
 -     code = states[-1, :, :]
 +     code = states[:, -1]
     return torch.tanh(code)
-""",
-        ),
-        Example(
-            "the first of the pair",
-            """\
+
+=== example: the first of the pair
 import torch.nn as nn
 
 class Reader(nn.Module):
@@ -77,13 +72,8 @@ class Reader(nn.Module):
         seq = self.rnn(steps, hidden)[0]
 -         return self.head(seq[-1])
 +         return self.head(seq[:, -1])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the last state, and outputs with the steps first",
-            """\
+
+=== reject: the last state, and outputs with the steps first
 import torch
 from torch import nn
 
@@ -92,11 +82,8 @@ out, (h, c) = lstm(torch.zeros(4, 5, 3))
 last = h[-1]
 steps, _ = nn.GRU(3, 8)(torch.zeros(5, 4, 3))
 end = steps[-1]
-""",
-        ),
-        Reject(
-            "outputs that are turned before",
-            """\
+
+=== reject: outputs that are turned before
 import torch
 from torch import nn
 
@@ -104,9 +91,7 @@ lstm = nn.LSTM(3, 8, batch_first=True)
 out, _ = lstm(torch.zeros(4, 5, 3))
 out = out.transpose(0, 1)
 end = out[-1]
-""",
-        ),
-    )
+"""
 
 
 def _is_one_sequence(subject: Subject) -> bool:

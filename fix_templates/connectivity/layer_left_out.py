@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Component,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     InsertAfter,
     Parameter,
     ReadTemplate,
-    Reject,
     Replace,
     Source,
     Spelling,
@@ -92,10 +90,8 @@ class LayerLeftOut(ReadTemplate):
         if subject.trace is not None and subject.trace.steps:
             yield from _never_called(subject)
 
-    examples = (
-        Example(
-            "the second layer twice",
-            """\
+    programs = """
+=== example: the second layer twice
 import torch
 from torch import nn
 
@@ -113,11 +109,8 @@ class Net(nn.Module):
 -         x = torch.relu(self.fc2(x))
 +         x = torch.relu(self.fc3(x))
         return self.out(x)
-""",
-        ),
-        Example(
-            "a normalization that was forgotten",
-            """\
+
+=== example: a normalization that was forgotten
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -134,11 +127,8 @@ class Block(nn.Module):
 -         out = self.conv2(out)
 +         out = self.bn2(self.conv2(out))
         return F.relu(out + x)
-""",
-        ),
-        Example(
-            "a Keras model with statements for each layer",
-            """\
+
+=== example: a Keras model with statements for each layer
 import keras
 from keras import layers
 
@@ -157,11 +147,8 @@ class Classifier(keras.Model):
 -         x = self.dense_2(x)
 +         x = self.drop_2(self.dense_2(x))
         return self.last(x)
-""",
-        ),
-        Example(
-            "an activation around the layer",
-            """\
+
+=== example: an activation around the layer
 import torch
 from torch import nn
 
@@ -177,11 +164,8 @@ class Net(nn.Module):
         h2 = torch.relu(self.fc2(h1))
 -         return self.fc3(h1)
 +         return self.fc3(h2)
-""",
-        ),
-        Example(
-            "the input read again",
-            """\
+
+=== example: the input read again
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -196,11 +180,8 @@ class Encoder(nn.Module):
 -         out = F.max_pool2d(F.relu(self.conv2(inputs)), 2)
 +         out = F.max_pool2d(F.relu(self.conv2(out)), 2)
         return out.flatten(1)
-""",
-        ),
-        Example(
-            "a Keras model with operations",
-            """\
+
+=== example: a Keras model with operations
 import keras
 from keras import layers, ops
 
@@ -216,11 +197,8 @@ class Scorer(keras.Model):
         deep = ops.tanh(self.dense2(code))
 -         return ops.sigmoid(self.dense3(code))
 +         return ops.sigmoid(self.dense3(deep))
-""",
-        ),
-        Example(
-            "a linear layer",
-            """\
+
+=== example (runs): a linear layer
 import torch
 from torch import nn
 
@@ -240,12 +218,8 @@ net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 net(torch.randn(8, 4)).pow(2).mean().backward()
 optimizer.step()
-""",
-            runs=True,
-        ),
-        Example(
-            "two encoders made by one function",
-            """\
+
+=== example: two encoders made by one function
 from keras import Model, layers
 
 def encoder(name):
@@ -257,11 +231,8 @@ second_in, second = encoder("second")
 - x = layers.Dense(8)(first)
 + x = layers.Dense(8)(layers.concatenate([first, second]))
 model = Model([first_in, second_in], layers.Dense(1)(x))
-""",
-        ),
-        Example(
-            "two branches written out",
-            """\
+
+=== example: two branches written out
 from keras.layers import Dense, Dropout, Input, concatenate
 from keras.models import Model
 
@@ -274,11 +245,8 @@ def build():
 +     x = Dropout(0.2)(concatenate([a, b]))
     out = Dense(1)(x)
     return Model(inputs=[numbers, words], outputs=out)
-""",
-        ),
-        Example(
-            "a shared encoder whose answers are to be multiplied",
-            """\
+
+=== example: a shared encoder whose answers are to be multiplied
 import tensorflow as tf
 from tensorflow.keras.layers import Dense, Input, multiply
 
@@ -290,13 +258,8 @@ page_code = encoder(page)
 - score = Dense(1, activation="sigmoid")(query_code)
 + score = Dense(1, activation="sigmoid")(multiply([query_code, page_code]))
 model = tf.keras.Model([query, page], score)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a layer that is applied twice on purpose, and layers that are reached by name",
-            """\
+
+=== reject: a layer that is applied twice on purpose, and layers that are reached by name
 import torch
 from torch import nn
 
@@ -309,11 +272,8 @@ class Net(nn.Module):
     def forward(self, x):
         x = torch.relu(self.fc1(x))
         return torch.relu(self.fc1(x)) + getattr(self, "fc%d" % 2)(x)
-""",
-        ),
-        Reject(
-            "a second head that another method calls, and one that stands alone",
-            """\
+
+=== reject: a second head that another method calls, and one that stands alone
 import torch
 from torch import nn
 
@@ -329,11 +289,8 @@ class Net(nn.Module):
 
     def logits(self, x):
         return self.fc2(self.forward(x))
-""",
-        ),
-        Reject(
-            "a skip connection, and branches",
-            """\
+
+=== reject: a skip connection, and branches
 import torch
 from torch import nn
 
@@ -347,11 +304,8 @@ class Net(nn.Module):
         a = torch.relu(self.a(x))
         b = torch.relu(self.b(a))
         return b + a + x
-""",
-        ),
-        Reject(
-            "results that are read in a condition, in a loop and by name",
-            """\
+
+=== reject: results that are read in a condition, in a loop and by name
 import torch
 from torch import nn
 
@@ -379,11 +333,8 @@ class Logged(nn.Module):
     def forward(self, x):
         size = torch.tensor(len(x))
         return self.a(x)
-""",
-        ),
-        Reject(
-            "a second head that this program does not use",
-            """\
+
+=== reject (runs): a second head that this program does not use
 import torch
 from torch import nn
 
@@ -402,12 +353,8 @@ net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 net(torch.randn(8, 4)).pow(2).mean().backward()
 optimizer.step()
-""",
-            runs=True,
-        ),
-        Reject(
-            "a layer whose weight is used by itself",
-            """\
+
+=== reject (runs): a layer whose weight is used by itself
 import torch
 from torch import nn
 
@@ -427,12 +374,8 @@ net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 net(torch.randn(8, 4)).pow(2).mean().backward()
 optimizer.step()
-""",
-            runs=True,
-        ),
-        Reject(
-            "branches that are joined, and a model of one of them",
-            """\
+
+=== reject: branches that are joined, and a model of one of them
 from keras.layers import Dense, Input, concatenate
 from keras.models import Model
 
@@ -442,11 +385,8 @@ b = Dense(8)(b_in)
 out = Dense(1)(concatenate([a, b]))
 model = Model([a_in, b_in], out)
 half = Model(a_in, a)
-""",
-        ),
-        Reject(
-            "an input that is passed on by name, and one of a different kind",
-            """\
+
+=== reject: an input that is passed on by name, and one of a different kind
 from keras.layers import Dense, Input, LSTM
 from keras.models import Model
 
@@ -456,9 +396,7 @@ cell = Input((8,))
 x = LSTM(8)(steps, initial_state=[state, cell])
 out = Dense(1)(x)
 model = Model([steps, state, cell], out)
-""",
-        ),
-    )
+"""
 
 
 def _follows(one: str, other: str) -> bool:

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Decline,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Source,
     Subject,
     attributes_of,
@@ -60,10 +58,8 @@ class LayerMadeInForward(ReadTemplate):
                 repair = moved if isinstance(moved, Decline) else (f"Make `{name}` once, in `__init__`", moved, 0.9)
                 yield Fault(subject.source.site(made), what, (repair,), confidence=0.95)
 
-    examples = (
-        Example(
-            "one convolution for each size",
-            """\
+    programs = """
+=== example: one convolution for each size
 import torch
 from torch import nn
 
@@ -85,11 +81,8 @@ class TextCNN(nn.Module):
 +             conv = self.conv2ds[i](x)
             pooled.append(conv.relu().amax(dim=(2, 3)))
         return self.out(torch.cat(pooled, dim=1))
-""",
-        ),
-        Example(
-            "a class without a constructor of its own, a local variable and a helper method",
-            """\
+
+=== example: a class without a constructor of its own, a local variable and a helper method
 import torch
 
 class Net(torch.nn.Module):
@@ -103,11 +96,8 @@ class Net(torch.nn.Module):
 
     def forward(self, x):
         return self.head(x.flatten(1))
-""",
-        ),
-        Example(
-            "a layer made in the call of a Keras layer",
-            """\
+
+=== example: a layer made in the call of a Keras layer
 import keras
 from keras import layers
 
@@ -122,13 +112,8 @@ class Gate(layers.Layer):
 -         gate = layers.Dense(self.units, activation="sigmoid")(inputs)
 +         gate = self.dense(inputs)
         return gate * self.scale(inputs)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "layers without weights",
-            """\
+
+=== reject: layers without weights
 from torch import nn
 
 class Net(nn.Module):
@@ -139,11 +124,8 @@ class Net(nn.Module):
     def forward(self, x):
         x = nn.ReLU()(self.fc(x))
         return nn.Softmax(dim=1)(nn.MaxPool1d(2)(x))
-""",
-        ),
-        Reject(
-            "a layer that is made in the first pass and kept",
-            """\
+
+=== reject: a layer that is made in the first pass and kept
 from torch import nn
 
 class Net(nn.Module):
@@ -155,11 +137,8 @@ class Net(nn.Module):
         if self.fc is None:
             self.fc = nn.Linear(x.shape[1], 2)
         return self.fc(x)
-""",
-        ),
-        Reject(
-            "a builder method that __init__ calls",
-            """\
+
+=== reject: a builder method that __init__ calls
 from torch import nn
 
 class Net(nn.Module):
@@ -172,9 +151,7 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.net(x)
-""",
-        ),
-    )
+"""
 
 
 def _owners(subject: Subject) -> Iterator[tuple[ast.ClassDef, str]]:

@@ -9,12 +9,10 @@ from dataclasses import replace
 from dnnfix.api import (
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     Replace,
     Subject,
     Symptom,
@@ -79,10 +77,8 @@ class LayerOutputUnused(FixTemplate):
             )
             yield replace(joint, findings=tuple(every))
 
-    examples = (
-        Example(
-            "a layer takes the input again",
-            """\
+    programs = """
+=== example: a layer takes the input again
 import tensorflow as tf
 
 def build(shape):
@@ -93,11 +89,8 @@ def build(shape):
 +     x = tf.keras.layers.Conv2D(16, 3)(x)
     x = tf.keras.layers.Flatten()(x)
     return tf.keras.Model(inputs, tf.keras.layers.Dense(10)(x))
-""",
-        ),
-        Example(
-            "forward goes on from before the layer",
-            """\
+
+=== example: forward goes on from before the layer
 import torch
 from torch import nn
 
@@ -113,11 +106,8 @@ class Net(nn.Module):
         b = self.fc2(a)
 -         return self.out(a)
 +         return self.out(b)
-""",
-        ),
-        Example(
-            "the model ends before its last layer",
-            """\
+
+=== example: the model ends before its last layer
 from keras.applications import VGG16
 from keras.layers import Dense, GlobalAveragePooling2D
 from keras.models import Model
@@ -128,13 +118,8 @@ x = Dense(64, activation="relu")(x)
 predictions = Dense(5, activation="softmax")(x)
 - model = Model(inputs=base.input, outputs=x)
 + model = Model(inputs=base.input, outputs=predictions)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a skip connection and two heads",
-            """\
+
+=== reject: a skip connection and two heads
 from keras import layers, Model, Input
 
 inputs = Input((8,))
@@ -144,11 +129,8 @@ z = layers.Add()([x, y])
 first = layers.Dense(2)(z)
 second = layers.Dense(3)(z)
 model = Model(inputs, [first, second])
-""",
-        ),
-        Reject(
-            "a branch that is taken on a condition, and a loop",
-            """\
+
+=== reject: a branch that is taken on a condition, and a loop
 from torch import nn
 
 class Net(nn.Module):
@@ -167,9 +149,7 @@ class Net(nn.Module):
             scales.append(h)
             h = self.b(h)
         return scales
-""",
-        ),
-    )
+"""
 
 
 def _joined(subject: Subject, finding: Finding) -> tuple[str, tuple[Replace, ...], float] | None:

@@ -10,14 +10,12 @@ from dnnfix.api import (
     Call,
     Delete,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     InsertBefore,
     LossUse,
     ReadTemplate,
-    Reject,
     RemoveArgument,
     Repair,
     Replace,
@@ -114,10 +112,8 @@ class LossNotReduced(ReadTemplate):
         if raised_at(subject, "RuntimeError", NO_GRADIENT) is not None:
             yield from _of_choices(subject)
 
-    examples = (
-        Example(
-            "a loss without reduction",
-            """\
+    programs = """
+=== example: a loss without reduction
 import torch
 from torch import nn
 
@@ -130,11 +126,8 @@ for _ in range(2):
 +     loss = criterion(net(torch.randn(8, 3)), torch.randn(8, 2)).mean()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "a difference that is squared",
-            """\
+
+=== example: a difference that is squared
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -145,11 +138,8 @@ for x in torch.randn(2, 5, 3):
     opt.zero_grad()
     error.backward()
     opt.step()
-""",
-        ),
-        Example(
-            "weighted samples, and their losses kept",
-            """\
+
+=== example: weighted samples, and their losses kept
 import torch
 import torch.nn.functional as F
 
@@ -164,11 +154,8 @@ for x in torch.randn(2, 6, 3):
 +     losses.mean().backward()
     opt.step()
     seen.append(losses.detach().max())
-""",
-        ),
-        Example(
-            "a function of the program",
-            """\
+
+=== example: a function of the program
 import torch
 
 def distance(pred, target):
@@ -181,11 +168,8 @@ for x in torch.randn(2, 6, 3):
 -     distance(net(x), torch.ones(6, 1)).backward()
 +     distance(net(x), torch.ones(6, 1)).mean().backward()
     opt.step()
-""",
-        ),
-        Example(
-            "a squared error of chosen classes",
-            """\
+
+=== example: a squared error of chosen classes
 import torch
 from torch import nn
 
@@ -200,11 +184,8 @@ for _ in range(2):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "the accuracy keeps what was chosen",
-            """\
+
+=== example: the accuracy keeps what was chosen
 import torch
 import torch.nn as nn
 
@@ -222,11 +203,8 @@ for epoch in range(2):
     loss.backward()
     opt.step()
     print((chosen == labels).float().mean())
-""",
-        ),
-        Example(
-            "labels that are kept as floats",
-            """\
+
+=== example: labels that are kept as floats
 import torch
 import torch.nn.functional as F
 
@@ -238,13 +216,8 @@ for x in torch.randn(2, 8, 2):
 -     F.mse_loss(net(x).argmax(-1).float(), labels).backward()
 +     F.cross_entropy(net(x), labels.long()).backward()
     opt.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the values of the samples, averaged in time",
-            """\
+
+=== reject: the values of the samples, averaged in time
 import torch
 from torch import nn
 
@@ -256,11 +229,8 @@ for _ in range(2):
     optimizer.zero_grad()
     loss.mean().backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "the output of a network is sent back, to see what it looks at",
-            """\
+
+=== reject: the output of a network is sent back, to see what it looks at
 import torch
 
 net = torch.nn.Linear(3, 2)
@@ -268,11 +238,8 @@ x = torch.randn(4, 3, requires_grad=True)
 scores = net(x)
 scores.backward()
 print(x.grad)
-""",
-        ),
-        Reject(
-            "the output of a network that was trained before",
-            """\
+
+=== reject: the output of a network that was trained before
 import torch
 
 net = torch.nn.Linear(3, 2)
@@ -282,11 +249,8 @@ optimizer.step()
 x = torch.randn(4, 3, requires_grad=True)
 scores = net(x)
 scores.backward()
-""",
-        ),
-        Reject(
-            "chosen classes for the accuracy alone",
-            """\
+
+=== reject: chosen classes for the accuracy alone
 import torch
 
 net = torch.nn.Linear(2, 3)
@@ -298,20 +262,15 @@ for x in torch.randn(2, 6, 2):
     torch.nn.functional.cross_entropy(out, y).backward()
     opt.step()
     print((out.argmax(1) == y).float().mean())
-""",
-        ),
-        Reject(
-            "a choice that is no class of the sample",
-            """\
+
+=== reject: a choice that is no class of the sample
 import torch
 
 net = torch.nn.Linear(2, 3)
 for x in torch.randn(2, 6, 2):
     best = net(x).argmax(0).float()
     torch.nn.functional.mse_loss(best, torch.tensor([0.5, 1.5, 2.0])).backward()
-""",
-        ),
-    )
+"""
 
 
 def _by_sample(subject: Subject, node: ast.Call) -> Iterator[Fault]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Example, Family, Fault, FixPattern, ReadTemplate, Reject, Replace, Subject, Symptom, held_by
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, Symptom, held_by
 
 MODELS = ("keras.Model", "keras.models.Model")
 INPUTS = ("keras.Input", "keras.layers.Input")
@@ -52,10 +52,8 @@ class ModelInputsNotConnected(ReadTemplate):
                 symptom=Symptom.CRASH if crash is not None and crash.site == site else None,
             )
 
-    examples = (
-        Example(
-            "one of two inputs is left out",
-            """\
+    programs = """
+=== example: one of two inputs is left out
 from keras.layers import Concatenate, Dense, Input
 from keras.models import Model
 
@@ -66,11 +64,8 @@ y = Dense(8)(words)
 out = Dense(1)(Concatenate()([x, y]))
 - model = Model(inputs=image, outputs=out)
 + model = Model(inputs=[image, words], outputs=out)
-""",
-        ),
-        Example(
-            "the wrong input, in a function",
-            """\
+
+=== example: the wrong input, in a function
 import tensorflow as tf
 from tensorflow.keras import layers
 
@@ -81,11 +76,8 @@ def build():
     h = layers.Dropout(0.5)(h)
 -     return tf.keras.Model(b, layers.Dense(2)(h))
 +     return tf.keras.Model(a, layers.Dense(2)(h))
-""",
-        ),
-        Example(
-            "the list repeats an input",
-            """\
+
+=== example: the list repeats an input
 import keras
 from keras import layers
 
@@ -94,13 +86,8 @@ right = keras.Input(shape=(2,))
 merged = layers.add([layers.Dense(4)(left), layers.Dense(4)(right)])
 - model = keras.Model([left, left], [layers.Dense(1)(merged)])
 + model = keras.Model([left, right], [layers.Dense(1)(merged)])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a chain that keeps one name, and a second model over it",
-            """\
+
+=== reject: a chain that keeps one name, and a second model over it
 from keras.layers import Dense, Input
 from keras.models import Model
 
@@ -110,11 +97,8 @@ code = x
 x = Dense(4)(x)
 model = Model(inputs, x)
 encoder = Model(inputs, code)
-""",
-        ),
-        Reject(
-            "the inputs of another model",
-            """\
+
+=== reject: the inputs of another model
 from keras.applications import VGG16
 from keras.layers import Dense, Flatten
 from keras.models import Model
@@ -122,9 +106,7 @@ from keras.models import Model
 base = VGG16(weights=None)
 out = Dense(2)(Flatten()(base.output))
 model = Model(inputs=base.input, outputs=out)
-""",
-        ),
-    )
+"""
 
 
 def _ends(subject: Subject, call: ast.Call) -> tuple[list[ast.Call], list[ast.Call], ast.expr] | None:

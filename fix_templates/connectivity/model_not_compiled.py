@@ -7,13 +7,11 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Delete,
-    Example,
     Family,
     Fault,
     FixPattern,
     InsertBefore,
     RaisedTemplate,
-    Reject,
     Repair,
     Replace,
     Source,
@@ -53,10 +51,8 @@ class ModelNotCompiled(RaisedTemplate):
                 what = f"`{ast.unparse(model)}` is trained and was never compiled"
                 yield Fault(subject.source.site(node), what, tuple(_compiled(subject.source, statement, model)))
 
-    examples = (
-        Example(
-            "a class that knows how it is compiled",
-            """\
+    programs = """
+=== example: a class that knows how it is compiled
 import keras
 import numpy as np
 
@@ -74,11 +70,8 @@ class Net(keras.Model):
 net = Net(2)
 + net.compile()
 net.fit(np.zeros((4, 3)), np.zeros((4, 2)), verbose=0)
-""",
-        ),
-        Example(
-            "compiled too late",
-            """\
+
+=== example: compiled too late
 import numpy as np
 from keras.layers import Dense, Input
 from keras.models import Sequential
@@ -88,11 +81,8 @@ model = Sequential([Input((3,)), Dense(1)])
 model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
 - model.compile(loss="mse", optimizer="adam")
 print(model.evaluate(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0))
-""",
-        ),
-        Example(
-            "another model compiled",
-            """\
+
+=== example: another model compiled
 import numpy as np
 from keras import Input, Model, layers
 
@@ -105,32 +95,22 @@ autoencoder = Model(start, layers.Dense(3)(code))
 x = np.zeros((4, 3))
 autoencoder.fit(x, x, verbose=0)
 print(encoder.predict(x, verbose=0))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a model that is compiled and trained",
-            """\
+
+=== reject: a model that is compiled and trained
 import keras
 import numpy as np
 
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 model.compile(loss="mse", optimizer="adam")
 model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
-""",
-        ),
-        Reject(
-            "a model that only predicts",
-            """\
+
+=== reject: a model that only predicts
 import keras
 import numpy as np
 
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 print(model.predict(np.zeros((4, 3)), verbose=0))
-""",
-        ),
-    )
+"""
 
 
 def _compiled(source: Source, statement: ast.stmt, model: ast.Name | ast.Attribute) -> Iterator[Repair]:

@@ -10,12 +10,10 @@ from typing import cast
 from dnnfix.api import (
     Crash,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -74,10 +72,8 @@ class NameOverwrittenByResult(ReadTemplate):
         if crash is not None and crash.kind == "AttributeError" and crash.site is not None and not crash.site.path:
             yield from _of_models(subject, crash)
 
-    examples = (
-        Example(
-            "a loss that is fetched",
-            """\
+    programs = """
+=== example: a loss that is fetched
 import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
@@ -92,11 +88,8 @@ with tf.Session() as sess:
 -         print(step, loss)
 +         _, loss_value = sess.run([train, loss], feed_dict={x: [[0, 1]], y: [[1]]})
 +         print(step, loss_value)
-""",
-        ),
-        Example(
-            "a loss that is called",
-            """\
+
+=== example (runs): a loss that is called
 import torch
 from torch import nn, optim
 
@@ -114,12 +107,8 @@ def train(net, batches):
 +     return loss_value.item()
 
 train(nn.Linear(2, 1), [(torch.randn(4, 2), torch.randn(4, 1))] * 3)
-""",
-            runs=True,
-        ),
-        Example(
-            "an accuracy, evaluated",
-            """\
+
+=== example: an accuracy, evaluated
 import tensorflow as tf
 
 def watch(sess, accuracy, feeds):
@@ -128,11 +117,8 @@ def watch(sess, accuracy, feeds):
 -         print("accuracy", accuracy)
 +         accuracy_value = accuracy.eval(feed, session=sess)
 +         print("accuracy", accuracy_value)
-""",
-        ),
-        Example(
-            "compiled",
-            """\
+
+=== example (runs): compiled
 import keras
 import numpy as np
 
@@ -140,12 +126,8 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 - net = net.compile("adam", "mse")
 + net.compile("adam", "mse")
 net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "trained, in a function",
-            """\
+
+=== example (runs): trained, in a function
 import keras
 import numpy as np
 
@@ -160,12 +142,8 @@ def train(x, y):
 
 trained = train(np.ones((8, 4)), np.ones(8))
 print(trained.predict(np.ones((2, 4)), verbose=0))
-""",
-            runs=True,
-        ),
-        Example(
-            "the history is asked",
-            """\
+
+=== example (runs): the history is asked
 import keras
 import numpy as np
 
@@ -175,14 +153,8 @@ past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 print(past.history["loss"])
 - print(past.evaluate(np.ones((2, 4)), np.ones(2), verbose=0))
 + print(net.evaluate(np.ones((2, 4)), np.ones(2), verbose=0))
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "a loss that is made anew in every round, and a layer whose input has another name",
-            """\
+
+=== reject: a loss that is made anew in every round, and a layer whose input has another name
 import torch
 from torch import nn
 
@@ -192,11 +164,8 @@ for layer in layers:
     x = layer(x)
     loss = nn.MSELoss()
     loss = loss(x, torch.zeros(3, 2))
-""",
-        ),
-        Reject(
-            "a graph that is built in every round",
-            """\
+
+=== reject: a graph that is built in every round
 import tensorflow as tf
 
 def losses(sess, build, rounds):
@@ -204,20 +173,14 @@ def losses(sess, build, rounds):
         loss = build(number)
         loss = sess.run(loss)
         print(loss)
-""",
-        ),
-        Reject(
-            "a state that goes through the loop",
-            """\
+
+=== reject: a state that goes through the loop
 def roll(cell, state, inputs):
     for x in inputs:
         output, state = cell(x, state)
     return state
-""",
-        ),
-        Reject(
-            "a function that returns no model",
-            """\
+
+=== reject (runs): a function that returns no model
 import keras
 
 
@@ -228,12 +191,8 @@ def build():
 
 net = build()
 net.summary()
-""",
-            runs=True,
-        ),
-        Reject(
-            "a history with a name of its own",
-            """\
+
+=== reject (runs): a history with a name of its own
 import keras
 import numpy as np
 
@@ -241,10 +200,7 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 print(past.history["loss"], net.predict(np.ones((2, 4)), verbose=0).shape)
-""",
-            runs=True,
-        ),
-    )
+"""
 
 
 def _in_loops(subject: Subject) -> Iterator[Fault]:

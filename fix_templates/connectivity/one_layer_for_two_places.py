@@ -8,13 +8,11 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Call,
-    Example,
     Family,
     Fault,
     FixPattern,
     InsertAfter,
     ReadTemplate,
-    Reject,
     Repair,
     Replace,
     Subject,
@@ -63,10 +61,8 @@ class OneLayerForTwoPlaces(ReadTemplate):
             repairs = (repair,) if repair is not None else ()
             yield Fault(site, what, repairs, symptom=Symptom.CRASH if line == site.line else None)
 
-    examples = (
-        Example(
-            "one normalization after two convolutions",
-            """\
+    programs = """
+=== example: one normalization after two convolutions
 import torch
 from torch import nn
 
@@ -85,11 +81,8 @@ class Net(nn.Module):
 
 net = Net()
 net(torch.randn(2, 3, 8, 8))
-""",
-        ),
-        Example(
-            "the layers that were made for it",
-            """\
+
+=== example: the layers that were made for it
 import torch
 from torch import nn
 
@@ -107,11 +100,8 @@ class Net(nn.Module):
 
 net = Net()
 net(torch.randn(2, 3, 8, 8))
-""",
-        ),
-        Example(
-            "a layer added twice",
-            """\
+
+=== example: a layer added twice
 from keras.layers import Dense, Dropout
 from keras.models import Sequential
 
@@ -122,24 +112,16 @@ model.add(drop)
 model.add(Dense(8))
 - model.add(drop)
 + model.add(Dropout(0.3))
-""",
-        ),
-        Example(
-            "an element that a list repeats",
-            """\
+
+=== example: an element that a list repeats
 import keras
 from keras import layers
 
 hidden = layers.Dense(16, activation="relu")
 - model = keras.Sequential([keras.Input((4,)), hidden, hidden, layers.Dense(1)])
 + model = keras.Sequential([keras.Input((4,)), hidden, layers.Dense(16, activation="relu"), layers.Dense(1)])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "two sides of a siamese network",
-            """\
+
+=== reject: two sides of a siamese network
 import torch
 from torch import nn
 
@@ -156,11 +138,8 @@ class Siamese(nn.Module):
 
 net = Siamese()
 net(torch.randn(2, 4), torch.randn(2, 4))
-""",
-        ),
-        Reject(
-            "a layer in two models",
-            """\
+
+=== reject: a layer in two models
 from keras.layers import Dense
 from keras.models import Sequential
 
@@ -170,9 +149,7 @@ first.add(shared)
 second = Sequential()
 second.add(shared)
 second.add(Dense(2))
-""",
-        ),
-    )
+"""
 
 
 def _another(subject: Subject, node: ast.expr) -> Repair | None:

@@ -7,12 +7,10 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Example,
     Family,
     Fault,
     FixPattern,
     RaisedTemplate,
-    Reject,
     SetArgument,
     Subject,
     keras_modules,
@@ -65,10 +63,8 @@ class OwnClassUnknownOnLoading(RaisedTemplate):
         what = f"the saved model has {listed} of this program's own, and `{ast.unparse(node.func)}` is not told what that is"
         yield Fault(source.site(node), what, (("Hand the program's own parts over", None if known else edits, 0.9),))
 
-    examples = (
-        Example(
-            "a layer",
-            """\
+    programs = """
+=== example: a layer
 import os
 import tempfile
 
@@ -84,13 +80,8 @@ path = os.path.join(tempfile.mkdtemp(), "model.keras")
 model.save(path)
 - again = keras.models.load_model(path)
 + again = keras.models.load_model(path, custom_objects={"Doubled": Doubled})
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a class that is registered, and one that is handed over",
-            """\
+
+=== reject: a class that is registered, and one that is handed over
 import os
 import tempfile
 
@@ -106,11 +97,8 @@ path = os.path.join(tempfile.mkdtemp(), "model.keras")
 keras.Model(inputs, Doubled()(inputs)).save(path)
 again = keras.models.load_model(path)
 other = keras.models.load_model(path, custom_objects={"Doubled": Doubled})
-""",
-        ),
-        Reject(
-            "a file that is not there",
-            """\
+
+=== reject: a file that is not there
 import keras
 
 class Doubled(keras.layers.Layer):
@@ -118,9 +106,7 @@ class Doubled(keras.layers.Layer):
         return 2 * x
 
 model = keras.models.load_model("nowhere.keras")
-""",
-        ),
-    )
+"""
 
 
 def _is_layer(subject: Subject, owner: ast.ClassDef) -> bool:

@@ -6,12 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Subject,
     is_display,
@@ -55,10 +53,8 @@ class ResultThrownAway(ReadTemplate):
                 edit = Replace(site, f"{kept} = {subject.text(site)}")
                 yield Fault.with_repair(site, what, f"Assign the result to `{kept}`", edit)
 
-    examples = (
-        Example(
-            "axes meant to be swapped",
-            """\
+    programs = """
+=== example: axes meant to be swapped
 import torch
 import torch.nn as nn
 
@@ -74,11 +70,8 @@ class Encoder(nn.Module):
 +             x = x.permute(1, 0, 2)  # (T, B, F) -> (B, T, F)
         out, _ = self.rnn(x)
         return out[:, -1]
-""",
-        ),
-        Example(
-            "batches that stay on the CPU",
-            """\
+
+=== example: batches that stay on the CPU
 import torch
 from torch.utils.data import DataLoader
 
@@ -91,11 +84,8 @@ def train(model, data, optimizer, device):
         loss = torch.nn.functional.cross_entropy(model(images), labels)
         loss.backward()
         optimizer.step()
-""",
-        ),
-        Example(
-            "a function of torch whose value nobody takes",
-            """\
+
+=== example: a function of torch whose value nobody takes
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -111,11 +101,8 @@ class Net(nn.Module):
 -         F.relu(h)
 +         h = F.relu(h)
         return self.fc2(self.drop(h))
-""",
-        ),
-        Example(
-            "a layer of Keras whose output nobody takes",
-            """\
+
+=== example: a layer of Keras whose output nobody takes
 import numpy as np
 from keras.layers import Dense, Dropout, Input
 from keras.models import Model
@@ -129,13 +116,8 @@ outputs = Dense(1)(x)
 model = Model(inputs, outputs)
 model.compile(loss="mse", optimizer="adam")
 model.fit(x_train.reshape(-1, 4), np.zeros(32))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "modules move in place, and methods with an underscore work in place",
-            """\
+
+=== reject: modules move in place, and methods with an underscore work in place
 import torch
 from torch import nn
 
@@ -147,11 +129,8 @@ def prepare(device):
     x.unsqueeze_(0)
     nn.functional.relu(x, inplace=True)
     return net(x)
-""",
-        ),
-        Reject(
-            "a module that is called squeeze",
-            """\
+
+=== reject: a module that is called squeeze
 from torch import nn
 
 class Fire(nn.Module):
@@ -166,13 +145,15 @@ class Fire(nn.Module):
 def use(model, x):
     model.to("cpu")
     return model(x)
-""",
-        ),
-        Reject(
-            "an expression that a notebook shows",
-            "# In[1]:\nimport torch\nx = torch.zeros(6)\nx.view(2, 3)\n# In[2]:\nprint(x)\n",
-        ),
-    )
+
+=== reject: an expression that a notebook shows
+# In[1]:
+import torch
+x = torch.zeros(6)
+x.view(2, 3)
+# In[2]:
+print(x)
+"""
 
 
 def _is_tried(subject: Subject, statement: ast.stmt) -> bool:

@@ -11,11 +11,9 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -87,10 +85,8 @@ class SavedStateOfOtherForm(CrashTemplate):
         if repair is not None:
             yield Fault(subject.source.site(found.call), what, (repair,))
 
-    examples = (
-        Example(
-            "a network saved within DataParallel",
-            """\
+    programs = """
+=== example: a network saved within DataParallel
 import torch
 from torch import nn
 
@@ -99,11 +95,8 @@ net = nn.DataParallel(nn.Linear(3, 2))
 + torch.save(net.module.state_dict(), "net.pt")
 again = nn.Linear(3, 2)
 again.load_state_dict(torch.load("net.pt"))
-""",
-        ),
-        Example(
-            "weights whose saving is not seen",
-            """\
+
+=== example: weights whose saving is not seen
 import torch
 from torch import nn
 
@@ -113,11 +106,8 @@ model = nn.Linear(3, 2)
 - model.load_state_dict(torch.load("given.pt", map_location="cpu"))
 + state = torch.load("given.pt", map_location="cpu")
 + model.load_state_dict({key.removeprefix("module."): value for key, value in state.items()})
-""",
-        ),
-        Example(
-            "a whole checkpoint",
-            """\
+
+=== example: a whole checkpoint
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -127,11 +117,8 @@ torch.save({"epoch": 1, "weights": net.state_dict(), "optimizer": optimizer.stat
 checkpoint = torch.load("last.pt")
 - net.load_state_dict(checkpoint)
 + net.load_state_dict(checkpoint["weights"])
-""",
-        ),
-        Example(
-            "a whole network",
-            """\
+
+=== example: a whole network
 import torch
 from torch import nn
 
@@ -139,11 +126,8 @@ teacher = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
 student = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
 - student.load_state_dict(teacher)
 + student.load_state_dict(teacher.state_dict())
-""",
-        ),
-        Example(
-            "the path of a file",
-            """\
+
+=== example: the path of a file
 import torch
 
 path = "weights.pt"
@@ -151,11 +135,8 @@ net = torch.nn.Linear(3, 1)
 torch.save(net.state_dict(), path)
 - net.load_state_dict(path)
 + net.load_state_dict(torch.load(path))
-""",
-        ),
-        Example(
-            "plain weights for a wrapped network",
-            """\
+
+=== example: plain weights for a wrapped network
 import torch
 from torch import nn
 
@@ -163,23 +144,15 @@ state = nn.Linear(3, 2).state_dict()
 net = nn.DataParallel(nn.Linear(3, 2))
 - net.load_state_dict(state)
 + net.module.load_state_dict(state)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "weights of another network",
-            """\
+
+=== reject: weights of another network
 import torch
 from torch import nn
 
 state = nn.Sequential(nn.Linear(3, 2)).state_dict()
 nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 2)).load_state_dict(state)
-""",
-        ),
-        Reject(
-            "a checkpoint with the weights of two networks",
-            """\
+
+=== reject: a checkpoint with the weights of two networks
 import torch
 from torch import nn
 
@@ -187,19 +160,14 @@ left, right = nn.Linear(3, 2), nn.Linear(3, 2)
 torch.save({"left": left.state_dict(), "right": right.state_dict()}, "both.pt")
 middle = nn.Linear(3, 2)
 middle.load_state_dict(torch.load("both.pt"))
-""",
-        ),
-        Reject(
-            "the network within the wrapper is saved",
-            """\
+
+=== reject: the network within the wrapper is saved
 import torch
 from torch import nn
 
 net = nn.DataParallel(nn.Linear(3, 2))
 nn.Linear(3, 2).load_state_dict(net.module.state_dict())
-""",
-        ),
-    )
+"""
 
 
 def _loading(subject: Subject, crash: Crash) -> _Loading | None:

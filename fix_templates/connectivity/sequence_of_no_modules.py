@@ -9,11 +9,9 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
-    Reject,
     Replace,
     Site,
     Source,
@@ -107,32 +105,24 @@ class SequenceOfNoModules(CrashTemplate):
         elif made in SEQUENTIAL and crash.kind in ("ValueError", "TypeError"):
             yield from _one_by_one(subject, node)
 
-    examples = (
-        Example(
-            "a list of layers",
-            """\
+    programs = """
+=== example: a list of layers
 from torch import nn
 
 layers = [nn.Linear(3, 4), nn.ReLU()]
 layers.append(nn.Linear(4, 2))
 - net = nn.Sequential(layers)
 + net = nn.Sequential(*layers)
-""",
-        ),
-        Example(
-            "functions among the layers",
-            """\
+
+=== example: functions among the layers
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
 - net = nn.Sequential(nn.Linear(3, 4), F.relu, nn.Linear(4, 1), torch.sigmoid)
 + net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1), nn.Sigmoid())
-""",
-        ),
-        Example(
-            "a class that is not called",
-            """\
+
+=== example: a class that is not called
 import torch
 
 net = torch.nn.Sequential(
@@ -141,22 +131,16 @@ net = torch.nn.Sequential(
 +     torch.nn.Tanh(),  # squashes
     torch.nn.Linear(4, 1),
 )
-""",
-        ),
-        Example(
-            "names and layers",
-            """\
+
+=== example: names and layers
 from collections import OrderedDict
 
 from torch import nn
 
 - net = nn.Sequential([("fc", nn.Linear(3, 4)), ("act", nn.ReLU())])
 + net = nn.Sequential(OrderedDict([("fc", nn.Linear(3, 4)), ("act", nn.ReLU())]))
-""",
-        ),
-        Example(
-            "a list of modules that is called",
-            """\
+
+=== example: a list of modules that is called
 import torch
 from torch import nn
 
@@ -172,11 +156,8 @@ class Net(nn.Module):
 
 
 Net()(torch.randn(2, 3))
-""",
-        ),
-        Example(
-            "one layer",
-            """\
+
+=== example: one layer
 import keras
 import numpy as np
 
@@ -184,11 +165,8 @@ import numpy as np
 + line = keras.Sequential([keras.layers.Dense(1)], name="line")
 line.compile("sgd", "mse")
 line.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-        ),
-        Example(
-            "the output of a layer",
-            """\
+
+=== example: the output of a layer
 import numpy as np
 from keras import Input, Sequential, layers
 
@@ -200,11 +178,8 @@ model.add(given)
 model.add(layers.Dense(1))
 model.compile(optimizer="sgd", loss="mse")
 model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-        ),
-        Example(
-            "the name of an activation",
-            """\
+
+=== example: the name of an activation
 import numpy as np
 from keras import layers
 from keras.models import Sequential
@@ -216,11 +191,8 @@ net.add(layers.Dense(4))
 net.add(layers.Dense(1))
 net.compile(optimizer="sgd", loss="mse")
 net.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-        ),
-        Example(
-            "a class in the list of layers",
-            """\
+
+=== example: a class in the list of layers
 import keras
 import numpy as np
 from keras import layers
@@ -229,11 +201,8 @@ from keras import layers
 + model = keras.Sequential([keras.Input((2, 3)), layers.Flatten(), layers.Dense(1)])
 model.compile("sgd", "mse")
 model.fit(np.ones((4, 2, 3)), np.ones((4, 1)), verbose=0)
-""",
-        ),
-        Example(
-            "the list of the layers",
-            """\
+
+=== example: the list of the layers
 import keras
 import numpy as np
 
@@ -244,30 +213,19 @@ model = keras.Sequential()
 + model.add(keras.layers.Dense(1))
 model.compile("sgd", "mse")
 model.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "layers one by one",
-            """\
+
+=== reject: layers one by one
 from torch import nn
 
 layers = [nn.Linear(3, 4), nn.ReLU()]
 net = nn.Sequential(*layers)
-""",
-        ),
-        Reject(
-            "a function that no layer computes",
-            """\
+
+=== reject: a function that no layer computes
 from torch import nn
 
 net = nn.Sequential(nn.Linear(3, 4), lambda x: x * 2)
-""",
-        ),
-        Reject(
-            "a list of modules that is gone through",
-            """\
+
+=== reject: a list of modules that is gone through
 import torch
 from torch import nn
 
@@ -275,36 +233,24 @@ layers = nn.ModuleList([nn.Linear(3, 4), nn.Linear(4, 1)])
 x = torch.randn(2, 3)
 for layer in layers:
     x = layer(x)
-""",
-        ),
-        Reject(
-            "layers of torch",
-            """\
+
+=== reject: layers of torch
 import torch
 from torch import nn
 
 print(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))(torch.ones(1, 2)))
-""",
-        ),
-        Reject(
-            "a list that has a number among the layers",
-            """\
+
+=== reject: a list that has a number among the layers
 import keras
 
 model = keras.Sequential([keras.layers.Dense(1), 3])
-""",
-        ),
-        Reject(
-            "a list and a name that is none",
-            """\
+
+=== reject: a list and a name that is none
 import keras
 
 model = keras.Sequential([keras.layers.Dense(1)], True, 3)
-""",
-        ),
-        Reject(
-            "layers",
-            """\
+
+=== reject: layers
 import keras
 import numpy as np
 
@@ -312,11 +258,8 @@ model = keras.Sequential()
 model.add(keras.layers.Flatten())
 model.add(keras.layers.Dense(1))
 print(model.predict(np.ones((2, 3)), verbose=0))
-""",
-        ),
-        Reject(
-            "the output of two layers, of which one would be lost",
-            """\
+
+=== reject: the output of two layers, of which one would be lost
 import keras
 from keras import layers
 
@@ -324,27 +267,19 @@ given = keras.Input((3,))
 model = keras.Sequential()
 model.add(given)
 model.add(layers.Dropout(0.2)(layers.Dense(4)(given)))
-""",
-        ),
-        Reject(
-            "something unknown",
-            """\
+
+=== reject: something unknown
 import keras
 
 model = keras.Sequential()
 model.add(3)
-""",
-        ),
-        Reject(
-            "a list of the program's own",
-            """\
+
+=== reject: a list of the program's own
 import keras
 
 found = []
 found.add(keras.layers.Dense(1))
-""",
-        ),
-    )
+"""
 
 
 def _one_by_one(subject: Subject, call: ast.Call) -> Iterator[Fault]:

@@ -11,14 +11,12 @@ from dnnfix.api import (
     Call,
     Delete,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     InsertAfter,
     InsertBefore,
     ReadTemplate,
-    Reject,
     RemoveArgument,
     Repair,
     Replace,
@@ -153,10 +151,8 @@ class ValueOverwrittenBeforeBackward(ReadTemplate):
             what = f"`{changes[0].code}` overwrites a value that the backward pass needs"
             yield Fault(changes[0].site, what, tuple(_kept_values(changes)))
 
-    examples = (
-        Example(
-            "a sum into the output of a sigmoid",
-            """\
+    programs = """
+=== example: a sum into the output of a sigmoid
 import torch
 from torch import nn
 
@@ -177,11 +173,8 @@ for _ in range(2):
     optimizer.zero_grad()
     net(torch.randn(8, 4)).pow(2).mean().backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "a layer that works in place",
-            """\
+
+=== example: a layer that works in place
 import torch
 import torch.nn as nn
 
@@ -193,11 +186,8 @@ for x in torch.randn(2, 6, 3):
     loss = nn.functional.cross_entropy(model(x), torch.randint(0, 2, (6,)))
     loss.backward()
     opt.step()
-""",
-        ),
-        Example(
-            "a column that is set",
-            """\
+
+=== example: a column that is set
 import torch
 
 lin, out = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
@@ -210,11 +200,8 @@ for _ in range(2):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "methods with an underscore, one after another",
-            """\
+
+=== example: methods with an underscore, one after another
 import torch
 
 class Scaled(torch.nn.Module):
@@ -234,11 +221,8 @@ for _ in range(2):
     opt.zero_grad()
     net(torch.randn(4, 3)).mean().backward()
     opt.step()
-""",
-        ),
-        Example(
-            "a function that works in place",
-            """\
+
+=== example: a function that works in place
 import torch
 import torch.nn.functional as F
 
@@ -252,11 +236,8 @@ for _ in range(2):
     opt.zero_grad()
     (squared + kept).mean().backward()
     opt.step()
-""",
-        ),
-        Example(
-            "steps in a tensor that is filled one after another",
-            """\
+
+=== example: steps in a tensor that is filled one after another
 import torch
 
 cell = torch.nn.Linear(3, 3)
@@ -269,11 +250,8 @@ for _ in range(2):
     opt.zero_grad()
     states.mean().backward()
     opt.step()
-""",
-        ),
-        Example(
-            "in two steps",
-            """\
+
+=== example: in two steps
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -300,11 +278,8 @@ def step(real):
 
 for real in torch.randn(2, 4, 2):
     step(real)
-""",
-        ),
-        Example(
-            "a critic that weighs the loss of an actor",
-            """\
+
+=== example: a critic that weighs the loss of an actor
 import torch
 from torch import nn
 
@@ -324,13 +299,8 @@ for states in torch.randn(2, 5, 3):
     actor_opt.zero_grad()
     actor_loss.backward()
     actor_opt.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "changes in place that autograd allows",
-            """\
+
+=== reject: changes in place that autograd allows
 import torch
 from torch import nn
 
@@ -346,11 +316,8 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
     total += loss.item()
-""",
-        ),
-        Reject(
-            "a column that is changed through a name of its own",
-            """\
+
+=== reject: a column that is changed through a name of its own
 import torch
 
 lin, out = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
@@ -363,11 +330,8 @@ for _ in range(2):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "the generator is judged after the step",
-            """\
+
+=== reject: the generator is judged after the step
 import torch
 from torch import nn
 
@@ -383,9 +347,7 @@ for real in torch.randn(2, 4, 2):
     opt_g.zero_grad()
     g_loss.backward()
     opt_g.step()
-""",
-        ),
-    )
+"""
 
 
 def _kept_values(changes: tuple[_Change, ...]) -> Iterator[Repair]:

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Enclose,
-    Example,
     Family,
     Fault,
     FixPattern,
     RaisedTemplate,
-    Reject,
     Source,
     Subject,
     attribute_calls,
@@ -69,10 +67,8 @@ class WeightChangedInGraph(RaisedTemplate):
         site, title = source.site(source.statement_of(node)), "Change the weights outside of the graph"
         yield Fault.with_repair(site, what, title, *edits, *header.imports, confidence=0.95)
 
-    examples = (
-        Example(
-            "two weights of a regression",
-            """\
+    programs = """
+=== example: two weights of a regression
 import torch
 
 w = torch.randn(5, 1, requires_grad=True)
@@ -91,11 +87,8 @@ for _ in range(3):
 +         w.grad.zero_()
 +         b.grad.zero_()
 print(loss.item())
-""",
-        ),
-        Example(
-            "all parameters of a network",
-            """\
+
+=== example: all parameters of a network
 import torch
 from torch import nn
 
@@ -108,11 +101,8 @@ for x in torch.randn(3, 8, 3):
 +     with torch.no_grad():
 +         for p in net.parameters():  # gradient descent
 +             p.sub_(0.1 * p.grad)
-""",
-        ),
-        Example(
-            "a row of a weight is given its first value",
-            """\
+
+=== example: a row of a weight is given its first value
 import torch
 import torch.nn as nn
 
@@ -133,13 +123,8 @@ for _ in range(2):
     opt.zero_grad()
     net(torch.tensor([1, 2])).sum().backward()
     opt.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "an update under no_grad",
-            """\
+
+=== reject: an update under no_grad
 import torch
 
 w = torch.randn(5, 1, requires_grad=True)
@@ -148,11 +133,8 @@ for x in torch.randn(3, 4, 5):
     with torch.no_grad():
         w -= 0.1 * w.grad
         w.grad.zero_()
-""",
-        ),
-        Reject(
-            "a change within the network, which wants a new tensor",
-            """\
+
+=== reject: a change within the network, which wants a new tensor
 import torch
 
 class Net(torch.nn.Module):
@@ -166,20 +148,15 @@ class Net(torch.nn.Module):
 
 given = torch.randn(4, 3, requires_grad=True)
 Net()(given).sum().backward()
-""",
-        ),
-        Reject(
-            "a value that is no weight",
-            """\
+
+=== reject: a value that is no weight
 import torch
 
 x = torch.randn(4, 3)
 x += 1.0
 lin = torch.nn.Linear(3, 1)
 lin(x).sum().backward()
-""",
-        ),
-    )
+"""
 
 
 def _changed(statement: ast.stmt) -> ast.expr | None:

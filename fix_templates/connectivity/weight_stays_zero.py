@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Subject,
     spell,
@@ -69,10 +67,8 @@ class WeightStaysZero(ReadTemplate):
                     title = f"Make the tensor a parameter of the module: {name.code}"
                     yield Fault(source.site(value), what, ((title, edits if in_init else None, 0.85),))
 
-    examples = (
-        Example(
-            "peephole weights as old variables",
-            """\
+    programs = """
+=== example: peephole weights as old variables
 import torch
 import torch.nn as nn
 from torch.autograd import Variable
@@ -87,11 +83,8 @@ class Cell(nn.Module):
     def forward(self, x, h, c):
         gate = torch.sigmoid(self.x(x) + self.h(h) + c * self.peep)
         return gate * c
-""",
-        ),
-        Example(
-            "a matrix of zeros, its size looked at",
-            """\
+
+=== example: a matrix of zeros, its size looked at
 import torch
 
 class Bilinear(torch.nn.Module):
@@ -105,13 +98,8 @@ class Bilinear(torch.nn.Module):
     def forward(self, a, b):
         assert a.size(1) == self.weight.shape[0]
         return (a @ self.weight * b).sum(1) + self.bias.sum()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "states, masks and averages that are filled",
-            """\
+
+=== reject: states, masks and averages that are filled
 import torch
 from torch import nn
 
@@ -129,11 +117,8 @@ class Memory(nn.Module):
         self.mean.mul_(0.9).add_(x.mean(0), alpha=0.1)
         self.state = torch.tanh(self.fc(x) + self.state * 0.5)
         return self.state * self.mask * self.mean + self.start
-""",
-        ),
-        Reject(
-            "zeros that another object sets",
-            """\
+
+=== reject: zeros that another object sets
 import torch
 from torch import nn
 
@@ -150,11 +135,8 @@ gate = Gate()
 for step in range(10):
     gate.strength = torch.ones(1) * step / 10
     gate(torch.rand(2, 3))
-""",
-        ),
-        Reject(
-            "zeros that are trained",
-            """\
+
+=== reject: zeros that are trained
 import torch
 from torch import nn
 
@@ -166,9 +148,7 @@ class Scale(nn.Module):
 
     def forward(self, x):
         return x * self.gain + x * self.shift
-""",
-        ),
-    )
+"""
 
 
 def _stores(owner: ast.ClassDef) -> dict[str, list[ast.expr]]:

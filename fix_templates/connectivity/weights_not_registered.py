@@ -9,12 +9,10 @@ from typing import cast
 from dnnfix.api import (
     TENSOR_MAKERS,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     RemoveArgument,
     Subject,
     Unwrap,
@@ -72,10 +70,8 @@ class WeightsNotRegistered(ReadTemplate):
                 if made is not None and not _handed_on(subject, attribute):
                     yield _parameter(subject, attribute, made)
 
-    examples = (
-        Example(
-            "a list of convolutions",
-            """\
+    programs = """
+=== example: a list of convolutions
 import torch.nn as nn
 
 class Stack(nn.Module):
@@ -89,11 +85,8 @@ class Stack(nn.Module):
         for conv in self.convs:
             x = conv(x).relu()
         return self.head(x.mean(dim=(2, 3)))
-""",
-        ),
-        Example(
-            "an empty list that is filled",
-            """\
+
+=== example: an empty list that is filled
 import torch
 
 class Mlp(torch.nn.Module):
@@ -108,11 +101,8 @@ class Mlp(torch.nn.Module):
         for layer in self.layers:
             x = torch.tanh(layer(x))
         return x
-""",
-        ),
-        Example(
-            "a dict of heads, some of them classes of the program",
-            """\
+
+=== example: a dict of heads, some of them classes of the program
 from torch.nn import Linear, Module
 + import torch.nn as nn
 
@@ -132,11 +122,8 @@ class Model(Module):
 
     def forward(self, x, task):
         return self.heads[task](x)
-""",
-        ),
-        Example(
-            "a scale",
-            """\
+
+=== example: a scale
 import torch
 from torch import nn
 
@@ -149,11 +136,8 @@ class Scale(nn.Module):
 
     def forward(self, x):
         return self.fc(x) * self.gain
-""",
-        ),
-        Example(
-            "a variable of old",
-            """\
+
+=== example: a variable of old
 import torch
 import torch.nn as nn
 from torch.autograd import Variable
@@ -166,24 +150,16 @@ class Cell(nn.Module):
 
     def forward(self, x, c):
         return torch.sigmoid(x + c * self.peephole)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "layers without weights",
-            """\
+
+=== reject: layers without weights
 from torch import nn
 
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.pools = [nn.MaxPool2d(2), nn.MaxPool2d(3)]
-""",
-        ),
-        Reject(
-            "the list becomes a Sequential",
-            """\
+
+=== reject: the list becomes a Sequential
 from torch import nn
 
 class Net(nn.Module):
@@ -194,11 +170,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.net(x)
-""",
-        ),
-        Reject(
-            "a list of sizes",
-            """\
+
+=== reject: a list of sizes
 from torch import nn
 
 class Net(nn.Module):
@@ -206,11 +179,8 @@ class Net(nn.Module):
         super().__init__()
         self.sizes = [4, 8]
         self.net = nn.Linear(*self.sizes)
-""",
-        ),
-        Reject(
-            "layers registered by name",
-            """\
+
+=== reject: layers registered by name
 from torch import nn
 
 class Net(nn.Module):
@@ -221,15 +191,15 @@ class Net(nn.Module):
             block = nn.Linear(4, 4)
             self.add_module(f"block{i}", block)
             self.blocks.append(block)
-""",
-        ),
-        Reject(
-            "a list of layers outside a module",
-            "from torch import nn\n\nclass Plan:\n    def __init__(self):\n        self.parts = [nn.Linear(2, 2)]\n",
-        ),
-        Reject(
-            "a buffer, and a tensor that is given to the optimizer by name",
-            """\
+
+=== reject: a list of layers outside a module
+from torch import nn
+
+class Plan:
+    def __init__(self):
+        self.parts = [nn.Linear(2, 2)]
+
+=== reject: a buffer, and a tensor that is given to the optimizer by name
 import torch
 from torch import nn
 
@@ -239,13 +209,14 @@ class Net(nn.Module):
         self.mask = torch.ones(4)
         self.style = torch.zeros(4, requires_grad=True)
         self.optimizer = torch.optim.Adam([self.style])
-""",
-        ),
-        Reject(
-            "a class that is no module",
-            "import torch\n\nclass Attack:\n    def __init__(self):\n        self.delta = torch.zeros(4, requires_grad=True)\n",
-        ),
-    )
+
+=== reject: a class that is no module
+import torch
+
+class Attack:
+    def __init__(self):
+        self.delta = torch.zeros(4, requires_grad=True)
+"""
 
 
 def _contained(subject: Subject, attribute: str, value: ast.expr, container: str) -> Fault:

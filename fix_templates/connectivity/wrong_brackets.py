@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -69,10 +67,8 @@ class WrongBrackets(ReadTemplate):
             expr, wrong, title, edit = found
             yield Fault(source.site(expr), f"`{ast.unparse(expr)}`: {wrong}", ((title, (edit,), 0.85),))
 
-    examples = (
-        Example(
-            "a shape that is called",
-            """\
+    programs = """
+=== example: a shape that is called
 import torch
 
 def flatten(x):
@@ -80,11 +76,8 @@ def flatten(x):
 +     return x.view(x.shape[0], -1)
 
 flatten(torch.zeros(2, 3, 4))
-""",
-        ),
-        Example(
-            "a size that is indexed",
-            """\
+
+=== example: a size that is indexed
 import torch
 from torch import nn
 
@@ -92,21 +85,15 @@ net = nn.Linear(3, 2)
 batch = torch.zeros(4, 3)
 - total = net(batch).sum() / batch.size[0]
 + total = net(batch).sum() / batch.size(0)
-""",
-        ),
-        Example(
-            "parameters that are not asked for",
-            """\
+
+=== example: parameters that are not asked for
 import torch
 
 net = torch.nn.Linear(3, 2)
 - optimizer = torch.optim.SGD(net.parameters, lr=0.1)
 + optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-""",
-        ),
-        Example(
-            "a template of a text",
-            """\
+
+=== example: a template of a text
 import torch
 
 class Folds:
@@ -118,48 +105,32 @@ class Folds:
 +         return [self.path.format(fold) for fold in range(count)]
 
 Folds().names(2)
-""",
-        ),
-        Example(
-            "a method whose result is asked",
-            """\
+
+=== example: a method whose result is asked
 import torch
 
 out = torch.nn.Linear(3, 2)(torch.zeros(1, 3))
 - print(out.mean.item())
 + print(out.mean().item())
-""",
-        ),
-        Example(
-            "a property that is called",
-            """\
+
+=== example: a property that is called
 import torch
 
 x = torch.zeros(2, 3)
 - print(x.shape())
 + print(x.shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a comma that is missing between two pairs",
-            """\
+
+=== reject: a comma that is missing between two pairs
 import torch
 
 sizes = [(1, 2) (3, 4)]
-""",
-        ),
-        Reject(
-            "a name of Python that is given to a list",
-            """\
+
+=== reject: a name of Python that is given to a list
 import torch
 
 list = [1, 2]
 print(list(range(3)))
-""",
-        ),
-    )
+"""
 
 
 _Brackets = tuple[ast.expr, str, str, Edit]

@@ -9,13 +9,11 @@ from dnnfix.api import (
     ACTIVATION_FORMS,
     Delete,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     InsertBefore,
     ReadTemplate,
-    Reject,
     Repair,
     Replace,
     Source,
@@ -113,10 +111,8 @@ class WrongKindOfPart(ReadTemplate):
         if node is not None and "torch" in source.frameworks:
             yield from _of_pair(subject, node)
 
-    examples = (
-        Example(
-            "a layer between two others",
-            """\
+    programs = """
+=== example: a layer between two others
 from keras.layers import Dense, Dropout, Input
 from keras.models import Model
 
@@ -126,11 +122,8 @@ x = Dense(8)(inputs)
 + dropped = Dropout(0.5)(x)
 y = Dense(2)(dropped)
 model = Model(inputs, y)
-""",
-        ),
-        Example(
-            "the output of a model, and a tensor given to the constructor",
-            """\
+
+=== example: the output of a model, and a tensor given to the constructor
 import tensorflow as tf
 from tensorflow.keras.layers import Dense, Flatten
 
@@ -140,11 +133,8 @@ def build():
 +     h = Flatten()(inp)
     out = Dense(3, activation="softmax")(h)
     return tf.keras.Model(inputs=inp, outputs=out)
-""",
-        ),
-        Example(
-            "tensors that are to be joined",
-            """\
+
+=== example: tensors that are to be joined
 from keras.layers import Concatenate, Dense, Input
 from keras.models import Model
 
@@ -154,11 +144,8 @@ right = Dense(8)(other)
 - joined = Concatenate([left, right], axis=1)
 + joined = Concatenate(axis=1)([left, right])
 model = Model([one, other], Dense(1)(joined))
-""",
-        ),
-        Example(
-            "an activation of torch",
-            """\
+
+=== example: an activation of torch
 import torch
 from torch import nn
 
@@ -172,11 +159,8 @@ class Net(nn.Module):
 -         x = nn.ReLU(self.fc1(x))
 +         x = nn.ReLU()(self.fc1(x))
         return self.fc2(x)
-""",
-        ),
-        Example(
-            "a third model that begins with the join",
-            """\
+
+=== example: a third model that begins with the join
 from keras.layers import Concatenate, Dense, Input
 from keras.models import Model, Sequential
 
@@ -191,11 +175,8 @@ right = Sequential([Input((3,)), Dense(4)])
 + merged = Dense(8, activation="relu")(merged)
 + net = Model([left.inputs[0], right.inputs[0]], Dense(1)(merged))
 net.compile(loss="mse", optimizer="adam")
-""",
-        ),
-        Example(
-            "the join written into the third model, with its axis",
-            """\
+
+=== example: the join written into the third model, with its axis
 import keras
 from keras.layers import Concatenate, Dense
 
@@ -208,11 +189,8 @@ def build():
 +     joined = Concatenate(axis=1)([words.outputs[0], image.outputs[0]])
 +     both = keras.Model([words.inputs[0], image.inputs[0]], Dense(2)(joined))
     return both
-""",
-        ),
-        Example(
-            "a function, in the functional way",
-            """\
+
+=== example: a function, in the functional way
 from keras.layers import Dense, Input, concatenate
 from keras.models import Model, Sequential
 
@@ -221,11 +199,8 @@ b = Sequential([Input((2,)), Dense(4)])
 - x = concatenate([a, b])
 + x = concatenate([a.outputs[0], b.outputs[0]])
 model = Model([a.inputs[0], b.inputs[0]], Dense(1)(x))
-""",
-        ),
-        Example(
-            "a builder that returns a tensor",
-            """\
+
+=== example (runs): a builder that returns a tensor
 import numpy as np
 from keras.layers import Dense, Input
 from keras.models import Model
@@ -239,12 +214,8 @@ def build(size):
 model = build(3)
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.zeros((4, 3)), np.zeros((4, 1)), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "a script",
-            """\
+
+=== example (runs): a script
 import keras
 
 start = keras.Input((4,))
@@ -253,24 +224,16 @@ net = keras.layers.Dense(2)(net)
 + net = keras.Model(start, net)
 net.compile("adam", "mse")
 print(net.count_params())
-""",
-            runs=True,
-        ),
-        Example(
-            "used on the spot",
-            """\
+
+=== example (runs): used on the spot
 import torch
 
 gru = torch.nn.GRU(3, 4)
 head = torch.nn.Linear(4, 2)
 - print(head(gru(torch.randn(5, 2, 3))))
 + print(head(gru(torch.randn(5, 2, 3))[0]))
-""",
-            runs=True,
-        ),
-        Example(
-            "a maximum over the steps",
-            """\
+
+=== example (runs): a maximum over the steps
 import torch
 import torch.nn as nn
 
@@ -286,14 +249,8 @@ class Pool(nn.Module):
         return self.fc(strongest)
 
 Pool()(torch.randn(2, 2, 7))
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "layers that are kept and called later, and one that another wraps",
-            """\
+
+=== reject: layers that are kept and called later, and one that another wraps
 from keras.layers import LSTM, Bidirectional, Dense, Input
 from keras.models import Model
 
@@ -302,11 +259,8 @@ cell = LSTM(8)
 x = Bidirectional(cell)(inputs)
 last = Dense(2)
 model = Model(inputs, last(x))
-""",
-        ),
-        Reject(
-            "settings of layers in forward",
-            """\
+
+=== reject: settings of layers in forward
 from torch import nn
 
 class Net(nn.Module):
@@ -318,11 +272,8 @@ class Net(nn.Module):
     def forward(self, x, axis):
         x = nn.Dropout(self.p)(self.fc(x))
         return nn.Softmax(axis)(nn.ReLU(True)(x))
-""",
-        ),
-        Reject(
-            "outputs that are joined",
-            """\
+
+=== reject: outputs that are joined
 from keras.layers import Concatenate, Dense, Input, concatenate
 from keras.models import Model, Sequential
 
@@ -331,11 +282,8 @@ b = Sequential([Input((2,)), Dense(4)])
 both = Concatenate()([a.outputs[0], b.outputs[0]])
 x, y = Input((2,)), Input((2,))
 again = concatenate([a(x), b(y)])
-""",
-        ),
-        Reject(
-            "arrays that are joined, and a list of sizes",
-            """\
+
+=== reject: arrays that are joined, and a list of sizes
 import numpy as np
 from keras.layers import Add, Dot
 from keras.models import Sequential
@@ -343,54 +291,36 @@ from keras.models import Sequential
 left, right = np.zeros((2, 2)), np.ones((2, 2))
 both = np.concatenate([left, right])
 score = Dot([1, 2])
-""",
-        ),
-        Reject(
-            "a model",
-            """\
+
+=== reject (runs): a model
 import keras
 
 start = keras.Input((4,))
 net = keras.Model(start, keras.layers.Dense(2)(start))
 net.compile("adam", "mse")
-""",
-            runs=True,
-        ),
-        Reject(
-            "another mistake with a model",
-            """\
+
+=== reject (runs): another mistake with a model
 import keras
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
 net.compiled_with("adam")
-""",
-            runs=True,
-        ),
-        Reject(
-            "the pair taken apart",
-            """\
+
+=== reject (runs): the pair taken apart
 import torch
 
 gru = torch.nn.GRU(3, 4)
 out, state = gru(torch.randn(5, 2, 3))
 best = torch.max(out, 2)
 print(torch.nn.Linear(4, 2)(out), best.values)
-""",
-            runs=True,
-        ),
-        Reject(
-            "a tuple of another origin",
-            """\
+
+=== reject (runs): a tuple of another origin
 import torch
 
 def both(x):
     return x, x
 
 print(torch.nn.Linear(3, 2)(both(torch.randn(2, 3))))
-""",
-            runs=True,
-        ),
-    )
+"""
 
 
 def _of_layer(subject: Subject, made: ast.Call) -> Fault:

@@ -10,11 +10,9 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
-    Reject,
     Replace,
     Subject,
     argument_value,
@@ -65,10 +63,8 @@ class ArraysGivenAsDataset(CrashTemplate):
             repairs = (("Make a TensorDataset of them", made, 0.9), ("Pair the rows", paired, 0.7))
             yield Fault(place, f"the arrays `{literal}` are taken for samples, one each", repairs)
 
-    examples = (
-        Example(
-            "two tensors",
-            """\
+    programs = """
+=== example: two tensors
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -77,11 +73,8 @@ x, y = torch.randn(40, 3), torch.randint(0, 2, (40,))
 + loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
 for inputs, labels in loader:
     print(inputs.shape, labels.shape)
-""",
-        ),
-        Example(
-            "arrays, by way of a name",
-            """\
+
+=== example: arrays, by way of a name
 import numpy as np
 import torch
 
@@ -91,11 +84,8 @@ data = [rows, targets]
 + batches = torch.utils.data.DataLoader(dataset=list(zip(*data)), batch_size=10)
 for row, target in batches:
     print(row.shape)
-""",
-        ),
-        Example(
-            "in a training loop that counts",
-            """\
+
+=== example: in a training loop that counts
 import torch
 import torch.utils.data as data
 
@@ -106,13 +96,8 @@ classes = torch.zeros(20, dtype=torch.long)
 for epoch in range(2):
     for i, (image, label) in enumerate(train_dl):
         print(epoch, i, image.mean().item())
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "samples of other lengths",
-            """\
+
+=== reject: samples of other lengths
 import torch
 from torch.utils.data import DataLoader
 
@@ -123,11 +108,8 @@ for batch in DataLoader([short, long], batch_size=2):
 large, small = torch.randn(3, 8, 8), torch.randn(3, 6, 6)
 for image in DataLoader([large, small], batch_size=2):
     print(image.shape)
-""",
-        ),
-        Reject(
-            "a dataset of the program",
-            """\
+
+=== reject: a dataset of the program
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -140,20 +122,15 @@ class Rows(Dataset):
 
 for batch in DataLoader(Rows(), batch_size=2):
     print(batch.shape)
-""",
-        ),
-        Reject(
-            "pairs of samples",
-            """\
+
+=== reject: pairs of samples
 import torch
 from torch.utils.data import DataLoader
 
 pairs = [(torch.zeros(3), 0), (torch.ones(3), 1)]
 for inputs, labels in DataLoader(pairs, batch_size=2):
     print(inputs.shape, labels)
-""",
-        ),
-    )
+"""
 
 
 def _unpacks(target: ast.expr, count: int) -> bool:

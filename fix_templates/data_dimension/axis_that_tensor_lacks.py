@@ -9,14 +9,12 @@ from dnnfix.api import (
     Call,
     Decline,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     InsertElement,
     Json,
     Operation,
-    Reject,
     Repairs,
     Replace,
     SetArgument,
@@ -87,20 +85,15 @@ class AxisThatTensorLacks(ShapeTemplate):
             yield from _squeezed(subject, crash)
             yield from _reduced(subject, crash)
 
-    examples = (
-        Example(
-            "a sum over the second axis, counted from one",
-            """\
+    programs = """
+=== example: a sum over the second axis, counted from one
 import torch
 
 x = torch.rand(6, 3)
 - total = torch.sum(x * x, 2)
 + total = torch.sum(x * x, 1)
-""",
-        ),
-        Example(
-            "the class of one sample",
-            """\
+
+=== example: the class of one sample
 import torch
 from torch import nn
 
@@ -109,11 +102,8 @@ with torch.no_grad():
     for sample in torch.rand(5, 4):
 -         print(net(sample).argmax(dim=1).item())
 +         print(net(sample).argmax(dim=0).item())
-""",
-        ),
-        Example(
-            "axes exchanged as of a batch",
-            """\
+
+=== example: axes exchanged as of a batch
 import torch
 
 
@@ -123,22 +113,16 @@ def turned(table):
 
 
 turned(torch.rand(6, 3))
-""",
-        ),
-        Example(
-            "a permutation for one image on a batch",
-            """\
+
+=== example: a permutation for one image on a batch
 import torch
 
 images = torch.rand(5, 8, 8, 3)
 net = torch.nn.Conv2d(3, 4, 3)
 - out = net(images.permute(2, 0, 1))
 + out = net(images.permute(0, 3, 1, 2))
-""",
-        ),
-        Example(
-            "a last batch of one sample",
-            """\
+
+=== example: a last batch of one sample
 import torch
 from torch import nn
 
@@ -150,11 +134,8 @@ for i in range(0, 9, 4):
 +     out = net(x[i : i + 4]).squeeze(1)
     loss = criterion(out, y[i : i + 4])
     loss.backward()
-""",
-        ),
-        Example(
-            "a softmax written out",
-            """\
+
+=== example: a softmax written out
 import torch
 
 def softmax(scores):
@@ -163,60 +144,40 @@ def softmax(scores):
 +     return powers / powers.sum(dim=1, keepdim=True)
 
 print(softmax(torch.randn(4, 7)).shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "axes that are there",
-            """\
+
+=== reject: axes that are there
 import torch
 
 x = torch.rand(6, 3)
 x.sum(-2), x.transpose(1, 0), x.unsqueeze(2), torch.stack([x, x], dim=2), x.permute(1, 0)
-""",
-        ),
-        Reject(
-            "a batch without an axis that another error hides",
-            """\
+
+=== reject: a batch without an axis that another error hides
 import torch
 
 torch.rand(6, 3).sum(1).view(7)
-""",
-        ),
-        Reject(
-            "a crash that the squeeze has nothing to do with",
-            """\
+
+=== reject: a crash that the squeeze has nothing to do with
 import torch
 
 a = torch.rand(1, 1).squeeze()
 b = torch.nn.Linear(3, 2)(torch.rand(4, 5))
-""",
-        ),
-        Reject(
-            "one axis, by name and alone",
-            """\
+
+=== reject: one axis, by name and alone
 import torch
 from torch import nn
 
 net = nn.Linear(3, 1)
 loss = nn.MSELoss()(net(torch.rand(1, 3)).squeeze(1), torch.rand(1))
 other = nn.MSELoss()(net(torch.rand(5, 3)).squeeze(), torch.rand(5))
-""",
-        ),
-        Reject(
-            "a mean over the first axis, and one that keeps its axis",
-            """\
+
+=== reject: a mean over the first axis, and one that keeps its axis
 import torch
 
 x = torch.randn(6, 10)
 y = (x - x.mean(0)) / x.std(1, keepdim=True)
 z = x.sum(0).expand_as(x)
-""",
-        ),
-        Reject(
-            "sums of two different tensors",
-            """\
+
+=== reject: sums of two different tensors
 import torch
 
 a, b = torch.randn(4, 3), torch.randn(5, 3)
@@ -224,9 +185,7 @@ try:
     a.sum(1) + b.sum(1)
 except RuntimeError:
     pass
-""",
-        ),
-    )
+"""
 
 
 # --- an axis that is asked for ------------------------------------------------------------------------------------------

@@ -9,12 +9,10 @@ from dnnfix.api import (
     Call,
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     Subject,
     Symptom,
     input_expression,
@@ -87,10 +85,8 @@ class BatchAxisOfSequences(FixTemplate):
             return
         yield Decline("the layer is not made at one place")
 
-    examples = (
-        Example(
-            "a state of the batch's size",
-            """\
+    programs = """
+=== example: a state of the batch's size
 import torch
 import torch.nn as nn
 
@@ -98,11 +94,8 @@ import torch.nn as nn
 + rnn = nn.GRU(3, 6, batch_first=True)
 state = torch.zeros(1, 4, 6)
 out, state = rnn(torch.rand(4, 10, 3), state)
-""",
-        ),
-        Example(
-            "the last step of every sample, silently",
-            """\
+
+=== example: the last step of every sample, silently
 import torch
 import torch.nn as nn
 
@@ -120,11 +113,8 @@ class Net(nn.Module):
 
 
 loss = nn.CrossEntropyLoss()(Net()(torch.rand(4, 10, 3)), torch.tensor([0, 1, 0, 1]))
-""",
-        ),
-        Example(
-            "the last state, counted by the loss",
-            """\
+
+=== example: the last state, counted by the loss
 import torch
 from torch import nn
 
@@ -144,41 +134,28 @@ class Reader(nn.Module):
 
 scores = Reader()(torch.randint(0, 20, (6, 9)))
 loss = nn.functional.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1, 2]))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "steps first, with one label per sample",
-            """\
+
+=== reject: steps first, with one label per sample
 import torch
 from torch import nn
 
 out, _ = nn.GRU(3, 6)(torch.rand(10, 4, 3))
 loss = nn.CrossEntropyLoss()(nn.Linear(6, 2)(out[-1]), torch.tensor([0, 1, 0, 1]))
-""",
-        ),
-        Reject(
-            "one sequence with a label for each step",
-            """\
+
+=== reject: one sequence with a label for each step
 import torch
 from torch import nn
 
 out, _ = nn.GRU(3, 6)(torch.rand(4, 1, 3))
 loss = nn.CrossEntropyLoss()(nn.Linear(6, 2)(out.view(4, 6)), torch.tensor([0, 1, 0, 1]))
-""",
-        ),
-        Reject(
-            "batch first, as the layer was told",
-            """\
+
+=== reject: batch first, as the layer was told
 import torch
 from torch import nn
 
 out, _ = nn.GRU(3, 6, batch_first=True)(torch.rand(4, 10, 3))
 loss = nn.CrossEntropyLoss()(nn.Linear(6, 2)(out[:, -1]), torch.tensor([0, 1, 0, 1]))
-""",
-        ),
-    )
+"""
 
 
 def _found(subject: Subject) -> Iterator[Mixed]:

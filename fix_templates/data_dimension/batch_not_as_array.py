@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Crash,
-    Example,
     Family,
     Fault,
     FixPattern,
     Json,
-    Reject,
     Repairs,
     ShapeTemplate,
     Site,
@@ -76,10 +74,8 @@ class BatchNotAsArray(ShapeTemplate):
                 subject.source.site(argument), what, tuple(_made_dense(subject, call, argument)), {}, reading="sparse"
             )
 
-    examples = (
-        Example(
-            "recordings and their answers in lists",
-            """\
+    programs = """
+=== example: recordings and their answers in lists
 import keras
 import numpy as np
 
@@ -91,11 +87,8 @@ net = keras.Sequential([keras.Input((5, 2)), keras.layers.Flatten(), keras.layer
 net.compile("sgd", "sparse_categorical_crossentropy")
 - net.fit(x, y, epochs=1, verbose=0)
 + net.fit(np.array(x), np.array(y), epochs=1, verbose=0)
-""",
-        ),
-        Example(
-            "answers in an array already",
-            """\
+
+=== example: answers in an array already
 import numpy as np
 from keras import layers, models
 
@@ -110,11 +103,8 @@ model = models.Sequential([layers.Input((4, 4, 1)), layers.Conv2D(2, 3), layers.
 model.compile(loss="mse", optimizer="sgd")
 - model.fit(x=images, y=labels, verbose=0)
 + model.fit(x=np.array(images), y=labels, verbose=0)
-""",
-        ),
-        Example(
-            "words counted, a batch at a time",
-            """\
+
+=== example: words counted, a batch at a time
 import keras
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
@@ -126,11 +116,8 @@ model = keras.Sequential([keras.Input((counts.shape[1],)), keras.layers.Dense(1,
 model.compile("sgd", "binary_crossentropy")
 - model.train_on_batch(counts[:8], labels[:8])
 + model.train_on_batch(counts[:8].toarray(), labels[:8])
-""",
-        ),
-        Example(
-            "a matrix of SciPy as a tensor",
-            """\
+
+=== example: a matrix of SciPy as a tensor
 import scipy.sparse
 import torch
 
@@ -139,13 +126,8 @@ graph = scipy.sparse.csr_matrix([[0.0, 1.0], [1.0, 0.0]])
 + adjacency = torch.tensor(graph.toarray())
 net = torch.nn.Linear(2, 2).double()
 print(net(adjacency).shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a model of two inputs",
-            """\
+
+=== reject: a model of two inputs
 import keras
 import numpy as np
 
@@ -153,11 +135,8 @@ a, b = keras.Input((3,)), keras.Input((3,))
 model = keras.Model([a, b], keras.layers.Dense(1)(keras.layers.Concatenate()([a, b])))
 model.compile("sgd", "mse")
 model.fit([np.ones((4, 3)), np.ones((4, 3))], np.ones((4, 1)), verbose=0)
-""",
-        ),
-        Reject(
-            "a crash of the loss, with two inputs that are right",
-            """\
+
+=== reject: a crash of the loss, with two inputs that are right
 import keras
 import numpy as np
 
@@ -166,29 +145,21 @@ model = keras.Model([a, b], keras.layers.Dense(5)(keras.layers.Concatenate()([a,
 model.compile("sgd", "mse")
 inputs = [np.ones((4, 3)), np.ones((4, 3))]
 model.fit(inputs, np.ones((4, 2)), verbose=0)
-""",
-        ),
-        Reject(
-            "a dense array",
-            """\
+
+=== reject: a dense array
 import scipy.sparse
 import torch
 
 graph = scipy.sparse.csr_matrix([[0.0, 1.0], [1.0, 0.0]])
 adjacency = torch.tensor(graph.toarray())
-""",
-        ),
-        Reject(
-            "another crash beside a sparse matrix",
-            """\
+
+=== reject: another crash beside a sparse matrix
 import scipy.sparse
 import torch
 
 graph = scipy.sparse.csr_matrix([[0.0, 1.0], [1.0, 0.0]])
 torch.nn.Linear(3, 1)(torch.tensor(graph.toarray()).float())
-""",
-        ),
-    )
+"""
 
 
 # --- a list of samples ------------------------------------------------------------------------------------------------------

@@ -17,12 +17,10 @@ from dnnfix.api import (
     Declared,
     Decline,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     Json,
-    Reject,
     Repairs,
     Replace,
     ShapeTemplate,
@@ -137,10 +135,8 @@ class DataOfWrongShape(ShapeTemplate):
         yield from _one_sample(subject)
         yield from _features_last(subject)
 
-    examples = (
-        Example(
-            "an image through convolution and batch normalization",
-            """\
+    programs = """
+=== example: an image through convolution and batch normalization
 import torch
 from torch import nn
 
@@ -148,11 +144,8 @@ model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatt
 image = torch.rand(3, 8, 8)
 - scores = model(image)
 + scores = model(image.unsqueeze(0))
-""",
-        ),
-        Example(
-            "softmax over the classes of one row",
-            """\
+
+=== example: softmax over the classes of one row
 import torch
 import torch.nn as nn
 
@@ -172,11 +165,8 @@ table = torch.rand(10, 6)
 clf = Classifier()
 - print(clf(table[0]))
 + print(clf(table[0].unsqueeze(0)))
-""",
-        ),
-        Example(
-            "grey images into Conv2d",
-            """\
+
+=== example: grey images into Conv2d
 import torch
 import torch.nn as nn
 
@@ -196,11 +186,8 @@ net = Net()
 images = torch.rand(5, 8, 8)
 - out = net(images)
 + out = net(images.unsqueeze(1))
-""",
-        ),
-        Example(
-            "Keras input shape without the channel",
-            """\
+
+=== example: Keras input shape without the channel
 import keras
 from keras import layers
 
@@ -209,11 +196,8 @@ model = keras.Sequential()
 + model.add(layers.Conv2D(4, (3, 3), activation="relu", input_shape=(8, 8, 1)))
 model.add(layers.Flatten())
 model.add(layers.Dense(2))
-""",
-        ),
-        Example(
-            "Keras table into Conv1D",
-            """\
+
+=== example: Keras table into Conv1D
 import numpy as np
 import keras
 from keras import layers
@@ -224,11 +208,8 @@ model.compile(optimizer="sgd", loss="mse")
 + X = np.expand_dims(X, axis=-1)
 model.fit(X, y, epochs=1, verbose=0)
 print(model.predict(X, verbose=0)[0])
-""",
-        ),
-        Example(
-            "Keras table into LSTM",
-            """\
+
+=== example: Keras table into LSTM
 import numpy as np
 import keras
 from keras import layers
@@ -238,11 +219,8 @@ model = keras.Sequential([layers.LSTM(3), layers.Dense(1)])
 model.compile(optimizer="adam", loss="mse")
 - model.fit(series, target, epochs=1, verbose=0)
 + model.fit(np.expand_dims(series, axis=-1), target, epochs=1, verbose=0)
-""",
-        ),
-        Example(
-            "Keras input shape of a table before GRU",
-            """\
+
+=== example: Keras input shape of a table before GRU
 import numpy as np
 from keras.models import Sequential
 from keras.layers import GRU, Dense
@@ -256,11 +234,8 @@ model.add(Dense(1))
 model.compile(optimizer="adam", loss="mse")
 - model.fit(x_train, y_train, validation_data=(x_test, y_test), verbose=0)
 + model.fit(np.expand_dims(x_train, axis=1), y_train, validation_data=(np.expand_dims(x_test, axis=1), y_test), verbose=0)
-""",
-        ),
-        Example(
-            "one step of a functional model",
-            """\
+
+=== example: one step of a functional model
 import numpy as np
 import keras
 from keras import layers
@@ -273,11 +248,8 @@ model.compile("adam", "mse")
 + readings = np.expand_dims(readings, axis=1)
 model.fit(readings, level, verbose=0)
 print(model.predict(readings))
-""",
-        ),
-        Example(
-            "torch table whose numbers are steps",
-            """\
+
+=== example: torch table whose numbers are steps
 import torch
 import torch.nn as nn
 
@@ -295,11 +267,8 @@ class Net(nn.Module):
 
 - Net()(torch.rand(5, 12))
 + Net()(torch.rand(5, 12).unsqueeze(2))
-""",
-        ),
-        Example(
-            "sequences of vectors into Conv1d",
-            """\
+
+=== example: sequences of vectors into Conv1d
 import torch
 import torch.nn as nn
 
@@ -315,11 +284,8 @@ class Tagger(nn.Module):
 
 - Tagger()(torch.randn(4, 10, 6))
 + Tagger()(torch.randn(4, 10, 6).permute(0, 2, 1))
-""",
-        ),
-        Example(
-            "Keras data with channels first",
-            """\
+
+=== example: Keras data with channels first
 import numpy as np
 import keras
 from keras import layers
@@ -328,11 +294,8 @@ images = np.random.rand(6, 3, 8, 10)
 model = keras.Sequential([keras.Input((8, 10, 3)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
 - model.predict(images, verbose=0)
 + model.predict(np.transpose(images, (0, 2, 3, 1)), verbose=0)
-""",
-        ),
-        Example(
-            "Keras input shape with channels first, data with channels last",
-            """\
+
+=== example: Keras input shape with channels first, data with channels last
 import numpy as np
 import keras
 from keras import layers
@@ -341,11 +304,8 @@ images = np.random.rand(6, 8, 8, 3)
 - model = keras.Sequential([keras.Input(shape=(3, 8, 8)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
 + model = keras.Sequential([keras.Input(shape=(8, 8, 3)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
 model.predict(images, verbose=0)
-""",
-        ),
-        Example(
-            "images into a linear network",
-            """\
+
+=== example: images into a linear network
 import torch
 from torch import nn
 
@@ -354,11 +314,8 @@ images = torch.rand(5, 1, 8, 8)
 labels = torch.randint(0, 10, (5,))
 - loss = nn.functional.cross_entropy(net(images), labels)
 + loss = nn.functional.cross_entropy(net(images.flatten(1)), labels)
-""",
-        ),
-        Example(
-            "numbers in a row into a layer of one input",
-            """\
+
+=== example: numbers in a row into a layer of one input
 import torch
 from torch import nn
 
@@ -366,11 +323,8 @@ x = torch.linspace(-1, 1, 20)
 net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
 - y = net(x)
 + y = net(x.unsqueeze(1))
-""",
-        ),
-        Example(
-            "flat rows into a convolution",
-            """\
+
+=== example: flat rows into a convolution
 import torch
 import torch.nn as nn
 
@@ -386,11 +340,8 @@ class Net(nn.Module):
 
 - Net()(torch.rand(5, 784))
 + Net()(torch.rand(5, 784).view(-1, 1, 28, 28))
-""",
-        ),
-        Example(
-            "all samples in one row",
-            """\
+
+=== example: all samples in one row
 import numpy as np
 import keras
 
@@ -399,11 +350,8 @@ model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 - model.fit(x, y, epochs=1, verbose=0)
 + model.fit(x.reshape(-1, 1), y.reshape(-1, 1), epochs=1, verbose=0)
-""",
-        ),
-        Example(
-            "height of the images as the width of the network",
-            """\
+
+=== example: height of the images as the width of the network
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -417,11 +365,8 @@ model.add(Dense(10, activation="softmax"))
 model.compile(loss="categorical_crossentropy", optimizer="sgd")
 - model.fit(X_train, Y_train, epochs=1, verbose=0)
 + model.fit(X_train.reshape(-1, 64), Y_train, epochs=1, verbose=0)
-""",
-        ),
-        Example(
-            "a number in input_shape, and images to test with",
-            """\
+
+=== example: a number in input_shape, and images to test with
 import numpy as np
 import keras
 from keras import layers
@@ -433,11 +378,8 @@ held_out, held_labels = np.random.rand(6, 6, 6), np.arange(6) % 3
 net.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 - net.fit(digits, labels, validation_data=(held_out, held_labels), verbose=0)
 + net.fit(digits.reshape(-1, 36), labels, validation_data=(held_out.reshape(-1, 36), held_labels), verbose=0)
-""",
-        ),
-        Example(
-            "one picture judged in a function",
-            """\
+
+=== example: one picture judged in a function
 import keras
 import numpy as np
 
@@ -450,11 +392,8 @@ def judge(picture):
 
 
 print(judge(np.random.rand(6, 6, 3)))
-""",
-        ),
-        Example(
-            "steps that are normalized",
-            """\
+
+=== example: steps that are normalized
 import torch
 import torch.nn as nn
 
@@ -471,11 +410,8 @@ class Block(nn.Module):
 
 
 Block()(torch.rand(5, 7, 4))
-""",
-        ),
-        Example(
-            "a class for each pixel, scored by a linear layer",
-            """\
+
+=== example: a class for each pixel, scored by a linear layer
 import torch
 import torch.nn.functional as F
 
@@ -483,87 +419,58 @@ net = torch.nn.Linear(3, 5)
 images, labels = torch.rand(2, 8, 9, 3), torch.randint(0, 5, (2, 8, 9))
 - F.nll_loss(F.log_softmax(net(images), dim=-1), labels).backward()
 + F.nll_loss(F.log_softmax(net(images), dim=-1).permute(0, 3, 1, 2), labels).backward()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "an unbatched image where every layer takes one",
-            """\
+
+=== reject: an unbatched image where every layer takes one
 import torch
 from torch import nn
 
 model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
 scores = model(torch.rand(3, 8, 8))
-""",
-        ),
-        Reject(
-            "Keras images with their channel",
-            """\
+
+=== reject: Keras images with their channel
 import keras
 from keras import layers
 
 model = keras.Sequential([keras.Input((8, 8, 1)), layers.Conv2D(4, 3), layers.Flatten(), layers.Dense(2)])
-""",
-        ),
-        Reject(
-            "one sequence without a batch axis",
-            """\
+
+=== reject: one sequence without a batch axis
 import torch
 import torch.nn as nn
 
 out, state = nn.GRU(4, 8)(torch.rand(5, 4))
-""",
-        ),
-        Reject(
-            "sequences into Keras",
-            """\
+
+=== reject: sequences into Keras
 import keras
 from keras import layers
 
 model = keras.Sequential([keras.Input((6, 1)), layers.LSTM(3), layers.Dense(1)])
-""",
-        ),
-        Reject(
-            "channels in their place, another size elsewhere",
-            """\
+
+=== reject: channels in their place, another size elsewhere
 import torch
 from torch import nn
 
 nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(10, 2))(torch.rand(2, 3, 8, 8))
-""",
-        ),
-        Reject(
-            "images of another number of channels",
-            """\
+
+=== reject: images of another number of channels
 import torch
 from torch import nn
 
 nn.Conv2d(3, 4, 3)(torch.rand(2, 1, 8, 8))
-""",
-        ),
-        Reject(
-            "a table of another width",
-            """\
+
+=== reject: a table of another width
 import torch
 from torch import nn
 
 nn.Linear(64, 16)(torch.rand(5, 8))
-""",
-        ),
-        Reject(
-            "another number of features in Keras",
-            """\
+
+=== reject: another number of features in Keras
 import numpy as np
 import keras
 
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
 model.predict(np.random.rand(4, 5), verbose=0)
-""",
-        ),
-        Reject(
-            "sequences with a target for every step",
-            """\
+
+=== reject: sequences with a target for every step
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -571,11 +478,8 @@ from keras.layers import Dense
 model = Sequential([Dense(4, input_shape=(6,)), Dense(1)])
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.random.rand(10, 6, 6), np.random.rand(10, 6, 1), verbose=0)
-""",
-        ),
-        Reject(
-            "a table of another width for Keras",
-            """\
+
+=== reject: a table of another width for Keras
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -583,48 +487,34 @@ from keras.layers import Dense
 model = Sequential([Dense(4, input_shape=(6,)), Dense(1)])
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.random.rand(10, 7), np.random.rand(10, 1), verbose=0)
-""",
-        ),
-        Reject(
-            "a batch of one",
-            """\
+
+=== reject: a batch of one
 import keras
 import numpy as np
 
 model = keras.Sequential([keras.Input((6, 6, 3)), keras.layers.Conv2D(2, 3)])
 model.predict(np.random.rand(6, 6, 3)[None], verbose=0)
-""",
-        ),
-        Reject(
-            "images of another size",
-            """\
+
+=== reject: images of another size
 import keras
 import numpy as np
 
 model = keras.Sequential([keras.Input((6, 6, 3)), keras.layers.Conv2D(2, 3), keras.layers.Flatten(), keras.layers.Dense(2)])
 images = np.random.rand(4, 8, 8, 3)
 model.predict(images, verbose=0)
-""",
-        ),
-        Reject(
-            "features on the second axis",
-            """\
+
+=== reject: features on the second axis
 import torch
 from torch import nn
 
 x, y = torch.rand(5, 6, 7), torch.randint(0, 6, (5, 7))
 loss = nn.CrossEntropyLoss()(nn.BatchNorm1d(6)(x), y)
-""",
-        ),
-        Reject(
-            "another number of features",
-            """\
+
+=== reject: another number of features
 import torch
 
 torch.nn.BatchNorm1d(6)(torch.rand(5, 7, 4))
-""",
-        ),
-    )
+"""
 
 
 Arrived = tuple[str, str, Repairs, float]

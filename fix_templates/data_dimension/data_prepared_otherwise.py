@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
-    Reject,
     Repairs,
     Replace,
     SetArgument,
@@ -93,10 +91,8 @@ class DataPreparedOtherwise(FaultTemplate[Otherwise]):
             edit = SetArgument(site(fault.call), fault.parameter, fault.wanted)
             yield f"Prepare with {fault.parameter}={fault.wanted} here too", (edit,), 0.85
 
-    examples = (
-        Example(
-            "the colours in another order",
-            """\
+    programs = """
+=== example: the colours in another order
 import keras
 import numpy as np
 
@@ -109,22 +105,16 @@ model.fit(x, y, epochs=5)
 - new = batch_of(others, color_mode="bgr")
 + new = batch_of(others, color_mode="rgb")
 print(model.predict(new))
-""",
-        ),
-        Example(
-            "scaled for training alone",
-            """\
+
+=== example: scaled for training alone
 from tensorflow.keras.preprocessing.image import ImageDataGenerator
 
 train_datagen = ImageDataGenerator(rescale=1./255, horizontal_flip=True)
 - test_datagen = ImageDataGenerator()
 + test_datagen = ImageDataGenerator(rescale=1./255)
 model.fit(train_datagen.flow_from_directory('train'), validation_data=test_datagen.flow_from_directory('test'))
-""",
-        ),
-        Example(
-            "another mean and deviation",
-            """\
+
+=== example: another mean and deviation
 import torch
 from torchvision import transforms
 
@@ -138,11 +128,8 @@ test_transform = transforms.Compose([
 -     transforms.Normalize((0.1307,), (0.3081,)),
 +     transforms.Normalize((0.5,), (0.5,)),
 ])
-""",
-        ),
-        Example(
-            "padded on the other side",
-            """\
+
+=== example: padded on the other side
 from keras.utils import pad_sequences
 
 x_train = pad_sequences(train_words, maxlen=40, padding='post')
@@ -150,13 +137,8 @@ model.fit(x_train, y_train)
 - x_test = pad_sequences(test_words, maxlen=40)
 + x_test = pad_sequences(test_words, maxlen=40, padding='post')
 print(model.evaluate(x_test, y_test))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "prepared alike, augmented in training",
-            """\
+
+=== reject: prepared alike, augmented in training
 import keras
 
 def batch_of(pictures, color_mode="rgb", augment=False):
@@ -164,11 +146,8 @@ def batch_of(pictures, color_mode="rgb", augment=False):
 
 model.fit(batch_of(pictures, augment=True), y)
 print(model.predict(batch_of(others)))
-""",
-        ),
-        Reject(
-            "inputs and targets padded on different sides",
-            """\
+
+=== reject: inputs and targets padded on different sides
 from keras.utils import pad_sequences
 
 sources = pad_sequences(a, padding='pre')
@@ -176,19 +155,14 @@ targets = pad_sequences(b, padding='post')
 model.fit([sources, targets], y)
 x_test = pad_sequences(c, padding='post')
 print(model.predict([sources, x_test]))
-""",
-        ),
-        Reject(
-            "the same statistics, written alike",
-            """\
+
+=== reject: the same statistics, written alike
 import torch
 from torchvision import transforms
 
 train_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5,), (0.5,))])
 test_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5, ), (0.5, ))])
-""",
-        ),
-    )
+"""
 
 
 def _arrays(source: Source) -> Iterator[Otherwise]:

@@ -10,12 +10,10 @@ from dnnfix.api import (
     Candidate,
     Decline,
     Edit,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     Replace,
     Subject,
     Symptom,
@@ -88,10 +86,8 @@ class FitArgumentsMixed(FixTemplate):
             edits.append(Replace(subject.source.site(wrong), names[0]))
         yield self.candidate(finding, "Give the parts that belong together", *edits, prior=0.85)
 
-    examples = (
-        Example(
-            "parts unpacked in another order",
-            """\
+    programs = """
+=== example: parts unpacked in another order
 import numpy as np
 import keras
 from sklearn.model_selection import train_test_split
@@ -103,11 +99,8 @@ model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 model.fit(X_train, y_train, epochs=2)
 model.evaluate(X_test, y_test)
-""",
-        ),
-        Example(
-            "the test inputs given as targets",
-            """\
+
+=== example: the test inputs given as targets
 import keras
 from sklearn.model_selection import train_test_split
 from data import features, classes
@@ -117,11 +110,8 @@ net = keras.Sequential([keras.layers.Dense(1)])
 net.compile("adam", "mse")
 - net.fit(a_train, a_test, epochs=5)
 + net.fit(a_train, b_train, epochs=5)
-""",
-        ),
-        Example(
-            "slices of the inputs given as targets",
-            """\
+
+=== example: slices of the inputs given as targets
 from tensorflow import keras
 from data import table, labels
 
@@ -135,13 +125,8 @@ model.compile(optimizer="adam", loss="categorical_crossentropy")
 - model.evaluate(y1, y2)
 + model.fit(x1, y1, epochs=5)
 + model.evaluate(x2, y2)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "an autoencoder",
-            """\
+
+=== reject: an autoencoder
 import keras
 from sklearn.model_selection import train_test_split
 from data import images, labels
@@ -150,11 +135,8 @@ x_train, x_test, y_train, y_test = train_test_split(images, labels)
 model = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(9)])
 model.compile("adam", "mse")
 model.fit(x_train, x_train, validation_data=(x_test, x_test))
-""",
-        ),
-        Reject(
-            "columns of one table",
-            """\
+
+=== reject: columns of one table
 import keras
 from data import table
 
@@ -164,11 +146,8 @@ targets = table[:, 8]
 model = keras.Sequential([keras.layers.Dense(1)])
 model.compile("adam", "mse")
 model.fit(inputs, targets)
-""",
-        ),
-        Reject(
-            "the next steps of a series as targets",
-            """\
+
+=== reject: the next steps of a series as targets
 import keras
 from data import series, temperatures
 
@@ -178,9 +157,7 @@ weather = temperatures[:-1]
 model = keras.Sequential([keras.layers.Dense(1)])
 model.compile("adam", "mse")
 model.fit(past, future)
-""",
-        ),
-    )
+"""
 
 
 def _mixed(subject: Subject) -> Iterator[tuple[ast.Call, ast.Name, ast.Name]]:

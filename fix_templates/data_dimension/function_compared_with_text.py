@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dnnfix.api import (
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
-    Reject,
     Repairs,
     Site,
     Subject,
@@ -68,40 +66,28 @@ class FunctionComparedWithText(FaultTemplate[ast.expr]):
     def repairs(self, subject: Subject, fault: ast.expr) -> Repairs:
         yield "Call the function", (Wrap(subject.source.site(fault), "", "()"),), 0.95
 
-    examples = (
-        Example(
-            "the backend",
-            """\
+    programs = """
+=== example: the backend
 from tensorflow.keras.backend import floatx
 import numpy as np
 
 - kind = np.float16 if floatx == "float16" else np.float32
 + kind = np.float16 if floatx() == "float16" else np.float32
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "functions that are called",
-            """\
+
+=== reject: functions that are called
 from keras import backend as K
 
 if K.image_data_format() == "channels_first" and K.backend() != "torch":
     print("in front")
-""",
-        ),
-        Reject(
-            "a variable of the program's own with that name",
-            """\
+
+=== reject: a variable of the program's own with that name
 import keras
 
 floatx = "float32"
 image_data_format = keras.config.image_data_format()
 if image_data_format == "channels_last" or floatx == "float32":
     print(keras.backend.backend())
-""",
-        ),
-    )
+"""
 
 
 def _is_text(expr: ast.expr) -> bool:

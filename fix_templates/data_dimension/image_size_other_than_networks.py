@@ -11,14 +11,12 @@ from dnnfix.api import (
     Candidate,
     Decline,
     Edit,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
     InsertElement,
     Json,
-    Reject,
     Size,
     Subject,
     Symptom,
@@ -106,10 +104,8 @@ class ImageSizeOtherThanNetworks(FixTemplate):
         elif not sizes:
             yield Decline("no size of the images near the observed ratio could give the features")
 
-    examples = (
-        Example(
-            "images of 28 pixels into a network for 32",
-            """\
+    programs = """
+=== example: images of 28 pixels into a network for 32
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -131,11 +127,8 @@ class LeNet(nn.Module):
 images, labels = torch.rand(4, 1, 28, 28), torch.randint(0, 10, (4,))
 - loss = F.cross_entropy(LeNet()(images), labels)
 + loss = F.cross_entropy(LeNet()(F.interpolate(images, size=(32, 32), mode="bilinear")), labels)
-""",
-        ),
-        Example(
-            "features of a larger image in a sequential model",
-            """\
+
+=== example: features of a larger image in a sequential model
 import torch
 from torch import nn
 
@@ -149,11 +142,8 @@ model = nn.Sequential(
 )
 for batch in torch.rand(2, 5, 3, 32, 32):
     model(batch).sum().backward()
-""",
-        ),
-        Example(
-            "a view of rectangular images",
-            """\
+
+=== example: a view of rectangular images
 import torch
 
 
@@ -172,11 +162,8 @@ net = Net()
 photos = torch.rand(7, 1, 10, 20)
 - print(net(photos).shape)
 + print(net(torch.nn.functional.interpolate(photos, size=(12, 24), mode="bilinear")).shape)
-""",
-        ),
-        Example(
-            "images of another size than a Keras input",
-            """\
+
+=== example: images of another size than a Keras input
 import numpy as np
 import keras
 from keras import layers
@@ -191,42 +178,29 @@ model.compile(optimizer="adam", loss="mse")
 photos, ages = np.random.rand(6, 12, 20, 1), np.random.rand(6, 1)
 - model.fit(photos, ages, epochs=1, verbose=0)
 + model.fit(keras.ops.image.resize(photos, (16, 16)), ages, epochs=1, verbose=0)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a layer whose features are of no image with these channels",
-            """\
+
+=== reject: a layer whose features are of no image with these channels
 import torch
 from torch import nn
 
 net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(50, 2))
 net(torch.rand(3, 1, 8, 8))
-""",
-        ),
-        Reject(
-            "images of any size into a network that pools them to one",
-            """\
+
+=== reject: images of any size into a network that pools them to one
 import torch
 from torch import nn
 
 net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.AdaptiveAvgPool2d((2, 2)), nn.Flatten(), nn.Linear(4 * 2 * 2, 2))
 for side in (8, 11):
     net(torch.rand(3, 1, side, side))
-""",
-        ),
-        Reject(
-            "Keras images with another number of channels",
-            """\
+
+=== reject: Keras images with another number of channels
 import numpy as np
 import keras
 
 model = keras.Sequential([keras.Input((8, 8, 1)), keras.layers.Conv2D(2, 3), keras.layers.Flatten()])
 model.predict(np.random.rand(2, 9, 9, 3), verbose=0)
-""",
-        ),
-    )
+"""
 
 
 def _torch_resize(subject: Subject, came: Arrival, size: Size) -> tuple[Edit, ...]:

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from dnnfix.api import (
     Crash,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     Json,
-    Reject,
     Replace,
     ShapeTemplate,
     Subject,
@@ -90,10 +88,8 @@ class IndexPastTheEnd(ShapeTemplate):
             yield from _lacks_axis(subject, crash, statement)
             yield from _does_not_fit(subject, crash, statement)
 
-    examples = (
-        Example(
-            "a loop to the length and one",
-            """\
+    programs = """
+=== example: a loop to the length and one
 import torch
 
 rows = torch.rand(5, 3)
@@ -101,11 +97,8 @@ net = torch.nn.Linear(3, 2)
 - for i in range(len(rows) + 1):
 + for i in range(len(rows)):
     net(rows[i])
-""",
-        ),
-        Example(
-            "the next element of each",
-            """\
+
+=== example: the next element of each
 import torch
 
 series = [torch.rand(4) for _ in range(6)]
@@ -113,11 +106,8 @@ steps = []
 - for t in range(len(series)):
 + for t in range(len(series) - 1):
     steps.append(series[t + 1] - series[t])
-""",
-        ),
-        Example(
-            "epochs counted from one",
-            """\
+
+=== example: epochs counted from one
 import torch
 
 net = torch.nn.Linear(1, 1)
@@ -125,22 +115,16 @@ rates = [0.1, 0.05, 0.01]
 for epoch in range(1, len(rates) + 1):
 -     print(epoch, rates[epoch])
 +     print(epoch, rates[epoch - 1])
-""",
-        ),
-        Example(
-            "the label in the last column, counted from one",
-            """\
+
+=== example: the label in the last column, counted from one
 import torch
 
 table = torch.rand(20, 5)
 - features, labels = table[:, :4], table[:, 5]
 + features, labels = table[:, :4], table[:, 4]
 loss = (torch.nn.Linear(4, 1)(features)[:, 0] - labels).pow(2).mean()
-""",
-        ),
-        Example(
-            "rows shuffled by the number of all values",
-            """\
+
+=== example: rows shuffled by the number of all values
 import torch
 
 
@@ -151,11 +135,8 @@ def shuffled(x, y):
 
 
 shuffled(torch.rand(8, 5), torch.rand(8))
-""",
-        ),
-        Example(
-            "rows drawn by the length of another axis",
-            """\
+
+=== example: rows drawn by the length of another axis
 import torch
 
 data = torch.rand(6, 40)
@@ -163,11 +144,8 @@ for _ in range(20):
 -     rows = torch.randint(0, data.size(1), (16,))
 +     rows = torch.randint(0, len(data), (16,))
     batch = data[rows]
-""",
-        ),
-        Example(
-            "one of the lines that fill the channels of a batch",
-            """\
+
+=== example: one of the lines that fill the channels of a batch
 import numpy as np
 import torch
 
@@ -181,11 +159,8 @@ def split(kinds):
 
 
 split(np.random.randint(0, 2, (3, 6, 8)))
-""",
-        ),
-        Example(
-            "windows of a table with several columns",
-            """\
+
+=== example: windows of a table with several columns
 import numpy as np
 import torch
 
@@ -196,11 +171,8 @@ for step in range(steps):
 -     windows[step] = table[step:step + rows]
 +     windows[:, step] = table[step:step + rows]
 x = torch.tensor(windows)
-""",
-        ),
-        Example(
-            "one token sampled for each row",
-            """\
+
+=== example: one token sampled for each row
 import torch
 import torch.nn.functional as F
 
@@ -209,22 +181,16 @@ scores = torch.randn(4, 9)
 for i in range(6):
 -     samples[:, i] = torch.multinomial(F.softmax(scores, dim=1), 1)
 +     samples[:, i] = torch.multinomial(F.softmax(scores, dim=1), 1).squeeze(1)
-""",
-        ),
-        Example(
-            "a column of a table filled with a row of numbers",
-            """\
+
+=== example: a column of a table filled with a row of numbers
 import torch
 
 table = torch.zeros(6, 4)
 steps = torch.arange(6.0)
 - table[:, 0:1] = steps
 + table[:, 0:1] = steps.unsqueeze(1)
-""",
-        ),
-        Example(
-            "predictions of a Keras model put into an array",
-            """\
+
+=== example: predictions of a Keras model put into an array
 import keras
 import numpy as np
 
@@ -233,24 +199,16 @@ x = np.ones((8, 3))
 out = np.zeros(8)
 - out[:4] = model.predict(x[:4], verbose=0)
 + out[:4] = model.predict(x[:4], verbose=0).squeeze(1)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "loops that stop in time",
-            """\
+
+=== reject: loops that stop in time
 import torch
 
 rows = torch.rand(5, 3)
 for i in range(1, len(rows)):
     rows[i] - rows[i - 1]
 rows[torch.randperm(len(rows))]
-""",
-        ),
-        Reject(
-            "a list with fewer elements than were configured",
-            """\
+
+=== reject: a list with fewer elements than were configured
 rates = [0.1, 0.01]
 stages = 3
 
@@ -261,11 +219,8 @@ def rate(stage):
 
 for stage in range(stages):
     print(rate(stage))
-""",
-        ),
-        Reject(
-            "values that fit, some of them stretched",
-            """\
+
+=== reject: values that fit, some of them stretched
 import numpy as np
 import torch
 
@@ -274,21 +229,15 @@ maps[:, :, :, 0] = np.ones((4, 6, 8))
 maps[0] = 1.0
 maps[:, 2] = np.arange(2)
 torch.from_numpy(maps)
-""",
-        ),
-        Reject(
-            "a value of another number of elements",
-            """\
+
+=== reject: a value of another number of elements
 import numpy as np
 import torch
 
 maps = np.zeros((4, 6, 2))
 maps[:, 0] = np.ones((4, 5))
-""",
-        ),
-        Reject(
-            "values that fit, and one row for all",
-            """\
+
+=== reject: values that fit, and one row for all
 import torch
 
 table = torch.zeros(4, 6)
@@ -296,18 +245,13 @@ table[:, 0] = torch.ones(4)
 table[1:3] = torch.ones(1, 6)
 table[:, 2:3] = torch.ones(4, 1)
 table[0] = torch.ones(1, 6)
-""",
-        ),
-        Reject(
-            "values of another number",
-            """\
+
+=== reject: values of another number
 import torch
 
 table = torch.zeros(4, 6)
 table[:, 0] = torch.ones(5)
-""",
-        ),
-    )
+"""
 
 
 @dataclass(frozen=True, slots=True)

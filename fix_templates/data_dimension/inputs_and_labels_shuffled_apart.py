@@ -10,13 +10,11 @@ from itertools import pairwise
 from dnnfix.api import (
     Delete,
     Edit,
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
-    Reject,
     Repairs,
     Replace,
     Site,
@@ -98,10 +96,8 @@ class InputsAndLabelsShuffledApart(FaultTemplate[Apart]):
             )
         yield f"Put `{fault.one}` and `{fault.other}` in one order", edits, 0.9
 
-    examples = (
-        Example(
-            "arrays in place",
-            """\
+    programs = """
+=== example: arrays in place
 import numpy as np
 import keras
 
@@ -110,11 +106,8 @@ import keras
 + order = np.random.permutation(len(x_train))
 + x_train[:], y_train[:] = x_train[order], y_train[order]
 model.fit(x_train, y_train, epochs=5)
-""",
-        ),
-        Example(
-            "lists in place",
-            """\
+
+=== example: lists in place
 import random
 
 import torch
@@ -125,11 +118,8 @@ def pairs(files, labels):
 +     order = random.sample(range(len(files)), len(files))
 +     files[:], labels[:] = [files[i] for i in order], [labels[i] for i in order]
     return list(zip(files, labels))
-""",
-        ),
-        Example(
-            "new arrays",
-            """\
+
+=== example: new arrays
 from sklearn.utils import shuffle
 from tensorflow import keras
 
@@ -137,13 +127,8 @@ from tensorflow import keras
 - y = shuffle(y)
 + X, y = shuffle(X, y)
 model.fit(X, y)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the same seed for both",
-            """\
+
+=== reject: the same seed for both
 import numpy as np
 import keras
 
@@ -152,31 +137,23 @@ np.random.shuffle(x)
 np.random.seed(7)
 np.random.shuffle(y)
 model.fit(x, y)
-""",
-        ),
-        Reject(
-            "two classes that are joined later",
-            """\
+
+=== reject: two classes that are joined later
 import numpy as np
 import torch
 
 np.random.shuffle(cats)
 np.random.shuffle(dogs)
 data = np.concatenate([cats, dogs])
-""",
-        ),
-        Reject(
-            "with the same random state",
-            """\
+
+=== reject: with the same random state
 from sklearn.utils import shuffle
 import keras
 
 X = shuffle(X, random_state=0)
 y = shuffle(y, random_state=0)
 model.fit(X, y)
-""",
-        ),
-    )
+"""
 
 
 def _drawn(fault: Apart, order: str) -> str:

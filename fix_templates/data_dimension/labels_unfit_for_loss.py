@@ -5,13 +5,11 @@ from __future__ import annotations
 from dnnfix.api import (
     Call,
     Disagreement,
-    Example,
     Family,
     FixPattern,
     LossTemplate,
     LossUse,
     Prediction,
-    Reject,
     Repairs,
     Subject,
     Symptom,
@@ -226,10 +224,8 @@ class LabelsUnfitForLoss(LossTemplate):
             place=target_site,
         ),
     )
-    examples = (
-        Example(
-            "labels of training and test data",
-            """\
+    programs = """
+=== example: labels of training and test data
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -242,11 +238,8 @@ model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accur
 + y_train = to_categorical(y_train, 3)
 model.fit(x_train, y_train, epochs=1, verbose=0)
 model.evaluate(x_train, y_train, verbose=0)
-""",
-        ),
-        Example(
-            "class numbers for a loss per class in torch",
-            """\
+
+=== example: class numbers for a loss per class in torch
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -255,11 +248,8 @@ net = nn.Linear(5, 4)
 labels = torch.tensor([0, 3, 2, 1, 1, 0])
 - loss = F.binary_cross_entropy_with_logits(net(torch.rand(6, 5)), labels)
 + loss = F.binary_cross_entropy_with_logits(net(torch.rand(6, 5)), F.one_hot(labels, 4).float())
-""",
-        ),
-        Example(
-            "rows for sparse cross-entropy",
-            """\
+
+=== example: rows for sparse cross-entropy
 import numpy as np
 import keras
 
@@ -268,11 +258,8 @@ model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="s
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 - model.fit(x, y, epochs=1, verbose=0)
 + model.fit(x, np.argmax(y, axis=-1), epochs=1, verbose=0)
-""",
-        ),
-        Example(
-            "rows for the negative log-likelihood",
-            """\
+
+=== example: rows for the negative log-likelihood
 import torch
 import torch.nn as nn
 
@@ -280,11 +267,8 @@ net = nn.Sequential(nn.Linear(5, 3), nn.LogSoftmax(dim=1))
 rows = torch.eye(3)[torch.tensor([0, 2, 1, 1])]
 - loss = nn.NLLLoss()(net(torch.rand(4, 5)), rows)
 + loss = nn.NLLLoss()(net(torch.rand(4, 5)), rows.argmax(dim=1))
-""",
-        ),
-        Example(
-            "a column of labels",
-            """\
+
+=== example: a column of labels
 import torch
 from torch import nn
 
@@ -292,11 +276,8 @@ model = nn.Linear(4, 3)
 labels = torch.tensor([[0], [2], [1], [1], [0]])
 - loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels)
 + loss = nn.CrossEntropyLoss()(model(torch.rand(5, 4)), labels.squeeze(1))
-""",
-        ),
-        Example(
-            "labels for each step, one answer per sequence",
-            """\
+
+=== example: labels for each step, one answer per sequence
 import numpy as np
 import keras
 from keras import layers
@@ -306,11 +287,8 @@ model = keras.Sequential([keras.Input((6, 3)), layers.Flatten(), layers.Dense(2,
 model.compile(optimizer="sgd", loss="categorical_crossentropy")
 - model.fit(x, y, verbose=0)
 + model.fit(x, y[:, -1], verbose=0)
-""",
-        ),
-        Example(
-            "labels for each step that a recurrent layer takes",
-            """\
+
+=== example: labels for each step that a recurrent layer takes
 import numpy as np
 from keras.models import Sequential
 from keras.layers import LSTM, Dense
@@ -323,11 +301,8 @@ model = Sequential()
 model.add(Dense(4, activation='softmax'))
 model.compile(loss='categorical_crossentropy', optimizer='adam')
 model.fit(X_train, Y_train, verbose=0)
-""",
-        ),
-        Example(
-            "one label without an axis",
-            """\
+
+=== example: one label without an axis
 import torch
 import torch.nn as nn
 
@@ -336,11 +311,8 @@ criterion = nn.CrossEntropyLoss()
 label = torch.tensor(2)
 - loss = criterion(net(torch.rand(1, 4)), label)
 + loss = criterion(net(torch.rand(1, 4)), label.view(1))
-""",
-        ),
-        Example(
-            "signs for a binary loss",
-            """\
+
+=== example: signs for a binary loss
 import torch
 import torch.nn.functional as F
 
@@ -354,78 +326,53 @@ for _ in range(3):
 +     loss = F.binary_cross_entropy_with_logits(net(x), (y + 1) / 2)
     loss.backward()
     optimizer.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "class numbers for sparse cross-entropy",
-            """\
+
+=== reject: class numbers for sparse cross-entropy
 import numpy as np
 import keras
 
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 model.fit(np.random.rand(20, 4), np.random.randint(0, 3, 20), epochs=1, verbose=0)
-""",
-        ),
-        Reject(
-            "probabilities as targets of cross-entropy",
-            """\
+
+=== reject: probabilities as targets of cross-entropy
 import torch
 from torch import nn
 
 loss = nn.CrossEntropyLoss()(nn.Linear(5, 3)(torch.rand(4, 5)), torch.softmax(torch.rand(4, 3), dim=1))
-""",
-        ),
-        Reject(
-            "rows for categorical cross-entropy",
-            """\
+
+=== reject: rows for categorical cross-entropy
 import numpy as np
 import keras
 
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="adam", loss="categorical_crossentropy")
 model.fit(np.random.rand(21, 4), np.eye(3)[np.arange(21) % 3], epochs=1, verbose=0)
-""",
-        ),
-        Reject(
-            "labels of the right shape",
-            """\
+
+=== reject: labels of the right shape
 import torch
 from torch import nn
 
 loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([0, 2, 1, 1, 0]))
-""",
-        ),
-        Reject(
-            "another number of labels than predictions",
-            """\
+
+=== reject: another number of labels than predictions
 import torch
 from torch import nn
 
 loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([[0], [2], [1]]))
-""",
-        ),
-        Reject(
-            "one class more than outputs",
-            """\
+
+=== reject: one class more than outputs
 import torch
 from torch import nn
 
 loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([0, 3, 1, 1, 0]))
-""",
-        ),
-        Reject(
-            "a batch without the first class",
-            """\
+
+=== reject: a batch without the first class
 import torch
 from torch import nn
 
 loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([1, 2, 1, 1, 2]))
-""",
-        ),
-    )
+"""
 
 
 def _labels(use: LossUse) -> Shape | None:

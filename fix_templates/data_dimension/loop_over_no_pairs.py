@@ -9,13 +9,11 @@ from dataclasses import dataclass
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
-    Reject,
     Repairs,
     Replace,
     Site,
@@ -85,10 +83,8 @@ class LoopOverNoPairs(FaultTemplate[_Pairs]):
     def repairs(self, subject: Subject, found: _Pairs) -> Repairs:
         yield from sorted(_ways(subject, found), key=lambda way: -way[2])[:2]
 
-    examples = (
-        Example(
-            "keys and values of a dict",
-            """\
+    programs = """
+=== example: keys and values of a dict
 import torch
 
 sizes = {"first": 3, "second": 4}
@@ -96,11 +92,8 @@ layers = torch.nn.ModuleDict()
 - for name, size in sizes:
 + for name, size in sizes.items():
     layers[name] = torch.nn.Linear(2, size)
-""",
-        ),
-        Example(
-            "numbered batches",
-            """\
+
+=== example: numbered batches
 import torch
 from torch.utils.data import DataLoader
 
@@ -109,22 +102,16 @@ net = torch.nn.Linear(5, 1)
 - for batch_idx, rows in loader:
 + for batch_idx, rows in enumerate(loader):
     print(batch_idx, net(rows).mean().item())
-""",
-        ),
-        Example(
-            "two lists beside each other",
-            """\
+
+=== example: two lists beside each other
 import torch
 
 inputs, targets = [torch.rand(3) for _ in range(4)], [torch.rand(1) for _ in range(4)]
 net = torch.nn.Linear(3, 1)
 - errors = [(net(x) - y).pow(2) for x, y in (inputs, targets)]
 + errors = [(net(x) - y).pow(2) for x, y in zip(inputs, targets)]
-""",
-        ),
-        Example(
-            "a list of names",
-            """\
+
+=== example: a list of names
 def chosen(files, labels):
     unlabelled = []
     for name in files:
@@ -138,31 +125,21 @@ def chosen(files, labels):
 
 
 chosen(["scan-1", "scan-2", "scan-3"], {"scan-2": 1})
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "loops over pairs",
-            """\
+
+=== reject: loops over pairs
 pairs, table = [(1, 2), (3, 4)], {"a": 1}
 for one, other in pairs:
     print(one, other)
 for i, (key, value) in enumerate(table.items()):
     print(i, key, value)
-""",
-        ),
-        Reject(
-            "records with more parts than names",
-            """\
+
+=== reject: records with more parts than names
 rows = []
 for k in range(3):
     rows.append((k, k + 1, k + 2))
 for first, second in rows:
     print(first, second)
-""",
-        ),
-    )
+"""
 
 
 def _pairs(subject: Subject) -> _Pairs | None:

@@ -14,13 +14,11 @@ from dnnfix.api import (
     Component,
     Decline,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     Json,
     Network,
-    Reject,
     Repairs,
     Replace,
     ShapeTemplate,
@@ -136,10 +134,8 @@ class ReshapedToForeignSizes(ShapeTemplate):
                 reading="refused",
             )
 
-    examples = (
-        Example(
-            "the rows of another array",
-            """\
+    programs = """
+=== example: the rows of another array
 import numpy as np
 import torch
 
@@ -148,11 +144,8 @@ train = train.reshape(train.shape[0], 4, 4, 1)
 - test = test.reshape(train.shape[0], 4, 4, 1)
 + test = test.reshape(test.shape[0], 4, 4, 1)
 torch.from_numpy(test)
-""",
-        ),
-        Example(
-            "channels that grey images have not",
-            """\
+
+=== example: channels that grey images have not
 import numpy as np
 import torch
 
@@ -165,11 +158,8 @@ def prepare(images):
 
 
 prepare(np.zeros((5, 8, 10)))
-""",
-        ),
-        Example(
-            "rows of larger square images",
-            """\
+
+=== example: rows of larger square images
 import numpy as np
 import torch
 
@@ -177,11 +167,8 @@ pixels = np.random.rand(7, 3072)
 - images = pixels.reshape((len(pixels), 28, 28, 3))
 + images = pixels.reshape((len(pixels), 32, 32, 3))
 x = torch.from_numpy(images)
-""",
-        ),
-        Example(
-            "the flattened size of another image",
-            """\
+
+=== example: the flattened size of another image
 import tensorflow as tf
 
 h = tf.zeros([6, 5, 5, 8])
@@ -189,11 +176,8 @@ w = tf.Variable(tf.ones([200, 3]))
 - flat = tf.reshape(h, [-1, 7 * 7 * 8])
 + flat = tf.reshape(h, [-1, 200])
 print(tf.matmul(flat, w))
-""",
-        ),
-        Example(
-            "a batch size written into forward",
-            """\
+
+=== example: a batch size written into forward
 import torch
 import torch.nn as nn
 
@@ -212,11 +196,8 @@ class Net(nn.Module):
 
 
 print(Net()(torch.rand(5, 1, 8, 8)).shape)
-""",
-        ),
-        Example(
-            "a batch size in a view of what a layer gives",
-            """\
+
+=== example: a batch size in a view of what a layer gives
 import torch
 import torch.nn as nn
 
@@ -224,11 +205,8 @@ size, conv, fc = 32, nn.Conv2d(1, 2, 3), nn.Linear(72, 3)
 for images in torch.rand(40, 1, 8, 8).split(size):
 -     scores = fc(torch.relu(conv(images)).view(size, 72))
 +     scores = fc(torch.relu(conv(images)).view(-1, 72))
-""",
-        ),
-        Example(
-            "a factor of the size is missing",
-            """\
+
+=== example: a factor of the size is missing
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -248,11 +226,8 @@ class Net(nn.Module):
 
 
 Net()(torch.rand(5, 1, 8, 8))
-""",
-        ),
-        Example(
-            "as many rows as channels",
-            """\
+
+=== example: as many rows as channels
 import torch
 from torch import nn
 
@@ -261,11 +236,8 @@ features = torch.relu(conv(torch.rand(5, 3, 8, 8)))
 - rows = features.view(features.size(1), -1)
 + rows = features.view(features.size(0), -1)
 scores = fc(torch.dropout(rows, 0.5, True))
-""",
-        ),
-        Example(
-            "all samples in one row",
-            """\
+
+=== example: all samples in one row
 import torch
 
 
@@ -280,11 +252,8 @@ class Flat(torch.nn.Module):
 
 
 Flat(6)(torch.rand(5, 6, 6))
-""",
-        ),
-        Example(
-            "size that divides the batch by accident",
-            """\
+
+=== example: size that divides the batch by accident
 import torch
 import torch.nn as nn
 
@@ -295,11 +264,8 @@ x, y = torch.randn(8, 3, 8, 8), torch.randint(0, 10, (8,))
 - h = torch.relu(conv(x)).view(-1, 288)
 + h = torch.relu(conv(x)).view(-1, 576)
 loss = nn.CrossEntropyLoss()(fc(h), y)
-""",
-        ),
-        Example(
-            "reshape in a model with a dropout before the linear layer",
-            """\
+
+=== example: reshape in a model with a dropout before the linear layer
 import torch
 from torch import nn
 
@@ -319,11 +285,8 @@ class Net(nn.Module):
 
 
 Net()(torch.randn(5, 2, 20))
-""",
-        ),
-        Example(
-            "Keras Reshape to another number of values",
-            """\
+
+=== example: Keras Reshape to another number of values
 import keras
 from keras import layers
 
@@ -333,85 +296,57 @@ model = keras.Sequential([
 +     layers.Reshape((4, 3)),
     layers.Conv1D(2, 2),
 ])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "reshapes that hold",
-            """\
+
+=== reject: reshapes that hold
 import numpy as np
 import torch
 
 x = np.zeros((6, 28, 28))
 torch.from_numpy(x.reshape(6, 784)), torch.from_numpy(np.reshape(x, (-1, 28, 28, 1)))
-""",
-        ),
-        Reject(
-            "an array of unknown making",
-            """\
+
+=== reject: an array of unknown making
 import numpy as np
 import torch
 
 torch.from_numpy(np.array([row for row in range(10)]).reshape(3, 4))
-""",
-        ),
-        Reject(
-            "another number of features",
-            """\
+
+=== reject: another number of features
 import torch
 
 x = torch.rand(4, 6).view(4, 7)
-""",
-        ),
-        Reject(
-            "a view that fits",
-            """\
+
+=== reject: a view that fits
 import torch
 
 x = torch.rand(4, 6).view(2, 12)
-""",
-        ),
-        Reject(
-            "rows that are samples, and steps that are rows",
-            """\
+
+=== reject: rows that are samples, and steps that are rows
 import torch
 from torch import nn
 
 x = torch.rand(5, 6, 4)
 nn.Linear(24, 2)(x.view(-1, 24))
 nn.Linear(4, 2)(x.view(-1, 4))
-""",
-        ),
-        Reject(
-            "a layer of another size",
-            """\
+
+=== reject: a layer of another size
 import torch
 
 torch.nn.Linear(25, 2)(torch.rand(5, 6, 4).view(5, -1))
-""",
-        ),
-        Reject(
-            "a view that fits the image",
-            """\
+
+=== reject: a view that fits the image
 import torch
 import torch.nn as nn
 
 h = nn.Conv2d(3, 16, 3)(torch.randn(8, 3, 8, 8)).view(-1, 16 * 6 * 6)
 nn.CrossEntropyLoss()(nn.Linear(576, 10)(h), torch.randint(0, 10, (8,)))
-""",
-        ),
-        Reject(
-            "sequences whose steps become rows on purpose",
-            """\
+
+=== reject: sequences whose steps become rows on purpose
 import torch
 import torch.nn as nn
 
 out = nn.Linear(6, 5)(torch.randn(4, 7, 6))
 nn.CrossEntropyLoss()(out.view(-1, 5), torch.randint(0, 5, (28,)))
-""",
-        ),
-    )
+"""
 
 
 # --- a view that fails ---------------------------------------------------------------------------------------------------

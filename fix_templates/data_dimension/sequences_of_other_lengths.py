@@ -11,14 +11,12 @@ from dnnfix.api import (
     AddDefinition,
     AddImport,
     Edit,
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
     Loading,
-    Reject,
     Repairs,
     SetArgument,
     Site,
@@ -132,10 +130,8 @@ class SequencesOfOtherLengths(FaultTemplate[_Ragged]):
             edits += [SetArgument(source.site(call), "collate_fn", name) for call in fault.loading.loaders]
             yield title, tuple(edits), prior
 
-    examples = (
-        Example(
-            "sequences with a label each",
-            """\
+    programs = '''
+=== example: sequences with a label each
 import torch
 from torch.utils.data import DataLoader, Dataset
 + from torch.nn.utils.rnn import pad_sequence
@@ -143,7 +139,7 @@ from torch.utils.data import DataLoader, Dataset
 +
 +
 + def pad_batch(batch):
-+     \"\"\"A batch whose sequences are filled up to the longest of them.\"\"\"
++     """A batch whose sequences are filled up to the longest of them."""
 +     sequences, labels = zip(*batch)
 +     return pad_sequence(sequences, batch_first=True), default_collate(labels)
 
@@ -163,18 +159,15 @@ layer = torch.nn.Embedding(9, 4)
 - for words, label in DataLoader(Words([torch.arange(3), torch.arange(5)]), batch_size=2):
 + for words, label in DataLoader(Words([torch.arange(3), torch.arange(5)]), batch_size=2, collate_fn=pad_batch):
     print(layer(words).shape, label)
-""",
-        ),
-        Example(
-            "signals of several features, a list of samples",
-            """\
+
+=== example: signals of several features, a list of samples
 import torch
 from torch.utils.data import DataLoader
 + from torch.nn.utils.rnn import pad_sequence
 +
 +
 + def pad_batch(batch):
-+     \"\"\"A batch of sequences that are filled up to the longest of them.\"\"\"
++     """A batch of sequences that are filled up to the longest of them."""
 +     return pad_sequence(batch, batch_first=True)
 +
 
@@ -184,18 +177,15 @@ signals = [torch.rand(4, 3), torch.rand(7, 3), torch.rand(5, 3)]
 gru = torch.nn.GRU(3, 8, batch_first=True)
 for batch in loader:
     print(gru(batch)[0].shape)
-""",
-        ),
-        Example(
-            "a tag for every word",
-            """\
+
+=== example: a tag for every word
 import torch
 from torch.utils.data import DataLoader, Dataset
 + from torch.nn.utils.rnn import pad_sequence
 +
 +
 + def pad_batch(batch):
-+     \"\"\"A batch whose sequences, and those that belong to them, are filled up to the longest of them.\"\"\"
++     """A batch whose sequences, and those that belong to them, are filled up to the longest of them."""
 +     sequences, targets = zip(*batch)
 +     return pad_sequence(sequences, batch_first=True), pad_sequence(targets, batch_first=True, padding_value=-100)
 
@@ -213,13 +203,8 @@ loss_of = torch.nn.CrossEntropyLoss()
 - for text, tags in DataLoader(Tagged(), 2):
 + for text, tags in DataLoader(Tagged(), 2, collate_fn=pad_batch):
     print(loss_of(head(emb(text)).flatten(0, 1), tags.flatten()))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "images of different sizes",
-            """\
+
+=== reject: images of different sizes
 import torch
 from torch.utils.data import DataLoader
 
@@ -227,22 +212,16 @@ images = [torch.rand(3, 8, 8), torch.rand(3, 9, 8)]
 words = torch.nn.Embedding(3, 2)
 for batch in DataLoader(images, batch_size=2):
     print(batch.shape)
-""",
-        ),
-        Reject(
-            "sequences of one length",
-            """\
+
+=== reject: sequences of one length
 import torch
 from torch.utils.data import DataLoader
 
 words = torch.nn.Embedding(9, 2)
 for batch in DataLoader([torch.arange(4), torch.arange(4)], batch_size=2):
     print(words(batch).shape)
-""",
-        ),
-        Reject(
-            "inputs and targets given as if they were samples",
-            """\
+
+=== reject: inputs and targets given as if they were samples
 import torch
 from torch.utils.data import DataLoader
 
@@ -250,9 +229,7 @@ rnn = torch.nn.RNN(1, 2)
 x, y = torch.rand(6), torch.rand(4)
 for a, b in DataLoader((x, y), batch_size=2):
     print(a, b)
-""",
-        ),
-    )
+'''
 
 
 def _lengths_differ(message: str) -> bool:

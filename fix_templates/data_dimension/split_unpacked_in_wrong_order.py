@@ -7,13 +7,11 @@ import re
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
-    Reject,
     Repairs,
     Replace,
     Site,
@@ -77,58 +75,40 @@ class SplitUnpackedInWrongOrder(FaultTemplate[Unpacked]):
     def repairs(self, subject: Subject, fault: Unpacked) -> Repairs:
         yield f"Unpack in the order {fault.right}", (Replace(subject.source.site(fault.target), fault.right),), 0.9
 
-    examples = (
-        Example(
-            "pairs where the function gives parts",
-            """\
+    programs = """
+=== example: pairs where the function gives parts
 from sklearn.model_selection import train_test_split
 
 - X_train, y_train, X_test, y_test = train_test_split(X, y, test_size=0.2)
 + X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2)
 model.fit(X_train, y_train)
-""",
-        ),
-        Example(
-            "a data set of Keras",
-            """\
+
+=== example: a data set of Keras
 from keras.datasets import mnist
 
 - (x_train, x_test), (y_train, y_test) = mnist.load_data()
 + (x_train, y_train), (x_test, y_test) = mnist.load_data()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the order of the function",
-            """\
+
+=== reject: the order of the function
 from sklearn.model_selection import train_test_split
 from keras.datasets import cifar10
 
 X_train, X_test, y_train, y_test = train_test_split(X, y)
 y_train, y_val, X_train, X_val = train_test_split(y_train, X_train)
 (x_train, y_train), (x_test, y_test) = cifar10.load_data()
-""",
-        ),
-        Reject(
-            "names that do not say it",
-            """\
+
+=== reject: names that do not say it
 from sklearn.model_selection import train_test_split
 
 a, b, c, d = train_test_split(X, y)
 train, test = train_test_split(rows)
 X_train, X_rest, y_train, y_rest = train_test_split(X, y)
-""",
-        ),
-        Reject(
-            "the smaller part trains",
-            """\
+
+=== reject: the smaller part trains
 from sklearn.model_selection import train_test_split
 
 X_test, X_train, y_test, y_train = train_test_split(X, y, test_size=0.1)
-""",
-        ),
-    )
+"""
 
 
 def _split(source: Source, target: ast.expr, call: ast.Call) -> Unpacked | None:

@@ -10,13 +10,11 @@ from dnnfix.api import (
     Call,
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
     LossUse,
-    Reject,
     Subject,
     Symptom,
     Value,
@@ -114,10 +112,8 @@ class TargetBroadcast(FixTemplate):
             edits = change_data(subject, (output,), "", back)
             yield self.candidate(finding, "Give the prediction the shape of the target", *edits, prior=0.75)
 
-    examples = (
-        Example(
-            "flat targets for a regression",
-            """\
+    programs = """
+=== example: flat targets for a regression
 import torch
 import torch.nn as nn
 
@@ -130,11 +126,8 @@ for epoch in range(3):
 +     loss = nn.MSELoss()(net(x), y.unsqueeze(1))
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "flat targets for binary cross-entropy",
-            """\
+
+=== example: flat targets for binary cross-entropy
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -144,11 +137,8 @@ real, fake = torch.rand(6, 4), torch.rand(6, 4)
 ones, zeros = torch.ones(6), torch.zeros(6)
 - loss = F.binary_cross_entropy(discriminator(real), ones) + F.binary_cross_entropy(discriminator(fake), zeros)
 + loss = F.binary_cross_entropy(discriminator(real), ones.unsqueeze(1)) + F.binary_cross_entropy(discriminator(fake), zeros.unsqueeze(1))
-""",
-        ),
-        Example(
-            "a loss written out",
-            """\
+
+=== example: a loss written out
 import torch
 
 model = torch.nn.Linear(2, 1)
@@ -158,29 +148,19 @@ prediction = model(x)
 - loss = ((prediction - y) ** 2).mean()
 + loss = ((prediction - y.unsqueeze(1)) ** 2).mean()
 loss.backward()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "shapes that meet",
-            """\
+
+=== reject: shapes that meet
 import torch
 from torch import nn
 
 loss = nn.MSELoss()(nn.Linear(3, 1)(torch.rand(8, 3)), torch.rand(8, 1))
-""",
-        ),
-        Reject(
-            "distances of all pairs",
-            """\
+
+=== reject: distances of all pairs
 import torch
 
 points = torch.rand(6)
 distances = (points.unsqueeze(1) - points).abs().mean()
-""",
-        ),
-    )
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,10 @@ from dnnfix.api import (
     Call,
     Decline,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     Json,
-    Reject,
     RemoveArgument,
     Repairs,
     Replace,
@@ -126,10 +124,8 @@ class TensorsCannotBeJoined(ShapeTemplate):
         yield from _unrepeated(subject)
         yield from _not_stacked(subject)
 
-    examples = (
-        Example(
-            "predictions of batches, the last of which is smaller",
-            """\
+    programs = """
+=== example: predictions of batches, the last of which is smaller
 import torch
 from torch import nn
 
@@ -137,22 +133,16 @@ net, data = nn.Linear(6, 2), torch.rand(10, 6)
 - answers = torch.stack([net(rows) for rows in data.split(4)])
 + answers = torch.cat([net(rows) for rows in data.split(4)])
 print(answers.argmax(-1))
-""",
-        ),
-        Example(
-            "columns of a table",
-            """\
+
+=== example: columns of a table
 import torch
 
 x, y = torch.linspace(0, 1, 20), torch.rand(20)
 - points = torch.cat((x, y), dim=1)
 + points = torch.stack((x, y), dim=1)
 out = torch.nn.Linear(2, 3)(points)
-""",
-        ),
-        Example(
-            "the state of a recurrent layer beside its input",
-            """\
+
+=== example: the state of a recurrent layer beside its input
 import torch
 from torch import nn
 
@@ -170,11 +160,8 @@ class Decoder(nn.Module):
 
 
 Decoder()(torch.rand(3, 5))
-""",
-        ),
-        Example(
-            "learned features beside those of each sample",
-            """\
+
+=== example: learned features beside those of each sample
 import torch
 
 layer = torch.nn.Linear(3, 4)
@@ -182,11 +169,8 @@ bias = torch.nn.Parameter(torch.zeros(1, 2))
 hidden = layer(torch.randn(5, 3))
 - both = torch.cat([hidden, bias], 1)
 + both = torch.cat([hidden, bias.expand(hidden.shape[0], -1)], 1)
-""",
-        ),
-        Example(
-            "a learned start of sequences, as keywords",
-            """\
+
+=== example: a learned start of sequences, as keywords
 import torch
 import torch.nn as nn
 
@@ -204,11 +188,8 @@ class Decoder(nn.Module):
 
 
 Decoder()(torch.randn(3, 7, 4))
-""",
-        ),
-        Example(
-            "weights for each member of an ensemble",
-            """\
+
+=== example: weights for each member of an ensemble
 import torch
 from torch import nn
 
@@ -220,22 +201,16 @@ votes = [member(x) for member in members]
 + panel = torch.stack(votes, dim=0)
 result = (weights * panel).sum(0)
 error = (result - y) ** 2
-""",
-        ),
-        Example(
-            "members that vote in one statement",
-            """\
+
+=== example: members that vote in one statement
 import torch
 
 scores = [torch.rand(7, 4) for _ in range(2)]
 prior = torch.zeros(2, 7, 4)
 - total = torch.cat(scores) + prior
 + total = torch.stack(scores) + prior
-""",
-        ),
-        Example(
-            "residual whose convolution takes the border away",
-            """\
+
+=== example: residual whose convolution takes the border away
 import torch
 import torch.nn as nn
 
@@ -251,11 +226,8 @@ class Residual(nn.Module):
 
 
 print(Residual()(torch.randn(2, 4, 8, 8)).shape)
-""",
-        ),
-        Example(
-            "branches of different widths",
-            """\
+
+=== example: branches of different widths
 import torch
 from torch import nn
 
@@ -263,11 +235,8 @@ x = torch.randn(3, 5)
 - left, right = nn.Linear(5, 8), nn.Linear(5, 6)
 + left, right = nn.Linear(5, 8), nn.Linear(5, 8)
 y = left(x) * right(x)
-""",
-        ),
-        Example(
-            "a decoder whose convolutions move in steps",
-            """\
+
+=== example: a decoder whose convolutions move in steps
 from keras import Input, layers
 
 signal = Input((48, 1))
@@ -277,11 +246,8 @@ x = layers.UpSampling1D(2)(low)
 - x = layers.Conv1D(4, 3, strides=3, padding="same", activation="relu")(x)
 + x = layers.Conv1D(4, 3, padding="same", activation="relu")(x)
 x = layers.concatenate([layers.UpSampling1D(2)(x), wide])
-""",
-        ),
-        Example(
-            "Keras branches joined with and without border",
-            """\
+
+=== example: Keras branches joined with and without border
 from keras.layers import Input, Conv2D, Concatenate, Dense
 
 inputs = Input((8, 8, 3))
@@ -289,34 +255,23 @@ inputs = Input((8, 8, 3))
 + a = Conv2D(4, 3, padding="same")(inputs)
 b = Conv2D(6, 1)(inputs)
 merged = Concatenate()([a, b])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "joins that go well",
-            """\
+
+=== reject: joins that go well
 import torch
 
 a, b = torch.rand(4, 3), torch.rand(2, 3)
 torch.cat((a, b))
 torch.stack([a, a + 1], dim=2)
-""",
-        ),
-        Reject(
-            "a class token that is expanded",
-            """\
+
+=== reject: a class token that is expanded
 import torch
 from torch import nn
 
 token, embed = nn.Parameter(torch.randn(1, 1, 8)), nn.Linear(6, 8)
 x = embed(torch.randn(4, 5, 6))
 x = torch.cat((token.expand(len(x), -1, -1), x), dim=1)
-""",
-        ),
-        Reject(
-            "data of one sample joined to a batch",
-            """\
+
+=== reject: data of one sample joined to a batch
 import torch
 
 a, b = torch.nn.Linear(3, 2)(torch.randn(4, 3)), torch.randn(1, 2)
@@ -324,56 +279,39 @@ try:
     torch.cat((a, b), dim=1)
 except RuntimeError:
     torch.cat((a, b), dim=0)
-""",
-        ),
-        Reject(
-            "tensors joined for a weight of the whole",
-            """\
+
+=== reject: tensors joined for a weight of the whole
 import torch
 
 parts = [torch.rand(4, 3) for _ in range(2)]
 weights = torch.rand(2, 8, 3)
 weights * torch.cat(parts)
-""",
-        ),
-        Reject(
-            "a crash between tensors that nobody joined",
-            """\
+
+=== reject: a crash between tensors that nobody joined
 import torch
 
 a, b = torch.rand(3, 1, 2), torch.rand(15, 4)
 a * b
-""",
-        ),
-        Reject(
-            "an operand with an axis of another size",
-            """\
+
+=== reject: an operand with an axis of another size
 import torch
 
 parts = [torch.rand(4, 3) for _ in range(2)]
 torch.rand(5, 4, 3) * torch.cat(parts)
-""",
-        ),
-        Reject(
-            "branches that match",
-            """\
+
+=== reject: branches that match
 import torch
 import torch.nn as nn
 
 x = torch.randn(2, 4, 8, 8)
 a, b = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 1)
 torch.cat([a(x) + b(x), x], dim=1)
-""",
-        ),
-        Reject(
-            "a loss between tensors of different lengths",
-            """\
+
+=== reject: a loss between tensors of different lengths
 import torch
 
 error = torch.randn(4, 3) - torch.randn(5, 3)
-""",
-        ),
-    )
+"""
 
 
 # --- a join that fails --------------------------------------------------------------------------------------------------

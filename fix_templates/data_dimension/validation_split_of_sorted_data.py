@@ -10,14 +10,12 @@ from dnnfix.api import (
     Call,
     Decline,
     Edit,
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
     InsertBefore,
-    Reject,
     Repairs,
     Site,
     Subject,
@@ -135,10 +133,8 @@ class ValidationSplitOfSortedData(FaultTemplate[Split]):
         edits += [InsertBefore(source.site(call), drawn), *permutation.imports]
         yield "Give `fit` the samples in a random order", tuple(edits), 0.9
 
-    examples = (
-        Example(
-            "one class after the other",
-            """\
+    programs = """
+=== example: one class after the other
 import numpy as np
 import keras
 
@@ -149,11 +145,8 @@ model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=
 - model.fit(x, y, epochs=2, validation_split=0.2, verbose=0)
 + order = np.random.permutation(len(x))
 + model.fit(x[order], y[order], epochs=2, validation_split=0.2, verbose=0)
-""",
-        ),
-        Example(
-            "rows with a one, in a function",
-            """\
+
+=== example: rows with a one, in a function
 from keras import Input, Sequential, layers
 from keras.utils import to_categorical
 from numpy import array, random
@@ -168,13 +161,8 @@ def train(images, labels):
 
 
 train(random.rand(32, 6), to_categorical(array(sorted(list(range(4)) * 8))))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "shuffled before",
-            """\
+
+=== reject: shuffled before
 import numpy as np
 import keras
 
@@ -184,11 +172,8 @@ x, y = np.random.rand(60, 4)[order], y[order]
 model = keras.Sequential([keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 model.fit(x, y, validation_split=0.2, verbose=0)
-""",
-        ),
-        Reject(
-            "amounts that rise",
-            """\
+
+=== reject: amounts that rise
 import numpy as np
 import keras
 
@@ -197,11 +182,8 @@ y = np.arange(60) // 10
 model = keras.Sequential([keras.layers.Dense(1)])
 model.compile(optimizer="adam", loss="mse")
 model.fit(x, y, validation_split=0.2, verbose=0)
-""",
-        ),
-        Reject(
-            "sorted labels with validation data of their own",
-            """\
+
+=== reject: sorted labels with validation data of their own
 import numpy as np
 import keras
 
@@ -210,11 +192,8 @@ model = keras.Sequential([keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 model.fit(x, y, validation_split=0.2, validation_data=(x[::2], y[::2]), verbose=0)
 model.fit(x, y, verbose=0)
-""",
-        ),
-        Reject(
-            "the order is wanted",
-            """\
+
+=== reject: the order is wanted
 import numpy as np
 import keras
 
@@ -222,9 +201,7 @@ x, y = np.random.rand(60, 4), np.repeat([0, 1], 30)
 model = keras.Sequential([keras.layers.Dense(1, activation="sigmoid")])
 model.compile(optimizer="adam", loss="binary_crossentropy")
 model.fit(x, y, validation_split=0.2, shuffle=False, verbose=0)
-""",
-        ),
-    )
+"""
 
 
 def _split(subject: Subject, call: Call) -> Split | None:

@@ -9,12 +9,10 @@ from dnnfix.api import (
     Call,
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     Replace,
     Subject,
     Symptom,
@@ -93,10 +91,8 @@ class ViewSwapsAxes(FixTemplate):
         edit = Wrap(subject.source.site(node.func.value), "", ".transpose(0, 1)")
         return self.candidate(finding, "Swap the axes before the view", edit, prior=0.85)
 
-    examples = (
-        Example(
-            "series laid out for a recurrent layer",
-            """\
+    programs = """
+=== example: series laid out for a recurrent layer
 import torch
 
 series = torch.rand(8, 5)  # samples, steps
@@ -104,22 +100,16 @@ lstm = torch.nn.LSTM(1, 4)
 - steps = series.view([5, -1, 1])
 + steps = series.transpose(0, 1).view([5, -1, 1])
 out, _ = lstm(steps)
-""",
-        ),
-        Example(
-            "channels moved by a reshape",
-            """\
+
+=== example: channels moved by a reshape
 import torch
 import torch.nn as nn
 
 photo = torch.rand(2, 6, 8, 3)
 - features = nn.Conv2d(3, 4, 3)(torch.reshape(photo, (2, 3, 6, 8)))
 + features = nn.Conv2d(3, 4, 3)(photo.permute(0, 3, 1, 2))
-""",
-        ),
-        Example(
-            "Keras Reshape that swaps steps and features",
-            """\
+
+=== example: Keras Reshape that swaps steps and features
 import numpy as np
 import keras
 from keras import layers
@@ -131,64 +121,45 @@ model = keras.Sequential([
     layers.Conv1D(2, 3),
 ])
 model.predict(np.random.rand(2, 6, 4), verbose=0)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a view that is shown, and nothing is made of it",
-            """\
+
+=== reject: a view that is shown, and nothing is made of it
 import torch
 
 table = torch.tensor([[1, 2, 3], [4, 5, 6]])
 table.view(3, 2)
 print(table.reshape(3, 2))
 print(table.T @ table)
-""",
-        ),
-        Reject(
-            "views that flatten and split",
-            """\
+
+=== reject: views that flatten and split
 import torch
 
 x = torch.rand(4, 6, 8)
 flat = x.view(4, 48)
 heads = x.view(4, 6, 2, 4).transpose(1, 2)
 back = flat.view(4, 6, 8)
-""",
-        ),
-        Reject(
-            "an axis of size one moves",
-            """\
+
+=== reject: an axis of size one moves
 import torch
 
 x = torch.rand(4, 1, 8)
 y = x.view(4, 8, 1)
 z = x.reshape(1, 4, 8)
-""",
-        ),
-        Reject(
-            "axes of size one are added, and tables folded anew",
-            """\
+
+=== reject: axes of size one are added, and tables folded anew
 import torch
 
 x = torch.rand(6, 4)
 a, b = x.view(6, 4, 1), x.view(6, 1, 4)
 c, d = x.view(2, 3, 4), x.view(3, 2, 4, 1)
 square = torch.rand(4, 4).view(4, 4, 1)
-""",
-        ),
-        Reject(
-            "a flat tensor folded twice",
-            """\
+
+=== reject: a flat tensor folded twice
 import torch
 
 x = torch.arange(12.0)
 rows = x.view(3, 4)
 other = x.view(4, 3)
-""",
-        ),
-    )
+"""
 
 
 def _swaps(subject: Subject) -> Iterator[tuple[Call, tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:

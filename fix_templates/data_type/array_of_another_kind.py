@@ -10,12 +10,10 @@ from dnnfix.api import (
     LOOPS,
     CrashTemplate,
     Edit,
-    Example,
     Failure,
     Fault,
     Held,
     InsertBefore,
-    Reject,
     Source,
     Subject,
     argument_value,
@@ -314,10 +312,8 @@ class ArrayOfAnotherKind(CrashTemplate):
         _list_computed_with,
     )
 
-    examples = (
-        Example(
-            "an array asked for its array",
-            """\
+    programs = """
+=== example: an array asked for its array
 import numpy as np
 import torch
 
@@ -326,11 +322,8 @@ out = net(torch.ones(3, 2)).detach().numpy()
 guess = np.round(out)
 - print(guess.detach().cpu().numpy().shape)
 + print(guess.shape)
-""",
-        ),
-        Example(
-            "an array moved to a device",
-            """\
+
+=== example: an array moved to a device
 import numpy as np
 import torch
 
@@ -339,11 +332,8 @@ net = torch.nn.Linear(2, 1)
 x = np.random.rand(4, 2)
 - print(net(x.to(device)).shape)
 + print(net(torch.from_numpy(x).float().to(device)).shape)
-""",
-        ),
-        Example(
-            "labels in a function",
-            """\
+
+=== example: labels in a function
 import numpy
 import torch
 
@@ -357,11 +347,8 @@ def labels_of(net, batches):
 
 
 print(labels_of(torch.nn.Linear(2, 3), torch.ones(3, 1, 2)).shape)
-""",
-        ),
-        Example(
-            "a dtype as text, in an expression",
-            """\
+
+=== example: a dtype as text, in an expression
 import torch
 
 
@@ -371,11 +358,8 @@ def accuracy(scores, labels):
 
 
 print(accuracy(torch.rand(4, 3), torch.zeros(4)))
-""",
-        ),
-        Example(
-            "a copy",
-            """\
+
+=== example: a copy
 import torch
 
 row = torch.ones(3)
@@ -383,11 +367,8 @@ row = torch.ones(3)
 + other = row.clone()
 other[0] = 5
 print(row, other)
-""",
-        ),
-        Example(
-            "an array of predictions",
-            """\
+
+=== example: an array of predictions
 import torch
 
 net = torch.nn.Linear(2, 1)
@@ -395,11 +376,8 @@ out = net(torch.ones(3, 2))
 - values = out.numpy()
 + values = out.detach().numpy()
 print(values.shape)
-""",
-        ),
-        Example(
-            "halves of a flow put together in an array",
-            """\
+
+=== example: halves of a flow put together in an array
 import numpy as np
 import torch
 from torch import nn
@@ -423,11 +401,8 @@ class Flow(nn.Module):
 
 
 print(Flow()(torch.ones(3, 4)).sum())
-""",
-        ),
-        Example(
-            "a norm in the network",
-            """\
+
+=== example: a norm in the network
 import numpy as np
 import torch
 from torch import nn
@@ -445,11 +420,8 @@ class Scaled(nn.Module):
 
 
 print(Scaled()(torch.ones(3, 2)).sum())
-""",
-        ),
-        Example(
-            "a measure after training",
-            """\
+
+=== example: a measure after training
 import numpy as np
 import torch
 
@@ -457,22 +429,16 @@ net = torch.nn.Linear(2, 1)
 out = net(torch.ones(3, 2))
 - print(np.allclose(out, 0))
 + print(np.allclose(out.detach(), 0))
-""",
-        ),
-        Example(
-            "with a dtype",
-            """\
+
+=== example: with a dtype
 import torch as t
 
 rows = [t.arange(3) for _ in range(5)]
 - data = t.tensor(rows, dtype=t.float32)
 + data = t.stack(rows).to(t.float32)
 print(data.mean())
-""",
-        ),
-        Example(
-            "numbered batches",
-            """\
+
+=== example: numbered batches
 import torch
 import torch.utils.data as data
 
@@ -485,11 +451,8 @@ def encode(coder, loader):
 
 
 encode(torch.nn.Linear(4, 2), data.DataLoader(data.TensorDataset(torch.rand(6, 2, 2)), batch_size=2))
-""",
-        ),
-        Example(
-            "an autoencoder, which needs no labels",
-            """\
+
+=== example: an autoencoder, which needs no labels
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -500,11 +463,8 @@ coder = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 4))
     pictures = pictures.view(-1, 4)
     loss = nn.functional.mse_loss(coder(pictures), pictures)
     loss.backward()
-""",
-        ),
-        Example(
-            "a first batch to look at",
-            """\
+
+=== example: a first batch to look at
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -512,11 +472,8 @@ loader = DataLoader(TensorDataset(torch.rand(8, 2), torch.zeros(8)), batch_size=
 - inputs, labels = next(loader)
 + inputs, labels = next(iter(loader))
 print(inputs.shape, labels.shape)
-""",
-        ),
-        Example(
-            "asked by the method",
-            """\
+
+=== example: asked by the method
 import torch
 import torch.utils.data as data
 
@@ -527,11 +484,8 @@ def sample(batches):
 
 
 print(sample(data.DataLoader(torch.rand(8, 2), batch_size=4)).shape)
-""",
-        ),
-        Example(
-            "a shuffled list indexed with a mask",
-            """\
+
+=== example: a shuffled list indexed with a mask
 import numpy as np
 import torch
 from random import sample
@@ -541,11 +495,8 @@ data = torch.ones(10, 2)
 + order = np.array(sample(range(len(data)), len(data)))
 held_out = np.random.rand(len(order)) < 0.5
 print(data[order[held_out]].shape, data[order[~held_out]].shape)
-""",
-        ),
-        Example(
-            "a list that was filled",
-            """\
+
+=== example: a list that was filled
 import numpy as np
 import torch
 
@@ -554,11 +505,8 @@ for step in range(4):
     losses.append(torch.rand(1).item())
 + losses = np.array(losses)
 print(losses.mean())
-""",
-        ),
-        Example(
-            "a list of tensors",
-            """\
+
+=== example: a list of tensors
 import torch
 
 
@@ -569,24 +517,16 @@ def gather(count):
 
 
 print(gather(2))
-""",
-        ),
-        Example(
-            "lists that are subtracted",
-            """\
+
+=== example: lists that are subtracted
 import numpy as np
 import torch
 
 - wanted = torch.arange(3).tolist()
 + wanted = np.array(torch.arange(3).tolist())
 print(wanted / 2)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "values of the kinds that are taken",
-            """\
+
+=== reject: values of the kinds that are taken
 import numpy as np
 import torch
 from torch.utils.data import DataLoader
@@ -598,20 +538,14 @@ print(next(batches).shape)
 losses = []
 losses.append(torch.ones(1).item())
 print(np.mean(losses))
-""",
-        ),
-        Reject(
-            "an attribute that neither has",
-            """\
+
+=== reject: an attribute that neither has
 import numpy as np
 import torch
 
 print(np.ones(2).colour, torch.ones(1))
-""",
-        ),
-        Reject(
-            "places for the values",
-            """\
+
+=== reject: places for the values
 import numpy as np
 import torch
 
@@ -619,11 +553,8 @@ losses = np.zeros(3)
 for step in range(3):
     losses.append(torch.ones(1).item())
 print(losses.mean())
-""",
-        ),
-        Reject(
-            "outputs of batches",
-            """\
+
+=== reject: outputs of batches
 import numpy as np
 import torch
 
@@ -631,69 +562,48 @@ outputs = np.array([])
 for batch in torch.ones(4, 5, 2):
     outputs.append(torch.nn.Linear(2, 3)(batch).detach().numpy())
 print(len(outputs))
-""",
-        ),
-        Reject(
-            "rows of a table",
-            """\
+
+=== reject: rows of a table
 import numpy as np
 import torch
 
 rows = np.zeros((0, 3))
 rows.append(torch.ones(3).numpy())
 print(rows.shape)
-""",
-        ),
-        Reject(
-            "a dtype that torch does not have",
-            """\
+
+=== reject: a dtype that torch does not have
 import torch
 
 print(torch.ones(3).astype("S8"))
-""",
-        ),
-        Reject(
-            "a crash about sizes",
-            """\
+
+=== reject: a crash about sizes
 import torch
 
 print(torch.nn.Linear(2, 1)(torch.ones(3, 3)).numpy())
-""",
-        ),
-        Reject(
-            "tensors of different lengths",
-            """\
+
+=== reject: tensors of different lengths
 import torch
 
 parts = [torch.ones(2), torch.ones(3)]
 print(torch.tensor(parts))
-""",
-        ),
-        Reject(
-            "a batch whose parts are read by number",
-            """\
+
+=== reject: a batch whose parts are read by number
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 for batch in DataLoader(TensorDataset(torch.rand(6, 2), torch.zeros(6)), batch_size=3):
     x, y = batch[0].to("cpu"), batch[1].to("cpu")
     print(x.shape, y.shape)
-""",
-        ),
-        Reject(
-            "a list that no loader gave",
-            """\
+
+=== reject: a list that no loader gave
 import torch
 from torch.utils.data import DataLoader
 
 outputs = [torch.ones(2), torch.ones(2)]
 loader = DataLoader(torch.rand(4, 2), batch_size=2)
 print(outputs.numpy())
-""",
-        ),
-        Reject(
-            "inputs and targets that are moved together and taken apart later",
-            """\
+
+=== reject: inputs and targets that are moved together and taken apart later
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -701,11 +611,8 @@ for batch in DataLoader(TensorDataset(torch.rand(6, 2), torch.zeros(6)), batch_s
     batch = batch.to("cpu")
     x, y = batch
     print(x.shape, y.shape)
-""",
-        ),
-        Reject(
-            "a function that asks is called in a loop",
-            """\
+
+=== reject: a function that asks is called in a loop
 import torch
 from torch.utils.data import DataLoader
 
@@ -718,11 +625,8 @@ def step():
 
 for _ in range(2):
     print(step())
-""",
-        ),
-        Reject(
-            "a second batch is asked for",
-            """\
+
+=== reject: a second batch is asked for
 import torch
 from torch.utils.data import DataLoader
 
@@ -730,47 +634,33 @@ loader = DataLoader(torch.rand(8, 2), batch_size=4)
 first = next(loader)
 second = next(loader)
 print(first.shape, second.shape)
-""",
-        ),
-        Reject(
-            "every turn of a loop asks for a batch",
-            """\
+
+=== reject: every turn of a loop asks for a batch
 import torch
 from torch.utils.data import DataLoader
 
 loader = DataLoader(torch.rand(8, 2), batch_size=4)
 for step in range(2):
     print(next(loader).shape)
-""",
-        ),
-        Reject(
-            "a list of texts",
-            """\
+
+=== reject: a list of texts
 import torch
 
 names = ["a", "b"]
 print(names.shape, torch.ones(1))
-""",
-        ),
-        Reject(
-            "an index that is a text",
-            """\
+
+=== reject: an index that is a text
 import torch
 
 rows = [1, 2]
 print(rows["a"], torch.ones(1))
-""",
-        ),
-        Reject(
-            "an array with an index of floats",
-            """\
+
+=== reject: an array with an index of floats
 import numpy as np
 import torch
 
 print(np.ones(3)[np.array([0.0])], torch.ones(1))
-""",
-        ),
-    )
+"""
 
 
 def _chain(source: Source, node: ast.Attribute) -> ast.Call | None:

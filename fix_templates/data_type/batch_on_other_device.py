@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
     InsertBefore,
-    Reject,
     Repairs,
     Site,
     Subject,
@@ -88,10 +86,8 @@ class BatchOnOtherDevice(FaultTemplate[Unmoved]):
         edit = InsertBefore(subject.source.site(found.loop.body[0]), f"{left} = {right}")
         yield "Move every batch to the model's device", (edit,), 0.85
 
-    examples = (
-        Example(
-            "batches that stay on the CPU",
-            """\
+    programs = """
+=== example: batches that stay on the CPU
 import torch
 import torch.nn as nn
 from torch.utils.data import DataLoader
@@ -107,11 +103,8 @@ for inputs, labels in DataLoader(dataset, batch_size=8):
     loss = criterion(net(inputs), labels)
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "a model moved in place",
-            """\
+
+=== example: a model moved in place
 import torch
 from torch import nn
 from data import train_loader
@@ -135,13 +128,8 @@ for epoch in range(3):
         out = model(x)
         loss = loss_fn(out, y)
         loss.backward()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "batches that are moved, here or by a function, or are graphs, and a model that is only cast",
-            """\
+
+=== reject: batches that are moved, here or by a function, or are graphs, and a model that is only cast
 import torch
 from torch import nn
 from data import loader, parts, prepare
@@ -160,11 +148,8 @@ for part in parts:
 cast = nn.Linear(4, 2).to(torch.float64)
 for x, y in loader:
     loss = nn.functional.cross_entropy(cast(x), y)
-""",
-        ),
-        Reject(
-            "a loader that makes its batches on the device",
-            """\
+
+=== reject: a loader that makes its batches on the device
 import torch
 from torch import nn
 from graphs import Loader, graph
@@ -172,11 +157,8 @@ from graphs import Loader, graph
 net = nn.Linear(4, 2).to("cuda")
 for x, y in Loader(graph, device="cuda"):
     loss = nn.functional.cross_entropy(net(x), y)
-""",
-        ),
-        Reject(
-            "a model that moves what it gets",
-            """\
+
+=== reject: a model that moves what it gets
 import torch
 from torch import nn
 from data import loader
@@ -194,9 +176,7 @@ class Net(nn.Module):
 net = Net().to("cuda")
 for x, y in loader:
     out = net(x)
-""",
-        ),
-    )
+"""
 
 
 def _unmoved(subject: Subject) -> Iterator[Unmoved]:

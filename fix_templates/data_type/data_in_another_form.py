@@ -11,11 +11,9 @@ from dnnfix.api import (
     CrashTemplate,
     Decline,
     Edit,
-    Example,
     Failure,
     Fault,
     InsertElement,
-    Reject,
     Replace,
     SetArgument,
     Source,
@@ -241,10 +239,8 @@ class DataInAnotherForm(CrashTemplate):
     confidence = 0.9
     readings = (_labels_as_strings, _sequences_of_other_lengths, _parts_of_other_lengths, _scores_as_classes, _picture)
 
-    examples = (
-        Example(
-            "names drawn from an array",
-            """\
+    programs = """
+=== example: names drawn from an array
 import keras
 import numpy as np
 
@@ -254,11 +250,8 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="sof
 net.compile("adam", "sparse_categorical_crossentropy")
 - net.fit(x, y, verbose=0)
 + net.fit(x, np.unique(y, return_inverse=True)[1], verbose=0)
-""",
-        ),
-        Example(
-            "a part of the labels is kept for a test",
-            """\
+
+=== example: a part of the labels is kept for a test
 import keras
 import numpy as np
 
@@ -270,11 +263,8 @@ y_train, y_test = labels[:8], labels[8:]
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
 net.compile(loss="binary_crossentropy", optimizer="adam")
 net.fit(x_train, y_train, validation_data=(x_test, y_test), verbose=0)
-""",
-        ),
-        Example(
-            "split by sklearn, with its encoder at hand",
-            """\
+
+=== example: split by sklearn, with its encoder at hand
 import keras
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -286,11 +276,8 @@ x, kinds = np.random.rand(12, 4), np.array(["a", "b", "c"] * 4)
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 net.compile("adam", "sparse_categorical_crossentropy")
 net.fit(x_train, kinds_train, validation_data=(x_test, kinds_test), verbose=0)
-""",
-        ),
-        Example(
-            "rows with a one are wanted",
-            """\
+
+=== example: rows with a one are wanted
 import keras
 import numpy as np
 
@@ -303,11 +290,8 @@ def train(samples, names):
 
 
 train(np.random.rand(12, 4), np.array(["a", "b", "c"] * 4))
-""",
-        ),
-        Example(
-            "an array of objects",
-            """\
+
+=== example: an array of objects
 import keras
 import numpy as np
 
@@ -317,11 +301,8 @@ model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 - model.fit(x, y, verbose=0)
 + model.fit(keras.utils.pad_sequences(x, maxlen=3), y, verbose=0)
-""",
-        ),
-        Example(
-            "lists of words",
-            """\
+
+=== example: lists of words
 import numpy as np
 from keras import Sequential, layers
 + import keras
@@ -331,11 +312,8 @@ net = Sequential([layers.Embedding(6, 3), layers.LSTM(2), layers.Dense(1)])
 net.compile(optimizer="sgd", loss="mse")
 - net.fit(texts, np.ones(4), verbose=0)
 + net.fit(keras.utils.pad_sequences(texts), np.ones(4), verbose=0)
-""",
-        ),
-        Example(
-            "arrays that cannot be made",
-            """\
+
+=== example: arrays that cannot be made
 import keras
 import numpy as np
 
@@ -349,11 +327,8 @@ model = keras.Sequential([keras.layers.Dense(2, activation="relu"), keras.layers
 model.compile("sgd", "mse")
 model.fit(x_train, np.ones(3), verbose=0)
 print(model.predict(x_test, verbose=0))
-""",
-        ),
-        Example(
-            "two bounds",
-            """\
+
+=== example: two bounds
 import keras
 import numpy as np
 
@@ -366,11 +341,8 @@ net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 net.fit(x_train, y_train, verbose=0)
 print(net.evaluate(x_test, y_test, verbose=0))
-""",
-        ),
-        Example(
-            "the labels of another part",
-            """\
+
+=== example: the labels of another part
 import keras
 import numpy as np
 
@@ -385,11 +357,8 @@ x, y = np.random.rand(20, 3), np.random.rand(20)
 net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 train(net, x[:16], y[:16], x[16:], y[16:])
-""",
-        ),
-        Example(
-            "data of the validation",
-            """\
+
+=== example: data of the validation
 import keras
 import numpy as np
 
@@ -401,11 +370,8 @@ net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 - net.fit(train_features, train_prices, validation_data=(test_features, train_prices), verbose=0)
 + net.fit(train_features, train_prices, validation_data=(test_features, test_prices), verbose=0)
-""",
-        ),
-        Example(
-            "scores of three classes",
-            """\
+
+=== example: scores of three classes
 import torch
 from sklearn.metrics import accuracy_score, confusion_matrix
 
@@ -415,11 +381,8 @@ with torch.no_grad():
     outputs = net(x)
 - print(accuracy_score(y.numpy(), outputs.numpy()))
 + print(accuracy_score(y.numpy(), outputs.numpy().argmax(axis=1)))
-""",
-        ),
-        Example(
-            "probabilities of a sigmoid, in two measures",
-            """\
+
+=== example: probabilities of a sigmoid, in two measures
 import keras
 import numpy as np
 from sklearn.metrics import classification_report, confusion_matrix
@@ -434,11 +397,8 @@ y_pred = model.predict(x, verbose=0)
 - print(classification_report(y, y_pred, zero_division=0))
 + print(confusion_matrix(y, (y_pred > 0.5).astype(int)))
 + print(classification_report(y, (y_pred > 0.5).astype(int), zero_division=0))
-""",
-        ),
-        Example(
-            "rows with a one on both sides",
-            """\
+
+=== example: rows with a one on both sides
 import numpy as np
 import torch
 from sklearn import metrics
@@ -448,11 +408,8 @@ net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Softmax(dim=1))
 scores = net(torch.randn(12, 2)).detach().numpy()
 - print(metrics.f1_score(labels, scores, average="macro"))
 + print(metrics.f1_score(labels.argmax(axis=1), scores.argmax(axis=1), average="macro"))
-""",
-        ),
-        Example(
-            "pictures that are opened in the dataset",
-            """\
+
+=== example: pictures that are opened in the dataset
 import numpy as np
 import torch
 from PIL import Image
@@ -474,11 +431,8 @@ class Faces(Dataset):
 
 for faces, labels in DataLoader(Faces(np.zeros((4, 8, 8, 3), dtype=np.uint8)), batch_size=2):
     print(faces.shape, labels)
-""",
-        ),
-        Example(
-            "a transform that is not given",
-            """\
+
+=== example: a transform that is not given
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
@@ -504,11 +458,8 @@ class Grey(Dataset):
 batches = DataLoader(Grey(4), batch_size=4)
 for batch in batches:
     print(batch.shape)
-""",
-        ),
-        Example(
-            "pictures kept in a list",
-            """\
+
+=== example: pictures kept in a list
 import numpy
 import torch
 import torch.utils.data as data
@@ -530,13 +481,8 @@ class Kept(data.Dataset):
 
 loader = data.DataLoader(Kept(), batch_size=2)
 print(next(iter(loader))["image"].shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a picture and its mask",
-            """\
+
+=== reject: a picture and its mask
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
@@ -552,11 +498,8 @@ class Masked(Dataset):
 
 for picture, mask in DataLoader(Masked(), batch_size=2):
     print(picture, mask)
-""",
-        ),
-        Reject(
-            "a transform that a mask goes through as well",
-            """\
+
+=== reject: a transform that a mask goes through as well
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
@@ -576,11 +519,8 @@ class Masked(Dataset):
 
 for picture, mask in DataLoader(Masked(transform=transforms.Compose([transforms.Resize(2)])), batch_size=2):
     print(mask.long())
-""",
-        ),
-        Reject(
-            "a mask that belongs to a tensor",
-            """\
+
+=== reject: a mask that belongs to a tensor
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
@@ -597,11 +537,8 @@ class Masked(Dataset):
 
 for picture, mask in DataLoader(Masked(), batch_size=2):
     print(mask.long())
-""",
-        ),
-        Reject(
-            "pictures that are tensors already",
-            """\
+
+=== reject: pictures that are tensors already
 import numpy as np
 import torch
 from PIL import Image
@@ -618,11 +555,8 @@ class Made(Dataset):
 
 for picture in DataLoader(Made(), batch_size=2):
     print(picture.shape)
-""",
-        ),
-        Reject(
-            "an order of the names that predictions are read by",
-            """\
+
+=== reject: an order of the names that predictions are read by
 import keras
 import numpy as np
 
@@ -632,11 +566,8 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="sof
 net.compile("adam", "sparse_categorical_crossentropy")
 net.fit(x, y, verbose=0)
 print(names[net.predict(x[:1], verbose=0).argmax()])
-""",
-        ),
-        Reject(
-            "data in the forms that are taken",
-            """\
+
+=== reject: data in the forms that are taken
 import keras
 import numpy as np
 from sklearn.metrics import accuracy_score
@@ -648,11 +579,8 @@ net.fit(x[:16], y[:16], validation_data=(x[16:], y[16:]), verbose=0)
 print(accuracy_score(y, net.predict(x, verbose=0).argmax(axis=1)))
 rows = [[1, 2, 3], [4, 5, 6]]
 net.fit(np.array(rows), np.ones(2), verbose=0)
-""",
-        ),
-        Reject(
-            "sequences of one length, as objects",
-            """\
+
+=== reject: sequences of one length, as objects
 import keras
 import numpy as np
 
@@ -660,11 +588,8 @@ rows = np.array([[1, 2, 3], [4, 5, 6]], dtype=object)
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 model.fit(rows, np.ones(2), verbose=0)
-""",
-        ),
-        Reject(
-            "prices as text",
-            """\
+
+=== reject: prices as text
 import keras
 import numpy as np
 
@@ -672,32 +597,23 @@ prices = np.array(["1.5", "2.5", "0.5", "3.0"])
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 net.fit(np.random.rand(4, 4), prices, verbose=0)
-""",
-        ),
-        Reject(
-            "the samples are text",
-            """\
+
+=== reject: the samples are text
 import keras
 import numpy as np
 
 net = keras.Sequential([keras.Input((1,)), keras.layers.Dense(2, activation="softmax")])
 net.compile("adam", "sparse_categorical_crossentropy")
 net.fit(np.array([["good"], ["bad"]]), np.array([0, 1]), verbose=0)
-""",
-        ),
-        Reject(
-            "rows that never reach a model",
-            """\
+
+=== reject: rows that never reach a model
 import keras
 import numpy as np
 
 table = np.array([[1, 2], [3]])
 print(keras.__version__, table)
-""",
-        ),
-        Reject(
-            "two bounds that each go on",
-            """\
+
+=== reject: two bounds that each go on
 import keras
 import numpy as np
 
@@ -707,11 +623,8 @@ y_train, y_test = y[:12], y[12:]
 net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 net.fit(x_train, y_train, verbose=0)
-""",
-        ),
-        Reject(
-            "arrays of other lengths",
-            """\
+
+=== reject: arrays of other lengths
 import keras
 import numpy as np
 
@@ -719,29 +632,21 @@ x, y = np.random.rand(20, 3), np.random.rand(18)
 net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 net.fit(x, y, verbose=0)
-""",
-        ),
-        Reject(
-            "several classes and one score",
-            """\
+
+=== reject: several classes and one score
 import torch
 from sklearn.metrics import accuracy_score
 
 y = torch.arange(6) % 3
 print(accuracy_score(y.numpy(), torch.sigmoid(torch.randn(6)).numpy()))
-""",
-        ),
-        Reject(
-            "two classes and a score of unknown scale",
-            """\
+
+=== reject: two classes and a score of unknown scale
 import torch
 from sklearn.metrics import accuracy_score
 
 y = torch.arange(6) % 2
 print(accuracy_score(y.numpy(), torch.nn.Linear(2, 1)(torch.randn(6, 2)).detach().numpy()))
-""",
-        ),
-    )
+"""
 
 
 def _calls(call: ast.Call, methods: frozenset[str]) -> bool:

@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from dnnfix.api import (
     CrashTemplate,
     Delete,
-    Example,
     Failure,
     Fault,
     FixPattern,
     InsertBefore,
-    Reject,
     ReplaceLines,
     Site,
     Source,
@@ -167,10 +165,8 @@ class DefinitionNotComplete(CrashTemplate):
         _not_declared,
     )
 
-    examples = (
-        Example(
-            "a method without any parameter",
-            """\
+    programs = """
+=== example: a method without any parameter
 import torch
 
 
@@ -181,11 +177,8 @@ class Data:
 
 
 print(Data().rows())
-""",
-        ),
-        Example(
-            "a base that is set up too late",
-            """\
+
+=== example: a base that is set up too late
 import torch
 from torch import nn
 
@@ -202,11 +195,8 @@ class Net(nn.Module):
 
 
 print(Net()(torch.ones(1, 2)).shape)
-""",
-        ),
-        Example(
-            "one class of several",
-            """\
+
+=== example: one class of several
 import torch
 from torch import nn
 
@@ -232,11 +222,8 @@ class Net(nn.Module):
 
 
 print(Net(2)(torch.ones(1, 2)).shape)
-""",
-        ),
-        Example(
-            "a list of texts",
-            """\
+
+=== example: a list of texts
 import torch
 import torch.utils.data as data
 
@@ -255,11 +242,8 @@ class Lines(data.Dataset):
 +
 
 print(len(data.DataLoader(Lines(["a", "bc"]), batch_size=2)))
-""",
-        ),
-        Example(
-            "a sum in a closure",
-            """\
+
+=== example: a sum in a closure
 import torch
 
 
@@ -275,11 +259,8 @@ def train():
 
 
 print(train())
-""",
-        ),
-        Example(
-            "the best accuracy so far",
-            """\
+
+=== example: the best accuracy so far
 import torch
 
 net = torch.nn.Linear(3, 2)
@@ -295,13 +276,8 @@ def validate(x, y):
 
 
 print(validate(torch.randn(8, 3), torch.arange(8) % 2) >= 0)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "an argument too many",
-            """\
+
+=== reject: an argument too many
 import torch
 
 
@@ -311,11 +287,8 @@ class Data:
 
 
 print(Data().rows(2, 3))
-""",
-        ),
-        Reject(
-            "a function with an argument too many",
-            """\
+
+=== reject: a function with an argument too many
 import torch
 
 
@@ -324,11 +297,8 @@ def rows(count):
 
 
 print(rows(2, 3))
-""",
-        ),
-        Reject(
-            "an attribute that is not there",
-            """\
+
+=== reject: an attribute that is not there
 import torch
 from torch import nn
 
@@ -340,11 +310,8 @@ class Net(nn.Module):
 
 
 print(Net()(torch.ones(1, 2)))
-""",
-        ),
-        Reject(
-            "a class without a base",
-            """\
+
+=== reject: a class without a base
 import torch
 
 
@@ -355,11 +322,8 @@ class Data:
 
 
 Data()
-""",
-        ),
-        Reject(
-            "windows over a series, of which there are fewer than elements",
-            """\
+
+=== reject: windows over a series, of which there are fewer than elements
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -373,11 +337,8 @@ class Windows(Dataset):
 
 
 DataLoader(Windows(torch.rand(9)), batch_size=2, shuffle=True)
-""",
-        ),
-        Reject(
-            "a dataset with its length",
-            """\
+
+=== reject: a dataset with its length
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -394,11 +355,8 @@ class Whole(Dataset):
 
 
 print(len(DataLoader(Whole(), batch_size=2)))
-""",
-        ),
-        Reject(
-            "a variable that only one branch binds",
-            """\
+
+=== reject: a variable that only one branch binds
 import torch
 
 best = 0
@@ -411,11 +369,8 @@ def choose(loss):
 
 
 print(choose(torch.ones(1).item()))
-""",
-        ),
-        Reject(
-            "a sum that begins nowhere",
-            """\
+
+=== reject: a sum that begins nowhere
 import torch
 
 
@@ -426,9 +381,7 @@ def add(rows):
 
 
 print(add(torch.ones(2)))
-""",
-        ),
-    )
+"""
 
 
 def _takes_self(function: ast.FunctionDef) -> bool:

@@ -9,12 +9,10 @@ from dnnfix.api import (
     Candidate,
     Decline,
     Edit,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     Subject,
     Symptom,
     Wrap,
@@ -81,10 +79,8 @@ class FloatDtypeMismatch(FixTemplate):
         if not proposed:
             yield Decline("the place where the data enters is not in this file")
 
-    examples = (
-        Example(
-            "integers into a network",
-            """\
+    programs = """
+=== example (runs): integers into a network
 import torch
 from torch import nn
 
@@ -99,12 +95,8 @@ class Adder(nn.Module):
 - pairs = torch.tensor([[1, 2], [3, 4], [5, 6]])
 + pairs = torch.tensor([[1, 2], [3, 4], [5, 6]], dtype=torch.float32)
 print(Adder()(pairs))
-""",
-            runs=True,
-        ),
-        Example(
-            "integer labels into a binary loss",
-            """\
+
+=== example (runs): integer labels into a binary loss
 import torch
 
 net = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid())
@@ -112,12 +104,8 @@ net = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid())
 + labels = torch.randint(0, 2, (8, 1)).float()
 loss = torch.nn.BCELoss()(net(torch.rand(8, 4)), labels)
 loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "class labels for a binary loss, as the text tells",
-            """\
+
+=== example: class labels for a binary loss, as the text tells
 import torch
 import torch.nn.functional as F
 
@@ -130,13 +118,8 @@ def train(model, optimizer, batches):
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "binary targets that are cast before the loss",
-            """\
+
+=== reject: binary targets that are cast before the loss
 import torch
 from torch import nn
 import torch.nn.functional as F
@@ -148,36 +131,22 @@ def step(net, x, y):
 
 def mean(net, x, n):
     return nn.MSELoss()(net(x), torch.arange(8).view(8, 1))
-""",
-        ),
-        Reject(
-            "whole numbers put into a table of floats",
-            """\
+
+=== reject (runs): whole numbers put into a table of floats
 import torch
 table = torch.zeros(4, 3)
 table[:, 0] = torch.arange(4)
 table[:, 1] = torch.arange(5)
-""",
-            runs=True,
-        ),
-        Reject(
-            "a model that computes in doubles throughout",
-            """\
+
+=== reject (runs): a model that computes in doubles throughout
 import torch
 model = torch.nn.Linear(3, 1).double()
 print(model(torch.rand(4, 3, dtype=torch.float64)))
-""",
-            runs=True,
-        ),
-        Reject(
-            "a crash about sizes",
-            """\
+
+=== reject (runs): a crash about sizes
 import torch
 print(torch.nn.Linear(3, 1)(torch.rand(4, 5)))
-""",
-            runs=True,
-        ),
-    )
+"""
 
 
 def _states_its_kind(subject: Subject, edits: tuple[Edit, ...]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dnnfix.api import Call, Example, IntegerTemplate, Reject
+from dnnfix.api import Call, IntegerTemplate
 
 LOOKUPS = frozenset({"torch.nn.Embedding", "torch.nn.EmbeddingBag", "torch.nn.functional.embedding"})
 
@@ -32,10 +32,8 @@ class IndicesNotInteger(IntegerTemplate):
         floating = indices.dtype is not None and indices.dtype.startswith(("float", "bfloat"))
         return call.name in LOOKUPS and floating and indices.integral is not False
 
-    examples = (
-        Example(
-            "a float tensor given to a model",
-            """\
+    programs = """
+=== example: a float tensor given to a model
 import torch
 
 class Tagger(torch.nn.Module):
@@ -49,11 +47,8 @@ class Tagger(torch.nn.Module):
 
 ids = torch.FloatTensor([[1, 2], [3, 0]])
 print(Tagger(6)(ids))
-""",
-        ),
-        Example(
-            "sampled tokens given back to the network",
-            """\
+
+=== example: sampled tokens given back to the network
 import torch
 import torch.nn as nn
 
@@ -71,11 +66,8 @@ class Sampler(nn.Module):
         return tokens
 
 print(Sampler().sample(3))
-""",
-        ),
-        Example(
-            "ids computed in floats",
-            """\
+
+=== example: ids computed in floats
 import torch
 from torch import nn
 
@@ -83,16 +75,12 @@ lookup = nn.Embedding(5, 2)
 positions = torch.linspace(0, 4, 5).round()
 - out = lookup(positions * 1)
 + out = lookup((positions * 1).long())
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "integer ids",
-            "import torch\nprint(torch.nn.Embedding(4, 2)(torch.tensor([0, 3])))\n",
-        ),
-        Reject(
-            "an id outside the table",
-            "import torch\nprint(torch.nn.Embedding(4, 2)(torch.tensor([0, 4])))\n",
-        ),
-    )
+
+=== reject: integer ids
+import torch
+print(torch.nn.Embedding(4, 2)(torch.tensor([0, 3])))
+
+=== reject: an id outside the table
+import torch
+print(torch.nn.Embedding(4, 2)(torch.tensor([0, 4])))
+"""

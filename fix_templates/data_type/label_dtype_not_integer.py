@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dnnfix.api import LOSSES, Call, Example, IntegerTemplate, Reject, Target
+from dnnfix.api import LOSSES, Call, IntegerTemplate, Target
 
 
 class LabelDtypeNotInteger(IntegerTemplate):
@@ -35,10 +35,8 @@ class LabelDtypeNotInteger(IntegerTemplate):
             return False
         return len(labels.shape) == len(prediction.shape) - 1
 
-    examples = (
-        Example(
-            "float labels from a table",
-            """\
+    programs = """
+=== example: float labels from a table
 import numpy as np
 import torch
 import torch.nn as nn
@@ -49,11 +47,8 @@ net = nn.Linear(4, 3)
 - targets = torch.tensor(classes, dtype=torch.float32)
 + targets = torch.tensor(classes, dtype=torch.float32).long()
 loss = nn.CrossEntropyLoss()(net(torch.from_numpy(table)), targets)
-""",
-        ),
-        Example(
-            "32-bit labels into the negative log-likelihood",
-            """\
+
+=== example: 32-bit labels into the negative log-likelihood
 import torch
 import torch.nn.functional as F
 
@@ -63,22 +58,12 @@ def objective(scores, truth):
 
 truth = torch.IntTensor([0, 1, 1, 0])
 print(objective(torch.randn(4, 2), truth))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "class probabilities as floats",
-            """\
+
+=== reject: class probabilities as floats
 import torch
 loss = torch.nn.CrossEntropyLoss()(torch.randn(4, 3), torch.softmax(torch.randn(4, 3), dim=1))
-""",
-        ),
-        Reject(
-            "float targets of a regression",
-            """\
+
+=== reject: float targets of a regression
 import torch
 loss = torch.nn.MSELoss()(torch.nn.Linear(2, 1)(torch.rand(4, 2)), torch.rand(4, 1))
-""",
-        ),
-    )
+"""

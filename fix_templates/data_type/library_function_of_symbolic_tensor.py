@@ -10,10 +10,8 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Failure,
     Fault,
-    Reject,
     RenameArgument,
     Replace,
     Source,
@@ -162,10 +160,8 @@ class LibraryFunctionOfSymbolicTensor(CrashTemplate):
 
     readings = (_of_symbolic,)
 
-    examples = (
-        Example(
-            "a method that arrays have",
-            """\
+    programs = """
+=== example: a method that arrays have
 import keras
 import numpy as np
 
@@ -174,11 +170,8 @@ steps = keras.Input((4, 3))
 + summed = keras.ops.mean(keras.layers.Dense(2)(steps), axis=1)
 model = keras.Model(steps, summed)
 print(model.predict(np.ones((5, 4, 3)), verbose=0).shape)
-""",
-        ),
-        Example(
-            "functions of torch in a functional model",
-            """\
+
+=== example: functions of torch in a functional model
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -199,11 +192,8 @@ def encoder(size):
 net = encoder(2)
 net.compile(optimizer="sgd", loss="mse")
 net.fit(np.random.rand(6, 5, 2), np.random.rand(6, 1), verbose=0)
-""",
-        ),
-        Example(
-            "branches that numpy joins",
-            """\
+
+=== example: branches that numpy joins
 import numpy as np
 from keras import Input, Model, layers, ops
 
@@ -213,11 +203,8 @@ first, second = Input((3,)), Input((2,))
 model = Model([first, second], layers.Dense(1)(ops.tanh(both)))
 model.compile(loss="mse", optimizer="sgd")
 model.fit([np.ones((6, 3)), np.ones((6, 2))], np.ones((6, 1)), verbose=0)
-""",
-        ),
-        Example(
-            "sizes given one by one",
-            """\
+
+=== example: sizes given one by one
 import keras
 import numpy as np
 
@@ -227,13 +214,8 @@ h = keras.layers.Dense(4)(image)
 + flat = keras.ops.reshape(h, (-1, 8))
 model = keras.Model(image, keras.layers.Dense(1)(flat))
 print(model.predict(np.ones((3, 2, 6)), verbose=0).shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "functions of numpy on data, and of Keras on its tensors",
-            """\
+
+=== reject: functions of numpy on data, and of Keras on its tensors
 import keras
 import numpy as np
 
@@ -241,29 +223,21 @@ x = np.sqrt(np.random.rand(8, 4))
 given = keras.Input((4,))
 model = keras.Model(given, keras.ops.sqrt(keras.layers.Dense(1, activation="relu")(given)))
 print(np.mean(model.predict(x, verbose=0), axis=0))
-""",
-        ),
-        Reject(
-            "a symbolic tensor asked whether it is greater",
-            """\
+
+=== reject: a symbolic tensor asked whether it is greater
 import keras
 
 given = keras.Input((4,))
 h = keras.layers.Dense(3)(given)
 if h.sum > 0:
     h = -h
-""",
-        ),
-        Reject(
-            "a loop over a symbolic tensor",
-            """\
+
+=== reject: a loop over a symbolic tensor
 import keras
 
 given = keras.Input((4, 3))
 parts = [keras.layers.Dense(1)(step) for step in keras.layers.Dense(2)(given)]
-""",
-        ),
-    )
+"""
 
 
 def _own(source: Source, call: ast.Call) -> bool:

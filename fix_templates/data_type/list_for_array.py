@@ -11,12 +11,10 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Fault,
     Faults,
     InsertBefore,
     LossFacts,
-    Reject,
     Source,
     Subject,
     Target,
@@ -91,10 +89,8 @@ class ListForArray(CrashTemplate):
             what = f"the model gets {given} where it takes an array of numbers"
             yield subject.source.site(first), Fault(subject.source.site(first), what, repairs)
 
-    examples = (
-        Example(
-            "lists into fit",
-            """\
+    programs = """
+=== example: lists into fit
 import keras
 + import numpy as np
 
@@ -102,11 +98,8 @@ model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 - model.fit([1.0, 2.0, 3.0], [2.0, 4.0, 6.0], verbose=0)
 + model.fit(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]), verbose=0)
-""",
-        ),
-        Example(
-            "lists as the targets of several models",
-            """\
+
+=== example: lists as the targets of several models
 import keras
 import numpy as np
 
@@ -121,11 +114,8 @@ y = [1] * size + [0] * size
 - second.train_on_batch(x, [1] * 2 * size)
 + first.train_on_batch(x, np.array(y))
 + second.train_on_batch(x, np.array([1] * 2 * size))
-""",
-        ),
-        Example(
-            "arrays of inputs and targets in a loop",
-            """\
+
+=== example: arrays of inputs and targets in a loop
 import numpy as np
 import torch
 from torch import nn
@@ -141,11 +131,8 @@ for _ in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "class indices, a batch at a time",
-            """\
+
+=== example: class indices, a batch at a time
 import numpy as np
 import torch
 
@@ -163,11 +150,8 @@ def fit(net, rows, classes, opt):
 
 model = torch.nn.Sequential(torch.nn.Linear(2, 3))
 fit(model, np.random.rand(12, 2), np.arange(12) % 3, torch.optim.Adam(model.parameters()))
-""",
-        ),
-        Example(
-            "an array as the targets only",
-            """\
+
+=== example: an array as the targets only
 import numpy as np
 import torch
 import torch.nn as nn
@@ -176,11 +160,8 @@ model = nn.Linear(3, 1)
 targets = np.random.rand(6, 1)
 - print(nn.MSELoss()(model(torch.rand(6, 3)), targets))
 + print(nn.MSELoss()(model(torch.rand(6, 3)), torch.tensor(targets, dtype=torch.float32)))
-""",
-        ),
-        Example(
-            "a list through forward",
-            """\
+
+=== example: a list through forward
 import torch
 import torch.nn as nn
 
@@ -196,13 +177,8 @@ class Net(nn.Module):
 
 - print(Net()([[1.0, 2.0], [3.0, 4.0]]).shape)
 + print(Net()(torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float32)).shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a list of the inputs of a model with two inputs, and arrays that are made tensors",
-            """\
+
+=== reject: a list of the inputs of a model with two inputs, and arrays that are made tensors
 import keras
 import numpy as np
 import torch
@@ -214,18 +190,13 @@ model.fit([np.ones((3, 2)), np.ones((3, 2))], np.ones(3), verbose=0)
 net = torch.nn.Linear(2, 1)
 x, y = torch.from_numpy(np.ones((4, 2), dtype="float32")), torch.tensor(np.ones((4, 1)), dtype=torch.float32)
 torch.nn.functional.mse_loss(net(x), y).backward()
-""",
-        ),
-        Reject(
-            "a layer that gets nothing because of another mistake",
-            """\
+
+=== reject: a layer that gets nothing because of another mistake
 import torch
 from torch import nn
 
 nn.Linear(4, 8)(torch.rand(2, 4), torch.rand(2, 4))
-""",
-        ),
-    )
+"""
 
 
 def _numbers(subject: Subject, refused: Sequence[tuple[ast.expr, Value]]) -> tuple[Edit, ...]:

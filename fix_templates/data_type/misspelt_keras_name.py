@@ -15,10 +15,8 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Fault,
     FixPattern,
-    Reject,
     Source,
     Subject,
     is_compile,
@@ -105,10 +103,8 @@ class MisspeltKerasName(CrashTemplate):
         site = subject.source.site(nodes[0])
         yield Fault(site, f"Keras knows no {wrong!r}; it knows {right!r}", ((f"Name it {right!r}", edits, 0.9),))
 
-    examples = (
-        Example(
-            "a loss without one of its letters",
-            """\
+    programs = """
+=== example: a loss without one of its letters
 import keras
 import numpy as np
 
@@ -117,22 +113,16 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="sof
 - net.compile(optimizer="sgd", loss="categorial_crossentropy")
 + net.compile(optimizer="sgd", loss="categorical_crossentropy")
 net.fit(x, y, verbose=0)
-""",
-        ),
-        Example(
-            "a padding",
-            """\
+
+=== example: a padding
 import keras
 import numpy as np
 
 - net = keras.Sequential([keras.Input((6, 6, 1)), keras.layers.Conv2D(2, 3, padding="Sane")])
 + net = keras.Sequential([keras.Input((6, 6, 1)), keras.layers.Conv2D(2, 3, padding="same")])
 print(net.predict(np.ones((2, 6, 6, 1)), verbose=0).shape)
-""",
-        ),
-        Example(
-            "what a callback monitors",
-            """\
+
+=== example: what a callback monitors
 import keras
 import numpy as np
 
@@ -142,13 +132,8 @@ net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
 - stop = keras.callbacks.EarlyStopping(monitor="val_accurracy", patience=2)
 + stop = keras.callbacks.EarlyStopping(monitor="val_accuracy", patience=2)
 net.fit(x, y, validation_split=0.25, callbacks=[stop], verbose=0)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a callback that monitors another metric, which is written alike",
-            """\
+
+=== reject: a callback that monitors another metric, which is written alike
 import keras
 import numpy as np
 
@@ -156,37 +141,26 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse", metrics=["mae"])
 stop = keras.callbacks.EarlyStopping(monitor="val_mape")
 net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, callbacks=[stop], verbose=0)
-""",
-        ),
-        Reject(
-            "an optimizer of another library",
-            """\
+
+=== reject: an optimizer of another library
 import keras
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("radam", "mse")
-""",
-        ),
-        Reject(
-            "a name that two known ones are as near to",
-            """\
+
+=== reject: a name that two known ones are as near to
 import keras
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="xelu")])
-""",
-        ),
-        Reject(
-            "names that Keras knows",
-            """\
+
+=== reject: names that Keras knows
 import keras
 import numpy as np
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="relu", kernel_initializer="he_normal")])
 net.compile("sgd", "mean_squared_error", metrics=["mae"])
 net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
-""",
-        ),
-    )
+"""
 
 
 def _read(source: Source, message: str) -> tuple[str, str] | None:

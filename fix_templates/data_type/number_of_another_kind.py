@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from dnnfix.api import (
     CrashTemplate,
     Edit,
-    Example,
     Failure,
     Fault,
-    Reject,
     Replace,
     SetArgument,
     Source,
@@ -183,10 +181,8 @@ class NumberOfAnotherKind(CrashTemplate):
         _share_as_count,
     )
 
-    examples = (
-        Example(
-            "an option without its type",
-            """\
+    programs = """
+=== example: an option without its type
 import argparse
 import torch
 
@@ -198,11 +194,8 @@ args = parser.parse_args()
 weight = torch.ones(4, args.hidden)
 for epoch in range(args.epochs):
     print(weight.sum())
-""",
-        ),
-        Example(
-            "a setting of a file",
-            """\
+
+=== example: a setting of a file
 import json
 import torch
 
@@ -216,11 +209,8 @@ settings = json.loads('{"steps": "3"}')
 - steps = settings["steps"]
 + steps = int(settings["steps"])
 train(steps)
-""",
-        ),
-        Example(
-            "a share in a title",
-            """\
+
+=== example: a share in a title
 import numpy as np
 
 
@@ -230,22 +220,16 @@ def title(right, of):
 
 
 print(title(np.array([1, 0, 1]).sum(), 3))
-""",
-        ),
-        Example(
-            "a text with places",
-            """\
+
+=== example: a text with places
 import torch
 
 net = torch.nn.Linear(2, 1)
 score = torch.sigmoid(net(torch.ones(2)))
 - print(f"score {score:.3f} of {1}")
 + print(f"score {score.item():.3f} of {1}")
-""",
-        ),
-        Example(
-            "the method of a text",
-            """\
+
+=== example: the method of a text
 import numpy as np
 import torch
 
@@ -257,11 +241,8 @@ def report(epoch, loss):
 
 for epoch in range(2):
     report(epoch, torch.nn.Linear(2, 1)(torch.ones(1, 2)).detach().numpy())
-""",
-        ),
-        Example(
-            "losses that are tensors, in a file",
-            """\
+
+=== example: losses that are tensors, in a file
 import json
 import torch
 
@@ -274,11 +255,8 @@ for epoch in range(2):
 with open("history.json", "w") as file:
 -     json.dump(history, file, indent=2)
 +     json.dump(history, file, indent=2, default=lambda value: value.tolist())
-""",
-        ),
-        Example(
-            "indices of a validation set, rounded by NumPy",
-            """\
+
+=== example: indices of a validation set, rounded by NumPy
 import numpy as np
 import torch
 
@@ -291,11 +269,8 @@ def loaders(dataset, share):
 
 
 print(loaders(torch.randn(10, 3), 0.2))
-""",
-        ),
-        Example(
-            "the share within the slice",
-            """\
+
+=== example: the share within the slice
 import numpy as np
 import torch
 
@@ -303,11 +278,8 @@ x = np.random.randn(10, 3).astype("float32")
 - train = x[: len(x) * 0.7]
 + train = x[: int(len(x) * 0.7)]
 print(torch.nn.Linear(3, 1)(torch.from_numpy(train)).shape)
-""",
-        ),
-        Example(
-            "the sizes of two parts",
-            """\
+
+=== example: the sizes of two parts
 import torch
 from torch.utils.data import TensorDataset, random_split
 
@@ -317,13 +289,8 @@ dataset = TensorDataset(torch.randn(10, 3), torch.zeros(10))
 test_size = len(dataset) - train_size
 train, test = random_split(dataset, [train_size, test_size])
 print(len(train), len(test))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "numbers in the forms that are taken",
-            """\
+
+=== reject: numbers in the forms that are taken
 import json
 import torch
 
@@ -333,48 +300,33 @@ print(json.dumps({"loss": torch.ones(1).item(), "all": torch.ones(2).tolist()}))
 data = torch.randn(10, 3)
 split = int(0.8 * len(data))
 print(data[:split].shape, data[split:].shape)
-""",
-        ),
-        Reject(
-            "a text that is no number",
-            """\
+
+=== reject: a text that is no number
 import torch
 
 size = "large"
 print(torch.ones(size))
-""",
-        ),
-        Reject(
-            "a number that was read as text",
-            """\
+
+=== reject: a number that was read as text
 import torch
 
 total = 0
 for line in ("1 0.5", "2 0.25"):
     total = total + line.split()[1]
 print(total, torch.ones(1))
-""",
-        ),
-        Reject(
-            "a list that is joined to a text",
-            """\
+
+=== reject: a list that is joined to a text
 import torch
 
 print("sizes " + list(torch.ones(2, 3).shape))
-""",
-        ),
-        Reject(
-            "several elements",
-            """\
+
+=== reject: several elements
 import torch
 
 losses = torch.ones(3)
 print(f"{losses:.3f}")
-""",
-        ),
-        Reject(
-            "an object of the program",
-            """\
+
+=== reject: an object of the program
 import json
 import torch
 
@@ -384,29 +336,21 @@ class Settings:
 
 
 print(json.dumps({"settings": Settings(), "all": torch.ones(2).tolist()}))
-""",
-        ),
-        Reject(
-            "a learning rate for a number of steps",
-            """\
+
+=== reject: a learning rate for a number of steps
 import torch
 
 rate = 0.01
 for step in range(rate):
     print(torch.ones(1))
-""",
-        ),
-        Reject(
-            "a measured value as an index",
-            """\
+
+=== reject: a measured value as an index
 import torch
 
 names = ["a", "b"]
 score = torch.ones(1).item()
 print(names[score])
-""",
-        ),
-    )
+"""
 
 
 def _makes_string(source: Source, node: ast.BinOp) -> bool:

@@ -11,9 +11,7 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Fault,
-    Reject,
     Replace,
     SetArgument,
     Subject,
@@ -93,10 +91,8 @@ class NumbersOfAnotherDtype(CrashTemplate):
             replaced = Replace(source.site(stated), setting)
             yield Fault(source.site(placeholder), what, ((f"Take {setting}", (replaced,), 0.8),))
 
-    examples = (
-        Example(
-            "a matrix and a vector",
-            """\
+    programs = """
+=== example: a matrix and a vector
 import torch as th
 
 inputs = th.tensor([[1, -2],
@@ -105,11 +101,8 @@ inputs = th.tensor([[1, -2],
 +                    requires_grad=True,
 +                    dtype=th.float32)
 print(inputs.sum())
-""",
-        ),
-        Example(
-            "weights made with numpy",
-            """\
+
+=== example: weights made with numpy
 import numpy as np
 import tensorflow as tf
 
@@ -117,11 +110,8 @@ inputs = tf.ones((4, 3))
 - weight = tf.Variable(np.random.randn(3, 2) * 0.1)
 + weight = tf.Variable(np.random.randn(3, 2) * 0.1, dtype=tf.float32)
 print(tf.matmul(inputs, weight).shape)
-""",
-        ),
-        Example(
-            "a constant of an array",
-            """\
+
+=== example: a constant of an array
 import numpy as np
 import tensorflow as tf
 
@@ -130,11 +120,8 @@ scale = np.linspace(0.0, 1.0, 3)
 + scales = tf.constant(scale, dtype=tf.float32)
 rows = tf.ones((4, 3))
 print(rows * scales)
-""",
-        ),
-        Example(
-            "a network in half precision",
-            """\
+
+=== example: a network in half precision
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -144,16 +131,20 @@ weights = tf.constant(np.ones((3, 2)), dtype=DTYPE)
 - images = tf.placeholder("float", shape=(None, 3))
 + images = tf.placeholder(DTYPE, shape=(None, 3))
 print(tf.matmul(images, weights))
-""",
-        ),
-    )
-    rejects = (
-        Reject("floats", "import torch\nw = torch.tensor([1.0], requires_grad=True)\n"),
-        Reject("a dtype is stated", "import torch\nw = torch.tensor([1], requires_grad=True, dtype=torch.double)\n"),
-        Reject("no gradient is asked for", "import torch\nw = torch.tensor([1], requires_grad=False)\n"),
-        Reject(
-            "arrays that are cast, a single number drawn by numpy, and doubles throughout",
-            """\
+
+=== reject: floats
+import torch
+w = torch.tensor([1.0], requires_grad=True)
+
+=== reject: a dtype is stated
+import torch
+w = torch.tensor([1], requires_grad=True, dtype=torch.double)
+
+=== reject: no gradient is asked for
+import torch
+w = torch.tensor([1], requires_grad=False)
+
+=== reject: arrays that are cast, a single number drawn by numpy, and doubles throughout
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -166,9 +157,7 @@ price = tf.add(tf.multiply(size, factor), shift)
 inputs = tf.ones((4, 3), dtype=tf.float64)
 weights = tf.Variable(np.random.randn(3, 2))
 print(tf.matmul(inputs, weights).shape)
-""",
-        ),
-    )
+"""
 
 
 def _integers_with_gradient(subject: Subject) -> Iterator[Fault]:

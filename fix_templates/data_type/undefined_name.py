@@ -12,13 +12,11 @@ from dnnfix.api import (
     CRASH_CAUSE,
     AddImport,
     Edit,
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
-    Reject,
     Repairs,
     Replace,
     Site,
@@ -125,10 +123,8 @@ class UndefinedName(FaultTemplate[Meant]):
         edits: tuple[Edit, ...] = tuple(Replace(subject.source.site(use), fault.code) for use in fault.uses)
         yield f"Write {fault.code}", edits, fault.prior
 
-    examples = (
-        Example(
-            "a layer without its underscore",
-            """\
+    programs = """
+=== example: a layer without its underscore
 import torch
 from torch import nn
 from torch.nn import BatchNorm1d
@@ -140,11 +136,8 @@ def block(size):
 
 
 print(block(4)(torch.ones(2, 4)).shape)
-""",
-        ),
-        Example(
-            "a layer of the network without self",
-            """\
+
+=== example: a layer of the network without self
 import torch
 from torch import nn
 
@@ -162,11 +155,8 @@ class Net(nn.Module):
 
 
 print(Net()(torch.ones(3, 4)).shape)
-""",
-        ),
-        Example(
-            "a module that is not imported",
-            """\
+
+=== example: a module that is not imported
 import torch
 + import math
 
@@ -181,11 +171,8 @@ def start(rows, columns):
 
 
 print(start(4, 2))
-""",
-        ),
-        Example(
-            "the only argument that is not used",
-            """\
+
+=== example: the only argument that is not used
 import torch
 import torch.nn.functional as F
 
@@ -198,11 +185,8 @@ def weighted_loss(output, target, class_weight=None):
 
 
 print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1])))
-""",
-        ),
-        Example(
-            "letters in another order",
-            """\
+
+=== example: letters in another order
 import torch
 
 optimiser_steps = 4
@@ -213,32 +197,21 @@ for step in range(optimiser_steps):
     loss.backward()
 -     optimzier.step()
 +     optimizer.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a name that may be either of two",
-            """\
+
+=== reject: a name that may be either of two
 import torch
 
 weight_a, weight_b = torch.ones(2), torch.zeros(2)
 print(torch.ones(2) * weight_c)
-""",
-        ),
-        Reject(
-            "names that the program binds out of sight",
-            """\
+
+=== reject: names that the program binds out of sight
 import torch
 
 exec("Batch_Size = 4")
 batch_size = 8
 print(torch.ones(Batch_Size))
-""",
-        ),
-        Reject(
-            "a name that is asked for and caught",
-            """\
+
+=== reject: a name that is asked for and caught
 import torch
 
 try:
@@ -246,11 +219,8 @@ try:
 except NameError:
     text = str
 print(text(torch.ones(2)))
-""",
-        ),
-        Reject(
-            "a name that two parameters could stand for",
-            """\
+
+=== reject: a name that two parameters could stand for
 import torch
 
 
@@ -259,11 +229,8 @@ def join(left_part, right_part):
 
 
 join(torch.zeros(1), torch.zeros(1))
-""",
-        ),
-        Reject(
-            "an argument that is used already",
-            """\
+
+=== reject: an argument that is used already
 import torch
 import torch.nn.functional as F
 
@@ -273,9 +240,7 @@ def weighted_loss(output, target, class_weight):
 
 
 print(weighted_loss(torch.rand(4, 3), torch.tensor([0, 1, 2, 1]), torch.ones(3)))
-""",
-        ),
-    )
+"""
 
 
 def _crashed_on(subject: Subject) -> str | None:

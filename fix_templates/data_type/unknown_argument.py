@@ -9,11 +9,9 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Fault,
     FixPattern,
     Refusal,
-    Reject,
     RemoveArgument,
     RenameArgument,
     Replace,
@@ -96,10 +94,8 @@ class UnknownArgument(CrashTemplate):
             what = f"`{asked.name}` does not take the call as it is written{said}"
             yield Fault(asked.site, what, tuple({way[0]: way for way in ways}.values()))
 
-    examples = (
-        Example(
-            "other names for filters and strides",
-            """\
+    programs = """
+=== example: other names for filters and strides
 import numpy as np
 import keras
 from keras import layers
@@ -109,11 +105,8 @@ inputs = keras.Input((8, 8, 1))
 + x = layers.Conv2D(filters=4, kernel_size=3, strides=2, name="first")(inputs)
 model = keras.Model(inputs, layers.Dense(1)(layers.Flatten()(x)))
 print(model.predict(np.ones((2, 8, 8, 1)), verbose=0).shape)
-""",
-        ),
-        Example(
-            "what another library calls it",
-            """\
+
+=== example: what another library calls it
 import torch
 from torch import nn
 
@@ -122,11 +115,8 @@ from torch import nn
 optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
 net(torch.ones(2, 4)).sum().backward()
 optimizer.step()
-""",
-        ),
-        Example(
-            "a parameter that is misspelt itself",
-            """\
+
+=== example: a parameter that is misspelt itself
 import torch
 
 
@@ -139,29 +129,18 @@ import torch
 
 
 print(scaled(torch.ones(2), scale=3))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a value that the function refuses, under a name that it has",
-            """\
+
+=== reject: a value that the function refuses, under a name that it has
 import torch
 
 print(torch.nn.Linear(in_features=3, out_features="4"))
-""",
-        ),
-        Reject(
-            "an argument that stands for no parameter",
-            """\
+
+=== reject: an argument that stands for no parameter
 import torch
 
 print(torch.nn.Linear(2, 1, activation="relu"))
-""",
-        ),
-        Reject(
-            "a parameter that is given already",
-            """\
+
+=== reject: a parameter that is given already
 import torch
 
 
@@ -170,11 +149,8 @@ def pad(x, size):
 
 
 print(pad(torch.ones(2), size=2, sizes=3))
-""",
-        ),
-        Reject(
-            "an argument that may be either of two",
-            """\
+
+=== reject: an argument that may be either of two
 import torch
 
 
@@ -183,9 +159,7 @@ def clip(x, low_value=0, high_value=1):
 
 
 print(clip(torch.ones(2), value=2))
-""",
-        ),
-    )
+"""
 
 
 def _named(site: Site, names: Mapping[str, str], prior: float) -> _Way:

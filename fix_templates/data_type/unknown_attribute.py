@@ -13,11 +13,9 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Fault,
     FixPattern,
     Refusal,
-    Reject,
     Replace,
     Subject,
     alike,
@@ -79,10 +77,8 @@ class UnknownAttribute(CrashTemplate):
             what = f"the module {owner} is called" if asked.asked == "module" else f"{owner} has no `{asked.name}`"
             yield Fault(asked.site, what, tuple({way[0]: way for way in ways}.values()))
 
-    examples = (
-        Example(
-            "words that are shortened in a layer's name",
-            """\
+    programs = """
+=== example: words that are shortened in a layer's name
 import numpy as np
 import keras
 from keras import layers
@@ -93,11 +89,8 @@ inputs = keras.Input((4,))
 model = keras.Model(inputs, outputs)
 model.compile(loss="mse")
 model.fit(np.ones((8, 4)), np.ones((8, 1)), verbose=0)
-""",
-        ),
-        Example(
-            "a class that is imported under a name of its own making",
-            """\
+
+=== example: a class that is imported under a name of its own making
 import torch
 - from torch.nn import CrossEntropy, Linear
 + from torch.nn import CrossEntropyLoss, Linear
@@ -105,11 +98,8 @@ import torch
 - criterion = CrossEntropy()
 + criterion = CrossEntropyLoss()
 criterion(Linear(3, 2)(torch.ones(4, 3)), torch.zeros(4, dtype=torch.long)).backward()
-""",
-        ),
-        Example(
-            "the module of an optimizer, called",
-            """\
+
+=== example: the module of an optimizer, called
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -117,11 +107,8 @@ net = torch.nn.Linear(3, 1)
 + optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
 net(torch.ones(2, 3)).sum().backward()
 optimizer.step()
-""",
-        ),
-        Example(
-            "a method of the class that has its module's name",
-            """\
+
+=== example: a method of the class that has its module's name
 import datetime
 import torch
 
@@ -129,32 +116,23 @@ import torch
 - print(torch.ones(1), (datetime.now() - begun).days)
 + begun = datetime.datetime.now()
 + print(torch.ones(1), (datetime.datetime.now() - begun).days)
-""",
-        ),
-        Example(
-            "a part of a package that is imported by itself",
-            """\
+
+=== example: a part of a package that is imported by itself
 import torch
 + import torch.nn.utils.prune
 
 net = torch.nn.Linear(2, 1)
 torch.nn.utils.prune.l1_unstructured(net, "weight", amount=1)
 print(net(torch.ones(1, 2)).shape)
-""",
-        ),
-        Example(
-            "a function one letter off",
-            """\
+
+=== example: a function one letter off
 import torch
 
 left, right = torch.ones(2, 3), torch.ones(3, 2)
 - print(torch.matmull(left, right))
 + print(torch.matmul(left, right))
-""",
-        ),
-        Example(
-            "a method without its ending",
-            """\
+
+=== example: a method without its ending
 import torch
 
 
@@ -173,31 +151,20 @@ trainer = Trainer()
 print(trainer.train_on_batch(torch.ones(2)))
 - print(trainer.test(torch.ones(2)))
 + print(trainer.test_on_batch(torch.ones(2)))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a name that the tables know",
-            """\
+
+=== reject: a name that the tables know
 import numpy as np
 import torch
 
 labels = torch.from_numpy(np.zeros(3, dtype=np.float))
-""",
-        ),
-        Reject(
-            "a method of another library's arrays",
-            """\
+
+=== reject: a method of another library's arrays
 import numpy as np
 import torch
 
 print(torch.from_numpy(np.ones(3).unsqueeze(0)))
-""",
-        ),
-        Reject(
-            "numbered layers of which one is missing",
-            """\
+
+=== reject: numbered layers of which one is missing
 import torch
 from torch import nn
 
@@ -213,26 +180,18 @@ class Net(nn.Module):
 
 
 Net()(torch.ones(2, 4))
-""",
-        ),
-        Reject(
-            "nothing where an object was meant",
-            """\
+
+=== reject: nothing where an object was meant
 import torch
 
 model = None
 model.train()
-""",
-        ),
-        Reject(
-            "a beginning that several names have",
-            """\
+
+=== reject: a beginning that several names have
 import torch
 
 print(torch.conv(torch.ones(1, 1, 3)))
-""",
-        ),
-    )
+"""
 
 
 def _called(subject: Subject, node: ast.AST | None) -> ast.Call | None:

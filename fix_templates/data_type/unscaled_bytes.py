@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 from dnnfix.api import (
     Call,
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
-    Reject,
     Repairs,
     Site,
     Subject,
@@ -92,10 +90,8 @@ class UnscaledBytes(FaultTemplate[Bytes]):
         nodes = sibling_inputs(subject, found.node) if keras else _torch_uses(subject, found)
         yield "Scale the images to [0, 1]", change_data(subject, nodes, "", " / 255.0"), 0.8
 
-    examples = (
-        Example(
-            "Keras images into a convolution",
-            """\
+    programs = """
+=== example: Keras images into a convolution
 import numpy as np
 import keras
 from keras import layers
@@ -107,11 +103,8 @@ model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=Tru
 + x = x / 255.0
 model.fit(x, y, epochs=1, verbose=0)
 model.evaluate(x, y, verbose=0)
-""",
-        ),
-        Example(
-            "Keras images, flattened by the network",
-            """\
+
+=== example: Keras images, flattened by the network
 import numpy as np
 import keras
 
@@ -121,11 +114,8 @@ model = keras.Sequential([keras.Input((12, 12)), keras.layers.Flatten(), keras.l
 model.compile(optimizer="sgd", loss="categorical_crossentropy")
 - model.fit(pictures, classes, verbose=0)
 + model.fit(pictures / 255.0, classes, verbose=0)
-""",
-        ),
-        Example(
-            "torch images of bytes",
-            """\
+
+=== example: torch images of bytes
 import torch
 from torch import nn
 
@@ -139,13 +129,8 @@ for _ in range(3):
 +     loss = nn.functional.cross_entropy(net(images / 255.0), labels)
     loss.backward()
     optimizer.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a network that scales its images",
-            """\
+
+=== reject: a network that scales its images
 import numpy as np
 import keras
 from keras import layers
@@ -154,20 +139,15 @@ x = np.random.default_rng(0).integers(0, 256, (24, 8, 8, 1))
 model = keras.Sequential([keras.Input((8, 8, 1)), layers.Rescaling(1 / 255), layers.Flatten(), layers.Dense(1)])
 model.compile("adam", "mse")
 model.fit(x, np.arange(24) % 2, verbose=0)
-""",
-        ),
-        Reject(
-            "a table of whole numbers, and images that are scaled on the way in",
-            """\
+
+=== reject: a table of whole numbers, and images that are scaled on the way in
 import torch
 from torch import nn
 
 out = nn.Linear(8, 2)(torch.randint(0, 200, (16, 8)).float())
 images = torch.randint(0, 256, (16, 3, 8, 8))
 out = nn.Conv2d(3, 4, 3)(images / 255)
-""",
-        ),
-    )
+"""
 
 
 def _bytes(subject: Subject) -> Bytes | None:

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     CrashTemplate,
-    Example,
     Failure,
     Fault,
     FixPattern,
-    Reject,
     Source,
     argument_value,
     is_compile,
@@ -173,83 +171,60 @@ class ValueTakenForFunction(CrashTemplate):
         _class_for_callback,
     )
 
-    examples = (
-        Example(
-            "a size without its brackets",
-            """\
+    programs = """
+=== example: a size without its brackets
 import torch
 
 x = torch.ones(4, 2)
 - print(x.size[0])
 + print(x.size()[0])
-""",
-        ),
-        Example(
-            "a tensor that was to be cast before it is filled",
-            """\
+
+=== example: a tensor that was to be cast before it is filled
 import torch
 
 - gain = torch.ones(7).long
 + gain = torch.ones(7).long()
 gain[2:6] = torch.tensor([3, 2, 3, 2])
 print(gain)
-""",
-        ),
-        Example(
-            "an axis of a shape",
-            """\
+
+=== example: an axis of a shape
 import torch
 
 x = torch.ones(4, 2)
 - print(x.shape(0))
 + print(x.shape[0])
-""",
-        ),
-        Example(
-            "a property with brackets",
-            """\
+
+=== example: a property with brackets
 import torch
 
 x = torch.ones(4, 2)
 - if x.is_cuda():
 + if x.is_cuda:
     print(x.device)
-""",
-        ),
-        Example(
-            "a module for its function",
-            """\
+
+=== example: a module for its function
 import time
 import torch
 
 - start = time()
 + start = time.time()
 print(torch.ones(1), start > 0)
-""",
-        ),
-        Example(
-            "a text with names",
-            """\
+
+=== example: a text with names
 import torch
 
 report = "epoch {epoch}: loss {loss:.3f}"
 - print(report(epoch=1, loss=torch.ones(1).item()))
 + print(report.format(epoch=1, loss=torch.ones(1).item()))
-""",
-        ),
-        Example(
-            "a text without its percent sign",
-            """\
+
+=== example: a text without its percent sign
 import torch
 
 loss = torch.ones(1).item()
 - print("loss %.3f after %d steps"(loss, 10))
 + print("loss %.3f after %d steps" % (loss, 10))
-""",
-        ),
-        Example(
-            "a callback",
-            """\
+
+=== example: a callback
 import keras
 import numpy as np
 from keras.callbacks import EarlyStopping
@@ -258,11 +233,8 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 - net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, callbacks=[EarlyStopping], verbose=0)
 + net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, callbacks=[EarlyStopping()], verbose=0)
-""",
-        ),
-        Example(
-            "an optimizer",
-            """\
+
+=== example: an optimizer
 import keras
 import numpy as np
 
@@ -270,11 +242,8 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 - net.compile(loss="mse", optimizer=keras.optimizers.Adam)
 + net.compile(loss="mse", optimizer=keras.optimizers.Adam())
 net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
-""",
-        ),
-        Example(
-            "a callback of the program beside others",
-            """\
+
+=== example: a callback of the program beside others
 import keras
 import numpy as np
 
@@ -293,13 +262,8 @@ def train(net, x, y):
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("sgd", "mse")
 train(net, np.ones((8, 4)), np.ones(8))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a function of the program that needs arguments",
-            """\
+
+=== reject: a function of the program that needs arguments
 import torch
 
 
@@ -311,11 +275,8 @@ class Steps:
 print(Steps().size + 1, torch.ones(1))
 steps = Steps()
 print(steps.size + 1)
-""",
-        ),
-        Reject(
-            "functions that are handed on, and objects",
-            """\
+
+=== reject: functions that are handed on, and objects
 import keras
 import numpy as np
 import torch
@@ -325,65 +286,45 @@ print([f() for f in (x.sum, x.mean)], list(map(torch.abs, [x])))
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile(keras.optimizers.SGD(), keras.losses.MeanSquaredError)
 net.fit(np.ones((8, 4)), np.ones(8), callbacks=keras.callbacks.TerminateOnNaN(), verbose=0)
-""",
-        ),
-        Reject(
-            "a tensor that is called with another",
-            """\
+
+=== reject: a tensor that is called with another
 import torch
 
 x = torch.ones(2)
 print(x(torch.ones(2)))
-""",
-        ),
-        Reject(
-            "a list called with what is no index",
-            """\
+
+=== reject: a list called with what is no index
 import torch
 
 layers = [torch.nn.Linear(2, 2)]
 print(layers(torch.ones(1, 2)))
-""",
-        ),
-        Reject(
-            "a module without a function of its name",
-            """\
+
+=== reject: a module without a function of its name
 import math
 import torch
 
 print(math(torch.ones(1)))
-""",
-        ),
-        Reject(
-            "a name of a function",
-            """\
+
+=== reject: a name of a function
 import torch
 
 activation = "relu"
 print(activation(torch.ones(2)))
-""",
-        ),
-        Reject(
-            "another number of places",
-            """\
+
+=== reject: another number of places
 import torch
 
 name = "net-{}.pt"
 print(name(1, 2), torch.ones(1))
-""",
-        ),
-        Reject(
-            "a callback that has to be told a file",
-            """\
+
+=== reject: a callback that has to be told a file
 import keras
 import numpy as np
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 net.fit(np.ones((8, 4)), np.ones(8), callbacks=[keras.callbacks.ModelCheckpoint], verbose=0)
-""",
-        ),
-    )
+"""
 
 
 def _takes_arguments(source: Source, node: ast.Attribute) -> bool:

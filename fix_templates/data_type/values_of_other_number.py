@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from dnnfix.api import (
     CrashTemplate,
     Edit,
-    Example,
     Failure,
     Fault,
     FixPattern,
-    Reject,
     RemoveArgument,
     Replace,
     Site,
@@ -247,21 +245,16 @@ class ValuesOfOtherNumber(CrashTemplate):
         _nothing_kept,
     )
 
-    examples = (
-        Example(
-            "keys and values of a dictionary",
-            """\
+    programs = """
+=== example: keys and values of a dictionary
 import torch
 
 losses = {"first": torch.ones(1), "second": torch.zeros(1)}
 - for name, loss in losses:
 + for name, loss in losses.items():
     print(name, loss.item())
-""",
-        ),
-        Example(
-            "batches with their number",
-            """\
+
+=== example: batches with their number
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -269,11 +262,8 @@ loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=
 - for i, (x, y) in loader:
 + for i, (x, y) in enumerate(loader):
     print(i, x.shape, y.shape)
-""",
-        ),
-        Example(
-            "names without labels",
-            """\
+
+=== example: names without labels
 import torch
 
 negatives = ["scan-1", "scan-20"]
@@ -282,11 +272,8 @@ chosen = []
 + for series in negatives:
     chosen.append(series)
 print(len(chosen), torch.ones(1))
-""",
-        ),
-        Example(
-            "a number and the parts of a batch",
-            """\
+
+=== example: a number and the parts of a batch
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -294,11 +281,8 @@ loader = DataLoader(TensorDataset(torch.ones(6, 2), torch.zeros(6)), batch_size=
 - for step, inputs, labels in enumerate(loader):
 + for step, (inputs, labels) in enumerate(loader):
     print(step, inputs.shape, labels.shape)
-""",
-        ),
-        Example(
-            "predictions that the caller does not use",
-            """\
+
+=== example: predictions that the caller does not use
 import torch
 
 net = torch.nn.Linear(3, 2)
@@ -314,11 +298,8 @@ def evaluate(x, y):
 - loss, acc = evaluate(torch.randn(8, 3), torch.arange(8) % 2)
 + loss, acc, _ = evaluate(torch.randn(8, 3), torch.arange(8) % 2)
 print(loss > 0, acc >= 0)
-""",
-        ),
-        Example(
-            "tensors along an axis",
-            """\
+
+=== example: tensors along an axis
 import torch
 
 
@@ -329,11 +310,8 @@ class Skip(torch.nn.Module):
 
 
 print(Skip()(torch.ones(2, 3), torch.ones(2, 1)).shape)
-""",
-        ),
-        Example(
-            "branches of a network given to a layer that merges them",
-            """\
+
+=== example: branches of a network given to a layer that merges them
 import keras
 import numpy as np
 from keras.layers import Add, Dense
@@ -344,11 +322,8 @@ a, b = keras.Input((3,)), keras.Input((2,))
 model = keras.Model([a, b], Dense(1)(both))
 model.compile("sgd", "mse")
 model.fit([np.ones((4, 3)), np.ones((4, 2))], np.ones((4, 1)), verbose=0)
-""",
-        ),
-        Example(
-            "a text",
-            """\
+
+=== example: a text
 import keras
 import numpy as np
 
@@ -356,11 +331,8 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sig
 - net.compile("adam", "binary_crossentropy", metrics="accuracy")
 + net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
 net.fit(np.random.rand(8, 4), np.arange(8) % 2, verbose=0)
-""",
-        ),
-        Example(
-            "two of three, in a function",
-            """\
+
+=== example: two of three, in a function
 import keras
 import numpy as np
 from keras import layers
@@ -379,11 +351,8 @@ def train(net, age, text, image, price):
 
 
 train(build(), np.ones((8, 2)), np.ones((8, 3)), np.ones((8, 4)), np.ones(8))
-""",
-        ),
-        Example(
-            "indices that are shuffled",
-            """\
+
+=== example: indices that are shuffled
 import random
 import torch
 
@@ -392,11 +361,8 @@ order = list(range(6))
 + random.shuffle(order)
 data = torch.randn(6, 3)
 print(data[order[:4]].shape)
-""",
-        ),
-        Example(
-            "losses that are collected",
-            """\
+
+=== example: losses that are collected
 import torch
 
 net = torch.nn.Linear(2, 1)
@@ -410,11 +376,8 @@ for step in range(3):
 -     losses = losses.append(loss.item())
 +     losses.append(loss.item())
 print(len(losses))
-""",
-        ),
-        Example(
-            "columns that are dropped in place, under another name",
-            """\
+
+=== example: columns that are dropped in place, under another name
 import pandas as pd
 import torch
 
@@ -424,33 +387,22 @@ frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
 x = torch.tensor(inputs.values, dtype=torch.float32)
 y = torch.tensor(frame["y"].values)
 print(torch.nn.functional.cross_entropy(torch.nn.Linear(2, 2)(x), y).item())
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a row of the data that is short",
-            """\
+
+=== reject: a row of the data that is short
 import torch
 
 pairs = [("a", 1), ("b",)]
 for name, number in pairs:
     print(name, number, torch.ones(1))
-""",
-        ),
-        Reject(
-            "texts of which both names are used",
-            """\
+
+=== reject: texts of which both names are used
 import torch
 
 rows = ["a:1", "b:2"]
 for name, number in rows:
     print(name, number, torch.ones(1))
-""",
-        ),
-        Reject(
-            "the name for what is left out is read",
-            """\
+
+=== reject: the name for what is left out is read
 import torch
 
 
@@ -462,11 +414,8 @@ def parts(x):
 for _ in range(2):
     low, high = parts(torch.ones(6))
     print(_, low, high)
-""",
-        ),
-        Reject(
-            "names that are not those of the values",
-            """\
+
+=== reject: names that are not those of the values
 import torch
 
 
@@ -476,11 +425,8 @@ def halves(x):
 
 first, second = halves(torch.ones(6))
 print(first, second)
-""",
-        ),
-        Reject(
-            "as many as there are",
-            """\
+
+=== reject: as many as there are
 import keras
 import numpy as np
 import torch
@@ -499,38 +445,26 @@ left, right = keras.Input((3,)), keras.Input((2,))
 net = keras.Model([left, right], keras.layers.Dense(1)(keras.layers.concatenate([left, right])))
 net.compile("adam", "mse", metrics=["mae"])
 net.fit([np.ones((8, 3)), np.ones((8, 2))], np.ones(8), verbose=0)
-""",
-        ),
-        Reject(
-            "a list and an axis that is no number",
-            """\
+
+=== reject: a list and an axis that is no number
 import torch
 
 a = torch.ones(2)
 print(torch.cat([a, a], "rows"))
-""",
-        ),
-        Reject(
-            "arrays of other sizes",
-            """\
+
+=== reject: arrays of other sizes
 import numpy as np
 import torch
 
 print(np.concatenate([np.ones((2, 3)), np.ones((2, 4))]), torch.ones(1))
-""",
-        ),
-        Reject(
-            "a set, whose order nobody knows",
-            """\
+
+=== reject: a set, whose order nobody knows
 import keras
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse", metrics={"mae", "mape"})
-""",
-        ),
-        Reject(
-            "the targets of the training fit the other input",
-            """\
+
+=== reject: the targets of the training fit the other input
 import keras
 import numpy as np
 
@@ -541,11 +475,8 @@ data, y = np.random.rand(12, 6), np.random.rand(12)
 first = data[:, :5]
 net.fit([first, data[:, 5:]], y, verbose=0)
 print(net.predict(first, verbose=0).shape)
-""",
-        ),
-        Reject(
-            "two inputs of one shape",
-            """\
+
+=== reject: two inputs of one shape
 import keras
 import numpy as np
 
@@ -554,11 +485,8 @@ net = keras.Model([left, right], keras.layers.Dense(1)(keras.layers.add([left, r
 net.compile("adam", "mse")
 first, second = np.random.rand(12, 3), np.random.rand(12, 3)
 net.fit(first, np.ones(12), verbose=0)
-""",
-        ),
-        Reject(
-            "rows that are put in order together with what is used beside them",
-            """\
+
+=== reject: rows that are put in order together with what is used beside them
 import pandas as pd
 import torch
 
@@ -566,11 +494,8 @@ frame = pd.DataFrame({"t": [2, 1], "a": [3.0, 4.0], "y": [0.0, 1.0]})
 ordered = frame.sort_values("t", inplace=True)
 x, y = torch.tensor(ordered[["a"]].values), torch.tensor(frame["y"].values)
 print(x.shape, y.shape)
-""",
-        ),
-        Reject(
-            "an own method of that name, and a None from elsewhere",
-            """\
+
+=== reject: an own method of that name, and a None from elsewhere
 import torch
 
 
@@ -590,20 +515,15 @@ def find(name):
 log = Log()
 log = log.append(torch.ones(1).item())
 print(find("b")[0])
-""",
-        ),
-        Reject(
-            "a list that is kept, and a value that is None",
-            """\
+
+=== reject: a list that is kept, and a value that is None
 import torch
 
 seen = [torch.ones(2)]
 seen.append(torch.zeros(2))
 best = None
 print(best[0])
-""",
-        ),
-    )
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Decline,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     Json,
-    Reject,
     Repairs,
     Replace,
     SetArgument,
@@ -91,10 +89,8 @@ class InputShapeNotOfData(ShapeTemplate):
                 reading="number",
             )
 
-    examples = (
-        Example(
-            "number of features guessed",
-            """\
+    programs = """
+=== example: number of features guessed
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -105,11 +101,8 @@ model = Sequential()
 + model.add(Dense(1, input_dim=1))
 model.compile(optimizer="rmsprop", loss="mse")
 model.fit(x, x * 2.0, verbose=0)
-""",
-        ),
-        Example(
-            "length of the data taken for its width",
-            """\
+
+=== example: length of the data taken for its width
 import numpy as np
 from keras import Sequential, layers
 
@@ -121,11 +114,8 @@ model = Sequential([
 ])
 model.compile(optimizer="sgd", loss="mse")
 model.fit(X, np.random.rand(20, 1), verbose=0)
-""",
-        ),
-        Example(
-            "axes in another order",
-            """\
+
+=== example: axes in another order
 import numpy as np
 import keras
 from keras import layers
@@ -137,11 +127,8 @@ outputs = layers.Dense(1)(layers.GRU(3)(inputs))
 model = keras.Model(inputs, outputs)
 model.compile(optimizer="sgd", loss="mse")
 model.fit(signals, np.random.rand(6, 1), verbose=0)
-""",
-        ),
-        Example(
-            "length of the data in Input",
-            """\
+
+=== example: length of the data in Input
 import numpy as np
 import keras
 from keras import layers
@@ -153,11 +140,8 @@ outputs = layers.Dense(1)(layers.LSTM(4)(inputs))
 model = keras.Model(inputs, outputs)
 model.compile(optimizer="sgd", loss="mse")
 model.fit(x, y, verbose=0)
-""",
-        ),
-        Example(
-            "shape through a variable",
-            """\
+
+=== example: shape through a variable
 import numpy as np
 from keras import Sequential, layers
 
@@ -167,11 +151,8 @@ data = np.random.rand(12, 7)
 model = Sequential([layers.Dense(4, input_shape=shape), layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 model.fit(data, np.random.rand(12, 1), verbose=0)
-""",
-        ),
-        Example(
-            "brackets without a comma",
-            """\
+
+=== example: brackets without a comma
 import keras
 import numpy as np
 
@@ -181,11 +162,8 @@ x = np.random.rand(8, 5)
 model = keras.Model(given, keras.layers.Dense(1)(given))
 model.compile("sgd", "mse")
 model.fit(x, x.sum(axis=1), verbose=0)
-""",
-        ),
-        Example(
-            "a parameter of a function",
-            """\
+
+=== example: a parameter of a function
 import numpy as np
 from keras import layers, models
 
@@ -198,13 +176,8 @@ def network(width):
 net = network(4)
 net.compile(optimizer="sgd", loss="mse")
 net.fit(np.ones((6, 4)), np.ones((6, 1)), verbose=0)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the shape of the data",
-            """\
+
+=== reject: the shape of the data
 import numpy as np
 import keras
 from keras import layers
@@ -212,11 +185,8 @@ from keras import layers
 model = keras.Sequential([keras.Input((7,)), layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 model.fit(np.random.rand(20, 7), np.random.rand(20, 1), verbose=0)
-""",
-        ),
-        Reject(
-            "a shape that is left open",
-            """\
+
+=== reject: a shape that is left open
 import numpy as np
 import keras
 from keras import layers
@@ -224,11 +194,8 @@ from keras import layers
 model = keras.Sequential([keras.Input((None, 2)), layers.LSTM(3), layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 model.fit(np.random.rand(4, 7, 2), np.random.rand(4, 1), verbose=0)
-""",
-        ),
-        Reject(
-            "shape of one sample",
-            """\
+
+=== reject: shape of one sample
 import numpy as np
 from keras import Sequential, layers
 
@@ -236,39 +203,28 @@ data = np.random.rand(12, 7)
 model = Sequential([layers.Dense(4, input_shape=data.shape[1:]), layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 model.fit(data, np.random.rand(12, 1), verbose=0)
-""",
-        ),
-        Reject(
-            "a recurrent layer behind another that gives one step",
-            """\
+
+=== reject: a recurrent layer behind another that gives one step
 import keras
 from keras import layers
 
 keras.Sequential([keras.Input((8, 3)), layers.LSTM(4), layers.LSTM(4)])
-""",
-        ),
-        Reject(
-            "tuples",
-            """\
+
+=== reject: tuples
 import keras
 import numpy as np
 
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 print(model.predict(np.ones((2, 3)), verbose=0))
-""",
-        ),
-        Reject(
-            "a loop over a number",
-            """\
+
+=== reject: a loop over a number
 import keras
 
 sizes = 4
 given = keras.Input((3,))
 for size in sizes:
     given = keras.layers.Dense(size)(given)
-""",
-        ),
-    )
+"""
 
 
 # --- another size -----------------------------------------------------------------------------------------------------------

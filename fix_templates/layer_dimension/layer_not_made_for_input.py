@@ -13,12 +13,10 @@ from dnnfix.api import (
     Component,
     Decline,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     Json,
-    Reject,
     Repairs,
     Replace,
     SetArgument,
@@ -138,10 +136,8 @@ class LayerNotMadeForInput(ShapeTemplate):
                 reading="weight",
             )
 
-    examples = (
-        Example(
-            "convolution behind two poolings",
-            """\
+    programs = """
+=== example: convolution behind two poolings
 import torch
 import torch.nn as nn
 
@@ -154,11 +150,8 @@ net = nn.Sequential(
 +     nn.Conv2d(4, 8, 5, padding=2),
 )
 print(net(torch.rand(2, 1, 14, 14)).shape)
-""",
-        ),
-        Example(
-            "pooling function over a small image",
-            """\
+
+=== example: pooling function over a small image
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -175,11 +168,8 @@ class Small(nn.Module):
 
 
 print(Small()(torch.rand(2, 3, 8, 8)).shape)
-""",
-        ),
-        Example(
-            "Keras model with one pooling too many",
-            """\
+
+=== example: Keras model with one pooling too many
 import keras
 from keras import layers
 
@@ -191,11 +181,8 @@ model = keras.Sequential([
 +     layers.Conv2D(8, 3, padding="same"),
     layers.Flatten(),
 ])
-""",
-        ),
-        Example(
-            "Keras axes of the input shape swapped",
-            """\
+
+=== example: Keras axes of the input shape swapped
 from keras.models import Sequential
 from keras.layers import Conv1D, Flatten, Dense
 
@@ -204,11 +191,8 @@ net = Sequential()
 + net.add(Conv1D(4, 10, input_shape=(40, 1)))
 net.add(Flatten())
 net.add(Dense(2))
-""",
-        ),
-        Example(
-            "Keras images with their channels first",
-            """\
+
+=== example: Keras images with their channels first
 from keras.layers import Conv2D, MaxPooling2D
 from keras.models import Sequential
 
@@ -217,11 +201,8 @@ model = Sequential()
 + model.add(Conv2D(8, (3, 3), padding="valid", activation="relu", input_shape=(32, 32, 3)))
 model.add(Conv2D(8, (3, 3), activation="relu"))
 model.add(MaxPooling2D(pool_size=(2, 2)))
-""",
-        ),
-        Example(
-            "a gray image stated by Input, rows and columns in variables",
-            """\
+
+=== example: a gray image stated by Input, rows and columns in variables
 import keras
 from keras import layers
 
@@ -231,11 +212,8 @@ rows, columns = 28, 28
 x = layers.Conv2D(4, 5)(inputs)
 x = layers.Flatten()(layers.MaxPooling2D()(x))
 model = keras.Model(inputs, layers.Dense(10)(x))
-""",
-        ),
-        Example(
-            "words counted from 1",
-            """\
+
+=== example: words counted from 1
 import torch
 import torch.nn as nn
 
@@ -253,11 +231,8 @@ class Words(nn.Module):
 
 net = Words(30, 4)
 print(net(torch.arange(1, 31).view(3, 10)).shape)
-""",
-        ),
-        Example(
-            "Keras vocabulary",
-            """\
+
+=== example: Keras vocabulary
 import numpy as np
 import keras
 from keras import layers
@@ -272,22 +247,16 @@ model = keras.Sequential([
 ])
 model.compile(optimizer="sgd", loss="mse")
 model.fit(x, np.random.rand(8, 1), verbose=0)
-""",
-        ),
-        Example(
-            "groups of a convolution",
-            """\
+
+=== example: groups of a convolution
 import torch
 import torch.nn as nn
 
 - conv = nn.Conv2d(10, 20, 3, groups=4)
 + conv = nn.Conv2d(10, 20, 3, groups=5)
 print(conv(torch.randn(1, 10, 5, 5)).shape)
-""",
-        ),
-        Example(
-            "Keras groups",
-            """\
+
+=== example: Keras groups
 import keras
 from keras import layers
 
@@ -296,11 +265,8 @@ model = keras.Sequential([
 -     layers.GroupNormalization(4),
 +     layers.GroupNormalization(5),
 ])
-""",
-        ),
-        Example(
-            "filters first in a convolution over time",
-            """\
+
+=== example: filters first in a convolution over time
 import tensorflow as tf
 
 STEPS, CHANNELS, WIDTH, FILTERS = 30, 2, 5, 8
@@ -309,11 +275,8 @@ signal = tf.random.normal([4, STEPS, CHANNELS])
 + kernel = tf.Variable(tf.random.normal([WIDTH, CHANNELS, FILTERS]))
 bias = tf.Variable(tf.zeros([FILTERS]))
 print((tf.nn.conv1d(signal, kernel, stride=1, padding="SAME") + bias).shape)
-""",
-        ),
-        Example(
-            "colour images for filters of grey ones",
-            """\
+
+=== example: colour images for filters of grey ones
 import tensorflow as tf
 
 images = tf.zeros([2, 12, 12, 3])
@@ -326,11 +289,8 @@ def features(x):
 
 
 features(images)
-""",
-        ),
-        Example(
-            "a product with a weight on its side, in a class",
-            """\
+
+=== example: a product with a weight on its side, in a class
 import tensorflow as tf
 
 
@@ -344,84 +304,56 @@ class Readout:
 
 
 print(Readout(6, 3)(tf.ones([4, 6])))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "windows that fit",
-            """\
+
+=== reject: windows that fit
 import torch
 import torch.nn as nn
 
 nn.Sequential(nn.Conv2d(1, 4, 5), nn.MaxPool2d(2))(torch.rand(2, 1, 9, 9))
-""",
-        ),
-        Reject(
-            "a kernel made to fit by its padding",
-            """\
+
+=== reject: a kernel made to fit by its padding
 import keras
 from keras import layers
 
 keras.Sequential([keras.Input((2, 2, 1)), layers.Conv2D(4, 5, padding="same")])
-""",
-        ),
-        Reject(
-            "rows for every index",
-            """\
+
+=== reject: rows for every index
 import torch
 import torch.nn as nn
 
 nn.Embedding(10, 3)(torch.arange(10))
-""",
-        ),
-        Reject(
-            "an index below zero",
-            """\
+
+=== reject: an index below zero
 import torch
 import torch.nn as nn
 
 nn.Embedding(10, 3)(torch.tensor([1, -2, 3]))
-""",
-        ),
-        Reject(
-            "groups that divide",
-            """\
+
+=== reject: groups that divide
 import torch
 import torch.nn as nn
 
 nn.Sequential(nn.Conv2d(8, 16, 3, groups=4), nn.GroupNorm(4, 16))(torch.randn(2, 8, 6, 6))
-""",
-        ),
-        Reject(
-            "a layer refused for another reason",
-            """\
+
+=== reject: a layer refused for another reason
 import torch
 import torch.nn as nn
 
 nn.Conv2d(8, -16, 3, groups=4)
-""",
-        ),
-        Reject(
-            "weights that fit, groups of channels among them",
-            """\
+
+=== reject: weights that fit, groups of channels among them
 import tensorflow as tf
 
 x = tf.zeros([2, 8, 8, 6])
 tf.nn.conv2d(x, tf.Variable(tf.ones([3, 3, 3, 4])), 1, "SAME")
 tf.matmul(tf.ones([4, 6]), tf.Variable(tf.ones([6, 3])))
-""",
-        ),
-        Reject(
-            "a crash in a product of data alone",
-            """\
+
+=== reject: a crash in a product of data alone
 import tensorflow as tf
 
 a, b = tf.ones([4, 6]), tf.ones([5, 2])
 tf.matmul(a, b)
-""",
-        ),
-    )
+"""
 
 
 # --- windows ----------------------------------------------------------------------------------------------------------------

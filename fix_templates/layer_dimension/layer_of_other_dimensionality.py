@@ -11,13 +11,11 @@ from dnnfix.api import (
     Component,
     Decline,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     Json,
     RankConflict,
-    Reject,
     Repairs,
     Replace,
     SetArgument,
@@ -85,10 +83,8 @@ class LayerOfOtherDimensionality(ShapeTemplate):
             ways = iter([("Tell the layer the order of axes that the others are told", (edit,), 0.9)])
             yield Fault(site, what, tuple(ways), {}, confidence=0.8, reading="format")
 
-    examples = (
-        Example(
-            "batch norm for images behind a linear layer",
-            """\
+    programs = """
+=== example: batch norm for images behind a linear layer
 import torch
 import torch.nn as nn
 
@@ -99,11 +95,8 @@ model = nn.Sequential(
     nn.ReLU(),
 )
 model(torch.randn(4, 6))
-""",
-        ),
-        Example(
-            "batch norm for tables in a convolutional block",
-            """\
+
+=== example: batch norm for tables in a convolutional block
 import torch
 from torch.nn import BatchNorm1d, Conv2d, Module
 + from torch.nn import BatchNorm2d
@@ -121,11 +114,8 @@ class Block(Module):
 
 
 Block()(torch.randn(2, 3, 6, 6))
-""",
-        ),
-        Example(
-            "Keras convolutions for signals on images",
-            """\
+
+=== example: Keras convolutions for signals on images
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Flatten, Conv1D, Conv2D, Dense
@@ -140,11 +130,8 @@ model.add(Flatten())
 model.add(Dense(2, activation="softmax"))
 model.compile(optimizer="adam", loss="categorical_crossentropy")
 model.fit(images, np.eye(2)[[0, 1, 0, 1, 0, 1]], verbose=0)
-""",
-        ),
-        Example(
-            "branches that no longer meet",
-            """\
+
+=== example: branches that no longer meet
 from keras import Input, layers
 
 image = Input((2, 16, 16))
@@ -153,50 +140,34 @@ wide = layers.Conv2D(filters=4, kernel_size=3, padding="same", data_format="chan
 - short = layers.Conv2D(filters=4, kernel_size=1)(image)
 + short = layers.Conv2D(filters=4, kernel_size=1, data_format="channels_first")(image)
 both = layers.add([wide, short])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "layers of the right kind",
-            """\
+
+=== reject: layers of the right kind
 import torch
 import torch.nn as nn
 
 nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(16, 4), nn.BatchNorm1d(4))(torch.randn(2, 3, 4, 4))
-""",
-        ),
-        Reject(
-            "an image without its batch",
-            """\
+
+=== reject: an image without its batch
 import keras
 from keras import layers
 
 keras.Sequential([keras.Input((8, 8)), layers.Conv2D(4, 3)])
-""",
-        ),
-        Reject(
-            "a network that leaves the order alone but for one layer, and runs",
-            """\
+
+=== reject: a network that leaves the order alone but for one layer, and runs
 from keras import Input, layers
 
 image = Input((16, 16, 2))
 x = layers.Conv2D(4, 3, data_format="channels_last")(image)
 x = layers.Conv2D(4, 3)(x)
-""",
-        ),
-        Reject(
-            "layers that state Keras's own order, and a crash of another kind",
-            """\
+
+=== reject: layers that state Keras's own order, and a crash of another kind
 from keras import Input, layers
 
 image = Input((16, 16, 2))
 x = layers.Conv2D(4, 3, data_format="channels_last")(image)
 x = layers.MaxPooling2D(data_format="channels_last")(x)
 x = layers.Conv2D(4, 9)(x)
-""",
-        ),
-    )
+"""
 
 
 # --- the number in the name -------------------------------------------------------------------------------------------------

@@ -10,13 +10,11 @@ from dnnfix.api import (
     Call,
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
     Json,
-    Reject,
     Site,
     SizeConflict,
     Subject,
@@ -143,10 +141,8 @@ class LayerSizeMismatch(FixTemplate):
                 return
             yield self.candidate(finding, f"Make {short(call.name)} normalize over {written}", *edits, prior=0.8)
 
-    examples = (
-        Example(
-            "flattened image of another size",
-            """\
+    programs = """
+=== example: flattened image of another size
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -166,11 +162,8 @@ class Net(nn.Module):
 
 
 out = Net()(torch.randn(2, 1, 28, 28))
-""",
-        ),
-        Example(
-            "name of another layer's size",
-            """\
+
+=== example: name of another layer's size
 import torch
 import torch.nn as nn
 
@@ -190,11 +183,8 @@ class Coder(nn.Module):
 
 coder = Coder(12, 6, 2)
 print(coder(torch.randn(4, 12)).shape)
-""",
-        ),
-        Example(
-            "channels of a concatenation",
-            """\
+
+=== example: channels of a concatenation
 import torch
 import torch.nn as nn
 
@@ -204,11 +194,8 @@ left = nn.Conv2d(3, 4, 1)
 join = nn.Conv2d(8, 2, 1)
 x = torch.randn(2, 3, 5, 5)
 y = join(torch.cat([left(x), right(x)], dim=1))
-""",
-        ),
-        Example(
-            "batch norm after a widened convolution",
-            """\
+
+=== example: batch norm after a widened convolution
 import torch
 import torch.nn as nn
 
@@ -219,11 +206,8 @@ net = nn.Sequential(
     nn.ReLU(),
 )
 net(torch.randn(2, 3, 8, 8))
-""",
-        ),
-        Example(
-            "layer norm over features",
-            """\
+
+=== example: layer norm over features
 import torch
 import torch.nn as nn
 
@@ -231,22 +215,16 @@ proj = nn.Linear(5, 24)
 - norm = nn.LayerNorm(5)
 + norm = nn.LayerNorm(24)
 print(norm(proj(torch.randn(7, 5))).shape)
-""",
-        ),
-        Example(
-            "layer norm over an image",
-            """\
+
+=== example: layer norm over an image
 import torch
 import torch.nn as nn
 
 - net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.LayerNorm([4, 8, 8]))
 + net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.LayerNorm([4, 6, 6]))
 net(torch.randn(2, 1, 8, 8))
-""",
-        ),
-        Example(
-            "length of the sequence given as its width",
-            """\
+
+=== example: length of the sequence given as its width
 import torch
 import torch.nn as nn
 
@@ -254,11 +232,8 @@ steps = torch.randn(4, 10, 3)
 - lstm = nn.LSTM(input_size=10, hidden_size=6, batch_first=True)
 + lstm = nn.LSTM(input_size=3, hidden_size=6, batch_first=True)
 out, state = lstm(steps)
-""",
-        ),
-        Example(
-            "projection before the encoder",
-            """\
+
+=== example: projection before the encoder
 import torch
 from torch import nn
 
@@ -267,67 +242,45 @@ from torch import nn
 layer = nn.TransformerEncoderLayer(d_model=16, nhead=2, dim_feedforward=8)
 encoder = nn.TransformerEncoder(layer, num_layers=2)
 print(encoder(project(torch.randn(4, 3, 6))).shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "sizes that meet",
-            """\
+
+=== reject: sizes that meet
 import torch
 import torch.nn as nn
 
 model = nn.Sequential(nn.Flatten(), nn.Linear(12, 4), nn.ReLU(), nn.Linear(4, 2))
 model(torch.randn(5, 3, 4))
-""",
-        ),
-        Reject(
-            "a batch that was flattened into the features",
-            """\
+
+=== reject: a batch that was flattened into the features
 import torch
 import torch.nn as nn
 
 fc = nn.Linear(12, 4)
 fc(torch.randn(5, 3, 4).view(-1))
-""",
-        ),
-        Reject(
-            "images with their channels last",
-            """\
+
+=== reject: images with their channels last
 import torch
 import torch.nn as nn
 
 nn.Conv2d(3, 8, 3)(torch.randn(2, 9, 9, 3))
-""",
-        ),
-        Reject(
-            "batch norm for images on a table",
-            """\
+
+=== reject: batch norm for images on a table
 import torch
 import torch.nn as nn
 
 nn.Sequential(nn.Linear(5, 6), nn.BatchNorm2d(6))(torch.randn(4, 5))
-""",
-        ),
-        Reject(
-            "a state of the wrong size",
-            """\
+
+=== reject: a state of the wrong size
 import torch
 import torch.nn as nn
 
 nn.GRU(3, 6)(torch.randn(10, 4, 3), torch.zeros(1, 2, 6))
-""",
-        ),
-        Reject(
-            "heads that do not divide the width",
-            """\
+
+=== reject: heads that do not divide the width
 import torch
 import torch.nn as nn
 
 nn.MultiheadAttention(30, 4)
-""",
-        ),
-    )
+"""
 
 
 def _is_alone(subject: Subject, conflict: SizeConflict) -> bool:

@@ -11,13 +11,11 @@ from dnnfix.api import (
     Candidate,
     Decline,
     Edit,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
     LossConflict,
-    Reject,
     Subject,
     Symptom,
     Unwrap,
@@ -151,10 +149,8 @@ class MissingFlatten(FixTemplate):
         if none:
             yield Decline("no place for the flattening is written as a layer of its own")
 
-    examples = (
-        Example(
-            "torch sequential without Flatten",
-            """\
+    programs = """
+=== example: torch sequential without Flatten
 import torch
 import torch.nn as nn
 
@@ -166,11 +162,8 @@ model = nn.Sequential(
     nn.Linear(4 * 3 * 3, 10),
 )
 print(model(torch.randn(2, 1, 8, 8)).shape)
-""",
-        ),
-        Example(
-            "torch forward without flatten",
-            """\
+
+=== example: torch forward without flatten
 import torch
 from torch import nn
 
@@ -189,11 +182,8 @@ class Net(nn.Module):
 
 
 loss = nn.CrossEntropyLoss()(Net()(torch.randn(4, 3, 7, 7)), torch.randint(0, 2, (4,)))
-""",
-        ),
-        Example(
-            "Keras convolution before dense",
-            """\
+
+=== example: Keras convolution before dense
 import numpy as np
 import keras
 from keras import layers
@@ -206,11 +196,8 @@ model = keras.Sequential([
 ])
 model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
 model.fit(np.random.rand(8, 8, 8, 3), np.random.randint(0, 10, 8), verbose=0)
-""",
-        ),
-        Example(
-            "Keras layers added one by one, with one-hot targets",
-            """\
+
+=== example: Keras layers added one by one, with one-hot targets
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense, Conv1D, Input
@@ -225,11 +212,8 @@ model.add(Dense(4, activation="softmax"))
 model.compile(optimizer="sgd", loss="categorical_crossentropy")
 labels = to_categorical(np.arange(8) % 4, 4)
 model.fit(np.random.rand(8, 12, 2), labels, verbose=0)
-""",
-        ),
-        Example(
-            "Keras LSTM that returns all its steps",
-            """\
+
+=== example: Keras LSTM that returns all its steps
 import numpy as np
 import keras
 from keras import layers
@@ -241,11 +225,8 @@ outputs = layers.Dense(5, activation="softmax")(h)
 model = keras.Model(inputs, outputs)
 model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
 model.fit(np.random.rand(8, 6, 3), np.random.randint(0, 5, 8), verbose=0)
-""",
-        ),
-        Example(
-            "a prediction for every step, and one label per sequence",
-            """\
+
+=== example: a prediction for every step, and one label per sequence
 import numpy as np
 from keras.models import Sequential
 from keras.layers import LSTM, Activation, Dense, Dropout, TimeDistributed
@@ -261,13 +242,8 @@ model.add(Dropout(0.2))
 model.add(Activation('softmax'))
 model.compile(loss='categorical_crossentropy', optimizer='rmsprop')
 model.fit(x, y, verbose=0)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a label for every step",
-            """\
+
+=== reject: a label for every step
 import numpy as np
 import keras
 from keras import layers
@@ -277,21 +253,15 @@ model = keras.Sequential([
 ])
 model.compile("sgd", "mse")
 model.fit(np.random.rand(8, 6, 2), np.random.rand(8, 6, 1), verbose=0)
-""",
-        ),
-        Reject(
-            "flattened in both frameworks' usual way",
-            """\
+
+=== reject: flattened in both frameworks' usual way
 import torch
 import torch.nn as nn
 
 model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, 10))
 model(torch.randn(2, 1, 8, 8))
-""",
-        ),
-        Reject(
-            "a label for every step of a sequence",
-            """\
+
+=== reject: a label for every step of a sequence
 import numpy as np
 import keras
 from keras import layers
@@ -299,18 +269,13 @@ from keras import layers
 model = keras.Sequential([keras.Input((6, 3)), layers.LSTM(4, return_sequences=True), layers.Dense(5)])
 model.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 model.fit(np.random.rand(8, 6, 3), np.random.randint(0, 5, (8, 6)), verbose=0)
-""",
-        ),
-        Reject(
-            "a linear layer over the steps of a sequence",
-            """\
+
+=== reject: a linear layer over the steps of a sequence
 import torch
 import torch.nn as nn
 
 nn.Linear(5, 2)(torch.randn(3, 7, 4))
-""",
-        ),
-    )
+"""
 
 
 def _linear(subject: Subject) -> tuple[Call, Value] | None:

@@ -13,14 +13,12 @@ from dnnfix.api import (
     CONCATENATIONS,
     Decline,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     Json,
     Operand,
     Operation,
-    Reject,
     Repairs,
     Replace,
     ShapeTemplate,
@@ -139,10 +137,8 @@ class OperandsDoNotAlign(ShapeTemplate):
                     reading=f"made-{place}",
                 )
 
-    examples = (
-        Example(
-            "one weight for each channel of images",
-            """\
+    programs = """
+=== example: one weight for each channel of images
 import torch
 from torch import nn
 
@@ -159,22 +155,16 @@ class Squeeze(nn.Module):
 
 
 Squeeze()(torch.rand(2, 5, 8, 8))
-""",
-        ),
-        Example(
-            "one length for each sample",
-            """\
+
+=== example: one length for each sample
 import torch
 
 sums = torch.rand(6, 3)
 counts = torch.arange(1.0, 7.0)
 - sums /= counts + 1
 + sums /= (counts + 1).unsqueeze(-1)
-""",
-        ),
-        Example(
-            "values of the actions that were taken",
-            """\
+
+=== example: values of the actions that were taken
 import torch
 import torch.nn.functional as F
 
@@ -182,11 +172,8 @@ critic = torch.nn.Linear(4, 3)
 states, actions, rewards = torch.rand(6, 4), torch.randint(0, 3, (6,)), torch.rand(6)
 - loss = F.mse_loss(critic(states).gather(1, actions), rewards)
 + loss = F.mse_loss(critic(states).gather(1, actions.unsqueeze(1)).squeeze(1), rewards)
-""",
-        ),
-        Example(
-            "labels written into a table of zeros",
-            """\
+
+=== example: labels written into a table of zeros
 import torch
 
 
@@ -198,11 +185,8 @@ def one_hot(labels, classes):
 
 
 one_hot(torch.tensor([2, 0, 1]), 3)
-""",
-        ),
-        Example(
-            "a comparison of lengths with steps",
-            """\
+
+=== example: a comparison of lengths with steps
 import torch
 
 
@@ -213,22 +197,16 @@ def steps_within(lengths, most):
 
 
 steps_within(torch.tensor([2, 5, 1]), 5)
-""",
-        ),
-        Example(
-            "two matrices given to dot",
-            """\
+
+=== example: two matrices given to dot
 import torch
 
 users = torch.rand(6, 3)
 films = torch.rand(3, 5)
 - ratings = torch.dot(users, films) + 1
 + ratings = torch.mm(users, films) + 1
-""",
-        ),
-        Example(
-            "rows of one sample given to dot",
-            """\
+
+=== example: rows of one sample given to dot
 import torch
 from torch import nn
 
@@ -244,11 +222,8 @@ class Scores(nn.Module):
 
 
 Scores()(torch.rand(1, 6), torch.rand(5, 1, 6))
-""",
-        ),
-        Example(
-            "addmm of a batch of sequences",
-            """\
+
+=== example: addmm of a batch of sequences
 import torch
 
 weight, bias = torch.rand(8, 3), torch.zeros(3)
@@ -260,42 +235,30 @@ def affine(x):
 
 
 affine(torch.rand(4, 7, 8))
-""",
-        ),
-        Example(
-            "weights over time steps without an axis of their own",
-            """\
+
+=== example: weights over time steps without an axis of their own
 import torch
 
 scores = torch.softmax(torch.rand(4, 7), dim=1)
 states = torch.rand(4, 7, 8)
 - context = torch.bmm(scores, states)
 + context = torch.bmm(scores.unsqueeze(1), states)
-""",
-        ),
-        Example(
-            "keys that are not turned",
-            """\
+
+=== example: keys that are not turned
 import torch
 
 query, key, value = torch.rand(2, 7, 8), torch.rand(2, 7, 8), torch.rand(2, 7, 5)
 - attention = torch.softmax(query @ key, dim=-1) @ value
 + attention = torch.softmax(query @ key.transpose(-2, -1), dim=-1) @ value
-""",
-        ),
-        Example(
-            "keys of several heads turned along other axes",
-            """\
+
+=== example: keys of several heads turned along other axes
 import torch
 
 query, key = torch.rand(2, 4, 7, 8), torch.rand(2, 4, 7, 8)
 - attention = torch.matmul(query, key.transpose(1, 2))
 + attention = torch.matmul(query, key.transpose(-2, -1))
-""",
-        ),
-        Example(
-            "factors in the other order",
-            """\
+
+=== example: factors in the other order
 import torch
 import torch.nn.functional as F
 
@@ -303,22 +266,16 @@ w = torch.rand(9, 4, requires_grad=True)
 x, y = torch.rand(6, 9), torch.randint(0, 4, (6,))
 - F.cross_entropy(torch.matmul(w, x), y).backward()
 + F.cross_entropy(torch.matmul(x, w), y).backward()
-""",
-        ),
-        Example(
-            "a weight of inputs by outputs where layers keep outputs by inputs",
-            """\
+
+=== example: a weight of inputs by outputs where layers keep outputs by inputs
 import torch
 import torch.nn.functional as F
 
 weight = torch.randn(9, 4, requires_grad=True)
 - scores = F.linear(torch.rand(6, 9), weight)
 + scores = F.linear(torch.rand(6, 9), weight.t())
-""",
-        ),
-        Example(
-            "a state with the number of steps for that of samples",
-            """\
+
+=== example: a state with the number of steps for that of samples
 import torch
 
 
@@ -331,11 +288,8 @@ def run(x, weight):
 
 
 run(torch.rand(4, 7, 3), torch.rand(3, 6))
-""",
-        ),
-        Example(
-            "sizes of a mask exchanged",
-            """\
+
+=== example: sizes of a mask exchanged
 import torch
 
 batch, steps = 4, 7
@@ -343,11 +297,8 @@ states = torch.rand(batch, steps)
 - mask = torch.ones(steps, batch)
 + mask = torch.ones(batch, steps)
 kept = states * mask
-""",
-        ),
-        Example(
-            "a second weight that does not follow the first",
-            """\
+
+=== example: a second weight that does not follow the first
 import torch
 
 inputs, hidden, outputs = 12, 8, 3
@@ -356,11 +307,8 @@ w1 = torch.randn(inputs, hidden, requires_grad=True)
 + w2 = torch.randn(hidden, outputs, requires_grad=True)
 x = torch.rand(5, inputs)
 y = x.mm(w1).clamp(min=0).mm(w2)
-""",
-        ),
-        Example(
-            "a kernel with its channels exchanged",
-            """\
+
+=== example: a kernel with its channels exchanged
 import torch
 import torch.nn.functional as F
 
@@ -368,11 +316,8 @@ channels, maps = 3, 8
 - kernel = torch.randn(channels, maps, 5, 5) * 0.1
 + kernel = torch.randn(maps, channels, 5, 5) * 0.1
 out = F.conv2d(torch.rand(2, channels, 9, 9), kernel)
-""",
-        ),
-        Example(
-            "a bias of another width, as a parameter",
-            """\
+
+=== example: a bias of another width, as a parameter
 import torch
 from torch import nn
 
@@ -389,51 +334,35 @@ class Dense(nn.Module):
 
 
 Dense()(torch.rand(4, 5))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "operands that align",
-            """\
+
+=== reject: operands that align
 import torch
 
 x, scale, mask = torch.rand(2, 5, 8, 8), torch.rand(5, 1, 1), torch.rand(8)
 y = x * scale + mask
-""",
-        ),
-        Reject(
-            "products that fit",
-            """\
+
+=== reject: products that fit
 import torch
 
 a, b, c = torch.rand(4, 3), torch.rand(3, 5), torch.rand(2, 5, 6)
 torch.mm(a, b) @ c
 torch.dot(a[0], b[:, 0])
-""",
-        ),
-        Reject(
-            "a failed product that is expected",
-            """\
+
+=== reject: a failed product that is expected
 import torch
 
 try:
     torch.rand(4, 3) @ torch.rand(4, 3)
 except RuntimeError:
     pass
-""",
-        ),
-        Reject(
-            "sizes that meet",
-            """\
+
+=== reject: sizes that meet
 import torch
 
 x = torch.rand(4, 7)
 state, weight = torch.zeros(4, 1), torch.randn(7, 2)
 y = (x + state) @ weight
-""",
-        ),
-    )
+"""
 
 
 # --- tensors that are combined number by number --------------------------------------------------------------------------

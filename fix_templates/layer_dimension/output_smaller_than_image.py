@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from dnnfix.api import (
     Call,
     Edit,
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
     InsertElement,
-    Reject,
     Repairs,
     Site,
     Subject,
@@ -95,10 +93,8 @@ class OutputSmallerThanImage(FaultTemplate[_Smaller]):
         for title, edits, prior in _added(subject, found):
             yield title, edits, sure * prior
 
-    examples = (
-        Example(
-            "layers in a row, of which one pools",
-            """\
+    programs = """
+=== example: layers in a row, of which one pools
 import torch
 from torch import nn
 
@@ -111,11 +107,8 @@ net = nn.Sequential(
 )
 images, masks = torch.rand(3, 1, 8, 8), torch.ones(3, 1, 8, 8)
 loss = nn.BCEWithLogitsLoss()(net(images), masks)
-""",
-        ),
-        Example(
-            "strides in an encoder, classes for each pixel",
-            """\
+
+=== example: strides in an encoder, classes for each pixel
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -136,11 +129,8 @@ class Segmenter(nn.Module):
 
 out = Segmenter()(torch.rand(2, 3, 16, 16))
 loss = F.cross_entropy(out, torch.randint(0, 5, (2, 16, 16)))
-""",
-        ),
-        Example(
-            "upsampling that undoes one pooling of two",
-            """\
+
+=== example: upsampling that undoes one pooling of two
 import torch
 from torch import nn
 
@@ -150,32 +140,22 @@ layers = [nn.Conv1d(2, 6, 5, padding=2), nn.AvgPool1d(2), nn.Conv1d(6, 6, 3, pad
 net = nn.Sequential(*layers)
 signal = torch.rand(3, 2, 32)
 loss = nn.BCELoss()(torch.sigmoid(net(signal)), signal)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "an output of the size of its targets",
-            """\
+
+=== reject: an output of the size of its targets
 import torch
 from torch import nn
 
 net = nn.Sequential(nn.Conv2d(1, 4, 2, stride=2), nn.Upsample(scale_factor=2), nn.Conv2d(4, 1, 1))
 images = torch.rand(3, 1, 8, 8)
 loss = nn.BCEWithLogitsLoss()(net(images), images)
-""",
-        ),
-        Reject(
-            "targets of a size that the input does not have",
-            """\
+
+=== reject: targets of a size that the input does not have
 import torch
 from torch import nn
 
 net = nn.Conv2d(1, 1, 1)
 loss = nn.BCEWithLogitsLoss()(net(torch.rand(3, 1, 4, 4)), torch.ones(3, 1, 8, 8))
-""",
-        ),
-    )
+"""
 
 
 def _smaller(subject: Subject) -> _Smaller | None:

@@ -9,14 +9,12 @@ from dnnfix.api import (
     Call,
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
     LossUse,
     Prediction,
-    Reject,
     Subject,
     Symptom,
     fit_data,
@@ -97,10 +95,8 @@ class OutputStretchedToTargets(FixTemplate):
         if not changes:
             yield Decline("the number of units is not written at one place")
 
-    examples = (
-        Example(
-            "flat targets and several units, where the program stops",
-            """\
+    programs = """
+=== example: flat targets and several units, where the program stops
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -109,11 +105,8 @@ from keras.layers import Dense
 + net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(1)])
 net.compile(optimizer='adam', loss='mean_squared_error')
 net.fit(np.random.rand(10, 4), np.random.rand(10), batch_size=10, verbose=0)
-""",
-        ),
-        Example(
-            "one output for two coordinates in torch",
-            """\
+
+=== example: one output for two coordinates in torch
 import torch
 from torch import nn
 
@@ -127,13 +120,8 @@ for _ in range(3):
     loss = criterion(net(x), position)
     loss.backward()
     optimizer.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "flat targets for one unit, which Keras brings together",
-            """\
+
+=== reject: flat targets for one unit, which Keras brings together
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -141,20 +129,14 @@ from keras.layers import Dense
 net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(1)])
 net.compile(optimizer='adam', loss='mse')
 net.fit(np.random.rand(10, 4), np.random.rand(10), verbose=0)
-""",
-        ),
-        Reject(
-            "a column for a column in torch",
-            """\
+
+=== reject: a column for a column in torch
 import torch
 from torch import nn
 
 loss = nn.MSELoss()(nn.Linear(3, 1)(torch.rand(8, 3)), torch.rand(8, 1))
-""",
-        ),
-        Reject(
-            "as many values as targets",
-            """\
+
+=== reject: as many values as targets
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -162,9 +144,7 @@ from keras.layers import Dense
 net = Sequential([Dense(6, activation='relu', input_shape=(4,)), Dense(3)])
 net.compile(optimizer='adam', loss='mae')
 net.fit(np.random.rand(10, 4), np.random.rand(10, 3), verbose=0)
-""",
-        ),
-    )
+"""
 
 
 def _stretch(subject: Subject) -> Stretch | None:

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Call,
-    Example,
     Family,
     Fault,
     FixPattern,
     LossConflict,
     Prediction,
     ReadTemplate,
-    Reject,
     Subject,
     Symptom,
     Target,
@@ -61,10 +59,8 @@ class OutputUnitsNotClasses(ReadTemplate):
         words = {"layer": short(layer.name), "units": units, "wanted": wanted}
         yield Fault(layer.made_at, words, tuple(ways), confidence=0.9 if likely else 0.5, symptom=Symptom.CRASH)
 
-    examples = (
-        Example(
-            "fewer outputs than labels",
-            """\
+    programs = """
+=== example: fewer outputs than labels
 import torch
 import torch.nn as nn
 
@@ -73,11 +69,8 @@ import torch.nn as nn
 x = torch.randn(64, 4)
 y = torch.randint(0, 10, (64,))
 loss = nn.CrossEntropyLoss()(model(x), y)
-""",
-        ),
-        Example(
-            "a convolution gives the classes",
-            """\
+
+=== example: a convolution gives the classes
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -97,11 +90,8 @@ class Segment(nn.Module):
 + net = Segment(3, 5)
 masks = torch.arange(2 * 36).reshape(2, 6, 6) % 5
 loss = F.cross_entropy(net(torch.rand(2, 3, 6, 6)), masks)
-""",
-        ),
-        Example(
-            "Keras one unit for one-hot targets",
-            """\
+
+=== example: Keras one unit for one-hot targets
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -113,31 +103,21 @@ network.add(Dense(10, activation='relu', input_shape=(6,)))
 + network.add(Dense(2, activation='softmax'))
 network.compile(optimizer='rmsprop', loss='categorical_crossentropy')
 network.fit(np.random.rand(8, 6), to_categorical([0, 1] * 4), verbose=0)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a unit for every class",
-            """\
+
+=== reject: a unit for every class
 import torch
 import torch.nn as nn
 
 nn.CrossEntropyLoss()(nn.Linear(4, 10)(torch.randn(8, 4)), torch.randint(0, 10, (8,)))
-""",
-        ),
-        Reject(
-            "more units than labels seen in one batch",
-            """\
+
+=== reject: more units than labels seen in one batch
 import numpy as np
 import keras
 
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(10, activation="softmax")])
 model.compile(loss="sparse_categorical_crossentropy", optimizer="sgd")
 model.fit(np.random.rand(8, 4), np.arange(8) % 3, verbose=0)
-""",
-        ),
-    )
+"""
 
 
 def _mismatch(subject: Subject) -> tuple[Call, int, int, bool] | None:

@@ -11,12 +11,10 @@ from dnnfix.api import (
     Call,
     Decline,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     Json,
-    Reject,
     RemoveArgument,
     Repairs,
     Replace,
@@ -135,10 +133,8 @@ class RecurrentLayerAxes(ShapeTemplate):
                 reading="packed",
             )
 
-    examples = (
-        Example(
-            "sequences with the batch first",
-            """\
+    programs = """
+=== example: sequences with the batch first
 import torch
 from torch import nn
 
@@ -147,11 +143,8 @@ x = torch.randn(8, 5, 3)
 + gru = nn.GRU(3, 6, batch_first=True)
 h0 = torch.zeros(1, x.size(0), 6)
 out, hn = gru(x, h0)
-""",
-        ),
-        Example(
-            "a state without the axis of the layers",
-            """\
+
+=== example: a state without the axis of the layers
 import torch
 import torch.nn as nn
 
@@ -170,11 +163,8 @@ class Net(nn.Module):
 
 
 print(Net()(torch.randn(6, 4, 5)).shape)
-""",
-        ),
-        Example(
-            "states of two axes and other sizes",
-            """\
+
+=== example: states of two axes and other sizes
 import torch
 import torch.nn as nn
 from torch.autograd import Variable
@@ -183,11 +173,8 @@ lstm = nn.LSTM(5, 2, num_layers=2, bidirectional=True)
 - hidden = (Variable(torch.zeros(3, 2)), Variable(torch.zeros((3, 2))))
 + hidden = (Variable(torch.zeros(4, 4, 2)), Variable(torch.zeros((4, 4, 2))))
 out, hidden = lstm(torch.randn(6, 4, 5), hidden)
-""",
-        ),
-        Example(
-            "a state that another layer gave",
-            """\
+
+=== example: a state that another layer gave
 import torch
 from torch import nn
 
@@ -195,11 +182,8 @@ encode, rnn = nn.Linear(8, 6), nn.RNN(3, 6)
 state = encode(torch.randn(4, 8))
 - out, state = rnn(torch.randn(5, 4, 3), state)
 + out, state = rnn(torch.randn(5, 4, 3), state.unsqueeze(0))
-""",
-        ),
-        Example(
-            "layers in the state of a cell",
-            """\
+
+=== example: layers in the state of a cell
 import torch
 from torch import nn
 
@@ -207,11 +191,8 @@ cell = nn.LSTMCell(5, 2)
 h, c = torch.zeros(1, 4, 2), torch.zeros(1, 4, 2)
 - h, c = cell(torch.randn(4, 5), (h, c))
 + h, c = cell(torch.randn(4, 5), (h.squeeze(0), c.squeeze(0)))
-""",
-        ),
-        Example(
-            "a sequence without its batch",
-            """\
+
+=== example: a sequence without its batch
 import torch
 from torch import nn
 
@@ -219,11 +200,8 @@ rnn = nn.RNN(5, 2)
 x = torch.randn(6, 5)
 - out, h = rnn(x, torch.zeros(1, 1, 2))
 + out, h = rnn(x.unsqueeze(1), torch.zeros(1, 1, 2))
-""",
-        ),
-        Example(
-            "layers added one by one, with dropout",
-            """\
+
+=== example: layers added one by one, with dropout
 from keras.models import Sequential
 from keras.layers import GRU, Dense, Dropout, Input
 
@@ -234,11 +212,8 @@ model.add(Input((5, 2)))
 model.add(Dropout(0.2))
 model.add(GRU(4))
 model.add(Dense(1))
-""",
-        ),
-        Example(
-            "functional model with a convolution behind",
-            """\
+
+=== example: functional model with a convolution behind
 import keras
 from keras.layers import Conv1D, SimpleRNN
 
@@ -246,11 +221,8 @@ inputs = keras.Input(shape=(9, 2))
 - steps = SimpleRNN(units=4, return_sequences=False)(inputs)
 + steps = SimpleRNN(units=4, return_sequences=True)(inputs)
 outputs = Conv1D(3, 2)(steps)
-""",
-        ),
-        Example(
-            "the states of an LSTM instead of that of its last layer",
-            """\
+
+=== example: the states of an LSTM instead of that of its last layer
 import torch
 from torch import nn
 
@@ -269,11 +241,8 @@ class Net(nn.Module):
 
 logits = Net()(torch.randn(4, 7, 5))
 loss = nn.CrossEntropyLoss()(logits, torch.tensor([0, 1, 2, 0]))
-""",
-        ),
-        Example(
-            "all states of two layers and directions",
-            """\
+
+=== example: all states of two layers and directions
 import torch
 import torch.nn as nn
 
@@ -283,11 +252,8 @@ steps = torch.randn(9, 5, 3)
 output, h_n = rnn(steps)
 - logits = label(h_n)
 + logits = label(h_n.transpose(0, 1).flatten(1))
-""",
-        ),
-        Example(
-            "both directions of the last of two layers",
-            """\
+
+=== example: both directions of the last of two layers
 import torch
 
 gru = torch.nn.GRU(3, 4, num_layers=2, bidirectional=True, batch_first=True)
@@ -296,11 +262,8 @@ _, state = gru(torch.randn(5, 9, 3))
 state = torch.tanh(state)
 - scores = head(state)
 + scores = head(torch.cat((state[-2], state[-1]), dim=1))
-""",
-        ),
-        Example(
-            "two texts that are compared",
-            """\
+
+=== example: two texts that are compared
 import keras
 from keras import layers
 
@@ -310,11 +273,8 @@ a = layers.GRU(5)(a)
 - b = layers.GRU(5)(second)
 + b = layers.GRU(5)(layers.Embedding(input_dim=30, output_dim=4)(second))
 score = layers.Dot(1)([a, b])
-""",
-        ),
-        Example(
-            "a title beside the text",
-            """\
+
+=== example: a title beside the text
 import numpy as np
 from keras import Input, Model
 from keras.layers import Bidirectional, Concatenate, Dense, Embedding, LSTM
@@ -329,11 +289,8 @@ body = LSTM(8)(body)
 model = Model([text, title], Dense(1)(Concatenate()([body, head])))
 model.compile("sgd", "mse")
 model.fit([texts, titles], np.ones((4, 1)))
-""",
-        ),
-        Example(
-            "lengths that are not sorted",
-            """\
+
+=== example: lengths that are not sorted
 import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
@@ -342,11 +299,8 @@ rnn = nn.GRU(4, 6, batch_first=True)
 words, lengths = torch.rand(3, 7, 4), torch.tensor([2, 7, 5])
 - _, last = rnn(pack_padded_sequence(words, lengths, batch_first=True))
 + _, last = rnn(pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False))
-""",
-        ),
-        Example(
-            "the batch first for the layer alone",
-            """\
+
+=== example: the batch first for the layer alone
 import torch
 import torch.nn as nn
 
@@ -365,11 +319,8 @@ class Encoder(nn.Module):
 
 
 Encoder()(torch.rand(3, 7, 4), [7, 5, 2])
-""",
-        ),
-        Example(
-            "only the last state is used",
-            """\
+
+=== example: only the last state is used
 import torch
 import torch.nn.utils.rnn as R
 
@@ -378,61 +329,41 @@ steps = torch.rand(4, 5, 2)
 - packed = R.pack_padded_sequence(steps, [5, 4, 2, 1])
 + packed = R.pack_padded_sequence(steps, [5, 4, 2, 1], batch_first=True)
 print(gru(packed)[1].shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "states that fit",
-            """\
+
+=== reject: states that fit
 import torch
 import torch.nn as nn
 
 lstm = nn.LSTM(3, 6, 2, bidirectional=True)
 lstm(torch.randn(5, 4, 3), (torch.zeros(4, 4, 6), torch.zeros(4, 4, 6)))
-""",
-        ),
-        Reject(
-            "features that do not fit",
-            """\
+
+=== reject: features that do not fit
 import torch
 import torch.nn as nn
 
 nn.GRU(3, 6)(torch.randn(5, 4, 2), torch.zeros(1, 4, 6))
-""",
-        ),
-        Reject(
-            "sequences all the way",
-            """\
+
+=== reject: sequences all the way
 import keras
 from keras import layers
 
 keras.Sequential([keras.Input((8, 3)), layers.LSTM(6, return_sequences=True), layers.LSTM(4)])
-""",
-        ),
-        Reject(
-            "a table into a recurrent layer",
-            """\
+
+=== reject: a table into a recurrent layer
 import keras
 from keras import layers
 
 keras.Sequential([keras.Input((8,)), layers.LSTM(4)])
-""",
-        ),
-        Reject(
-            "the state of the last layer",
-            """\
+
+=== reject: the state of the last layer
 import torch
 from torch import nn
 
 lstm, fc = nn.LSTM(5, 6), nn.Linear(6, 3)
 _, (h, _) = lstm(torch.randn(7, 4, 5))
 loss = nn.CrossEntropyLoss()(fc(h[-1]), torch.tensor([0, 1, 2, 0]))
-""",
-        ),
-        Reject(
-            "states projected for a decoder",
-            """\
+
+=== reject: states projected for a decoder
 import torch
 from torch import nn
 
@@ -440,22 +371,16 @@ encoder, bridge, decoder = nn.GRU(5, 6), nn.Linear(6, 8), nn.GRU(5, 8)
 steps = torch.randn(7, 4, 5)
 _, h = encoder(steps)
 out, _ = decoder(steps, torch.tanh(bridge(h)))
-""",
-        ),
-        Reject(
-            "both branches embedded",
-            """\
+
+=== reject: both branches embedded
 from keras import Input
 from keras.layers import Embedding, LSTM
 
 a, b = Input((6,)), Input((9,))
 words = Embedding(20, 4)
 LSTM(3)(words(a)), LSTM(3)(words(b))
-""",
-        ),
-        Reject(
-            "measures over time beside a text",
-            """\
+
+=== reject: measures over time beside a text
 import numpy as np
 from keras import Input, Model
 from keras.layers import Concatenate, Dense, Embedding, LSTM
@@ -466,37 +391,26 @@ both = [LSTM(8)(Embedding(100, 16)(text)), LSTM(8)(measure)]
 model = Model([text, measure], Dense(1)(Concatenate()(both)))
 model.compile("sgd", "mse")
 model.fit([texts, measures], np.ones((4, 1)))
-""",
-        ),
-        Reject(
-            "a table into a recurrent layer, and nothing embedded",
-            """\
+
+=== reject: a table into a recurrent layer, and nothing embedded
 from keras import Input
 from keras.layers import LSTM
 
 LSTM(3)(Input((6,)))
-""",
-        ),
-        Reject(
-            "sequences that are packed as they are",
-            """\
+
+=== reject: sequences that are packed as they are
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence
 
 pack_padded_sequence(torch.rand(7, 3, 4), [7, 5, 2])
 pack_padded_sequence(torch.rand(3, 7, 4), [2, 7, 5], batch_first=True, enforce_sorted=False)
-""",
-        ),
-        Reject(
-            "a length for each sequence but one",
-            """\
+
+=== reject: a length for each sequence but one
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence
 
 pack_padded_sequence(torch.rand(3, 7, 4), [7, 5], batch_first=True)
-""",
-        ),
-    )
+"""
 
 
 # --- the state that a layer is given ----------------------------------------------------------------------------------------

@@ -9,13 +9,11 @@ from dnnfix.api import (
     Candidate,
     Component,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
     Json,
-    Reject,
     RemoveArgument,
     Subject,
     Symptom,
@@ -81,10 +79,8 @@ class SizeGivenAsEpsilon(FixTemplate):
         edit = RemoveArgument(finding.site, EPSILONS[name], place)
         yield self.candidate(finding, f"Leave the {EPSILONS[name]} of {short(name)} at its default", edit, prior=0.95)
 
-    examples = (
-        Example(
-            "channels twice in a block",
-            """\
+    programs = """
+=== example: channels twice in a block
 import torch.nn as nn
 
 
@@ -105,40 +101,27 @@ class Inception(nn.Module):
 
     def forward(self, x):
         return self.b2(x), self.b3(x)
-""",
-        ),
-        Example(
-            "width and height of a layer norm",
-            """\
+
+=== example: width and height of a layer norm
 from torch.nn import LayerNorm, Linear, Sequential
 
 - body = Sequential(Linear(8, 32), LayerNorm(32, 32))
 + body = Sequential(Linear(8, 32), LayerNorm(32))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "an epsilon of its own",
-            """\
+
+=== reject: an epsilon of its own
 import torch.nn as nn
 
 nn.BatchNorm2d(64, 1e-3)
 nn.BatchNorm1d(32, eps=0.001, momentum=0.5)
 nn.GroupNorm(8, 64)
-""",
-        ),
-        Reject(
-            "an epsilon by name from a variable",
-            """\
+
+=== reject: an epsilon by name from a variable
 import torch.nn as nn
 
 
 def norm(channels, eps):
     return nn.BatchNorm2d(channels, eps)
-""",
-        ),
-    )
+"""
 
 
 def _positional(subject: Subject, call: ast.Call, name: str) -> ast.expr | None:

@@ -6,14 +6,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dnnfix.api import (
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
     Link,
-    Reject,
     Repairs,
     Site,
     Solution,
@@ -106,10 +104,8 @@ class SizesDoNotChain(FaultTemplate[Broken]):
                 prior = 0.2
             yield told(solution), edits, prior - 0.05 * written
 
-    examples = (
-        Example(
-            "arguments exchanged in the last layer, seen without a run",
-            """\
+    programs = """
+=== example: arguments exchanged in the last layer, seen without a run
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -123,11 +119,8 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.out(F.relu(self.hidden(x)))
-""",
-        ),
-        Example(
-            "a wide layer between narrow neighbours",
-            """\
+
+=== example (runs): a wide layer between narrow neighbours
 import torch
 from torch import nn
 
@@ -150,22 +143,13 @@ class Classifier(nn.Module):
 
 net = Classifier()
 loss = nn.CrossEntropyLoss()(net(torch.randn(6, 12)), torch.randint(0, 4, (6,)))
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "sizes that chain",
-            """\
+
+=== reject: sizes that chain
 import torch.nn as nn
 
 model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 128), nn.BatchNorm1d(128), nn.Linear(128, 5))
-""",
-        ),
-        Reject(
-            "layers that are not called in the order in which they are made",
-            """\
+
+=== reject: layers that are not called in the order in which they are made
 import torch
 import torch.nn as nn
 
@@ -179,16 +163,10 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.c(self.a(self.b(x)))
-""",
-        ),
-        Reject(
-            "a flattening between the layers",
-            """\
+
+=== reject (runs): a flattening between the layers
 import torch
 import torch.nn as nn
 
 nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, 2))(torch.randn(2, 1, 8, 8))
-""",
-            runs=True,
-        ),
-    )
+"""

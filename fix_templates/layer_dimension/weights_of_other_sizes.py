@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
-    Reject,
     RemoveArgument,
     Repairs,
     Replace,
@@ -88,10 +86,8 @@ class WeightsOfOtherSizes(FaultTemplate[_Loaded]):
             together = tuple(edit for edits in groups.values() for edit in edits)
             yield "Make the network with the sizes of the trained one", together, 0.6
 
-    examples = (
-        Example(
-            "a number of classes that is left to its default",
-            """\
+    programs = """
+=== example: a number of classes that is left to its default
 import io
 
 import torch
@@ -117,11 +113,8 @@ file.seek(0)
 + again = Classifier(n_classes=classes)
 again.load_state_dict(torch.load(file))
 print(again(torch.rand(2, 8)))
-""",
-        ),
-        Example(
-            "settings in two tables",
-            """\
+
+=== example: settings in two tables
 import torch
 from torch import nn
 
@@ -145,29 +138,19 @@ net = Net(TRAIN)
 net(torch.rand(5, 8)).mean().backward()
 judge = Net(TEST)
 judge.load_state_dict(net.state_dict())
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "networks of one size",
-            """\
+
+=== reject: networks of one size
 import torch
 
 a, b = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
 b.load_state_dict(a.state_dict())
-""",
-        ),
-        Reject(
-            "weights that are missing",
-            """\
+
+=== reject: weights that are missing
 import torch
 
 a, b = torch.nn.Linear(3, 2), torch.nn.Linear(3, 4, bias=False)
 b.load_state_dict({})
-""",
-        ),
-    )
+"""
 
 
 def _loaded(subject: Subject) -> _Loaded | None:

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     LOADER,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Subject,
     argument_value,
@@ -64,10 +62,8 @@ class AverageOverWrongCount(ReadTemplate):
                     if by and by != counted:
                         yield _average(subject, divisor, name, loader, counted)
 
-    examples = (
-        Example(
-            "hits over batches",
-            """\
+    programs = """
+=== example: hits over batches
 import torch
 from torch.utils.data import DataLoader
 
@@ -79,11 +75,8 @@ with torch.no_grad():
         correct += (predicted == labels).sum().item()
 - print("accuracy", 100 * correct / len(test_loader))
 + print("accuracy", 100 * correct / len(test_loader.dataset))
-""",
-        ),
-        Example(
-            "means over samples",
-            """\
+
+=== example: means over samples
 import torch.nn.functional as F
 from torch.utils.data import DataLoader
 
@@ -97,11 +90,8 @@ def test(model, loader):
     return test_loss
 
 test(net, DataLoader(digits, batch_size=100, shuffle=False))
-""",
-        ),
-        Example(
-            "a loss that is made once, and a loop that is counted",
-            """\
+
+=== example: a loss that is made once, and a loop that is counted
 from torch import nn, optim
 from torch.utils.data import DataLoader
 from tqdm import tqdm
@@ -122,13 +112,8 @@ for epoch in range(5):
 -     epoch_loss = running_loss / len(train_set)
 +     epoch_loss = running_loss / len(train_loader)
     epoch_acc = hits / len(train_set)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "each sum over its own count",
-            """\
+
+=== reject: each sum over its own count
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
@@ -144,11 +129,8 @@ for x, y in loader:
     correct += (out.argmax(1) == y).sum().item()
     total += y.size(0)
 print(correct / total, correct / len(loader.dataset), mean_loss / len(loader), weighted / len(loader.dataset))
-""",
-        ),
-        Reject(
-            "one sample per batch",
-            """\
+
+=== reject: one sample per batch
 import torch
 from torch.utils.data import DataLoader
 
@@ -157,11 +139,8 @@ correct = 0
 for x, y in loader:
     correct += (model(x).argmax(1) == y).sum().item()
 print(correct / len(loader))
-""",
-        ),
-        Reject(
-            "sums of losses, and shares of batches",
-            """\
+
+=== reject: sums of losses, and shares of batches
 import torch
 import torch.nn.functional as F
 from torch.utils.data import DataLoader
@@ -174,11 +153,8 @@ for x, y in loader:
     accuracy += (out.argmax(1) == y).float().mean().item()
 test_loss /= len(loader.dataset)
 accuracy /= len(loader)
-""",
-        ),
-        Reject(
-            "hits of pixels",
-            """\
+
+=== reject: hits of pixels
 import torch
 from torch.utils.data import DataLoader
 
@@ -187,11 +163,8 @@ correct = 0
 for x, masks in loader:
     correct += (model(x).argmax(1) == masks).sum().item()
 print(correct / len(loader))
-""",
-        ),
-        Reject(
-            "divided twice",
-            """\
+
+=== reject: divided twice
 import torch
 from torch.utils.data import DataLoader
 
@@ -200,9 +173,7 @@ correct = 0
 for x, y in loader:
     correct += (model(x).argmax(1) == y).sum().item()
 print(correct / len(loader) / 64, correct / (len(loader) * 64))
-""",
-        ),
-    )
+"""
 
 
 _LOSSES = words(

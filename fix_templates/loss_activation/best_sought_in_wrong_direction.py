@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     SetArgument,
     Site,
@@ -59,10 +57,8 @@ class BestSoughtInWrongDirection(ReadTemplate):
         yield from _of_keras(subject)
         yield from _of_torch(subject)
 
-    examples = (
-        Example(
-            "the best accuracy so far begins at infinity",
-            """\
+    programs = """
+=== example: the best accuracy so far begins at infinity
 import copy
 import torch
 
@@ -73,11 +69,8 @@ for epoch in range(10):
     if acc > best_acc:
         best_acc = acc
         kept = copy.deepcopy(model.state_dict())
-""",
-        ),
-        Example(
-            "the best loss so far begins at 0",
-            """\
+
+=== example: the best loss so far begins at 0
 import torch
 
 - best_loss = 0
@@ -87,11 +80,8 @@ for epoch in range(10):
     if val_loss < best_loss:
         best_loss = val_loss
         torch.save(model.state_dict(), 'best.pt')
-""",
-        ),
-        Example(
-            "the smaller accuracy is kept",
-            """\
+
+=== example: the smaller accuracy is kept
 import torch
 
 best_accuracy = 0.0
@@ -101,11 +91,8 @@ for epoch in range(10):
 +     if best_accuracy < accuracy:
         best_accuracy = accuracy
         torch.save(model, 'best.pt')
-""",
-        ),
-        Example(
-            "the best epoch of a history",
-            """\
+
+=== example: the best epoch of a history
 import numpy as np
 import torch
 
@@ -125,22 +112,16 @@ class Log:
 log = Log()
 if log.stop("valid_acc"):
     print("done")
-""",
-        ),
-        Example(
-            "an accuracy that should fall",
-            """\
+
+=== example: an accuracy that should fall
 from keras.callbacks import EarlyStopping, ModelCheckpoint
 
 - stop = EarlyStopping(monitor='val_accuracy', patience=5, mode='min')
 + stop = EarlyStopping(monitor='val_accuracy', patience=5, mode='max')
 save = ModelCheckpoint('best.keras', monitor='val_accuracy', mode='max')
 model.fit(x, y, callbacks=[stop, save])
-""",
-        ),
-        Example(
-            "a schedule stepped with an accuracy",
-            """\
+
+=== example: a schedule stepped with an accuracy
 import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
@@ -149,22 +130,14 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 for epoch in range(10):
     val_acc = evaluate(net)
     scheduler.step(val_acc)
-""",
-        ),
-        Example(
-            "a loss that should rise",
-            """\
+
+=== example: a loss that should rise
 import tensorflow as tf
 
 - keep = tf.keras.callbacks.ModelCheckpoint("w.keras", "val_loss", 1, True, mode="max")
 + keep = tf.keras.callbacks.ModelCheckpoint("w.keras", "val_loss", 1, True, mode="min")
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "directions that fit",
-            """\
+
+=== reject: directions that fit
 import torch
 
 best_acc, best_loss = 0, float('inf')
@@ -174,11 +147,8 @@ for epoch in range(20):
         best_acc = val_acc
     if val_loss < best_loss:
         best_loss = val_loss
-""",
-        ),
-        Reject(
-            "the accuracy is turned round",
-            """\
+
+=== reject: the accuracy is turned round
 import torch
 
 best_acc = 0
@@ -186,11 +156,8 @@ for epoch in range(20):
     acc = -evaluate(net)
     if acc < best_acc:
         best_acc = acc
-""",
-        ),
-        Reject(
-            "a score that is the loss with its sign changed",
-            """\
+
+=== reject: a score that is the loss with its sign changed
 import torch
 
 best_score = None
@@ -203,11 +170,8 @@ worst_acc = 1.0
 for acc in accuracies:
     if acc < worst_acc:
         worst_acc = acc
-""",
-        ),
-        Reject(
-            "the smallest accuracy is asked for by name",
-            """\
+
+=== reject: the smallest accuracy is asked for by name
 import numpy as np
 import torch
 
@@ -215,11 +179,8 @@ val_accs = np.array([0.5, 0.7])
 lowest = val_accs.min()
 worst_epoch = int(np.argmin(val_accs))
 best_epoch = int(np.argmax(val_accs))
-""",
-        ),
-        Reject(
-            "a search that is told the direction",
-            """\
+
+=== reject: a search that is told the direction
 import numpy as np
 import torch
 
@@ -230,11 +191,8 @@ def best_epoch(key, mode):
     return seen.argmin()
 
 best_epoch("valid_acc", "max")
-""",
-        ),
-        Reject(
-            "one search for figures of both kinds",
-            """\
+
+=== reject: one search for figures of both kinds
 import numpy as np
 import torch
 
@@ -242,21 +200,15 @@ def best(key):
     return np.argmin(history[key])
 
 best("val_loss"), best("val_acc")
-""",
-        ),
-        Reject(
-            "the right way round, or left to the library",
-            """\
+
+=== reject: the right way round, or left to the library
 from keras.callbacks import EarlyStopping, ReduceLROnPlateau
 
 stop = EarlyStopping('val_accuracy', patience=3)
 slow = ReduceLROnPlateau(monitor='val_loss', mode='min')
 other = EarlyStopping(monitor='val_score', mode='min')
-""",
-        ),
-        Reject(
-            "a schedule stepped with a loss",
-            """\
+
+=== reject: a schedule stepped with a loss
 import torch
 
 scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'min')
@@ -265,9 +217,7 @@ by_score = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode='max')
 by_score.step(accuracy)
 by_error = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
 by_error.step(1 - accuracy)
-""",
-        ),
-    )
+"""
 
 
 _CALLBACKS = tuple(

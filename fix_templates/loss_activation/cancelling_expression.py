@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from dnnfix.api import (
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Subject,
     Symptom,
@@ -70,59 +68,41 @@ class CancellingExpression(ReadTemplate):
             if isinstance(node.op, ast.Sub) and _is_one(node.right) and _is_exponential(left, subject):
                 yield _in_one_step(subject, node, left.func, "expm1", subject.text(source.site(left.args[0])))
 
-    examples = (
-        Example(
-            "a logarithm next to one",
-            """\
+    programs = """
+=== example: a logarithm next to one
 import torch
 
 x = torch.tensor([1e-9, 0.5])
 - y = torch.log(x + 1.0)
 + y = torch.log1p(x)
-""",
-        ),
-        Example(
-            "an exponential less one",
-            """\
+
+=== example: an exponential less one
 import torch
 
 x = torch.tensor([1e-9, 0.5])
 - y = 2 * (torch.exp(x) - 1)
 + y = 2 * (torch.expm1(x))
-""",
-        ),
-        Example(
-            "the normalization of scores",
-            """\
+
+=== example: the normalization of scores
 import torch as th
 
 scores = th.tensor([[1000.0, 2.0]])
 - normalized = scores - th.log(th.sum(th.exp(scores), dim=1, keepdim=True))
 + normalized = scores - th.logsumexp(scores, dim=1, keepdim=True)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a sum over everything, and another number",
-            """\
+
+=== reject: a sum over everything, and another number
 import torch
 
 x = torch.ones(2, 2)
 y = torch.log(torch.sum(torch.exp(x)))
 z = torch.log(2 + x) + torch.exp(x) - 2
-""",
-        ),
-        Reject(
-            "NumPy's functions",
-            """\
+
+=== reject: NumPy's functions
 import numpy as np
 import torch
 
 y = torch.from_numpy(np.log(1 + np.ones(2)))
-""",
-        ),
-    )
+"""
 
 
 def _in_one_step(subject: Subject, node: ast.expr, function: ast.expr, new: str, given: str) -> Fault:

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Call,
-    Example,
     Family,
     Fault,
     FixPattern,
     Network,
     ReadTemplate,
-    Reject,
     Replace,
     SetArgument,
     Site,
@@ -68,10 +66,8 @@ class ClassChosenOverWrongAxis(ReadTemplate):
             yield from _compared_over_batch(subject)
             yield from _among_one(subject)
 
-    examples = (
-        Example(
-            "max with the axis by position",
-            """\
+    programs = """
+=== example: max with the axis by position
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -81,11 +77,8 @@ scores = net(torch.rand(6, 4))
 loss = F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1, 2]))
 - _, predicted = torch.max(scores.data, 0)
 + _, predicted = torch.max(scores.data, 1)
-""",
-        ),
-        Example(
-            "argmax of a softmax as a method, seen in a run",
-            """\
+
+=== example (runs): argmax of a softmax as a method, seen in a run
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -95,22 +88,15 @@ scores = net(torch.rand(6, 4))
 F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1, 2])).backward()
 - predicted = F.softmax(scores, dim=1).argmax(0)
 + predicted = F.softmax(scores, dim=1).argmax(1)
-""",
-            runs=True,
-        ),
-        Example(
-            "no axis at all",
-            """\
+
+=== example: no axis at all
 import tensorflow as tf
 
 labels = tf.compat.v1.placeholder(tf.float32, shape=(None, 3), name="labels")
 - hits = tf.equal(tf.argmax(logits), tf.argmax(labels))
 + hits = tf.equal(tf.argmax(logits, axis=1), tf.argmax(labels, axis=1))
-""",
-        ),
-        Example(
-            "the method of an array that has a name",
-            """\
+
+=== example: the method of an array that has a name
 import keras
 from keras import layers
 
@@ -121,11 +107,8 @@ net.compile(loss=keras.losses.BinaryCrossentropy(), optimizer="sgd")
 probabilities = net.predict(images)
 - classes = probabilities.argmax(axis=-1)
 + classes = (probabilities > 0.5).astype(int).ravel()
-""",
-        ),
-        Example(
-            "the axis by position in a functional model",
-            """\
+
+=== example: the axis by position in a functional model
 import numpy as np
 from tensorflow.keras.layers import Dense, Input
 from tensorflow.keras.models import Model
@@ -136,55 +119,36 @@ model = Model(inputs, outputs)
 model.compile("adam", loss="binary_crossentropy")
 - y_pred = np.argmax(model.predict(x_val), 1)
 + y_pred = (model.predict(x_val) > 0.5).astype(int).ravel()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "argmax along the classes",
-            """\
+
+=== reject (runs): argmax along the classes
 import torch
 from torch import nn
 model = nn.Linear(4, 3)
 out = model(torch.rand(6, 4))
 loss = nn.CrossEntropyLoss()(out, torch.tensor([0, 1, 2, 0, 1, 2]))
 predicted = out.argmax(dim=1)
-""",
-            runs=True,
-        ),
-        Reject(
-            "one sample picked out of the batch",
-            """\
+
+=== reject (runs): one sample picked out of the batch
 import torch
 from torch import nn
 model = nn.Linear(4, 3)
 out = model(torch.rand(6, 4))
 loss = nn.CrossEntropyLoss()(out, torch.tensor([0, 1, 2, 0, 1, 2]))
 first = out[0].argmax(dim=0)
-""",
-            runs=True,
-        ),
-        Reject(
-            "along the classes",
-            """\
+
+=== reject: along the classes
 import tensorflow.compat.v1 as tf
 
 y_ = tf.placeholder(tf.float32, [None, 10])
 correct = tf.equal(tf.argmax(y, 1), tf.argmax(y_, axis=-1))
-""",
-        ),
-        Reject(
-            "labels of one sample",
-            """\
+
+=== reject: labels of one sample
 import tensorflow.compat.v1 as tf
 
 label = tf.placeholder(tf.float32, [10])
 correct = tf.equal(tf.argmax(score, 0), tf.argmax(label, 0))
-""",
-        ),
-        Reject(
-            "several classes",
-            """\
+
+=== reject: several classes
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -192,11 +156,8 @@ from keras.layers import Dense
 model = Sequential([Dense(8, activation="relu", input_shape=(4,)), Dense(3, activation="softmax")])
 model.compile(loss="sparse_categorical_crossentropy", optimizer="adam")
 predicted = np.argmax(model.predict(x_test), axis=1)
-""",
-        ),
-        Reject(
-            "the sample with the highest probability, and labels of a generator",
-            """\
+
+=== reject: the sample with the highest probability, and labels of a generator
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -206,9 +167,7 @@ model.compile(loss="binary_crossentropy", optimizer="adam")
 surest = np.argmax(model.predict(x_test))
 first = model.predict(x_test).argmax(axis=0)
 labels = np.argmax(one_hot, axis=1)
-""",
-        ),
-    )
+"""
 
 
 _TORCH = frozenset(f"{owner}.{name}" for owner in ("torch", "torch.Tensor") for name in ("argmax", "max"))

@@ -6,12 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Subject,
     name_of,
@@ -44,10 +42,8 @@ class GradientsOfAnotherModel(ReadTemplate):
     def read(self, subject: Subject) -> Iterator[Fault]:
         return _applied_elsewhere(subject)
 
-    examples = (
-        Example(
-            "gradients applied to the other model",
-            """\
+    programs = """
+=== example: gradients applied to the other model
 import tensorflow as tf
 
 with tf.GradientTape() as tape:
@@ -55,11 +51,8 @@ with tf.GradientTape() as tape:
 grads = tape.gradient(loss, decoder.trainable_weights)
 - decoder_opt.apply_gradients(zip(grads, encoder.trainable_weights))
 + decoder_opt.apply_gradients(zip(grads, decoder.trainable_weights))
-""",
-        ),
-        Example(
-            "two tapes in a training step",
-            """\
+
+=== example: two tapes in a training step
 import tensorflow as tf
 
 class Trainer:
@@ -71,24 +64,16 @@ class Trainer:
 -         critic_grads = critic_tape.gradient(critic_loss, self.generator.trainable_variables)
 +         critic_grads = critic_tape.gradient(critic_loss, self.critic.trainable_variables)
         self.critic_opt.apply_gradients(zip(critic_grads, self.critic.trainable_variables))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "names that do not tell",
-            """\
+
+=== reject: names that do not tell
 import tensorflow as tf
 
 with tf.GradientTape() as tape:
     loss = compare(net(x), y)
 grads = tape.gradient(loss, net.trainable_variables)
 opt.apply_gradients(zip(grads, slow.trainable_variables))
-""",
-        ),
-        Reject(
-            "gradients of the model that they are applied to",
-            """\
+
+=== reject: gradients of the model that they are applied to
 import tensorflow as tf
 
 with tf.GradientTape() as tape:
@@ -98,9 +83,7 @@ opt.apply_gradients(zip(grads, model.trainable_variables))
 params = model.trainable_variables
 grads = tape.gradient(loss, params)
 opt.apply_gradients(zip(grads, model.trainable_variables))
-""",
-        ),
-    )
+"""
 
 
 _COMMON = words(

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from dnnfix.api import (
     KEEPS_VALUES,
     Call,
-    Example,
     Family,
     Fault,
     FixPattern,
     LossUse,
     Network,
     ReadTemplate,
-    Reject,
     Subject,
     activation_of,
     add_activation,
@@ -65,10 +63,8 @@ class LinearLayersInARow(ReadTemplate):
             widths = tuple(stated_output(call) for call in chain)
             yield Fault(chain[0].made_at, {"count": len(chain)}, tuple(ways), {"widths": widths}, confidence=0.7)
 
-    examples = (
-        Example(
-            "Keras chain",
-            """\
+    programs = """
+=== example: Keras chain
 from keras.models import Sequential
 from keras.layers import Dense
 
@@ -79,11 +75,8 @@ model = Sequential()
 + model.add(Dense(32, activation="relu"))
 model.add(Dense(1, activation='sigmoid'))
 model.compile(loss='binary_crossentropy', optimizer='adam')
-""",
-        ),
-        Example(
-            "torch sequence",
-            """\
+
+=== example: torch sequence
 import torch
 from torch import nn
 
@@ -95,11 +88,8 @@ model = nn.Sequential(
     nn.Linear(32, 3),
 )
 loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0]))
-""",
-        ),
-        Example(
-            "torch module",
-            """\
+
+=== example: torch module
 import torch
 from torch import nn
 
@@ -116,39 +106,26 @@ class Net(nn.Module):
         return self.out(x)
 
 loss = nn.functional.mse_loss(Net()(torch.rand(4, 8)), torch.rand(4, 1))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "activations between",
-            """\
+
+=== reject: activations between
 import torch
 from torch import nn
 model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 3))
 loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0]))
-""",
-        ),
-        Reject(
-            "linear autoencoder",
-            """\
+
+=== reject: linear autoencoder
 import torch
 from torch import nn
 model = nn.Sequential(nn.Linear(64, 4), nn.Linear(4, 64))
 x = torch.rand(4, 64)
 loss = nn.MSELoss()(model(x), x)
-""",
-        ),
-        Reject(
-            "low-rank head of a deeper network",
-            """\
+
+=== reject: low-rank head of a deeper network
 import torch
 from torch import nn
 model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2), nn.Linear(2, 30))
 loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0]))
-""",
-        ),
-    )
+"""
 
 
 _PASSING = KEEPS_VALUES | {"torch.nn.Dropout", "torch.nn.functional.dropout", "keras.layers.Dropout"}

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dnnfix.api import (
     Disagreement,
     Edit,
-    Example,
     Family,
     FixPattern,
     LossTemplate,
     LossUse,
     Prediction,
-    Reject,
     Repairs,
     Subject,
     Target,
@@ -218,10 +216,8 @@ class LossOfAnotherTask(LossTemplate):
             needs_run=True,
         ),
     )
-    examples = (
-        Example(
-            "several labels at once",
-            """\
+    programs = """
+=== example: several labels at once
 import tensorflow as tf
 
 inputs = tf.keras.Input((12,))
@@ -229,11 +225,8 @@ inputs = tf.keras.Input((12,))
 + tags = tf.keras.layers.Dense(5, activation='sigmoid')(inputs)
 model = tf.keras.Model(inputs, tags)
 model.compile(optimizer='adam', loss=tf.keras.losses.BinaryCrossentropy())
-""",
-        ),
-        Example(
-            "torch softmax with BCELoss and one-hot targets",
-            """\
+
+=== example: torch softmax with BCELoss and one-hot targets
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -244,11 +237,8 @@ from torch import nn
 + criterion = nn.CrossEntropyLoss()
 y = F.one_hot(torch.tensor([0, 1, 2]), 3).float()
 loss = criterion(model(torch.rand(3, 4)), y)
-""",
-        ),
-        Example(
-            "class indices against a loss for labels",
-            """\
+
+=== example (runs): class indices against a loss for labels
 import torch
 from torch import nn
 
@@ -257,23 +247,16 @@ model = nn.Linear(4, 3)
 + criterion = nn.CrossEntropyLoss()
 loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "sigmoid unit with sparse cross-entropy",
-            """\
+
+=== example: sigmoid unit with sparse cross-entropy
 from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential([Dense(8, activation="relu", input_shape=(5,)), Dense(1, activation="sigmoid")])
 - model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
 + model.compile(optimizer="adam", loss="binary_crossentropy", metrics=["accuracy"])
-""",
-        ),
-        Example(
-            "one raw score for two classes, seen in a run",
-            """\
+
+=== example (runs): one raw score for two classes, seen in a run
 import torch
 from torch import nn
 
@@ -284,12 +267,8 @@ labels = torch.tensor([0, 1, 1, 0, 1, 0])
 - loss = criterion(model(torch.rand(6, 4)), labels)
 + loss = criterion(model(torch.rand(6, 4)), labels.float().unsqueeze(1))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "indices with the loss for one-hot rows",
-            """\
+
+=== example (runs): indices with the loss for one-hot rows
 import numpy as np
 import keras
 
@@ -298,12 +277,8 @@ model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="s
 - model.compile(optimizer="sgd", loss="categorical_crossentropy")
 + model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
 model.fit(x, y, epochs=1, verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "one-hot rows with the loss for indices",
-            """\
+
+=== example (runs): one-hot rows with the loss for indices
 import numpy as np
 import keras
 from keras import layers
@@ -313,12 +288,8 @@ model = keras.Sequential([keras.Input((4,)), layers.Dense(8, activation="relu"),
 - model.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy())
 + model.compile(optimizer="sgd", loss=keras.losses.CategoricalCrossentropy())
 model.fit(x, y, epochs=1, verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "Keras softmax with mse",
-            """\
+
+=== example (runs): Keras softmax with mse
 import numpy as np
 import keras
 
@@ -327,12 +298,8 @@ model = keras.Sequential([keras.layers.Dense(3, activation='softmax')])
 - model.compile(optimizer="adam", loss="mse")
 + model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 model.fit(x, y, batch_size=10, epochs=1, verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "torch softmax with a float column of labels",
-            """\
+
+=== example (runs): torch softmax with a float column of labels
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -343,12 +310,8 @@ labels = (torch.arange(12) % 3).float().unsqueeze(1)
 - loss = F.mse_loss(model(torch.rand(12, 4)), labels)
 + loss = F.cross_entropy(model(torch.rand(12, 4)), labels.squeeze(-1).long())
 loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "Keras prices with binary cross-entropy",
-            """\
+
+=== example (runs): Keras prices with binary cross-entropy
 import numpy as np
 import keras
 
@@ -359,12 +322,8 @@ y = 10 * x.sum(axis=1, keepdims=True) + 0.5
 + model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1)])
 + model.compile(optimizer="adam", loss="mean_squared_error")
 model.fit(x, y, epochs=1, verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "torch amounts with cross-entropy",
-            """\
+
+=== example (runs): torch amounts with cross-entropy
 import torch
 from torch import nn
 
@@ -377,116 +336,72 @@ price = 7 * x.sum(dim=1)
 - loss = criterion(model(x), price)
 + loss = criterion(model(x), price.unsqueeze(1))
 loss.backward()
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "several labels with sigmoids",
-            """\
+
+=== reject: several labels with sigmoids
 import keras
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(6, activation="sigmoid")])
 model.compile(loss="binary_crossentropy")
-""",
-        ),
-        Reject(
-            "two classes with one sigmoid",
-            """\
+
+=== reject (runs): two classes with one sigmoid
 import torch
 from torch import nn
 model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
 loss = nn.BCELoss()(model(torch.rand(6, 4)), torch.tensor([[0.0], [1.0]] * 3))
-""",
-            runs=True,
-        ),
-        Reject(
-            "a score per class",
-            """\
+
+=== reject (runs): a score per class
 import torch
 from torch import nn
 
 model = nn.Linear(4, 2)
 loss = nn.CrossEntropyLoss()(model(torch.rand(6, 4)), torch.tensor([0, 1, 1, 0, 1, 0]))
-""",
-            runs=True,
-        ),
-        Reject(
-            "indices with the loss for indices",
-            """\
+
+=== reject (runs): indices with the loss for indices
 import numpy as np
 import keras
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="sgd", loss="sparse_categorical_crossentropy")
 model.fit(np.random.rand(12, 4), np.random.randint(0, 3, 12), epochs=1, verbose=0)
-""",
-            runs=True,
-        ),
-        Reject(
-            "one-hot rows with the loss for them",
-            """\
+
+=== reject (runs): one-hot rows with the loss for them
 import numpy as np
 import keras
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 model.compile(optimizer="sgd", loss="categorical_crossentropy")
 model.fit(np.random.rand(12, 4), np.eye(3)[np.arange(12) % 3], epochs=1, verbose=0)
-""",
-            runs=True,
-        ),
-        Reject(
-            "several amounts per sample",
-            """\
+
+=== reject (runs): several amounts per sample
 import torch
 from torch import nn
 model = nn.Linear(4, 3)
 loss = nn.MSELoss()(model(torch.rand(20, 4)), torch.rand(20, 3))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "whole amounts with one output",
-            """\
+
+=== reject (runs): whole amounts with one output
 import torch
 from torch import nn
 model = nn.Linear(4, 1)
 loss = nn.MSELoss()(model(torch.rand(20, 4)), torch.arange(20).float().unsqueeze(1))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "soft labels",
-            """\
+
+=== reject (runs): soft labels
 import torch
 from torch import nn
 model = nn.Linear(3, 1)
 loss = nn.BCEWithLogitsLoss()(model(torch.randn(16, 3)), torch.rand(16, 1))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "labels with noise on them",
-            """\
+
+=== reject (runs): labels with noise on them
 import torch
 from torch import nn
 model = nn.Linear(3, 1)
 labels = torch.ones(16, 1) + 0.05 * torch.rand(16, 1)
 loss = nn.BCEWithLogitsLoss()(model(torch.randn(16, 3)), labels)
 loss.backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "amounts with the squared error",
-            """\
+
+=== reject (runs): amounts with the squared error
 import torch
 from torch import nn
 model = nn.Linear(3, 1)
 loss = nn.MSELoss()(model(torch.randn(16, 3)), 9 * torch.rand(16, 1))
 loss.backward()
-""",
-            runs=True,
-        ),
-    )
+"""

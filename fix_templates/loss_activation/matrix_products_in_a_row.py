@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     AddImport,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     SetArgument,
     Subject,
     Wrap,
@@ -65,10 +63,8 @@ class MatrixProductsInARow(ReadTemplate):
             if sites:
                 yield Fault(sites[0], words, (way,), confidence=0.8)
 
-    examples = (
-        Example(
-            "a perceptron in a graph",
-            """\
+    programs = """
+=== example: a perceptron in a graph
 import tensorflow.compat.v1 as tf
 
 def perceptron(x):
@@ -80,11 +76,8 @@ def perceptron(x):
 
 logits = perceptron(x)
 cost = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=y))
-""",
-        ),
-        Example(
-            "weights of torch",
-            """\
+
+=== example: weights of torch
 import torch
 import torch.nn.functional as F
 
@@ -94,11 +87,8 @@ import torch.nn.functional as F
 + h2 = torch.relu(torch.mm(F.dropout(h1), w2) + b2)
 out = torch.matmul(h2, w3) + b3
 loss = F.cross_entropy(out, y)
-""",
-        ),
-        Example(
-            "a function that makes layers is given no activation",
-            """\
+
+=== example: a function that makes layers is given no activation
 import tensorflow as tf
 
 def add_layer(inputs, in_size, out_size, activation_function=None):
@@ -112,13 +102,8 @@ def add_layer(inputs, in_size, out_size, activation_function=None):
 + l1 = add_layer(xs, 2, 10, activation_function=tf.nn.relu)
 logits = add_layer(l1, 10, 3)
 loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=ys, logits=logits))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "activations between",
-            """\
+
+=== reject: activations between
 import tensorflow as tf
 
 hidden = tf.nn.relu(tf.matmul(x, w1) + b1)
@@ -126,33 +111,24 @@ sums = tf.matmul(hidden, w2) + b2
 deeper = tf.nn.sigmoid(sums)
 logits = tf.matmul(deeper, w3) + b3
 loss = tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits)
-""",
-        ),
-        Reject(
-            "an embedding, and one linear layer",
-            """\
+
+=== reject: an embedding, and one linear layer
 import torch
 import torch.nn.functional as F
 
 embedded = onehot @ table
 out = embedded @ w + b
 loss = F.cross_entropy(out, y)
-""",
-        ),
-        Reject(
-            "vectors of words",
-            """\
+
+=== reject: vectors of words
 import tensorflow as tf
 
 w1 = tf.Variable(tf.random.normal([words, embedding_size]))
 hidden = tf.add(tf.matmul(x, w1), b1)
 scores = tf.add(tf.matmul(hidden, w2), b2)
 loss = tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=scores)
-""",
-        ),
-        Reject(
-            "sums that are used again",
-            """\
+
+=== reject: sums that are used again
 import torch
 import torch.nn.functional as F
 
@@ -160,22 +136,16 @@ a = x @ w1 + b1
 gate = torch.sigmoid(a)
 out = a @ w2 + b2
 loss = F.cross_entropy(out * gate, y)
-""",
-        ),
-        Reject(
-            "a layer without activation among others",
-            """\
+
+=== reject: a layer without activation among others
 import tensorflow as tf
 
 hidden = tf.nn.relu(tf.matmul(x, w1) + b1)
 code = tf.matmul(hidden, w2) + b2
 logits = tf.matmul(code, w3) + b3
 loss = tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits)
-""",
-        ),
-        Reject(
-            "a function whose layers have their activation",
-            """\
+
+=== reject: a function whose layers have their activation
 import tensorflow as tf
 
 def layer(inputs, size, act=None):
@@ -185,9 +155,7 @@ def layer(inputs, size, act=None):
 hidden = layer(x, 10, act=tf.nn.relu)
 logits = layer(hidden, 3)
 loss = tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits)
-""",
-        ),
-    )
+"""
 
 
 _PRODUCTS = words("matmul mm")

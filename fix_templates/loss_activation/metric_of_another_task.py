@@ -8,13 +8,11 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Decline,
-    Example,
     Family,
     Fault,
     FixPattern,
     LossUse,
     ReadTemplate,
-    Reject,
     Repair,
     Subject,
     Target,
@@ -96,10 +94,8 @@ class MetricOfAnotherTask(ReadTemplate):
                     what = f"{short} does not count what {own[0].name} trains: it {TAKES[short]}"
                     yield Fault(component.site, what, _as_right(subject, node, right), {"right": right})
 
-    examples = (
-        Example(
-            "the history reads the name",
-            """\
+    programs = """
+=== example: the history reads the name
 from tensorflow import keras
 
 model = keras.Sequential([keras.layers.Dense(8, activation="tanh"), keras.layers.Dense(1)])
@@ -108,73 +104,48 @@ model = keras.Sequential([keras.layers.Dense(8, activation="tanh"), keras.layers
 history = model.fit([[1.0], [2.0]], [[0.3], [0.7]], epochs=2, validation_split=0.5)
 - print(history.history["accuracy"], history.history["val_accuracy"])
 + print(history.history["mse"], history.history["val_mse"])
-""",
-        ),
-        Example(
-            "binary accuracy over classes",
-            """\
+
+=== example: binary accuracy over classes
 from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential([Dense(5, activation='softmax', input_shape=(4,))])
 - model.compile(loss='categorical_crossentropy', optimizer='adam', metrics=['binary_accuracy'])
 + model.compile(loss='categorical_crossentropy', optimizer='adam', metrics=['categorical_accuracy'])
-""",
-        ),
-        Example(
-            "one-hot metric for class indices",
-            """\
+
+=== example: one-hot metric for class indices
 import tensorflow as tf
 
 model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3)])
 loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 - model.compile(optimizer="adam", loss=loss, metrics=[tf.keras.metrics.CategoricalAccuracy()])
 + model.compile(optimizer="adam", loss=loss, metrics=[tf.keras.metrics.SparseCategoricalAccuracy()])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "classification with a squared error",
-            """\
+
+=== reject: classification with a squared error
 import keras
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4, activation="softmax")])
 model.compile(loss="mse", metrics=["accuracy"])
-""",
-        ),
-        Reject(
-            "classification",
-            """\
+
+=== reject: classification
 import keras
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1, activation="sigmoid")])
 model.compile(loss="binary_crossentropy", metrics=["accuracy"])
-""",
-        ),
-        Reject(
-            "regression with its own metric",
-            """\
+
+=== reject: regression with its own metric
 import keras
 model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 model.compile(loss="mse", metrics=["mae"])
-""",
-        ),
-        Reject(
-            "Keras chooses",
-            """\
+
+=== reject: Keras chooses
 import keras
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="softmax")])
 model.compile(loss="sparse_categorical_crossentropy", metrics=["accuracy"])
-""",
-        ),
-        Reject(
-            "matching kinds",
-            """\
+
+=== reject: matching kinds
 import keras
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
 model.compile(loss="binary_crossentropy", metrics=["binary_accuracy"])
-""",
-        ),
-    )
+"""
 
 
 def _right(use: LossUse, metric: str) -> str | None:

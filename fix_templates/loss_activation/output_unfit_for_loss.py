@@ -5,13 +5,11 @@ from __future__ import annotations
 from dnnfix.api import (
     Decline,
     Disagreement,
-    Example,
     Family,
     FixPattern,
     LossTemplate,
     LossUse,
     Prediction,
-    Reject,
     Repairs,
     Site,
     Subject,
@@ -285,10 +283,8 @@ class OutputUnfitForLoss(LossTemplate):
             symptom=Symptom.VIOLATION,
         ),
     )
-    examples = (
-        Example(
-            "softmax in forward before CrossEntropyLoss",
-            """\
+    programs = """
+=== example: softmax in forward before CrossEntropyLoss
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -307,11 +303,8 @@ class Net(nn.Module):
 net = Net()
 criterion = nn.CrossEntropyLoss()
 loss = criterion(net(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
-""",
-        ),
-        Example(
-            "sigmoid layer before BCEWithLogitsLoss",
-            """\
+
+=== example: sigmoid layer before BCEWithLogitsLoss
 import torch
 from torch import nn
 
@@ -329,11 +322,8 @@ class Classifier(nn.Module):
 
 clf = Classifier(5)
 loss = nn.BCEWithLogitsLoss()(clf(torch.rand(4, 5)), torch.ones(4, 1))
-""",
-        ),
-        Example(
-            "modules with names",
-            """\
+
+=== example: modules with names
 import torch
 from torch import nn
 
@@ -345,11 +335,8 @@ def build(inputs, classes):
 
 net = build(6, 3)
 loss = nn.CrossEntropyLoss()(net(torch.rand(4, 6)), torch.tensor([0, 1, 2, 0]))
-""",
-        ),
-        Example(
-            "Keras loss told that it gets raw scores",
-            """\
+
+=== example: Keras loss told that it gets raw scores
 import tensorflow as tf
 
 model = tf.keras.models.Sequential()
@@ -357,11 +344,8 @@ model.add(tf.keras.layers.Dense(12, activation="relu"))
 model.add(tf.keras.layers.Dense(3, activation="softmax"))
 - model.compile("adam", loss=tf.keras.losses.CategoricalCrossentropy(from_logits=True))
 + model.compile("adam", loss=tf.keras.losses.CategoricalCrossentropy())
-""",
-        ),
-        Example(
-            "function loss",
-            """\
+
+=== example (runs): function loss
 import torch
 import torch.nn.functional as F
 
@@ -369,12 +353,8 @@ weight = torch.randn(4, 3, requires_grad=True)
 scores = torch.log_softmax(torch.rand(5, 4) @ weight, dim=1)
 - F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1])).backward()
 + F.nll_loss(scores, torch.tensor([0, 1, 2, 0, 1])).backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "Keras classifier without softmax",
-            """\
+
+=== example: Keras classifier without softmax
 from keras.models import Sequential
 from keras.layers import Dense
 
@@ -383,11 +363,8 @@ model.add(Dense(64, activation="relu", input_shape=(20,)))
 - model.add(Dense(10))
 + model.add(Dense(10, activation="softmax"))
 model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
-""",
-        ),
-        Example(
-            "Keras loss told that it gets scores",
-            """\
+
+=== example: Keras loss told that it gets scores
 import keras
 from keras import layers
 
@@ -395,11 +372,8 @@ inputs = keras.Input((6,))
 model = keras.Model(inputs, layers.Dense(1)(layers.Dense(8, activation="relu")(inputs)))
 - model.compile(loss=keras.losses.BinaryCrossentropy(), optimizer="sgd")
 + model.compile(loss=keras.losses.BinaryCrossentropy(from_logits=True), optimizer="sgd")
-""",
-        ),
-        Example(
-            "BCELoss on a linear layer",
-            """\
+
+=== example: BCELoss on a linear layer
 import torch
 from torch import nn
 
@@ -407,11 +381,8 @@ model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
 - criterion = nn.BCELoss()
 + criterion = nn.BCEWithLogitsLoss()
 loss = criterion(model(torch.rand(4, 5)), torch.ones(4, 1))
-""",
-        ),
-        Example(
-            "sigmoid put behind the last layer",
-            """\
+
+=== example: sigmoid put behind the last layer
 import torch
 import torch.nn as nn
 
@@ -426,11 +397,8 @@ class Judge(nn.Module):
 +         return torch.sigmoid(self.b(torch.relu(self.a(x))))
 
 loss = nn.BCELoss()(Judge()(torch.rand(4, 5)), torch.ones(4, 1))
-""",
-        ),
-        Example(
-            "Softmax layer before NLLLoss",
-            """\
+
+=== example: Softmax layer before NLLLoss
 import torch
 from torch import nn
 
@@ -441,11 +409,8 @@ model = nn.Sequential(
 )
 criterion = nn.NLLLoss()
 loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
-""",
-        ),
-        Example(
-            "scores by hand, seen in a run",
-            """\
+
+=== example (runs): scores by hand, seen in a run
 import torch
 import torch.nn.functional as F
 
@@ -454,12 +419,8 @@ w = torch.randn(4, 3, requires_grad=True)
 - loss = F.nll_loss(torch.randn(9, 4) @ w, torch.tensor([0, 1, 2] * 3))
 + loss = F.cross_entropy(torch.randn(9, 4) @ w, torch.tensor([0, 1, 2] * 3))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "ReLU layer before categorical cross-entropy",
-            """\
+
+=== example: ReLU layer before categorical cross-entropy
 import keras
 from keras import layers
 
@@ -470,32 +431,23 @@ model = keras.Sequential([
 +     layers.Activation("softmax"),
 ])
 model.compile(loss=keras.losses.CategoricalCrossentropy(), optimizer="sgd")
-""",
-        ),
-        Example(
-            "tanh before BCELoss",
-            """\
+
+=== example: tanh before BCELoss
 import torch
 from torch import nn
 
 - model = nn.Sequential(nn.Linear(5, 1), nn.Tanh())
 + model = nn.Sequential(nn.Linear(5, 1), nn.Sigmoid())
 loss = nn.BCELoss()(model(torch.rand(4, 5)), torch.ones(4, 1))
-""",
-        ),
-        Example(
-            "several labels with the loss for classes",
-            """\
+
+=== example: several labels with the loss for classes
 import keras
 
 model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="sigmoid")])
 - model.compile(loss="categorical_crossentropy", optimizer="sgd")
 + model.compile(loss="binary_crossentropy", optimizer="sgd")
-""",
-        ),
-        Example(
-            "Keras sigmoid and targets up to 20",
-            """\
+
+=== example: Keras sigmoid and targets up to 20
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -506,11 +458,8 @@ y = np.array([[5.0], [10.0], [15.0], [20.0]])
 + model = Sequential([Dense(8, activation="relu", input_shape=(1,)), Dense(1)])
 model.compile(loss="mse", optimizer="adam")
 model.fit(x, y, epochs=2, verbose=0)
-""",
-        ),
-        Example(
-            "tanh at the end of a sequence, seen in a run",
-            """\
+
+=== example (runs): tanh at the end of a sequence, seen in a run
 import torch
 from torch import nn
 
@@ -520,14 +469,8 @@ x = torch.randn(32, 2)
 + model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
 loss = nn.functional.l1_loss(model(x), 10 + 3 * x[:, :1])
 loss.backward()
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "softmax only when predicting",
-            """\
+
+=== reject: softmax only when predicting
 import torch
 from torch import nn
 import torch.nn.functional as F
@@ -537,11 +480,8 @@ criterion = nn.CrossEntropyLoss()
 logits = model(torch.randn(8, 4))
 loss = criterion(logits, torch.randint(0, 3, (8,)))
 probabilities = F.softmax(logits, dim=1)
-""",
-        ),
-        Reject(
-            "log_softmax beside the loss",
-            """\
+
+=== reject: log_softmax beside the loss
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -550,63 +490,43 @@ model = nn.Linear(4, 3)
 scores = model(torch.rand(5, 4))
 loss = F.cross_entropy(scores, torch.tensor([0, 1, 2, 0, 1]))
 logged = F.log_softmax(scores, dim=1)
-""",
-        ),
-        Reject(
-            "sigmoid before BCELoss",
-            """\
+
+=== reject (runs): sigmoid before BCELoss
 import torch
 from torch import nn
 
 model = nn.Sequential(nn.Linear(5, 1), nn.Sigmoid())
 loss = nn.BCELoss()(model(torch.rand(4, 5)), torch.ones(4, 1))
-""",
-            runs=True,
-        ),
-        Reject(
-            "Keras scores with from_logits",
-            """\
+
+=== reject: Keras scores with from_logits
 import keras
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
 model.compile(loss=keras.losses.CategoricalCrossentropy(from_logits=True))
-""",
-        ),
-        Reject(
-            "activation as a layer of its own",
-            """\
+
+=== reject: activation as a layer of its own
 from keras.models import Sequential
 from keras.layers import Dense, Activation
 
 model = Sequential([Dense(3, input_shape=(4,)), Activation("softmax")])
 model.compile(loss="sparse_categorical_crossentropy")
-""",
-        ),
-        Reject(
-            "log_softmax before the NLL loss",
-            """\
+
+=== reject (runs): log_softmax before the NLL loss
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 model = nn.Linear(4, 3)
 loss = F.nll_loss(F.log_softmax(model(torch.rand(3, 4)), dim=1), torch.tensor([0, 1, 2]))
-""",
-            runs=True,
-        ),
-        Reject(
-            "log of a softmax",
-            """\
+
+=== reject: log of a softmax
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 model = nn.Linear(4, 3)
 loss = F.nll_loss(torch.log(F.softmax(model(torch.rand(3, 4)), dim=1) + 1e-8), torch.tensor([0, 1, 2]))
-""",
-        ),
-        Reject(
-            "a generator that is compiled for its predictions only",
-            """\
+
+=== reject: a generator that is compiled for its predictions only
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -624,44 +544,28 @@ def train(images):
         made = generator.predict(noise)
         judge.train_on_batch(np.concatenate([images[:32], made]), np.array([1] * 32 + [0] * 32))
         both.train_on_batch(noise, np.ones(32))
-""",
-        ),
-        Reject(
-            "softmax",
-            """\
+
+=== reject: softmax
 import keras
 model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="softmax")])
 model.compile(loss="categorical_crossentropy", optimizer="sgd")
-""",
-        ),
-        Reject(
-            "raw scores said to be so",
-            """\
+
+=== reject: raw scores said to be so
 import keras
 model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="relu"), keras.layers.Dense(5)])
 model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), optimizer="sgd")
-""",
-        ),
-        Reject(
-            "targets within the sigmoid's range",
-            """\
+
+=== reject (runs): targets within the sigmoid's range
 import torch
 from torch import nn
 model = nn.Sequential(nn.Linear(2, 1), nn.Sigmoid())
 loss = nn.MSELoss()(model(torch.randn(32, 2)), torch.rand(32, 1))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "no activation at the end",
-            """\
+
+=== reject (runs): no activation at the end
 import torch
 from torch import nn
 model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
 loss = nn.MSELoss()(model(torch.randn(32, 2)), torch.randn(32, 1))
 loss.backward()
-""",
-            runs=True,
-        ),
-    )
+"""

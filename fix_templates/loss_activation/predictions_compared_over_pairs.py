@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Call,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Site,
     Subject,
     Symptom,
@@ -70,10 +68,8 @@ class PredictionsComparedOverPairs(ReadTemplate):
                 )
                 yield Fault(site, {"count": count}, ways, confidence=0.95, symptom=Symptom.SILENT_BROADCAST)
 
-    examples = (
-        Example(
-            "the share of errors of a network written out, the labels first",
-            """\
+    programs = """
+=== example: the share of errors of a network written out, the labels first
 import torch
 
 weights = torch.randn(2, 1, requires_grad=True)
@@ -83,11 +79,8 @@ guessed = points @ weights > 0
 - wrong = (classes != guessed).float()
 + wrong = (classes != guessed.squeeze(1)).float()
 print("error", torch.mean(wrong))
-""",
-        ),
-        Example(
-            "a function of torch",
-            """\
+
+=== example: a function of torch
 import torch
 
 def binary_accuracy(outputs, targets):
@@ -96,13 +89,8 @@ def binary_accuracy(outputs, targets):
 
 classifier = torch.nn.Sequential(torch.nn.Linear(6, 1), torch.nn.Sigmoid())
 print(binary_accuracy(classifier(torch.rand(10, 6)), torch.arange(10) % 2))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "shapes that meet",
-            """\
+
+=== reject: shapes that meet
 import torch
 
 net = torch.nn.Linear(4, 1)
@@ -111,11 +99,8 @@ flat = ((net(x) > 0).squeeze(1) == y).sum()
 columns = ((net(x) > 0) == y.unsqueeze(1)).float().mean()
 chosen = torch.nn.Linear(4, 3)(x).argmax(1, keepdim=True)
 print(flat, columns, chosen.eq(y.view_as(chosen)).sum())
-""",
-        ),
-        Reject(
-            "pairs on purpose: those of one label, those that a network takes for one",
-            """\
+
+=== reject: pairs on purpose: those of one label, those that a network takes for one
 import torch
 
 labels = torch.arange(8) % 3
@@ -124,31 +109,23 @@ chosen = torch.nn.Linear(4, 3)(torch.rand(8, 4)).argmax(1)
 agreeing = (chosen[:, None] == labels).float().mean()
 same = (chosen.view(-1, 1) == chosen).sum()
 print(positive, agreeing, same)
-""",
-        ),
-        Reject(
-            "as many samples as classes: the chosen ones as rows of zeros and a one",
-            """\
+
+=== reject: as many samples as classes: the chosen ones as rows of zeros and a one
 import torch
 
 scores = torch.nn.Linear(4, 5)(torch.rand(5, 4))
 chosen = scores.argmax(dim=1, keepdim=True)
 rows = (chosen == torch.arange(5)).float()
 print((scores * rows).sum(), rows.sum(0))
-""",
-        ),
-        Reject(
-            "one sample, and the pairs of a table that are taken out again",
-            """\
+
+=== reject: one sample, and the pairs of a table that are taken out again
 import torch
 
 net = torch.nn.Linear(3, 1)
 print(((net(torch.rand(1, 3)) > 0) == torch.ones(1)).sum())
 table = (net(torch.rand(6, 3)) > 0) == torch.ones(6)
 print(table.diagonal().sum())
-""",
-        ),
-    )
+"""
 
 
 _OWNERS = ("torch.", "torch.Tensor.")

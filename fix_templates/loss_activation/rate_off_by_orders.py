@@ -6,12 +6,10 @@ import math
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Subject,
     Symptom,
@@ -79,10 +77,8 @@ class RateOffByOrders(ReadTemplate):
             words = {"shown": shown[0], "value": f"{value:g}", "usual": f"{usual:g}"}
             yield Fault(site, words, tuple(ways), confidence=0.7, symptom=shown[1])
 
-    examples = (
-        Example(
-            "a rate that has a name",
-            """\
+    programs = """
+=== example: a rate that has a name
 import torch
 from torch import nn
 
@@ -98,11 +94,8 @@ for _ in range(40):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "a rate with which nothing moves",
-            """\
+
+=== example: a rate with which nothing moves
 import torch
 from torch import nn, optim
 
@@ -117,13 +110,8 @@ for _ in range(12):
     adam.zero_grad()
     loss.backward()
     adam.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a great rate that learns",
-            """\
+
+=== reject: a great rate that learns
 import torch
 from torch import nn
 
@@ -137,11 +125,8 @@ for _ in range(12):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "a usual rate and data that run away",
-            """\
+
+=== reject: a usual rate and data that run away
 import torch
 from torch import nn
 
@@ -155,9 +140,7 @@ for _ in range(12):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-    )
+"""
 
 
 ENOUGH_STEPS = 8

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Subject,
     Wrap,
@@ -57,10 +55,8 @@ class ScoreMinimized(ReadTemplate):
             yield from _score(subject, value)
             yield from _likelihood(subject, value)
 
-    examples = (
-        Example(
-            "the Dice coefficient as the loss of Keras",
-            """\
+    programs = """
+=== example: the Dice coefficient as the loss of Keras
 from keras import backend as K
 from keras.layers import Conv2D
 from keras.models import Sequential
@@ -72,11 +68,8 @@ def dice_coef(y_true, y_pred, smooth=1.0):
 model = Sequential([Conv2D(1, 3, padding="same", activation="sigmoid")])
 - model.compile(optimizer="adam", loss=dice_coef, metrics=[dice_coef])
 + model.compile(optimizer="adam", loss=lambda y_true, y_pred: 1 - dice_coef(y_true, y_pred), metrics=[dice_coef])
-""",
-        ),
-        Example(
-            "a loss that is there and not used",
-            """\
+
+=== example: a loss that is there and not used
 import tensorflow as tf
 
 def iou(y_true, y_pred):
@@ -89,11 +82,8 @@ def iou_loss(y_true, y_pred):
 net = unet()
 - net.compile("adam", iou, metrics=["accuracy"])
 + net.compile("adam", iou_loss, metrics=["accuracy"])
-""",
-        ),
-        Example(
-            "an overlap whose gradient is taken",
-            """\
+
+=== example: an overlap whose gradient is taken
 import torch
 
 def dice_score(pred, mask):
@@ -107,35 +97,24 @@ for image, mask in batches:
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "a cross-entropy without its minus in a graph",
-            """\
+
+=== example: a cross-entropy without its minus in a graph
 import tensorflow.compat.v1 as tf
 
 y = tf.nn.softmax(tf.matmul(x, w) + b)
 - cross_entropy = tf.reduce_mean(tf.reduce_sum(y_ * tf.log(y), axis=1))
 + cross_entropy = -tf.reduce_mean(tf.reduce_sum(y_ * tf.log(y), axis=1))
 train_step = tf.train.GradientDescentOptimizer(0.5).minimize(cross_entropy)
-""",
-        ),
-        Example(
-            "a binary cross-entropy without its minus in torch",
-            """\
+
+=== example: a binary cross-entropy without its minus in torch
 import torch
 
 p = torch.sigmoid(x @ w)
 - cost = (y * torch.log(p) + (1 - y) * torch.log(1 - p)).mean()
 + cost = -(y * torch.log(p) + (1 - y) * torch.log(1 - p)).mean()
 cost.backward()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "turned round where it is returned",
-            """\
+
+=== reject: turned round where it is returned
 import torch
 from keras import backend as K
 
@@ -151,11 +130,8 @@ def iou_score(pred, mask):
 model.compile(optimizer="adam", loss=dice_coef)
 loss = iou_score(net(x), mask)
 loss.backward()
-""",
-        ),
-        Reject(
-            "turned round where it is used",
-            """\
+
+=== reject: turned round where it is used
 import torch
 
 def dice_score(pred, mask):
@@ -166,11 +142,8 @@ loss.backward()
 gain = (y * torch.log(p)).mean()
 loss = -gain
 loss.backward()
-""",
-        ),
-        Reject(
-            "a loss that is reduced in steps, under one name",
-            """\
+
+=== reject: a loss that is reduced in steps, under one name
 import torch
 
 loss = (net(x) - y) ** 2
@@ -178,11 +151,8 @@ loss = loss.view(-1, 4)
 loss = loss.sum(1)
 loss = loss.mean(0)
 loss.backward()
-""",
-        ),
-        Reject(
-            "other products with logarithms",
-            """\
+
+=== reject: other products with logarithms
 import torch
 
 p = net(x).softmax(1)
@@ -194,11 +164,8 @@ fooled = torch.log(1 - judge(fake)).mean()
 fooled.backward()
 loss = (weight * -torch.log(p)).mean()
 loss.backward()
-""",
-        ),
-        Reject(
-            "losses with a score in their names",
-            """\
+
+=== reject: losses with a score in their names
 import torch
 
 def dice_loss(pred, mask):
@@ -211,9 +178,7 @@ loss = dice_loss(net(x), mask)
 loss.backward()
 loss = map_error(net(x), y)
 loss.backward()
-""",
-        ),
-    )
+"""
 
 
 _SCORES = words("dice iou miou jaccard accuracy f1 ssim psnr")

@@ -9,12 +9,10 @@ from itertools import islice
 from dnnfix.api import (
     AddImport,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Subject,
     Wrap,
@@ -62,10 +60,8 @@ class ScoresComparedWithHalf(ReadTemplate):
                     ways.append(("Compare the scores with 0", (half,), 0.6))
                 yield Fault(site, {}, tuple(ways), {"scores": ast.unparse(scores)})
 
-    examples = (
-        Example(
-            "rounded after training",
-            """\
+    programs = """
+=== example: rounded after training
 import torch
 import torch.nn.functional as F
 
@@ -76,11 +72,8 @@ with torch.no_grad():
 -     guesses = torch.round(net(x_test))
 +     guesses = torch.round(torch.sigmoid(net(x_test)))
     print((guesses.squeeze(1) == y_test).float().mean())
-""",
-        ),
-        Example(
-            "compared in a function",
-            """\
+
+=== example: compared in a function
 import torch
 from torch import nn
 
@@ -95,13 +88,8 @@ for x, y in batches:
     loss = loss_fn(scores, y)
     loss.backward()
     print(accuracy(scores, y))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "probabilities compared with a half",
-            """\
+
+=== reject: probabilities compared with a half
 import torch
 from torch import nn
 
@@ -115,11 +103,8 @@ for x, y in batches:
     third = outputs > 0
     outputs = outputs.sigmoid()
     fourth = (outputs > 0.5).float()
-""",
-        ),
-        Reject(
-            "a network that applies a sigmoid itself",
-            """\
+
+=== reject: a network that applies a sigmoid itself
 import torch
 from torch import nn
 
@@ -133,9 +118,7 @@ for x, y in batches:
     p = judge(x)
     loss = criterion(p, y)
     hits = ((p > 0.5) == y).sum()
-""",
-        ),
-    )
+"""
 
 
 _RESHAPES = words("squeeze view reshape flatten float cpu detach data numpy unsqueeze double item ravel to")

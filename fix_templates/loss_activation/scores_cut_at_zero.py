@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Call,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     Prediction,
     ReadTemplate,
-    Reject,
     Site,
     Subject,
     Symptom,
@@ -70,10 +68,8 @@ class ScoresCutAtZero(ReadTemplate):
                     yield _cut(inner.made_at or inner.site, edits, use.activation_name, use.facts.task)
         yield from _overlaps(subject)
 
-    examples = (
-        Example(
-            "binary scores from a ReLU",
-            """\
+    programs = """
+=== example: binary scores from a ReLU
 import torch
 from torch import nn
 
@@ -82,11 +78,8 @@ from torch import nn
 criterion = nn.BCEWithLogitsLoss()
 loss = criterion(model(torch.rand(4, 8)), torch.ones(4, 1))
 loss.backward()
-""",
-        ),
-        Example(
-            "class scores from a ReLU",
-            """\
+
+=== example: class scores from a ReLU
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -106,11 +99,8 @@ class Net(nn.Module):
 net = Net()
 loss = F.cross_entropy(net(torch.rand(4, 20)), torch.tensor([1, 2, 3, 4]))
 loss.backward()
-""",
-        ),
-        Example(
-            "a ReLU inside the softmax",
-            """\
+
+=== example: a ReLU inside the softmax
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -128,11 +118,8 @@ class Net(nn.Module):
 
 loss = F.nll_loss(Net()(torch.rand(4, 20)), torch.tensor([1, 2, 3, 4]))
 loss.backward()
-""",
-        ),
-        Example(
-            "masks from a ReLU whose overlap is the loss",
-            """\
+
+=== example: masks from a ReLU whose overlap is the loss
 from keras import Model, layers, ops
 
 def dice_loss(y_true, y_pred):
@@ -148,31 +135,20 @@ def build():
 
 model = build()
 model.compile("adam", loss=dice_loss)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "scores as they are",
-            """\
+
+=== reject: scores as they are
 import torch
 from torch import nn
 model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
 loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0]))
-""",
-        ),
-        Reject(
-            "an amount that cannot be negative",
-            """\
+
+=== reject: an amount that cannot be negative
 import torch
 from torch import nn
 model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1), nn.ReLU())
 loss = nn.MSELoss()(model(torch.rand(4, 8)), torch.rand(4, 1))
-""",
-        ),
-        Reject(
-            "maps and masks of other losses",
-            """\
+
+=== reject: maps and masks of other losses
 from keras import Model, layers, ops
 
 def dice_loss(y_true, y_pred):
@@ -186,9 +162,7 @@ model.compile("adam", loss=dice_loss)
 depth = layers.Conv2D(1, 1, activation="relu")(x)
 other = Model(image, depth)
 other.compile("adam", loss="mae")
-""",
-        ),
-    )
+"""
 
 
 _SQUASHING = words("softmax log_softmax sigmoid")

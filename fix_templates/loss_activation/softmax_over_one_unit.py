@@ -9,14 +9,12 @@ from dnnfix.api import (
     Call,
     Decline,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     LossUse,
     Prediction,
     ReadTemplate,
-    Reject,
     Subject,
     Symptom,
     Task,
@@ -73,10 +71,8 @@ class SoftmaxOverOneUnit(ReadTemplate):
                 symptom=use.symptom if use is not None else Symptom.VIOLATION,
             )
 
-    examples = (
-        Example(
-            "an Activation layer of its own behind the single unit",
-            """\
+    programs = """
+=== example (runs): an Activation layer of its own behind the single unit
 import numpy
 from keras.models import Sequential
 from keras.layers import Dense, Activation
@@ -88,12 +84,8 @@ net.add(Dense(1))
 + net.add(Activation('sigmoid'))
 net.compile(loss='binary_crossentropy', optimizer='adam')
 net.fit(numpy.random.rand(16, 3), numpy.random.randint(0, 2, (16, 1)), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "torch module with BCELoss",
-            """\
+
+=== example: torch module with BCELoss
 import torch
 from torch import nn
 
@@ -101,11 +93,8 @@ from torch import nn
 + model = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 1), nn.Sigmoid())
 criterion = nn.BCELoss()
 loss = criterion(model(torch.rand(4, 6)), torch.ones(4, 1))
-""",
-        ),
-        Example(
-            "Keras regression with a softmax output",
-            """\
+
+=== example: Keras regression with a softmax output
 from tensorflow import keras
 from tensorflow.keras import layers
 
@@ -115,11 +104,8 @@ hidden = layers.Dense(8, activation="relu")(inputs)
 + price = layers.Dense(1)(hidden)
 model = keras.Model(inputs, price)
 model.compile(optimizer="rmsprop", loss="mse")
-""",
-        ),
-        Example(
-            "one unit for classes",
-            """\
+
+=== example: one unit for classes
 from keras.layers import Input, Dense
 from keras.models import Model
 
@@ -129,11 +115,8 @@ inputs = Input(shape=(5,))
 model = Model(inputs, outputs)
 - model.compile(optimizer="adam", loss="sparse_categorical_crossentropy")
 + model.compile(optimizer="adam", loss="binary_crossentropy")
-""",
-        ),
-        Example(
-            "function in forward, seen in a run",
-            """\
+
+=== example (runs): function in forward, seen in a run
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -150,14 +133,8 @@ class Net(nn.Module):
 net = Net()
 loss = F.binary_cross_entropy(net(torch.randn(8, 4)), torch.ones(8, 1))
 loss.backward()
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "softmax over positions, one score each",
-            """\
+
+=== reject (runs): softmax over positions, one score each
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -172,26 +149,17 @@ class Attention(nn.Module):
         return (weights * states).sum(dim=1)
 
 pooled = Attention()(torch.randn(2, 7, 16))
-""",
-            runs=True,
-        ),
-        Reject(
-            "two units",
-            """\
+
+=== reject: two units
 import keras
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, activation="softmax")])
 model.compile(loss="categorical_crossentropy")
-""",
-        ),
-        Reject(
-            "one sigmoid unit",
-            """\
+
+=== reject: one sigmoid unit
 import keras
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
 model.compile(loss="binary_crossentropy")
-""",
-        ),
-    )
+"""
 
 
 def _ways(subject: Subject, call: Call, use: LossUse | None) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:

@@ -8,13 +8,11 @@ from dnnfix.api import (
     ActivationUse,
     Call,
     Decline,
-    Example,
     Family,
     Fault,
     FixPattern,
     Network,
     ReadTemplate,
-    Reject,
     SetArgument,
     Site,
     Subject,
@@ -65,10 +63,8 @@ class SoftmaxOverWrongAxis(ReadTemplate):
                 confidence=confidence,
             )
 
-    examples = (
-        Example(
-            "attention without dim, seen in a run",
-            """\
+    programs = """
+=== example (runs): attention without dim, seen in a run
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -78,12 +74,8 @@ x = torch.randn(5, 7, 8)
 - weights = F.softmax(torch.bmm(q(x), k(x).transpose(1, 2)))
 + weights = F.softmax(torch.bmm(q(x), k(x).transpose(1, 2)), dim=-1)
 out = torch.bmm(weights, x)
-""",
-            runs=True,
-        ),
-        Example(
-            "positions weighed and added up",
-            """\
+
+=== example (runs): positions weighed and added up
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -99,12 +91,8 @@ class Pooling(nn.Module):
         return torch.sum(weights[:, :, 0:1] * states, dim=1)
 
 print(Pooling(6)(torch.randn(4, 7, 6)).shape)
-""",
-            runs=True,
-        ),
-        Example(
-            "time on the first axis, the batch on the second",
-            """\
+
+=== example (runs): time on the first axis, the batch on the second
 import torch
 import torch.nn.functional as F
 
@@ -113,77 +101,49 @@ scores = (states * torch.randn(6)).sum(2)
 - weights = F.softmax(scores)
 + weights = F.softmax(scores, dim=0)
 context = torch.einsum("tb,tbh->bh", weights, states)
-""",
-            runs=True,
-        ),
-        Example(
-            "Keras softmax layer over the batch",
-            """\
+
+=== example: Keras softmax layer over the batch
 import keras
 from keras import layers
 
 - model = keras.Sequential([keras.Input((8,)), layers.Dense(4), layers.Softmax(axis=0)])
 + model = keras.Sequential([keras.Input((8,)), layers.Dense(4), layers.Softmax(axis=-1)])
 model.compile(loss="categorical_crossentropy", optimizer="adam")
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "implicit axis where it is the classes'",
-            """\
+
+=== reject (runs): implicit axis where it is the classes'
 import torch
 import torch.nn.functional as F
 from torch import nn
 model = nn.Linear(6, 3)
 loss = F.nll_loss(F.log_softmax(model(torch.rand(5, 6))), torch.tensor([0, 1, 2, 0, 1]))
-""",
-            runs=True,
-        ),
-        Reject(
-            "scores of one sample",
-            """\
+
+=== reject (runs): scores of one sample
 import torch
 import torch.nn.functional as F
 scores = torch.tensor([0.1, 2.0, 1.0])
 weights = F.softmax(scores, dim=0)
-""",
-            runs=True,
-        ),
-        Reject(
-            "implicit axis that is the one summed over",
-            """\
+
+=== reject (runs): implicit axis that is the one summed over
 import torch
 import torch.nn.functional as F
 states = torch.randn(7, 4, 6)
 weights = F.softmax(torch.tanh(states))
 context = (weights * states).sum(dim=0)
-""",
-            runs=True,
-        ),
-        Reject(
-            "implicit axis of one head's scores for each sample",
-            """\
+
+=== reject (runs): implicit axis of one head's scores for each sample
 import torch
 import torch.nn.functional as F
 memory, key = torch.rand(5, 9, 3), torch.rand(5, 3)
 weights = F.softmax(torch.einsum("bnd,bd->bn", memory, key))
 read = torch.bmm(weights.unsqueeze(1), memory).squeeze(1)
-""",
-            runs=True,
-        ),
-        Reject(
-            "sequence first",
-            """\
+
+=== reject (runs): sequence first
 import torch
 import torch.nn.functional as F
 from torch import nn
 states, _ = nn.GRU(5, 6)(torch.rand(7, 2, 5))
 weights = F.softmax(nn.Linear(6, 1)(states), dim=0)
-""",
-            runs=True,
-        ),
-    )
+"""
 
 
 Wrong = tuple[Site, Call, ActivationUse, int, str, float]

@@ -7,13 +7,11 @@ import ast
 from dnnfix.api import (
     Call,
     Disagreement,
-    Example,
     Family,
     FixPattern,
     LossTemplate,
     LossUse,
     Network,
-    Reject,
     Repairs,
     Replace,
     Subject,
@@ -94,10 +92,8 @@ class SwappedLossArguments(LossTemplate):
         ),
     )
 
-    examples = (
-        Example(
-            "labels first in torch",
-            """\
+    programs = """
+=== example: labels first in torch
 import torch
 from torch import nn
 
@@ -106,11 +102,8 @@ criterion = nn.BCELoss()
 x, y = torch.rand(8, 4), torch.ones(8, 1)
 - loss = criterion(y, model(x))  # per batch
 + loss = criterion(model(x), y)  # per batch
-""",
-        ),
-        Example(
-            "class indices first, which stops the program",
-            """\
+
+=== example (runs): class indices first, which stops the program
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -121,12 +114,8 @@ out = model(torch.rand(4, 4))
 - loss = F.cross_entropy(labels, out)
 + loss = F.cross_entropy(out, labels)
 loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "prediction first in Keras",
-            """\
+
+=== example: prediction first in Keras
 import numpy as np
 import keras
 
@@ -135,11 +124,8 @@ loss_fn = keras.losses.CategoricalCrossentropy()
 x, y = np.random.rand(8, 4), np.eye(3)[np.arange(8) % 3]
 - loss = loss_fn(model(x), y)
 + loss = loss_fn(y, model(x))
-""",
-        ),
-        Example(
-            "in a training loop, seen in a run",
-            """\
+
+=== example (runs): in a training loop, seen in a run
 import torch
 from torch import nn
 
@@ -155,25 +141,15 @@ for step in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "prediction first",
-            """\
+
+=== reject (runs): prediction first
 import torch
 from torch import nn
 model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
 loss = nn.BCELoss()(model(torch.rand(8, 4)), torch.ones(8, 1))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "a function of Keras, which takes the target first, in a layer that adds a loss",
-            """\
+
+=== reject (runs): a function of Keras, which takes the target first, in a layer that adds a loss
 import numpy as np
 import keras
 
@@ -189,29 +165,18 @@ decoded = keras.layers.Dense(6, activation="sigmoid")(x)
 model = keras.Model(x, Reconstruction()(decoded, x))
 model.compile("sgd")
 model.fit(np.random.rand(32, 6), epochs=1)
-""",
-            runs=True,
-        ),
-        Reject(
-            "symmetric loss",
-            """\
+
+=== reject (runs): symmetric loss
 import torch
 from torch import nn
 model = nn.Linear(4, 1)
 loss = nn.MSELoss()(torch.ones(8, 1), model(torch.rand(8, 4)))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "scores of a fixed input are learnt",
-            """\
+
+=== reject (runs): scores of a fixed input are learnt
 import torch
 import torch.nn.functional as F
 logits = torch.zeros(4, 3, requires_grad=True)
 loss = F.cross_entropy(logits, torch.tensor([0, 1, 2, 1]))
 loss.backward()
-""",
-            runs=True,
-        ),
-    )
+"""

@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Site,
     Subject,
@@ -69,10 +67,8 @@ class TermNotSquared(ReadTemplate):
                 ]
                 yield Fault(site, what, tuple(ways), {"term": ast.unparse(expr)}, confidence=0.85)
 
-    examples = (
-        Example(
-            "one of three penalties",
-            """\
+    programs = """
+=== example: one of three penalties
 import torch
 
 def penalty(self, bias, weights, factors):
@@ -80,11 +76,8 @@ def penalty(self, bias, weights, factors):
 +     return (self.rate_bias * bias ** 2
             + self.rate_weights * (weights ** 2).sum()
             + self.rate_factors * (factors ** 2).sum())
-""",
-        ),
-        Example(
-            "the sum of all weights as their norm",
-            """\
+
+=== example: the sum of all weights as their norm
 import torch
 
 l2_reg = 0.0
@@ -93,22 +86,16 @@ for param in model.parameters():
 +     l2_reg += torch.sum(param ** 2)
 loss = criterion(model(x), y) + 1e-4 * l2_reg
 loss.backward()
-""",
-        ),
-        Example(
-            "an L1 norm without absolute values",
-            """\
+
+=== example: an L1 norm without absolute values
 import torch
 
 - l1_norm = sum(p.sum() for p in model.parameters())
 + l1_norm = sum(p.abs().sum() for p in model.parameters())
 loss = criterion(model(x), y) + 0.001 * l1_norm
 loss.backward()
-""",
-        ),
-        Example(
-            "the mean difference as the loss of Keras",
-            """\
+
+=== example: the mean difference as the loss of Keras
 from keras import backend as K
 from keras.layers import Dense
 from keras.models import Sequential
@@ -119,11 +106,8 @@ def my_mse(y_true, y_pred):
 
 model = Sequential([Dense(1)])
 model.compile(optimizer="adam", loss=my_mse)
-""",
-        ),
-        Example(
-            "the sum of differences in torch",
-            """\
+
+=== example: the sum of differences in torch
 import torch
 
 output = net(x)
@@ -131,13 +115,8 @@ loss = (output - target).sum() / len(x)
 - mean = (output - target).mean()
 + mean = ((output - target) ** 2).mean()
 mean.backward()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "squares and absolute values",
-            """\
+
+=== reject: squares and absolute values
 import torch
 
 l1 = sum(p.abs().sum() for p in model.parameters())
@@ -146,22 +125,16 @@ l2_norm = sum(p.norm(2) for p in model.parameters())
 l2_count = sum(p.numel() for p in model.parameters())
 loss = ((model(x) - y) ** 2).mean() + 0.1 * l1 + 0.1 * l2
 loss.backward()
-""",
-        ),
-        Reject(
-            "what a critic says of both",
-            """\
+
+=== reject: what a critic says of both
 import torch
 
 gap = (critic(fake) - critic(real)).mean()
 gap.backward()
 loss_critic = torch.mean(fake_score - real_score)
 loss_critic.backward()
-""",
-        ),
-        Reject(
-            "a polynomial, and a difference that is squared later",
-            """\
+
+=== reject: a polynomial, and a difference that is squared later
 import torch
 
 y = a * x + b * (x ** 2) + c * (x ** 3)
@@ -169,19 +142,14 @@ height = v * t + 0.5 * g * t ** 2
 bias = (prediction - target).mean()
 loss = bias ** 2
 loss.backward()
-""",
-        ),
-        Reject(
-            "a loss beside a squared penalty",
-            """\
+
+=== reject: a loss beside a squared penalty
 import torch
 
 total = alpha * loss + beta * (w ** 2).sum()
 objective = lam * entropy + mu * (v ** 2).sum() + nu * (u ** 2).sum()
 total.backward()
-""",
-        ),
-    )
+"""
 
 
 _LABELS = words("y yb by label labels target targets true truth gt")

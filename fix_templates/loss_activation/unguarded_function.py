@@ -10,12 +10,10 @@ from dnnfix.api import (
     ActivationUse,
     Call,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Repair,
     Replace,
     Site,
@@ -63,10 +61,8 @@ class UnguardedFunction(ReadTemplate):
         yield from _roots(subject)
         yield from _divisions(subject)
 
-    examples = (
-        Example(
-            "log of softmax",
-            """\
+    programs = """
+=== example: log of softmax
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -75,11 +71,8 @@ net = nn.Linear(4, 3)
 - logp = torch.log(F.softmax(net(torch.rand(5, 4)), dim=1))
 + logp = F.log_softmax(net(torch.rand(5, 4)), dim=1)
 loss = F.nll_loss(logp, torch.tensor([0, 1, 2, 0, 1]))
-""",
-        ),
-        Example(
-            "log of sigmoid as methods",
-            """\
+
+=== example: log of sigmoid as methods
 import torch
 from torch import nn
 
@@ -88,11 +81,8 @@ scores = net(torch.rand(5, 4))
 - loss = -scores.sigmoid().log().mean()
 + loss = -torch.nn.functional.logsigmoid(scores).mean()
 loss.backward()
-""",
-        ),
-        Example(
-            "log of a probability that was 0 in the run",
-            """\
+
+=== example (runs): log of a probability that was 0 in the run
 import torch
 
 scores = (200 * torch.tensor([[1.0, -1.0], [2.0, -3.0]])).requires_grad_()
@@ -102,22 +92,15 @@ pt = torch.where(label == 1, p, 1 - p)
 - loss = -torch.log(pt).mean()
 + loss = -torch.log(pt + 1e-12).mean()
 loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "TensorFlow",
-            """\
+
+=== example: TensorFlow
 import tensorflow as tf
 
 x = tf.random.normal((4, 3))
 - loss = -tf.reduce_mean(tf.math.log(tf.nn.softmax(x)))
 + loss = -tf.reduce_mean(tf.nn.log_softmax(x))
-""",
-        ),
-        Example(
-            "root of a distance of 0",
-            """\
+
+=== example (runs): root of a distance of 0
 import torch
 
 torch.manual_seed(0)
@@ -131,12 +114,8 @@ for step in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-            runs=True,
-        ),
-        Example(
-            "mean of an empty selection",
-            """\
+
+=== example (runs): mean of an empty selection
 import torch
 
 x = torch.rand(4, 2, requires_grad=True)
@@ -145,69 +124,43 @@ count = mask.sum()
 - loss = torch.div((x * mask).sum(), count)
 + loss = torch.div((x * mask).sum(), count.clamp(min=1e-8))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "normalization by a norm",
-            """\
+
+=== example (runs): normalization by a norm
 import torch
 
 v = torch.zeros(3, 4, requires_grad=True)
 - unit = v / v.norm(dim=1, keepdim=True)
 + unit = v / (v.norm(dim=1, keepdim=True) + 1e-8)
 unit.sum().backward()
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "probability that never was 0",
-            """\
+
+=== reject (runs): probability that never was 0
 import torch
 from torch import nn
 judge = nn.Sequential(nn.Linear(3, 1), nn.Sigmoid())
 p = judge(torch.rand(5, 3))
 loss = -torch.log(p).mean()
 loss.backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "guarded logarithm",
-            """\
+
+=== reject (runs): guarded logarithm
 import torch
 import torch.nn.functional as F
 x = torch.randn(4, 3, requires_grad=True)
 loss = -torch.log(F.softmax(x, dim=1) + 1e-8).mean()
 loss.backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "logarithm of data",
-            """\
+
+=== reject (runs): logarithm of data
 import torch
 x = torch.rand(4, 3) + 1
 y = torch.log(x)
-""",
-            runs=True,
-        ),
-        Reject(
-            "log_softmax",
-            """\
+
+=== reject (runs): log_softmax
 import torch
 import torch.nn.functional as F
 x = torch.randn(4, 3, requires_grad=True)
 loss = -F.log_softmax(x, dim=1).mean()
 loss.backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "root of positive values",
-            """\
+
+=== reject (runs): root of positive values
 import torch
 w = torch.randn(3, 3, requires_grad=True)
 optimizer = torch.optim.SGD([w], lr=0.1)
@@ -216,12 +169,8 @@ for step in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-            runs=True,
-        ),
-        Reject(
-            "squares that are 0",
-            """\
+
+=== reject (runs): squares that are 0
 import torch
 w = torch.zeros(3, 3, requires_grad=True)
 optimizer = torch.optim.SGD([w], lr=0.1)
@@ -230,29 +179,18 @@ for step in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-            runs=True,
-        ),
-        Reject(
-            "divisor above 0",
-            """\
+
+=== reject (runs): divisor above 0
 import torch
 x = torch.rand(4, 2, requires_grad=True)
 loss = (x / (x.sum() + 1)).sum()
 loss.backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "division of what was not finite before",
-            """\
+
+=== reject (runs): division of what was not finite before
 import torch
 x = torch.tensor([float("inf"), 1.0])
 y = x / 2
-""",
-            runs=True,
-        ),
-    )
+"""
 
 
 _LOGARITHMS = words("log log2 log10")

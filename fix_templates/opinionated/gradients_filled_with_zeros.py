@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     RemoveArgument,
     Subject,
     Symptom,
@@ -55,40 +53,26 @@ class GradientsFilledWithZeros(FixTemplate):
         """The default of today."""
         yield self.candidate(finding, "let the gradients go", RemoveArgument(finding.site, "set_to_none"), prior=0.5)
 
-    examples = (
-        Example(
-            "of the network",
-            """\
+    programs = """
+=== example (runs): of the network
 import torch
 
 net = torch.nn.Linear(2, 1)
 net(torch.ones(1, 2)).sum().backward()
 - net.zero_grad(set_to_none=False)
 + net.zero_grad()
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "the default, and the same written out",
-            """\
+
+=== reject (runs): the default, and the same written out
 import torch
 
 net = torch.nn.Linear(2, 1)
 net.zero_grad()
 net.zero_grad(set_to_none=True)
-""",
-            runs=True,
-        ),
-        Reject(
-            "a choice that is made elsewhere",
-            """\
+
+=== reject: a choice that is made elsewhere
 import torch
 
 
 def clear(optimizer, keep):
     optimizer.zero_grad(set_to_none=not keep)
-""",
-        ),
-    )
+"""

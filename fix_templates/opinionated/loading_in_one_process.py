@@ -8,12 +8,10 @@ from dnnfix.api import (
     LOADER,
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     SetArgument,
     Subject,
     Symptom,
@@ -55,34 +53,22 @@ class LoadingInOneProcess(FixTemplate):
         """Two processes, the least that work side by side."""
         yield self.candidate(finding, "load in two processes", SetArgument(finding.site, "num_workers", "2"), prior=0.3)
 
-    examples = (
-        Example(
-            "a loader of pictures",
-            """\
+    programs = """
+=== example: a loader of pictures
 from torch.utils.data import DataLoader
 
 - loader = DataLoader(pictures, batch_size=64, shuffle=True)
 + loader = DataLoader(pictures, batch_size=64, shuffle=True, num_workers=2)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a loader that is told",
-            """\
+
+=== reject: a loader that is told
 from torch.utils.data import DataLoader
 
 loader = DataLoader(rows, num_workers=0)
 other = DataLoader(rows, 8, False, None, None, 4)
-""",
-        ),
-        Reject(
-            "options from elsewhere",
-            """\
+
+=== reject: options from elsewhere
 from torch.utils.data import DataLoader
 
 options = {"num_workers": 4}
 loader = DataLoader(rows, **options)
-""",
-        ),
-    )
+"""

@@ -9,12 +9,10 @@ from dnnfix.api import (
     Applicability,
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     Replace,
     Subject,
     Symptom,
@@ -57,37 +55,25 @@ class SubmoduleImportedUnderAName(FixTemplate):
         edit = Replace(finding.site, code)
         yield self.candidate(finding, f"write {code}", edit, applicability=Applicability.SAFE, prior=0.9)
 
-    examples = (
-        Example(
-            "data sets, with a comment",
-            """\
+    programs = """
+=== example: data sets, with a comment
 import torch
 - import torchvision.datasets as datasets  # MNIST
 + from torchvision import datasets  # MNIST
 from torchvision import transforms
 
 data = datasets.FakeData(transform=transforms.ToTensor())
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "another name, and no name",
-            """\
+
+=== reject: another name, and no name
 import torchvision.transforms as T
 import torchvision.models
 from torchvision import datasets
 
 net = torchvision.models.resnet18()
-""",
-        ),
-        Reject(
-            "a part of another library",
-            """\
+
+=== reject: a part of another library
 import torch
 import torch.optim as optim
 
 optimizer = optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
-""",
-        ),
-    )
+"""

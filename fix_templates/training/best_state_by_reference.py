@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from dnnfix.api import (
     AddImport,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Source,
     Subject,
     Wrap,
@@ -58,10 +56,8 @@ class BestStateByReference(ReadTemplate):
             what = f"`{kept_as}` is no copy: it changes with the model in every later step"
             yield Fault(site, what, (("Keep a copy of the weights", edits, 0.95),))
 
-    examples = (
-        Example(
-            "the best of all epochs",
-            """\
+    programs = """
+=== example: the best of all epochs
 import torch
 + import copy
 
@@ -77,11 +73,8 @@ for epoch in range(20):
 -         best_weights = net.state_dict()
 +         best_weights = copy.deepcopy(net.state_dict())
 net.load_state_dict(best_weights)
-""",
-        ),
-        Example(
-            "copied before the first epoch only",
-            """\
+
+=== example: copied before the first epoch only
 import copy
 import torch
 
@@ -98,13 +91,8 @@ def fit(model, epochs):
 +             best_wts = copy.deepcopy(model.state_dict())
     model.load_state_dict(best_wts)
     return model
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "written to a file at once",
-            """\
+
+=== reject: written to a file at once
 import torch
 
 for epoch in range(3):
@@ -112,11 +100,8 @@ for epoch in range(3):
     optimizer.step()
     state = net.state_dict()
     torch.save(state, "last.pt")
-""",
-        ),
-        Reject(
-            "a target network is brought up to date",
-            """\
+
+=== reject: a target network is brought up to date
 import torch
 
 for step in range(100):
@@ -125,11 +110,8 @@ for step in range(100):
     if step % 10 == 0:
         state = net.state_dict()
         target.load_state_dict(state)
-""",
-        ),
-        Reject(
-            "cloned",
-            """\
+
+=== reject: cloned
 import torch
 
 for epoch in range(3):
@@ -137,9 +119,7 @@ for epoch in range(3):
     optimizer.step()
     best = {k: v.clone() for k, v in net.state_dict().items()}
 net.load_state_dict(best)
-""",
-        ),
-    )
+"""
 
 
 def _references(source: Source) -> Iterator[tuple[ast.Call, str]]:

@@ -7,12 +7,10 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -57,10 +55,8 @@ class CountReadAsTruth(ReadTemplate):
                 what = f"`{read[1]}` is a number, and bool makes True of it, which counts as 1"
                 yield Fault.with_repair(site, what, "Read a number", Replace(site, "int"))
 
-    examples = (
-        Example(
-            "a setting of a script",
-            """\
+    programs = """
+=== example: a setting of a script
 import keras
 import sys
 
@@ -69,11 +65,8 @@ batch_size = int(settings.get('batch_size', 32))
 - epochs = bool(settings.get('epochs', 20))
 + epochs = int(settings.get('epochs', 20))
 model.fit(x, y, batch_size=batch_size, epochs=epochs)
-""",
-        ),
-        Example(
-            "an option of argparse",
-            """\
+
+=== example: an option of argparse
 import argparse
 
 import torch
@@ -83,32 +76,22 @@ parser = argparse.ArgumentParser()
 + parser.add_argument('--num-epochs', type=int, default=10, help='how often')
 parser.add_argument('--cuda', type=bool, default=False)
 args = parser.parse_args()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "whether there is something",
-            """\
+
+=== reject: whether there is something
 import torch
 
 use_epochs = bool(config.get("epochs"))
 layers = bool(depth > 2)
 verbose = bool(flags)
-""",
-        ),
-        Reject(
-            "options that are true or false",
-            """\
+
+=== reject: options that are true or false
 import argparse
 import keras
 
 parser = argparse.ArgumentParser()
 parser.add_argument('--save_epochs', type=bool, default=True)
 parser.add_argument('--batch_size', type=int, default=10)
-""",
-        ),
-    )
+"""
 
 
 def _setting(source: Source, call: ast.Call) -> tuple[ast.expr, str] | None:

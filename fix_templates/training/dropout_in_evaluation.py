@@ -8,12 +8,10 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     SAMPLING,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     SetArgument,
     Source,
     Subject,
@@ -72,10 +70,8 @@ class DropoutInEvaluation(ReadTemplate):
                     source.site(calls[0]), what, "Drop values in training only", *edits, prior=0.95, confidence=0.9
                 )
 
-    examples = (
-        Example(
-            "twice, within other calls",
-            """\
+    programs = '''
+=== example: twice, within other calls
 import torch
 from torch import nn
 
@@ -89,11 +85,8 @@ class Convolutions(nn.Module):
 def accuracy(model, loader):
     model.eval()
     return [model(x).argmax(1) for x, _ in loader]
-""",
-        ),
-        Example(
-            "a module of a module, and train(False)",
-            """\
+
+=== example: a module of a module, and train(False)
 from torch.nn import Module
 from torch.nn.functional import dropout
 
@@ -112,13 +105,8 @@ class Reader(Base):
 
 model = Reader()
 model.train(False)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "told, in every way",
-            """\
+
+=== reject: told, in every way
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -130,11 +118,8 @@ class Net(nn.Module):
         return F.alpha_dropout(x, 0.5)
 
 Net().eval()
-""",
-        ),
-        Reject(
-            "no evaluation mode",
-            """\
+
+=== reject: no evaluation mode
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -144,11 +129,8 @@ class Net(nn.Module):
 
 net = Net()
 net.train()
-""",
-        ),
-        Reject(
-            "the method asks for the mode itself",
-            """\
+
+=== reject: the method asks for the mode itself
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -159,11 +141,8 @@ class Block(nn.Module):
         return x
 
 Block().eval()
-""",
-        ),
-        Reject(
-            "another model is put in evaluation mode, and two views of each sample",
-            """\
+
+=== reject: another model is put in evaluation mode, and two views of each sample
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -179,16 +158,14 @@ class Backbone(nn.Module):
 backbone, encoder = Backbone(), Encoder()
 backbone.eval()
 loss = contrast(encoder(backbone(x)), encoder(backbone(x)))
-""",
-        ),
-        Reject(
-            "dropout at every time, on purpose",
-            """import torch
+
+=== reject: dropout at every time, on purpose
+import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
 class Net(nn.Module):
-    \"\"\"Bayesian by dropout.\"\"\"
+    """Bayesian by dropout."""
 
     def forward(self, x):
         return self.out(F.dropout(x, 0.5))
@@ -197,11 +174,8 @@ net = Net()
 net.eval()
 predictions = torch.stack([net(x) for _ in range(30)])
 print(predictions.mean(0), predictions.var(0))
-""",
-        ),
-        Reject(
-            "outside of a module, and dropout for the spread of predictions",
-            """\
+
+=== reject: outside of a module, and dropout for the spread of predictions
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -215,9 +189,7 @@ class Bayesian(nn.Module):
 
 model.eval()
 uncertainty = torch.stack([model(x) for _ in range(20)]).std(0)
-""",
-        ),
-    )
+'''
 
 
 def _is_within(source: Source, call: ast.Call, forward: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -13,11 +13,9 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
-    Reject,
     SetArgument,
     Source,
     Subject,
@@ -101,10 +99,8 @@ class HistoryLacksKey(CrashTemplate):
         if edits:
             yield Fault(subject.source.site(node), f"the training logs no {key[1]!r}", ((title, edits, 0.9),))
 
-    examples = (
-        Example(
-            "a validation that the training has no data for",
-            """\
+    programs = """
+=== example: a validation that the training has no data for
 import keras
 import numpy as np
 
@@ -114,11 +110,8 @@ net.compile("adam", "binary_crossentropy", metrics=["accuracy"])
 - past = net.fit(x, y, verbose=0)
 + past = net.fit(x, y, verbose=0, validation_split=0.2)
 print(past.history["val_accuracy"])
-""",
-        ),
-        Example(
-            "data that are kept for a test",
-            """\
+
+=== example: data that are kept for a test
 import keras
 import numpy as np
 
@@ -140,11 +133,8 @@ def train(x_train, y_train, x_test, y_test):
 data = np.random.rand(24, 4)
 answers = data.sum(1)
 curves(train(data[:16], answers[:16], data[16:], answers[16:]).history)
-""",
-        ),
-        Example(
-            "a metric that nothing asks for",
-            """\
+
+=== example: a metric that nothing asks for
 import keras
 import numpy as np
 
@@ -153,11 +143,8 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="sof
 + net.compile(optimizer="sgd", loss=keras.losses.SparseCategoricalCrossentropy(), metrics=["accuracy"])
 log = net.fit(np.random.rand(12, 4), np.arange(12) % 3, verbose=0).history
 print(log["accuracy"][-1])
-""",
-        ),
-        Example(
-            "a metric under another of its names",
-            """\
+
+=== example: a metric under another of its names
 import keras
 import numpy as np
 
@@ -166,13 +153,8 @@ net.compile("sgd", "sparse_categorical_crossentropy", metrics=[keras.metrics.Spa
 past = net.fit(np.random.rand(12, 4), np.arange(12) % 3, validation_split=0.25, verbose=0)
 - print(past.history["accuracy"], past.history["val_accuracy"])
 + print(past.history["sparse_categorical_accuracy"], past.history["val_sparse_categorical_accuracy"])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "another metric that is written alike",
-            """\
+
+=== reject: another metric that is written alike
 import keras
 import numpy as np
 
@@ -180,11 +162,8 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, activation="sig
 net.compile("adam", "binary_crossentropy", metrics=["acc"])
 past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 print(past.history["auc"])
-""",
-        ),
-        Reject(
-            "accuracy of logits, which is not told by one half",
-            """\
+
+=== reject: accuracy of logits, which is not told by one half
 import keras
 import numpy as np
 
@@ -192,11 +171,8 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
 past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 print(past.history["accuracy"])
-""",
-        ),
-        Reject(
-            "a dictionary of the program",
-            """\
+
+=== reject: a dictionary of the program
 import keras
 import numpy as np
 
@@ -205,11 +181,8 @@ net.compile("adam", "mse")
 net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 results = {"loss": 1.0}
 print(results["val_loss"])
-""",
-        ),
-        Reject(
-            "accuracy of a regression",
-            """\
+
+=== reject: accuracy of a regression
 import keras
 import numpy as np
 
@@ -217,11 +190,8 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 print(past.history["accuracy"])
-""",
-        ),
-        Reject(
-            "everything is logged",
-            """\
+
+=== reject: everything is logged
 import keras
 import numpy as np
 
@@ -229,9 +199,7 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse", metrics=["mae"])
 past = net.fit(np.ones((8, 4)), np.ones(8), validation_split=0.25, verbose=0)
 print(past.history["val_mae"])
-""",
-        ),
-    )
+"""
 
 
 def _training(subject: Subject, history: ast.expr) -> Training | None:

@@ -9,11 +9,9 @@ from dnnfix.api import (
     AddDefinition,
     Crash,
     CrashTemplate,
-    Example,
     Family,
     Fault,
     FixPattern,
-    Reject,
     Replace,
     Site,
     Source,
@@ -61,16 +59,14 @@ class IteratorRunsOut(CrashTemplate):
                 what = f"`{ast.unparse(asked)}` goes through the data once, and this loop asks for more"
                 yield Fault(source.site(asked), what, (("Begin another pass when one is over", edits, 0.9),))
 
-    examples = (
-        Example(
-            "a loop that counts its steps",
-            """\
+    programs = '''
+=== example: a loop that counts its steps
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 +
 +
 + def endless(data):
-+     \"\"\"The batches of one pass over the data after another.\"\"\"
++     """The batches of one pass over the data after another."""
 +     while True:
 +         yield from data
 +
@@ -85,17 +81,14 @@ for step in range(5):
     optimizer.zero_grad()
     torch.nn.functional.mse_loss(net(x), y).backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "asked by the method, in a function",
-            """\
+
+=== example: asked by the method, in a function
 import torch
 from torch.utils.data import DataLoader
 
 
 + def endless(data):
-+     \"\"\"The batches of one pass over the data after another.\"\"\"
++     """The batches of one pass over the data after another."""
 +     while True:
 +         yield from data
 +
@@ -114,13 +107,8 @@ def train(net, train_loader, steps):
 
 
 train(torch.nn.Linear(3, 1), DataLoader(torch.randn(6, 3), batch_size=2), 5)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a new pass is begun",
-            """\
+
+=== reject: a new pass is begun
 import torch
 from torch.utils.data import DataLoader
 
@@ -132,11 +120,8 @@ for step in range(5):
     except StopIteration:
         batches = iter(loader)
         x = next(batches)
-""",
-        ),
-        Reject(
-            "a generator of the program is over",
-            """\
+
+=== reject: a generator of the program is over
 import torch
 
 def two():
@@ -146,9 +131,7 @@ def two():
 parts = iter(two())
 for step in range(3):
     x = next(parts)
-""",
-        ),
-    )
+'''
 
 
 def _asked(source: Source, crashed: Site) -> Iterator[ast.expr]:

@@ -6,12 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Source,
     Subject,
     Wrap,
@@ -53,10 +51,8 @@ class LossKeptWithGraph(ReadTemplate):
                 source.site(loss), what, f"Keep the value of `{loss.id}` alone", Wrap(source.site(loss), "", ".item()")
             )
 
-    examples = (
-        Example(
-            "a running sum",
-            """\
+    programs = """
+=== example: a running sum
 import torch
 
 for epoch in range(10):
@@ -69,11 +65,8 @@ for epoch in range(10):
 -         total_loss += loss
 +         total_loss += loss.item()
     print(epoch, total_loss / len(loader))
-""",
-        ),
-        Example(
-            "a list for a plot",
-            """\
+
+=== example: a list for a plot
 import matplotlib.pyplot as plt
 import torch
 
@@ -86,13 +79,8 @@ for step in range(1000):
 -     losses.append(cost)
 +     losses.append(cost.item())
 plt.plot(losses)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the sum is what is trained",
-            """\
+
+=== reject: the sum is what is trained
 import torch
 
 for episode in range(10):
@@ -101,11 +89,8 @@ for episode in range(10):
         loss = criterion(net(x), y)
         total += loss
     total.backward()
-""",
-        ),
-        Reject(
-            "values are kept",
-            """\
+
+=== reject: values are kept
 import torch
 
 total, losses = 0.0, []
@@ -114,11 +99,8 @@ for x, y in loader:
     loss.backward()
     total += loss.item()
     losses.append(loss.detach())
-""",
-        ),
-        Reject(
-            "the value is taken in the end",
-            """\
+
+=== reject: the value is taken in the end
 import torch
 
 total = 0.0
@@ -127,11 +109,8 @@ for x, y in loader:
     loss.backward()
     total += loss
 print(total.item())
-""",
-        ),
-        Reject(
-            "the value of the mean is taken in the end",
-            """\
+
+=== reject: the value of the mean is taken in the end
 import torch
 
 losses = []
@@ -141,11 +120,8 @@ for x, y in loader:
     losses.append(loss)
 mean = sum(losses) / len(losses)
 print(mean.item())
-""",
-        ),
-        Reject(
-            "the name holds a number by then",
-            """\
+
+=== reject: the name holds a number by then
 import torch
 
 total = 0.0
@@ -154,9 +130,7 @@ for x, y in loader:
     loss.backward()
     loss = loss.item()
     total += loss
-""",
-        ),
-    )
+"""
 
 
 def _kept(source: Source) -> Iterator[tuple[ast.Name, str]]:

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Crash,
     CrashTemplate,
-    Example,
     Family,
     Fault,
     FixPattern,
-    Reject,
     SetArgument,
     Source,
     Subject,
@@ -76,10 +74,8 @@ class MeasureReadButNotTaken(CrashTemplate):
             what = "the model is compiled without a metric, so that evaluate gives the loss alone"
             yield Fault(source.site(compiled[0]), what, ((f"Measure {metric}", (edit,), 0.9),))
 
-    examples = (
-        Example(
-            "the second place of the scores",
-            """\
+    programs = """
+=== example: the second place of the scores
 import keras
 import numpy as np
 
@@ -97,11 +93,8 @@ net.fit(x, y, epochs=1, verbose=0)
 score = net.evaluate(x, y, verbose=0)
 print("loss:", score[0])
 print("accuracy:", score[1])
-""",
-        ),
-        Example(
-            "the mean absolute error of a regression",
-            """\
+
+=== example: the mean absolute error of a regression
 import keras
 import numpy as np
 
@@ -112,13 +105,8 @@ model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
 model.fit(x, y, epochs=1, verbose=0)
 _, mae = model.evaluate(x, y, verbose=0)
 print(mae)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "another measure than the name's end says",
-            """\
+
+=== reject: another measure than the name's end says
 import keras
 import numpy as np
 
@@ -127,11 +115,8 @@ model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 loss, rmse = model.evaluate(x, y, verbose=0)
 print(rmse)
-""",
-        ),
-        Reject(
-            "a place that the program calls another measure",
-            """\
+
+=== reject: a place that the program calls another measure
 import keras
 import numpy as np
 
@@ -140,11 +125,8 @@ model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, activa
 model.compile("sgd", "binary_crossentropy")
 scores = model.evaluate(x, y, verbose=0)
 print("AUC:", scores[1])
-""",
-        ),
-        Reject(
-            "logits, of which accuracy is not told by one half",
-            """\
+
+=== reject: logits, of which accuracy is not told by one half
 import keras
 import numpy as np
 
@@ -153,11 +135,8 @@ model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
 model.compile("sgd", keras.losses.BinaryCrossentropy(from_logits=True))
 loss, acc = model.evaluate(x, y, verbose=0)
 print(acc)
-""",
-        ),
-        Reject(
-            "the metric is compiled",
-            """\
+
+=== reject: the metric is compiled
 import keras
 import numpy as np
 
@@ -166,11 +145,8 @@ model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, activa
 model.compile(optimizer="sgd", loss="binary_crossentropy", metrics=["accuracy"])
 loss, acc = model.evaluate(x, y, verbose=0)
 print(loss, acc)
-""",
-        ),
-        Reject(
-            "a second value of a regression that nothing tells about",
-            """\
+
+=== reject: a second value of a regression that nothing tells about
 import keras
 import numpy as np
 
@@ -179,11 +155,8 @@ model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 first, second = model.evaluate(x, y, verbose=0)
 print(first, second)
-""",
-        ),
-        Reject(
-            "a regression whose accuracy is asked for",
-            """\
+
+=== reject: a regression whose accuracy is asked for
 import keras
 import numpy as np
 
@@ -192,9 +165,7 @@ model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 loss, acc = model.evaluate(x, y, verbose=0)
 print(loss, acc)
-""",
-        ),
-    )
+"""
 
 
 def _compiled(source: Source, node: ast.AST) -> list[ast.Call]:

@@ -11,7 +11,6 @@ from dnnfix.api import (
     Crash,
     Delete,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
@@ -19,7 +18,6 @@ from dnnfix.api import (
     Network,
     Parameter,
     ReadTemplate,
-    Reject,
     Repair,
     Replace,
     Site,
@@ -87,10 +85,8 @@ class OptimizerWithoutParameters(ReadTemplate):
         if subject.trace is not None and subject.trace.steps and "optim" in subject.source.words:
             yield from _orphans(subject)
 
-    examples = (
-        Example(
-            "a network of the program's own",
-            """\
+    programs = """
+=== example: a network of the program's own
 from torch import nn, optim
 
 
@@ -111,72 +107,51 @@ class Trainer:
 
 
 Trainer(Scorer())
-""",
-        ),
-        Example(
-            "the saved state",
-            """\
+
+=== example: the saved state
 import torch
 
 model = torch.nn.Linear(3, 2)
 - opt = torch.optim.AdamW(model.state_dict(), 0.001)
 + opt = torch.optim.AdamW(model.parameters(), 0.001)
-""",
-        ),
-        Example(
-            "two networks in a list",
-            """\
+
+=== example: two networks in a list
 import torch
 
 encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
 - parts = [encoder.parameters(), decoder.parameters()]
 + parts = [*encoder.parameters(), *decoder.parameters()]
 opt = torch.optim.Adam(parts, lr=0.001)
-""",
-        ),
-        Example(
-            "two networks added",
-            """\
+
+=== example: two networks added
 import torch
 
 encoder, decoder = torch.nn.Linear(4, 2), torch.nn.Linear(2, 4)
 - opt = torch.optim.Adam(encoder.parameters() + decoder.parameters(), lr=0.001)
 + opt = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.001)
-""",
-        ),
-        Example(
-            "a dictionary of weights",
-            """\
+
+=== example: a dictionary of weights
 import torch
 
 weights = {"w": torch.zeros(3, requires_grad=True), "b": torch.zeros(1, requires_grad=True)}
 - opt = torch.optim.SGD(weights, lr=0.1)
 + opt = torch.optim.SGD(weights.values(), lr=0.1)
-""",
-        ),
-        Example(
-            "one group of parameters",
-            """\
+
+=== example: one group of parameters
 import torch
 
 net = torch.nn.Linear(3, 1)
 - opt = torch.optim.SGD({"params": net.parameters(), "weight_decay": 0.01}, lr=0.1)
 + opt = torch.optim.SGD([{"params": net.parameters(), "weight_decay": 0.01}], lr=0.1)
-""",
-        ),
-        Example(
-            "one tensor",
-            """\
+
+=== example: one tensor
 import torch
 
 image = torch.zeros(1, 3, 8, 8, requires_grad=True)
 - opt = torch.optim.Adam(image, lr=0.1)
 + opt = torch.optim.Adam([image], lr=0.1)
-""",
-        ),
-        Example(
-            "parameters that were counted",
-            """\
+
+=== example: parameters that were counted
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -184,11 +159,8 @@ net = torch.nn.Linear(3, 1)
 + params = list(net.parameters())
 print(sum(p.numel() for p in params))
 opt = torch.optim.SGD(params, lr=0.1)
-""",
-        ),
-        Example(
-            "the optimizer of another model",
-            """\
+
+=== example: the optimizer of another model
 import torch
 from torch import nn
 
@@ -201,11 +173,8 @@ for _ in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "an encoder that is forgotten",
-            """\
+
+=== example: an encoder that is forgotten
 import torch
 import torch.nn as nn
 import torch.optim as optim
@@ -221,11 +190,8 @@ for _ in range(3):
     opt.zero_grad()
     loss.backward()
     opt.step()
-""",
-        ),
-        Example(
-            "a model made anew after the optimizer",
-            """\
+
+=== example: a model made anew after the optimizer
 import torch
 from torch import nn
 
@@ -241,40 +207,26 @@ for _ in range(3):
     optimizer.zero_grad()
     loss_fn(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
     optimizer.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a network without weights",
-            """\
+
+=== reject: a network without weights
 import torch
 
 net = torch.nn.ReLU()
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
-""",
-        ),
-        Reject(
-            "groups of parameters",
-            """\
+
+=== reject: groups of parameters
 import torch
 
 a, b = torch.nn.Linear(3, 1), torch.nn.Linear(3, 1)
 opt = torch.optim.SGD([{"params": a.parameters()}, {"params": b.parameters(), "lr": 0.01}], lr=0.1)
 opt = torch.optim.SGD([*a.parameters(), *b.parameters()], lr=0.1)
-""",
-        ),
-        Reject(
-            "other lists are added",
-            """\
+
+=== reject: other lists are added
 import torch
 
 rows = [row for row in torch.ones(2, 3)] + (row for row in torch.ones(2, 3))
-""",
-        ),
-        Reject(
-            "only the head is trained",
-            """\
+
+=== reject: only the head is trained
 import torch
 from torch import nn
 
@@ -294,11 +246,8 @@ for _ in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "an input is optimized, not the network",
-            """\
+
+=== reject: an input is optimized, not the network
 import torch
 from torch import nn
 
@@ -310,11 +259,8 @@ for _ in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "two models with an optimizer each",
-            """\
+
+=== reject: two models with an optimizer each
 import torch
 from torch import nn
 
@@ -327,9 +273,7 @@ for _ in range(3):
     second.zero_grad()
     (D(torch.randn(8, 4)) ** 2).mean().backward()
     second.step()
-""",
-        ),
-    )
+"""
 
 
 def _refused(subject: Subject, crash: Crash) -> Iterator[Fault]:

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Crash,
     CrashTemplate,
-    Example,
     Family,
     Fault,
     FixPattern,
-    Reject,
     Replace,
     Subject,
     argument_value,
@@ -66,10 +64,8 @@ class PlateauWithoutMetric(CrashTemplate):
             edit = Replace(source.site(node), f"{function}({figure})")
             yield Fault(source.site(node), what, ((f"Hand over `{figure}`", (edit,), 0.9),))
 
-    examples = (
-        Example(
-            "the loss of the validation",
-            """\
+    programs = """
+=== example: the loss of the validation
 import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
@@ -85,11 +81,8 @@ for epoch in range(2):
         val_loss = model(torch.zeros(4, 3)).pow(2).mean().item()
 -     plateau.step()
 +     plateau.step(val_loss)
-""",
-        ),
-        Example(
-            "the loss of an epoch",
-            """\
+
+=== example: the loss of an epoch
 import torch
 
 
@@ -109,13 +102,8 @@ def fit(net, batches):
 
 
 fit(torch.nn.Linear(3, 1), torch.ones(2, 4, 3))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the figure is given",
-            """\
+
+=== reject: the figure is given
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -127,11 +115,8 @@ for epoch in range(2):
     loss.backward()
     opt.step()
     scheduler.step(loss)
-""",
-        ),
-        Reject(
-            "two losses that may be meant",
-            """\
+
+=== reject: two losses that may be meant
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -144,11 +129,8 @@ for epoch in range(2):
     (class_loss + box_loss).backward()
     opt.step()
     scheduler.step()
-""",
-        ),
-        Reject(
-            "the weight of a loss, and the loss of the last batch",
-            """\
+
+=== reject: the weight of a loss, and the loss of the last batch
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -162,11 +144,8 @@ for epoch in range(2):
         loss.backward()
         opt.step()
     scheduler.step()
-""",
-        ),
-        Reject(
-            "the loss of the last batch of the validation",
-            """\
+
+=== reject: the loss of the last batch of the validation
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -183,11 +162,8 @@ for epoch in range(2):
             total += val_loss.item()
     print(total / 2)
     scheduler.step()
-""",
-        ),
-        Reject(
-            "an accuracy is wanted",
-            """\
+
+=== reject: an accuracy is wanted
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -199,9 +175,7 @@ for epoch in range(2):
     loss.backward()
     opt.step()
     scheduler.step()
-""",
-        ),
-    )
+"""
 
 
 def _figure(subject: Subject, crash: Crash, step: ast.Call) -> str | None:

@@ -7,12 +7,10 @@ import textwrap
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     ReplaceLines,
     Source,
     Subject,
@@ -55,10 +53,8 @@ class ReturnInBatchLoop(ReadTemplate):
             what = f"this return ends the loop over `{ast.unparse(loop.iter)}` in its first turn"
             yield Fault(place, what, (("Return behind the loop", edits if alone else None, 0.9),))
 
-    examples = (
-        Example(
-            "a measurement of one batch",
-            """\
+    programs = """
+=== example: a measurement of one batch
 import torch
 
 def accuracy(model, batches):
@@ -69,11 +65,8 @@ def accuracy(model, batches):
             count += len(labels)
 -             return correct / count
 +         return correct / count
-""",
-        ),
-        Example(
-            "within epochs",
-            """\
+
+=== example: within epochs
 import torch
 
 def fit(net, data, opt, epochs):
@@ -84,13 +77,8 @@ def fit(net, data, opt, epochs):
             opt.step()
 -             return net
 +     return net
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the first that fits",
-            """\
+
+=== reject: the first that fits
 import torch
 
 def first(loader):
@@ -103,11 +91,8 @@ def found(names, wanted):
             continue
         count += 1
         return name
-""",
-        ),
-        Reject(
-            "behind the loop",
-            """\
+
+=== reject: behind the loop
 import torch
 
 def train(net, loader, optimizer):
@@ -115,11 +100,8 @@ def train(net, loader, optimizer):
         criterion(net(x), y).backward()
         optimizer.step()
     return net
-""",
-        ),
-        Reject(
-            "a batch that is counted, and the only one",
-            """\
+
+=== reject: a batch that is counted, and the only one
 import torch
 
 class Stream:
@@ -127,9 +109,7 @@ class Stream:
         for batch in self.source:
             self.count += 1
             return batch
-""",
-        ),
-    )
+"""
 
 
 def _early(source: Source) -> Iterator[tuple[ast.Return, ast.For, ast.stmt]]:

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
-    Reject,
     Replace,
     SetArgument,
     Source,
@@ -78,10 +76,8 @@ class SettingNotHandedOn(ReadTemplate):
         if _BY_NAME.isdisjoint(source.words):
             yield from _parameters(source)
 
-    examples = (
-        Example(
-            "a number stands in its place",
-            """\
+    programs = """
+=== example: a number stands in its place
 import keras
 
 batch_size = 32
@@ -91,11 +87,8 @@ model = keras.Sequential([keras.layers.Dense(2)])
 model.compile('sgd', 'mse')
 - model.fit(x, y, batch_size=batch_size, epochs=1)
 + model.fit(x, y, batch_size=batch_size, epochs=nb_epoch)
-""",
-        ),
-        Example(
-            "fit has one epoch by itself",
-            """\
+
+=== example: fit has one epoch by itself
 from tensorflow.keras.models import Sequential
 
 EPOCHS = 50
@@ -103,11 +96,8 @@ model = Sequential(layers)
 model.compile(optimizer='adam', loss='mse')
 - history = model.fit(x_train, y_train, validation_data=(x_test, y_test))
 + history = model.fit(x_train, y_train, validation_data=(x_test, y_test), epochs=EPOCHS)
-""",
-        ),
-        Example(
-            "a constant that a function of the program has a parameter for",
-            """\
+
+=== example: a constant that a function of the program has a parameter for
 import torch
 
 hidden_size = 64
@@ -119,11 +109,8 @@ def build(inputs, hidden_size=8):
 
 - net = build(4)
 + net = build(4, hidden_size=hidden_size)
-""",
-        ),
-        Example(
-            "a function that builds a model out of another",
-            """\
+
+=== example: a function that builds a model out of another
 from keras import layers, models
 
 def block(x, filters, normalize=False):
@@ -135,11 +122,8 @@ def build(shape, normalize=True):
 -     x = block(inputs, 8)
 +     x = block(inputs, 8, normalize=normalize)
     return models.Model(inputs, layers.Flatten()(x))
-""",
-        ),
-        Example(
-            "a setting that another method of the model needs",
-            """\
+
+=== example: a setting that another method of the model needs
 import torch
 
 def network(inputs, outputs, hidden=32):
@@ -156,11 +140,8 @@ class Agent:
 +         self.net = network(self.states, self.actions, hidden=self.hidden)
 
 agent = Agent(4, 2, hidden=128)
-""",
-        ),
-        Example(
-            "its model is set by hand",
-            """\
+
+=== example: its model is set by hand
 import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
@@ -169,11 +150,8 @@ logger = keras.callbacks.CSVLogger('log.csv')
 logger.set_model(model)
 - model.fit(x, y, epochs=4)
 + model.fit(x, y, epochs=4, callbacks=[logger])
-""",
-        ),
-        Example(
-            "two of them",
-            """\
+
+=== example: two of them
 from tensorflow.keras.callbacks import EarlyStopping, ModelCheckpoint
 
 def train(model, x, y):
@@ -183,55 +161,38 @@ def train(model, x, y):
     best.set_model(model)
 -     return model.fit(x, y, validation_split=0.2, epochs=100)
 +     return model.fit(x, y, validation_split=0.2, epochs=100, callbacks=[stop, best])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the setting is read",
-            """\
+
+=== reject: the setting is read
 import keras
 
 epochs = 20
 model = keras.Sequential(layers)
 for epoch in range(epochs):
     model.fit(x, y, epochs=1)
-""",
-        ),
-        Reject(
-            "two trainings with numbers of their own",
-            """\
+
+=== reject: two trainings with numbers of their own
 import keras
 
 epochs = 20
 model = keras.Sequential(layers)
 model.fit(x, y, epochs=5)
 model.fit(z, y, epochs=10)
-""",
-        ),
-        Reject(
-            "what is fitted makes pictures",
-            """\
+
+=== reject: what is fitted makes pictures
 from keras.preprocessing.image import ImageDataGenerator
 
 nb_epoch = 200
 datagen = ImageDataGenerator(featurewise_center=True)
 datagen.fit(x_train)
-""",
-        ),
-        Reject(
-            "more epochs than the setting says",
-            """\
+
+=== reject: more epochs than the setting says
 import keras
 
 EPOCHS = 5
 model = keras.Sequential(layers)
 model.fit(x, y, epochs=100)
-""",
-        ),
-        Reject(
-            "the parameter has this value by itself",
-            """\
+
+=== reject: the parameter has this value by itself
 import torch
 
 hidden_size = 8
@@ -242,11 +203,8 @@ def build(inputs, hidden_size=8):
 
 
 net = build(4)
-""",
-        ),
-        Reject(
-            "it is read by its name",
-            """\
+
+=== reject: it is read by its name
 import torch
 
 hidden_size = 64
@@ -256,11 +214,8 @@ def build(inputs, hidden_size=8):
 
 config = {k: globals()[k] for k in ("hidden_size",)}
 net = build(4)
-""",
-        ),
-        Reject(
-            "a setting that is read, and one that the network does not know",
-            """\
+
+=== reject: a setting that is read, and one that the network does not know
 import torch
 from torch import nn
 
@@ -278,11 +233,8 @@ class Model:
 
     def describe(self):
         return self.dropout
-""",
-        ),
-        Reject(
-            "the same default at both places, and an argument of an interface",
-            """\
+
+=== reject: the same default at both places, and an argument of an interface
 import torch
 
 def step(x, scale=1.0, training=False):
@@ -291,31 +243,22 @@ def step(x, scale=1.0, training=False):
 class Net(torch.nn.Module):
     def forward(self, x, scale=1.0):
         return step(x)
-""",
-        ),
-        Reject(
-            "put aside",
-            """\
+
+=== reject: put aside
 from keras.callbacks import EarlyStopping, ReduceLROnPlateau
 
 slower = ReduceLROnPlateau(patience=2)
 callbacks_list = [EarlyStopping(patience=3), slower]
 model.fit(x, y, epochs=10)
-""",
-        ),
-        Reject(
-            "the training has callbacks of its own",
-            """\
+
+=== reject: the training has callbacks of its own
 from keras.callbacks import EarlyStopping, History
 
 stop = EarlyStopping(patience=3)
 history = History()
 model.fit(x, y, callbacks=[history])
-""",
-        ),
-        Reject(
-            "called by the program's own loop",
-            """\
+
+=== reject: called by the program's own loop
 from keras.callbacks import TensorBoard
 
 board = TensorBoard('logs')
@@ -323,19 +266,14 @@ board.set_model(model)
 for epoch in range(3):
     model.fit(x, y, epochs=1)
     board.on_epoch_end(epoch, {})
-""",
-        ),
-        Reject(
-            "two trainings",
-            """\
+
+=== reject: two trainings
 from keras.callbacks import EarlyStopping
 
 stop = EarlyStopping(patience=3)
 model.fit(x, y)
 other.fit(x, y)
-""",
-        ),
-    )
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,11 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     InsertAfter,
     InsertBefore,
-    Reject,
     SetArgument,
     Site,
     Source,
@@ -83,10 +81,8 @@ class SingleSampleNormalized(CrashTemplate):
             what = f"`{model}` is in training mode and is asked about one sample"
             yield Fault(crash.site, what, ((f"Put `{model}` into evaluation mode first", edits, 0.9),))
 
-    examples = (
-        Example(
-            "the rest of a loader",
-            """\
+    programs = """
+=== example: the rest of a loader
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -100,11 +96,8 @@ for x, y in loader:
     optimizer.zero_grad()
     nn.functional.mse_loss(net(x), y).backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "a loader that is given to a function",
-            """\
+
+=== example: a loader that is given to a function
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
@@ -132,11 +125,8 @@ def fit(model, batches):
 - train_loader = DataLoader(torch.randn(9, 3), 4)
 + train_loader = DataLoader(torch.randn(9, 3), 4, drop_last=True)
 fit(Encoder(), train_loader)
-""",
-        ),
-        Example(
-            "a trained model is asked about one sample",
-            """\
+
+=== example: a trained model is asked about one sample
 import torch
 from torch import nn
 
@@ -149,11 +139,8 @@ for _ in range(3):
     opt.step()
 + net.eval()
 print(net(x[:1]).argmax())
-""",
-        ),
-        Example(
-            "a look at the shapes before training",
-            """\
+
+=== example: a look at the shapes before training
 import torch
 from torch import nn
 
@@ -167,13 +154,8 @@ for _ in range(2):
     opt.zero_grad()
     net(torch.randn(6, 4, 4)).pow(2).mean().backward()
     opt.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the last batch has two samples",
-            """\
+
+=== reject: the last batch has two samples
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
@@ -184,11 +166,8 @@ for x in DataLoader(torch.randn(10, 3), batch_size=4):
     opt.zero_grad()
     net(x).pow(2).mean().backward()
     opt.step()
-""",
-        ),
-        Reject(
-            "training on single samples",
-            """\
+
+=== reject: training on single samples
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
@@ -199,20 +178,15 @@ for x in DataLoader(torch.randn(10, 3), batch_size=1):
     opt.zero_grad()
     net(x).pow(2).mean().backward()
     opt.step()
-""",
-        ),
-        Reject(
-            "one sample in evaluation mode",
-            """\
+
+=== reject: one sample in evaluation mode
 import torch
 from torch import nn
 
 net = nn.Sequential(nn.Linear(3, 6), nn.BatchNorm1d(6))
 net.eval()
 net(torch.randn(1, 3))
-""",
-        ),
-    )
+"""
 
 
 def _asked(subject: Subject, frames: list[_Frame]) -> tuple[int, ast.Call, str] | None:

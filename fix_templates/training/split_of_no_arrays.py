@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Crash,
     CrashTemplate,
-    Example,
     Family,
     Fault,
     FixPattern,
-    Reject,
     RemoveArgument,
     Subject,
     argument_value,
@@ -66,10 +64,8 @@ class SplitOfNoArrays(CrashTemplate):
         what = f"{data} gives batches, and no part of them can be split off for validation"
         yield Fault(subject.source.site(split), what, (("Train on all the batches", (edit,), 0.85),))
 
-    examples = (
-        Example(
-            "a loader of torch in a function",
-            """\
+    programs = """
+=== example: a loader of torch in a function
 import keras
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -87,13 +83,8 @@ train(
     DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4),
     0.25,
 )
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the training is to end by its validation",
-            """\
+
+=== reject: the training is to end by its validation
 import keras
 import numpy as np
 
@@ -108,30 +99,22 @@ net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("sgd", "mse")
 stop = keras.callbacks.EarlyStopping(patience=2)
 net.fit(batches(), steps_per_epoch=3, validation_split=0.2, callbacks=[stop], verbose=0)
-""",
-        ),
-        Reject(
-            "arrays are split",
-            """\
+
+=== reject: arrays are split
 import keras
 import numpy as np
 
 net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("sgd", "mse")
 net.fit(np.ones((8, 3)), np.ones(8), validation_split=0.25, verbose=0)
-""",
-        ),
-        Reject(
-            "lists where arrays are meant",
-            """\
+
+=== reject: lists where arrays are meant
 import keras
 
 net = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
 net.compile("sgd", "mse")
 net.fit([[1.0], [2.0], [3.0], [4.0]], [1.0, 2.0, 3.0, 4.0], validation_split=0.25, verbose=0)
-""",
-        ),
-    )
+"""
 
 
 def _listed(data: ast.expr) -> bool:

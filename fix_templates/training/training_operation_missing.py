@@ -11,7 +11,6 @@ from dnnfix.api import (
     SAMPLING,
     Delete,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
@@ -19,7 +18,6 @@ from dnnfix.api import (
     InsertBefore,
     LoopOperation,
     ReadTemplate,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -113,10 +111,8 @@ class TrainingOperationMissing(ReadTemplate):
             yield from _measured_in_training(source)
         yield from _idle_schedules(source)
 
-    examples = (
-        Example(
-            "no step",
-            """\
+    programs = """
+=== example: no step
 import torch
 
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -126,11 +122,8 @@ for x, y in loader:
     loss.backward()
 +     optimizer.step()
     print(loss.item())
-""",
-        ),
-        Example(
-            "no backward pass",
-            """\
+
+=== example: no backward pass
 import torch
 from torch import nn, optim
 
@@ -141,11 +134,8 @@ for epoch in range(100):
     cost = criterion(model(x), y)
 +     cost.backward()
     opt.step()
-""",
-        ),
-        Example(
-            "an optimizer that nothing uses",
-            """\
+
+=== example: an optimizer that nothing uses
 import torch
 import torch.nn.functional as F
 
@@ -159,11 +149,8 @@ def fit(net, x, y, turns):
 +         sgd.step()
         history.append(error.item())
     return history
-""",
-        ),
-        Example(
-            "the mode is named behind the training",
-            """\
+
+=== example: the mode is named behind the training
 import torch
 
 optimizer = torch.optim.Adam(net.parameters())
@@ -171,11 +158,8 @@ train(net, optimizer)
 - net.eval
 + net.eval()
 print(net(x_test).argmax(1))
-""",
-        ),
-        Example(
-            "cleared once an epoch",
-            """\
+
+=== example: cleared once an epoch
 import torch
 import torch.optim as optim
 
@@ -187,11 +171,8 @@ def train(net, batches, loss_fn, epochs):
 +             opt.zero_grad()
             loss_fn(net(x), y).backward()
             opt.step()
-""",
-        ),
-        Example(
-            "gradients are measured, not cleared",
-            """\
+
+=== example: gradients are measured, not cleared
 import torch
 from torch import nn
 
@@ -204,11 +185,8 @@ for epoch in range(100):
     loss.backward()
     norms.append(model.weight.grad.norm().item())
     optimizer.step()
-""",
-        ),
-        Example(
-            "weights updated by hand",
-            """\
+
+=== example: weights updated by hand
 import torch
 
 slope = torch.randn(1, requires_grad=True)
@@ -221,11 +199,8 @@ for turn in range(200):
         offset -= 0.01 * offset.grad
 +         slope.grad.zero_()
 +         offset.grad.zero_()
-""",
-        ),
-        Example(
-            "put back never",
-            """\
+
+=== example: put back never
 import torch
 from torch import nn
 
@@ -239,11 +214,8 @@ for epoch in range(10):
     model.eval()
     with torch.no_grad():
         print(sum(criterion(model(x), y).item() for x, y in val_loader))
-""",
-        ),
-        Example(
-            "a function that measures",
-            """\
+
+=== example: a function that measures
 import torch
 
 net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 2))
@@ -260,11 +232,8 @@ for epoch in range(3):
     loss.backward()
     optimizer.step()
     print(accuracy(net, x_val, y_val))
-""",
-        ),
-        Example(
-            "in each epoch",
-            """\
+
+=== example: in each epoch
 import torch
 import torch.nn as nn
 
@@ -280,11 +249,8 @@ for epoch in range(10):
     with torch.no_grad():
         val_loss = criterion(model(x_val), y_val)
         print(epoch, val_loss.item())
-""",
-        ),
-        Example(
-            "a class of the program",
-            """\
+
+=== example: a class of the program
 import torch
 from torch.nn import Dropout2d, Module
 
@@ -307,11 +273,8 @@ with torch.no_grad():
     for images, labels in test_loader:
         _, predicted = torch.max(cnn(images).data, 1)
         correct += (predicted == labels).sum().item()
-""",
-        ),
-        Example(
-            "one that counts batches",
-            """\
+
+=== example: one that counts batches
 import torch
 
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -322,11 +285,8 @@ for epoch in range(20):
         optimizer.step()
 +         cycle.step()
         optimizer.zero_grad()
-""",
-        ),
-        Example(
-            "with a validation behind the batches",
-            """\
+
+=== example: with a validation behind the batches
 import torch
 
 optim = torch.optim.SGD(model.parameters(), lr=1.0)
@@ -339,13 +299,8 @@ for epoch in range(10):
     with torch.no_grad():
         print(validate(model))
 +     cosine.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a function steps it",
-            """\
+
+=== reject: a function steps it
 import torch
 
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -353,11 +308,8 @@ for x, y in loader:
     optimizer.zero_grad()
     criterion(net(x), y).backward()
     finish(optimizer)
-""",
-        ),
-        Reject(
-            "a schedule holds the optimizer, which is stepped",
-            """\
+
+=== reject: a schedule holds the optimizer, which is stepped
 import torch
 
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -368,22 +320,16 @@ for epoch in range(20):
         criterion(net(x), y).backward()
         optimizer.step()
     scheduler.step()
-""",
-        ),
-        Reject(
-            "gradients of an image, for which nothing is stepped",
-            """\
+
+=== reject: gradients of an image, for which nothing is stepped
 import torch
 
 for x, y in loader:
     net.zero_grad()
     criterion(net(x), y).backward()
     x.data += 0.1 * x.grad.sign()
-""",
-        ),
-        Reject(
-            "the loss of an evaluation, with an optimizer that is made for later",
-            """\
+
+=== reject: the loss of an evaluation, with an optimizer that is made for later
 import torch
 import torch.nn.functional as F
 
@@ -392,11 +338,8 @@ with torch.no_grad():
     for x, y in loader:
         error = F.mse_loss(net(x), y)
         print(error.item())
-""",
-        ),
-        Reject(
-            "a closure computes the gradients",
-            """\
+
+=== reject: a closure computes the gradients
 import torch
 
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -409,11 +352,8 @@ def closure():
 
 for _ in range(10):
     optimizer.step(closure)
-""",
-        ),
-        Reject(
-            "weights that are made anew in every turn",
-            """\
+
+=== reject: weights that are made anew in every turn
 import torch
 
 slope = torch.randn(1, requires_grad=True)
@@ -421,22 +361,16 @@ for turn in range(200):
     ((slope * x - y) ** 2).mean().backward()
     slope.data.sub_(0.01 * slope.grad)
     slope = slope.detach().requires_grad_()
-""",
-        ),
-        Reject(
-            "gradients of an image are used, not of weights",
-            """\
+
+=== reject: gradients of an image are used, not of weights
 import torch
 
 for x, y in loader:
     x.requires_grad_(True)
     criterion(net(x), y).backward()
     x.data += 0.1 * x.grad.sign()
-""",
-        ),
-        Reject(
-            "the gradients of several batches are collected",
-            """\
+
+=== reject: the gradients of several batches are collected
 import torch
 
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -446,11 +380,8 @@ for i, (x, y) in enumerate(loader):
     if (i + 1) % 4 == 0:
         optimizer.step()
         optimizer.zero_grad()
-""",
-        ),
-        Reject(
-            "the model clears them",
-            """\
+
+=== reject: the model clears them
 import torch
 
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -458,11 +389,8 @@ for x, y in loader:
     model.zero_grad()
     criterion(model(x), y).backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "two optimizers, the second cleared by a loop",
-            """\
+
+=== reject: two optimizers, the second cleared by a loop
 import torch
 
 first = torch.optim.Adam(a.parameters())
@@ -473,11 +401,8 @@ for x, y in loader:
     criterion(b(a(x)), y).backward()
     first.step()
     second.step()
-""",
-        ),
-        Reject(
-            "a helper does all of it",
-            """\
+
+=== reject: a helper does all of it
 import torch
 
 optimizer = torch.optim.Adam(model.parameters())
@@ -489,11 +414,8 @@ for x, y in loader:
     prepare()
     criterion(model(x), y).backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "gradients are measured, and cleared in their own memory",
-            """\
+
+=== reject: gradients are measured, and cleared in their own memory
 import torch
 
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -503,11 +425,8 @@ for x, y in loader:
     optimizer.step()
     for p in model.parameters():
         p.grad.mul_(0)
-""",
-        ),
-        Reject(
-            "gradients let go by hand",
-            """\
+
+=== reject: gradients let go by hand
 import torch
 
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -516,11 +435,8 @@ for x, y in loader:
     optimizer.step()
     for p in model.parameters():
         p.grad = None
-""",
-        ),
-        Reject(
-            "put back in each epoch",
-            """\
+
+=== reject: put back in each epoch
 import torch
 
 net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout())
@@ -531,11 +447,8 @@ for epoch in range(3):
     loss = net(x).mean()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "put back by the function that trains",
-            """\
+
+=== reject: put back by the function that trains
 import torch
 
 drop = torch.nn.Dropout()
@@ -550,11 +463,8 @@ for epoch in range(3):
     net(x).mean().backward()
     net.eval()
     print(net(x))
-""",
-        ),
-        Reject(
-            "statistics kept as they are, on purpose",
-            """\
+
+=== reject: statistics kept as they are, on purpose
 import torch
 from torchvision import models
 
@@ -563,11 +473,8 @@ net.eval()
 for epoch in range(3):
     net(x).mean().backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "another model is a teacher",
-            """\
+
+=== reject: another model is a teacher
 import torch
 
 drop = torch.nn.Dropout()
@@ -576,11 +483,8 @@ for epoch in range(3):
     loss = (net(x) - teacher(x)).pow(2).mean()
     loss.backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "no layer that cares",
-            """\
+
+=== reject: no layer that cares
 import torch
 from torch import nn
 
@@ -590,11 +494,8 @@ for x, y in loader:
     optimizer.step()
 with torch.no_grad():
     print(net(x_test).argmax(1))
-""",
-        ),
-        Reject(
-            "dropout for a spread of predictions",
-            """\
+
+=== reject: dropout for a spread of predictions
 import torch
 from torch import nn
 
@@ -605,11 +506,8 @@ for x, y in loader:
 with torch.no_grad():
     samples = torch.stack([net(x_test) for _ in range(50)])
     print(samples.mean(0), samples.std(0))
-""",
-        ),
-        Reject(
-            "weights are written under no_grad",
-            """\
+
+=== reject: weights are written under no_grad
 import torch
 from torch import nn
 
@@ -619,11 +517,8 @@ for x, y in loader:
     with torch.no_grad():
         for p in net.parameters():
             p -= 0.1 * p.grad
-""",
-        ),
-        Reject(
-            "stepped by a function that is given it",
-            """\
+
+=== reject: stepped by a function that is given it
 import torch
 from torch.optim.lr_scheduler import StepLR
 
@@ -635,11 +530,8 @@ for epoch in range(20):
         criterion(net(x), y).backward()
         optimizer.step()
     finish(scheduler)
-""",
-        ),
-        Reject(
-            "one cycle of another number of epochs",
-            """\
+
+=== reject: one cycle of another number of epochs
 import torch
 
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -649,11 +541,8 @@ for epoch in range(20):
         optimizer.zero_grad()
         criterion(net(x), y).backward()
         optimizer.step()
-""",
-        ),
-        Reject(
-            "one cycle that is not told of epochs",
-            """\
+
+=== reject: one cycle that is not told of epochs
 import torch
 from torch.optim.lr_scheduler import OneCycleLR
 
@@ -664,9 +553,7 @@ for epoch in range(20):
         optimizer.zero_grad()
         criterion(net(x), y).backward()
         optimizer.step()
-""",
-        ),
-    )
+"""
 
 
 def _missing(source: Source, place: ast.AST, operation: str, edit: Edit) -> Fault:

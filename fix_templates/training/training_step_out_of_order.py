@@ -10,7 +10,6 @@ from dnnfix.api import (
     OTHER_WAYS,
     Delete,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
@@ -18,7 +17,6 @@ from dnnfix.api import (
     InsertBefore,
     LoopOperation,
     ReadTemplate,
-    Reject,
     Source,
     Subject,
     attribute_calls,
@@ -76,10 +74,8 @@ class TrainingStepOutOfOrder(ReadTemplate):
             for call in source.calls(*CLIPPING):
                 yield from _clipped(source, call)
 
-    examples = (
-        Example(
-            "the step comes before the backward pass",
-            """\
+    programs = """
+=== example: the step comes before the backward pass
 import torch
 
 def train(model, opt, batches):
@@ -91,11 +87,8 @@ def train(model, opt, batches):
             opt.step()
 -             error.backward()
             print(error.item())
-""",
-        ),
-        Example(
-            "in a method for one batch",
-            """\
+
+=== example: in a method for one batch
 import torch
 
 class Learner:
@@ -107,11 +100,8 @@ class Learner:
 -         self.optimizer.zero_grad()
         self.optimizer.step()
         return loss.item()
-""",
-        ),
-        Example(
-            "behind the only loop",
-            """\
+
+=== example: behind the only loop
 import torch
 
 def train(model, opt, data):
@@ -124,11 +114,8 @@ def train(model, opt, data):
         if i % 10 == 0:
             print(error.item())
 -     opt.step()
-""",
-        ),
-        Example(
-            "between the loss and the pass",
-            """\
+
+=== example: between the loss and the pass
 import torch
 from torch import nn
 
@@ -139,11 +126,8 @@ for x, y in loader:
     nn.utils.clip_grad_norm_(rnn.parameters(), 1.0)
 -     loss.backward()
     optimizer.step()
-""",
-        ),
-        Example(
-            "in a method, before the old gradients are cleared",
-            """\
+
+=== example: in a method, before the old gradients are cleared
 import torch
 from torch.nn.utils import clip_grad_value_
 
@@ -154,13 +138,8 @@ class Learner:
         self.loss(batch).backward()
 +         clip_grad_value_(self.net.parameters(), 0.5)
         self.optimizer.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "every usual order without clipping",
-            """\
+
+=== reject: every usual order without clipping
 import torch
 
 for x, y in loader:
@@ -177,11 +156,8 @@ for x, y in loader:
     optimizer.step()
     optimizer.zero_grad()
     criterion(net(x), y).backward()
-""",
-        ),
-        Reject(
-            "the two halves of a GAN",
-            """\
+
+=== reject: the two halves of a GAN
 import torch
 
 for real in loader:
@@ -193,11 +169,8 @@ for real in loader:
     loss_d = D(G(noise()).detach()).mean() - D(real).mean()
     loss_d.backward()
     opt_d.step()
-""",
-        ),
-        Reject(
-            "the gradients are taken, changed and put back",
-            """\
+
+=== reject: the gradients are taken, changed and put back
 import torch
 
 for x, y in loader:
@@ -206,11 +179,8 @@ for x, y in loader:
     optimizer.zero_grad()
     put_back(net, mine)
     optimizer.step()
-""",
-        ),
-        Reject(
-            "a step that computes the gradients itself",
-            """\
+
+=== reject: a step that computes the gradients itself
 import torch
 
 for x, y in loader:
@@ -218,11 +188,8 @@ for x, y in loader:
     loss.backward()
     optimizer.zero_grad()
     optimizer.step(closure)
-""",
-        ),
-        Reject(
-            "the gradients of all batches are collected",
-            """\
+
+=== reject: the gradients of all batches are collected
 import torch
 
 for epoch in range(epochs):
@@ -230,11 +197,8 @@ for epoch in range(epochs):
     for x, y in loader:
         criterion(net(x), y).backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "a step in the loop and one behind it",
-            """\
+
+=== reject: a step in the loop and one behind it
 import torch
 
 for epoch in range(epochs):
@@ -243,11 +207,8 @@ for epoch in range(epochs):
         criterion(net(x), y).backward()
         optimizer.step()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "the gradients of each sample are clipped and summed up by hand",
-            """\
+
+=== reject: the gradients of each sample are clipped and summed up by hand
 import torch
 
 for batch in loader:
@@ -257,11 +218,8 @@ for batch in loader:
         sums = [s + clip(p.grad) for s, p in zip(sums, net.parameters())]
     write(net, sums)
     optimizer.step()
-""",
-        ),
-        Reject(
-            "another optimizer is cleared",
-            """\
+
+=== reject: another optimizer is cleared
 import torch
 
 for epoch in range(epochs):
@@ -269,11 +227,8 @@ for epoch in range(epochs):
         inner.zero_grad()
         criterion(net(x), y).backward()
     outer.step()
-""",
-        ),
-        Reject(
-            "every usual order",
-            """\
+
+=== reject: every usual order
 import torch
 from torch.nn.utils import clip_grad_norm_
 
@@ -288,11 +243,8 @@ for x, y in loader:
     optimizer.step()
     optimizer.zero_grad()
     criterion(net(x), y).backward()
-""",
-        ),
-        Reject(
-            "the two halves of a GAN, and a loss whose gradients are clipped alone",
-            """\
+
+=== reject: the two halves of a GAN, and a loss whose gradients are clipped alone
 import torch
 from torch.nn.utils import clip_grad_norm_
 
@@ -310,11 +262,8 @@ for x, y in loader:
     clip_grad_norm_(net.parameters(), 0.1)
     criterion(net(x), y).backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "the first pass is in a method, and a helper gathers gradients",
-            """\
+
+=== reject: the first pass is in a method, and a helper gathers gradients
 import torch
 from torch.nn.utils import clip_grad_norm_
 
@@ -336,11 +285,8 @@ for batch in loader:
     clip_grad_norm_(policy.parameters(), 0.5)
     entropy(policy).backward()
     optimizer.step()
-""",
-        ),
-        Reject(
-            "clipped before and behind",
-            """\
+
+=== reject: clipped before and behind
 import torch
 from torch.nn.utils import clip_grad_norm_
 
@@ -350,9 +296,7 @@ for x, y in loader:
     criterion(net(x), y).backward()
     clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()
-""",
-        ),
-    )
+"""
 
 
 def _moved(source: Source, statement: ast.stmt, to: ast.stmt, before: bool = False) -> tuple[Edit, ...]:

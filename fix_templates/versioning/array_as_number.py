@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Subject, Wrap, origins
+from dnnfix.api import ApiChange, Edit, Hit, Replace, Subject, Wrap, origins
 
 NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.complex"})
 """Functions that make a number of what they are given; those of `math` do too."""
@@ -54,21 +54,16 @@ class ArrayAsNumber(ApiChange):
                 felt=crash.site,
             )
 
-    examples = (
-        Example(
-            "a weight printed with two digits",
-            """\
+    programs = """
+=== example: a weight printed with two digits
 import torch
 
 w = torch.nn.Linear(1, 1).weight.data
 for epoch in range(2):
 -     print("after %s: w = %.2f" % (epoch, w.numpy()))
 +     print("after %s: w = %.2f" % (epoch, w.item()))
-""",
-        ),
-        Example(
-            "the prediction of a Keras model for one sample",
-            """\
+
+=== example: the prediction of a Keras model for one sample
 import numpy as np
 import keras
 
@@ -76,11 +71,8 @@ model = keras.Sequential([keras.layers.Dense(1)])
 answer = model.predict(np.ones((1, 3)), verbose=0)
 - print("sure:", float(answer) > 0.5)
 + print("sure:", float(answer.item()) > 0.5)
-""",
-        ),
-        Example(
-            "outputs collected in an array",
-            """\
+
+=== example: outputs collected in an array
 import numpy as np
 import torch
 
@@ -89,11 +81,8 @@ curve = np.zeros(4)
 for i in range(4):
 -     curve[i] = net(torch.ones(2) * i).detach().numpy()
 +     curve[i] = net(torch.ones(2) * i).detach().item()
-""",
-        ),
-        Example(
-            "perplexity of a mean loss",
-            """\
+
+=== example: perplexity of a mean loss
 import math
 import numpy as np
 import torch
@@ -101,11 +90,8 @@ import torch
 losses = np.array([[0.5]])
 - print(math.exp(losses * 2), torch.ones(1))
 + print(math.exp((losses * 2).item()), torch.ones(1))
-""",
-        ),
-        Example(
-            "a piece of a series that begins anywhere",
-            """\
+
+=== example: a piece of a series that begins anywhere
 import numpy as np
 import torch
 
@@ -116,42 +102,29 @@ for _ in range(2):
 -     piece = series[rows, start : start + 3]
 +     piece = series[rows, start.item() : start.item() + 3]
 print(torch.from_numpy(piece).shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a list taken apart by an array of several places",
-            """\
+
+=== reject: a list taken apart by an array of several places
 import numpy as np
 import torch
 
 names = ["a", "b", "c"]
 print(names[np.random.permutation(3)], torch.ones(1))
-""",
-        ),
-        Reject(
-            "arrays without axes",
-            """\
+
+=== reject: arrays without axes
 import numpy as np
 import torch
 
 w = torch.ones(1, 1).mean().numpy()
 print("%.2f" % w, float(np.array(2.5)))
-""",
-        ),
-        Reject(
-            "rows of different lengths put into one array",
-            """\
+
+=== reject: rows of different lengths put into one array
 import numpy as np
 import torch
 
 rows = np.zeros(3)
 rows[0] = [1.0, 2.0]
 print(torch.from_numpy(rows))
-""",
-        ),
-    )
+"""
 
 
 def _says_so(kind: str, message: str) -> bool:

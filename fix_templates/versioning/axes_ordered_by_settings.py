@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dnnfix.api import (
     AddImport,
     ApiChange,
-    Example,
     Hit,
     InsertBefore,
-    Reject,
     Source,
     Spelling,
     Subject,
@@ -86,10 +84,8 @@ class AxesOrderedBySettings(ApiChange):
             confidence=0.9,
         )
 
-    examples = (
-        Example(
-            "a gray image in a program of Keras 1",
-            """\
+    programs = """
+=== example: a gray image in a program of Keras 1
 from keras.models import Sequential
 from keras.layers import Convolution2D, Dense, Flatten, MaxPooling2D
 + from keras import backend
@@ -101,11 +97,8 @@ model = Sequential()
 model.add(MaxPooling2D(pool_size=(2, 2)))
 model.add(Flatten())
 model.add(Dense(10, activation="softmax"))
-""",
-        ),
-        Example(
-            "rows and columns in variables, with the backend imported",
-            """\
+
+=== example: rows and columns in variables, with the backend imported
 import numpy as np
 from keras import backend as K
 from keras.layers import Conv2D, Input
@@ -121,11 +114,8 @@ inputs = Input(shape=(channels, rows, cols))
 + x = Conv2D(8, (3, 3))(inputs)
 + model = Model(inputs=inputs, outputs=x)
 K.clear_session()
-""",
-        ),
-        Example(
-            "a shape that only the data tells, read from it",
-            """\
+
+=== example: a shape that only the data tells, read from it
 import keras
 from keras.layers import Conv2D, Flatten
 +
@@ -140,13 +130,8 @@ def network(data):
 +     model.add(Conv2D(16, (5, 5), padding="valid", input_shape=data.shape[1:]))
     model.add(Flatten())
     return model
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "channels last",
-            """\
+
+=== reject: channels last
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Convolution2D, MaxPooling2D
@@ -155,11 +140,8 @@ model = Sequential()
 model.add(Convolution2D(32, (3, 3), padding="same", input_shape=(28, 28, 1)))
 print(model.predict_classes(np.zeros((1, 28, 28, 1))))
 model.add(MaxPooling2D(pool_size=(2, 2)))
-""",
-        ),
-        Reject(
-            "both orders, by what the backend says",
-            """\
+
+=== reject: both orders, by what the backend says
 from keras import backend as K
 from keras.layers import Conv2D
 
@@ -168,29 +150,21 @@ if K.image_data_format() == "channels_first":
 else:
     shape = (28, 28, 1)
 layer = Conv2D(8, (3, 3), input_shape=shape)
-""",
-        ),
-        Reject(
-            "an image of one column",
-            """\
+
+=== reject: an image of one column
 from keras.layers import Conv2D, Reshape
 from keras.models import Sequential
 
 model = Sequential([Conv2D(64, (4, 1), input_shape=(784, 1, 1)), Reshape((781, 1, 64))])
 print(model.predict_classes(x))
-""",
-        ),
-        Reject(
-            "a program of today whose shape is another matter",
-            """\
+
+=== reject: a program of today whose shape is another matter
 from keras.models import Sequential
 from keras.layers import Conv2D
 
 model = Sequential()
 model.add(Conv2D(8, (3, 3), padding="same", input_shape=(1, 28, 28)))
-""",
-        ),
-    )
+"""
 
 
 @once

@@ -10,9 +10,7 @@ from dnnfix.api import (
     AddDefinition,
     ApiChange,
     Edit,
-    Example,
     Hit,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -83,10 +81,8 @@ class BackendFunction(ApiChange):
                 removed={"keras": "3.0"},
             )
 
-    examples = (
-        Example(
-            "what a layer in the middle gives",
-            """\
+    programs = f"""
+=== example: what a layer in the middle gives
 - from keras import backend as K
 + import keras
 from keras.models import load_model
@@ -96,11 +92,8 @@ model = load_model("net.h5")
 - print(middle([images])[0].shape)
 + middle = keras.Model(model.layers[0].input, model.layers[3].output).predict_on_batch
 + print(middle(images).shape)
-""",
-        ),
-        Example(
-            "two outputs",
-            """\
+
+=== example: two outputs
 import keras
 - from keras import backend as K
 
@@ -108,11 +101,8 @@ model = keras.models.load_model("net.h5")
 - both = K.function([model.input], [model.layers[0].output, model.output])
 + both = keras.Model([model.input], [model.layers[0].output, model.output]).predict_on_batch
 first, last = both([images])
-""",
-        ),
-        Example(
-            "a list that is kept",
-            f"""\
+
+=== example: a list that is kept
 - from keras import backend as K
 from keras.models import load_model
 
@@ -124,11 +114,8 @@ model = load_model("net.h5")
 - middle = K.function([model.layers[0].input], [model.layers[3].output])
 + middle = {_NAME}([model.layers[0].input], [model.layers[3].output])
 found = middle([images])
-""",
-        ),
-        Example(
-            "with the phase among the inputs",
-            f"""\
+
+=== example: with the phase among the inputs
 import keras
 +
 +
@@ -140,11 +127,8 @@ outputs = [layer.output for layer in model.layers]
 - run = keras.backend.function([model.input, keras.backend.learning_phase()], outputs)
 + run = {_NAME}([model.input, "training"], outputs)
 print(run([images, 0]), run([images, 1]))
-""",
-        ),
-        Example(
-            "of tf.keras, by names",
-            f"""\
+
+=== example: of tf.keras, by names
 import tensorflow as tf
 
 +
@@ -154,13 +138,8 @@ import tensorflow as tf
 model = tf.keras.models.Sequential([tf.keras.layers.Dense(4, input_shape=(3,))])
 - run = tf.keras.backend.function(inputs=model.input, outputs=model.output, updates=[])
 + run = {_NAME}(inputs=model.input, outputs=model.output)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a function of the program's own",
-            """\
+
+=== reject: a function of the program's own
 from keras.models import Sequential
 
 
@@ -171,20 +150,15 @@ class K:
 
 
 print(K.function([1], [2]), Sequential())
-""",
-        ),
-        Reject(
-            "a function that TensorFlow traces",
-            """\
+
+=== reject: a function that TensorFlow traces
 import tensorflow as tf
 
 
 @tf.function
 def step(x):
     return tf.function(lambda y: y + 1)(x)
-""",
-        ),
-    )
+"""
 
 
 def _as_model(subject: Subject, call: ast.Call) -> tuple[Edit, ...]:

@@ -13,11 +13,9 @@ from dnnfix.api import (
     ApiChange,
     DefaultChange,
     Edit,
-    Example,
     Hit,
     Json,
     Proof,
-    Reject,
     Reliance,
     Replace,
     SetArgument,
@@ -64,10 +62,8 @@ class ChangedDefault(ApiChange):
         for name, proven in apart.items():
             yield replace(_hit(subject, name, proven), edits=(), decline=_harmless(proven), confidence=0.5)
 
-    examples = (
-        Example(
-            "the optimizer of the first tutorials",
-            """\
+    programs = """
+=== example: the optimizer of the first tutorials
 import keras
 from keras.models import Sequential
 from keras.layers import Dense
@@ -77,11 +73,8 @@ model = Sequential()
 - model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adagrad())
 + model.add(Dense(10, activation="softmax", kernel_initializer="uniform"))
 + model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adagrad(learning_rate=0.01))
-""",
-        ),
-        Example(
-            "an optimizer given by name, in a program that pins its version",
-            """\
+
+=== example: an optimizer given by name, in a program that pins its version
 # pip install keras==2.2.4
 from keras.models import Sequential
 from keras.layers import Dense
@@ -90,11 +83,8 @@ from keras.layers import Dense
 model = Sequential([Dense(10, activation="softmax")])
 - model.compile(loss="categorical_crossentropy", optimizer="adadelta", metrics=["accuracy"])
 + model.compile(loss="categorical_crossentropy", optimizer=Adadelta(learning_rate=1.0), metrics=["accuracy"])
-""",
-        ),
-        Example(
-            "a recurrent layer of Keras 1, with the weights of then",
-            """\
+
+=== example: a recurrent layer of Keras 1, with the weights of then
 from keras.models import Sequential
 from keras.layers import Dense, GRU
 + from keras.ops import clip
@@ -104,11 +94,8 @@ model = Sequential()
 + model.add(GRU(units=32, input_shape=(10, 4), recurrent_activation=lambda x: clip(0.2 * x + 0.5, 0.0, 1.0), reset_after=False))
 model.add(Dense(1))
 model.load_weights("gru.h5")
-""",
-        ),
-        Example(
-            "sampling on a grid with a PyTorch of before",
-            """\
+
+=== example: sampling on a grid with a PyTorch of before
 # Tested with PyTorch 0.4.1
 import torch
 import torch.nn.functional as F
@@ -118,32 +105,21 @@ def warp(x, flow):
     steps = torch.linspace(-1, 1, 8)
 -     return F.grid_sample(x, torch.stack([steps, steps], -1) + flow)
 +     return F.grid_sample(x, torch.stack([steps, steps], -1) + flow, align_corners=True)
-""",
-        ),
-        Example(
-            "initial weights of TensorFlow 1",
-            """\
+
+=== example: initial weights of TensorFlow 1
 import tensorflow as tf
 
 flags = tf.contrib.training.HParams(width=3)
 - initial = tf.random_normal_initializer()
 + initial = tf.random_normal_initializer(stddev=1.0)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a program of today",
-            """\
+
+=== reject: a program of today
 import keras
 
 model = keras.Sequential([keras.Input((10, 4)), keras.layers.GRU(32), keras.layers.Dense(1)])
 model.compile(loss="mse", optimizer=keras.optimizers.Adagrad())
-""",
-        ),
-        Reject(
-            "a program of before that states the value",
-            """\
+
+=== reject: a program of before that states the value
 from keras.models import Sequential
 from keras.layers import Dense
 from keras.optimizers import Adadelta
@@ -151,53 +127,39 @@ from keras.optimizers import Adadelta
 model = Sequential()
 model.add(Dense(10, init="uniform"))
 model.compile(loss="mse", optimizer=Adadelta(lr=0.5, rho=0.9, epsilon=1e-6))
-""",
-        ),
-        Reject(
-            "what is gone went after the default had changed",
-            """\
+
+=== reject: what is gone went after the default had changed
 # Tested with Keras 2.6
 from keras.models import Sequential
 from keras.layers.core import Dense
 
 model = Sequential([Dense(10)])
 model.compile(loss="mse", optimizer="adadelta")
-""",
-        ),
-        Reject(
-            "a recurrent layer that is trained anew learns as well as before",
-            """\
+
+=== reject: a recurrent layer that is trained anew learns as well as before
 from keras.models import Sequential
 from keras.layers import Dense, LSTM
 
 model = Sequential([LSTM(output_dim=32, input_shape=(10, 4)), Dense(1)])
 model.compile(loss="mse", optimizer="adam")
 model.fit(x, y, nb_epoch=5)
-""",
-        ),
-        Reject(
-            "both ends of a spatial transformer changed alike",
-            """\
+
+=== reject: both ends of a spatial transformer changed alike
 # Tested with PyTorch 0.4.1
 import torch.nn.functional as F
 
 
 def transform(x, theta):
     return F.grid_sample(x, F.affine_grid(theta, x.size()))
-""",
-        ),
-        Reject(
-            "the nearest neighbour has no corners",
-            """\
+
+=== reject: the nearest neighbour has no corners
 # Tested with PyTorch 0.3.1
 import torch.nn.functional as F
 
 
 def larger(x):
     return F.interpolate(x, scale_factor=2, mode="nearest")
-""",
-        ),
-    )
+"""
 
 
 def _hit(subject: Subject, name: str, proven: list[tuple[Reliance, Proof]]) -> Hit:

@@ -12,9 +12,7 @@ from dnnfix.api import (
     ApiChange,
     Definition,
     Edit,
-    Example,
     Hit,
-    Reject,
     Replace,
     Subject,
     added,
@@ -86,10 +84,8 @@ class DefinitionTakenAway(ApiChange):
                 evidence={"reference": definition.reference},
             )
 
-    examples = (
-        Example(
-            "a data set, by its name",
-            f"""\
+    programs = f"""
+=== example: a data set, by its name
 import torch
 import numpy
 - from sklearn.datasets import load_boston, load_iris
@@ -103,11 +99,8 @@ import numpy
 
 x, y = load_boston(return_X_y=True)
 print(torch.tensor(x).shape, numpy.mean(y), load_iris())
-""",
-        ),
-        Example(
-            "a network in a search of scikit-learn",
-            f"""\
+
+=== example: a network in a search of scikit-learn
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -129,11 +122,8 @@ def build():
 - estimator = KerasClassifier(build_fn=build, nb_epoch=200, batch_size=5)
 + estimator = KerasClassifier(build_fn=build, epochs=200, batch_size=5)
 print(cross_val_score(estimator, np.eye(9), np.arange(9)))
-""",
-        ),
-        Example(
-            "a private function of the ready-made networks",
-            f"""\
+
+=== example: a private function of the ready-made networks
 from keras import backend as K
 - from keras.applications.imagenet_utils import _obtain_input_shape
 from keras.layers import Input
@@ -144,11 +134,8 @@ from keras.layers import Input
 
 shape = _obtain_input_shape(None, default_size=224, min_size=48, data_format=K.image_data_format(), include_top=True)
 image = Input(shape=shape)
-""",
-        ),
-        Example(
-            "pictures, in a program that has a function of the same name",
-            f"""\
+
+=== example: pictures, in a program that has a function of the same name
 import numpy as np
 - import scipy.misc
 + import PIL.Image
@@ -166,11 +153,8 @@ def imsave(images, path):
 imsave(np.zeros((1, 8, 8, 1)), "a.png")
 - print(scipy.misc.bytescale(np.ones((2, 2))), Dense(1))
 + print(bytescale(np.ones((2, 2))), Dense(1))
-""",
-        ),
-        Example(
-            "pictures that are resized by a share of their size",
-            f"""\
+
+=== example: pictures that are resized by a share of their size
 import numpy as np
 import torch
 from PIL import Image
@@ -183,17 +167,15 @@ from PIL import Image
 image = np.asarray(Image.new("RGB", (8, 6)))
 - print(torch.from_numpy(misc.imresize(image, 0.5)).shape)
 + print(torch.from_numpy(imresize(image, 0.5)).shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "other names of the module that had the check",
-            "from torch.nn.modules.loss import MSELoss, _Loss\n\n\nclass Own(_Loss):\n    pass\n",
-        ),
-        Reject(
-            "a function of the program's own",
-            """\
+
+=== reject: other names of the module that had the check
+from torch.nn.modules.loss import MSELoss, _Loss
+
+
+class Own(_Loss):
+    pass
+
+=== reject: a function of the program's own
 import keras
 
 
@@ -202,20 +184,14 @@ def load_boston():
 
 
 print(load_boston())
-""",
-        ),
-        Reject(
-            "the wrappers of scikeras",
-            """\
+
+=== reject: the wrappers of scikeras
 import keras
 from scikeras.wrappers import KerasClassifier
 
 estimator = KerasClassifier(model=keras.Sequential, epochs=3)
-""",
-        ),
-        Reject(
-            "the program knows both versions",
-            """\
+
+=== reject: the program knows both versions
 import keras
 
 try:
@@ -224,9 +200,7 @@ except ImportError:
     from scikeras.wrappers import KerasClassifier
 
 estimator = KerasClassifier(build_fn=keras.Sequential)
-""",
-        ),
-    )
+"""
 
 
 def _named(subject: Subject, words: frozenset[str]) -> Iterator[tuple[ast.expr | ast.alias, str]]:

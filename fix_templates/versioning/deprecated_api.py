@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     ApiChange,
-    Example,
     Hit,
-    Reject,
     Subject,
     changed_arguments,
     changed_forms,
@@ -41,10 +39,8 @@ class DeprecatedApi(ApiChange):
             if hit.deprecated:
                 yield hit
 
-    examples = (
-        Example(
-            "initializers without the underscore",
-            """\
+    programs = """
+=== example: initializers without the underscore
 import torch
 import torch.nn as nn
 - import torch.nn.functional as F
@@ -54,21 +50,15 @@ layer = nn.Linear(2, 2)
 - y = F.sigmoid(layer(torch.ones(1, 2)))
 + nn.init.xavier_uniform_(layer.weight)
 + y = torch.sigmoid(layer(torch.ones(1, 2)))
-""",
-        ),
-        Example(
-            "clipping, imported by name",
-            """\
+
+=== example: clipping, imported by name
 - from torch.nn.utils import clip_grad_norm
 + from torch.nn.utils import clip_grad_norm_
 
 - clip_grad_norm(model.parameters(), 1.0)
 + clip_grad_norm_(model.parameters(), 1.0)
-""",
-        ),
-        Example(
-            "the length that an embedding does not need to be told",
-            """\
+
+=== example: the length that an embedding does not need to be told
 from tensorflow.keras.layers import Embedding, LSTM
 from tensorflow.keras.models import Sequential
 
@@ -77,11 +67,8 @@ model = Sequential()
 - model.add(LSTM(8, implementation=2))
 + model.add(Embedding(1000, 16))
 + model.add(LSTM(8))
-""",
-        ),
-        Example(
-            "weights of a pretrained network, and how a loss is reduced",
-            """\
+
+=== example: weights of a pretrained network, and how a loss is reduced
 import torch
 from torchvision import models
 
@@ -91,11 +78,8 @@ from torchvision import models
 + net = models.resnet18(weights="IMAGENET1K_V1")
 + other = models.vgg16(weights=None)
 + criterion = torch.nn.MSELoss(reduction="sum")
-""",
-        ),
-        Example(
-            "automatic mixed precision, imported by name",
-            """\
+
+=== example: automatic mixed precision, imported by name
 import torch
 - from torch.cuda.amp import GradScaler, autocast
 + from torch.amp import GradScaler, autocast
@@ -105,11 +89,8 @@ import torch
 + scaler = GradScaler("cuda", enabled=True)
 + with autocast("cuda"):
     y = torch.ones(2) * 2
-""",
-        ),
-        Example(
-            "automatic mixed precision, a product of matrices and a checkpoint",
-            """\
+
+=== example: automatic mixed precision, a product of matrices and a checkpoint
 import torch
 from torch.utils.checkpoint import checkpoint
 
@@ -119,21 +100,15 @@ from torch.utils.checkpoint import checkpoint
 + with torch.amp.autocast("cuda", enabled=False):
 +     y = torch.linalg.multi_dot([torch.eye(2), torch.eye(2), torch.eye(2)])
 + z = checkpoint(torch.sin, y, use_reentrant=True)
-""",
-        ),
-        Example(
-            "the step that torchvision split into two",
-            """\
+
+=== example: the step that torchvision split into two
 import torch
 from torchvision.transforms import v2
 
 - to_tensor = v2.Compose([v2.Resize(8), v2.ToTensor()])
 + to_tensor = v2.Compose([v2.Resize(8), v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])])
-""",
-        ),
-        Example(
-            "an optimizer by hand, a grid, and a schedule that is told its step",
-            """\
+
+=== example: an optimizer by hand, a grid, and a schedule that is told its step
 import torch
 from torchvision import models
 
@@ -151,22 +126,14 @@ for epoch in range(3):
 +     mean.mul_(0.9).add_(torch.ones(2), alpha=0.1)
 +     step = torch.addcdiv(mean, mean, torch.ones(2), value=-0.1)
 +     schedule.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the reduction in one word",
-            """\
+
+=== reject: the reduction in one word
 import torch
 
 criterion = torch.nn.MSELoss(reduction="mean")
 values = torch.nn.functional.mse_loss(torch.ones(2), torch.ones(2), reduction="none")
-""",
-        ),
-        Reject(
-            "a function of the same name that is the program's own",
-            """\
+
+=== reject: a function of the same name that is the program's own
 import torch
 
 
@@ -175,16 +142,11 @@ def xavier_uniform(weight):
 
 
 xavier_uniform(torch.nn.Linear(2, 2).weight)
-""",
-        ),
-        Reject(
-            "names of today",
-            """\
+
+=== reject: names of today
 import torch
 
 layer = torch.nn.Linear(2, 2)
 torch.nn.init.xavier_uniform_(layer.weight)
 y = torch.sigmoid(layer(torch.ones(1, 2)))
-""",
-        ),
-    )
+"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, SetArgument, Subject, uses_of
+from dnnfix.api import ApiChange, Hit, SetArgument, Subject, uses_of
 
 ASKED = "isn't able to automatically determine"
 """What Keras says where it cannot tell."""
@@ -53,10 +53,8 @@ class DirectionOfWatchedMetric(ApiChange):
                 felt=source.site(call),
             )
 
-    examples = (
-        Example(
-            "an error of the program's own",
-            """\
+    programs = """
+=== example (runs): an error of the program's own
 import keras
 import numpy as np
 from keras.callbacks import EarlyStopping
@@ -71,12 +69,8 @@ model.compile("sgd", "mse", metrics=[rmse])
 x, y = np.ones((8, 4)), np.ones((8, 1))
 - model.fit(x, y, validation_data=(x, y), callbacks=[EarlyStopping("val_rmse", patience=2)], verbose=0)
 + model.fit(x, y, validation_data=(x, y), callbacks=[EarlyStopping("val_rmse", patience=2, mode="min")], verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "two callbacks that are made before",
-            """\
+
+=== example (runs): two callbacks that are made before
 import numpy as np
 from tensorflow import keras
 
@@ -90,12 +84,8 @@ model.compile(optimizer="sgd", loss="mse", metrics=[accuracy_of_sign])
 - stop = keras.callbacks.EarlyStopping(monitor="accuracy_of_sign", patience=3)
 + stop = keras.callbacks.EarlyStopping(monitor="accuracy_of_sign", patience=3, mode="max")
 model.fit(np.ones((8, 4)), np.ones((8, 1)), callbacks=[stop, keras.callbacks.TerminateOnNaN()], verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "an error that is watched over the epochs",
-            """\
+
+=== example (runs): an error that is watched over the epochs
 import keras
 import numpy as np
 from keras import ops
@@ -120,25 +110,14 @@ net.fit(
 +     callbacks=[keras.callbacks.EarlyStopping(monitor="far", min_delta=0.1, mode="min")],
     verbose=0,
 )
-""",
-            runs=True,
-        ),
-    )
 
-    rejects = (
-        Reject(
-            "a callback that is never asked",
-            """\
+=== reject (runs): a callback that is never asked
 import keras
 
 stop = keras.callbacks.EarlyStopping("val_rmse")
 print(stop.monitor)
-""",
-            runs=True,
-        ),
-        Reject(
-            "a loss that Keras knows, and a stated direction",
-            """\
+
+=== reject (runs): a loss that Keras knows, and a stated direction
 import keras
 import numpy as np
 from keras.callbacks import EarlyStopping
@@ -152,7 +131,4 @@ model = keras.Sequential([keras.layers.Dense(1)])
 model.compile("sgd", "mse", metrics=[rmse])
 callbacks = [EarlyStopping("loss"), EarlyStopping("rmse", mode="min")]
 model.fit(np.ones((8, 4)), np.ones((8, 1)), callbacks=callbacks, verbose=0)
-""",
-            runs=True,
-        ),
-    )
+"""

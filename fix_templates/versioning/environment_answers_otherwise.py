@@ -11,12 +11,10 @@ from dnnfix.api import (
     Crash,
     CrashTemplate,
     Edit,
-    Example,
     Family,
     Fault,
     FixPattern,
     InsertAfter,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -65,10 +63,8 @@ class EnvironmentAnswersOtherwise(CrashTemplate):
         what = "since Gym 0.26 `reset` gives two values and `step` five"
         yield Fault(source.site(place), what, (("Take what `reset` and `step` give today", tuple(edits), 0.95),))
 
-    examples = (
-        Example(
-            "a batch of one state",
-            """\
+    programs = """
+=== example: a batch of one state
 import gymnasium as gym
 import torch
 
@@ -82,11 +78,8 @@ for _ in range(3):
 +     now, reward, over, truncated, _ = env.step(action)
 +     over = over or truncated
 print(now.shape)
-""",
-        ),
-        Example(
-            "in a method, and in an expression",
-            """\
+
+=== example: in a method, and in an expression
 import gymnasium
 import numpy as np
 
@@ -109,11 +102,8 @@ class Player:
 
 
 print(Player("CartPole-v1").play(3).shape[1])
-""",
-        ),
-        Example(
-            "only the last of them crashes",
-            """\
+
+=== example: only the last of them crashes
 import gymnasium as gym
 
 env = gym.make("MountainCar-v0")
@@ -124,13 +114,8 @@ for _ in range(4):
 +     _, reward, _, _, _ = env.step(env.action_space.sample())
     total += reward
 print(total)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a step of the program's own",
-            """\
+
+=== reject: a step of the program's own
 import gymnasium as gym
 
 class Walk:
@@ -139,20 +124,15 @@ class Walk:
 
 walk = Walk()
 a, b, c, d = walk.step(0)
-""",
-        ),
-        Reject(
-            "what is taken is right, and something else is wrong",
-            """\
+
+=== reject: what is taken is right, and something else is wrong
 import gymnasium as gym
 
 env = gym.make("CartPole-v1")
 state, _ = env.reset()
 state, reward, done, truncated, info = env.step(0)
 print(state + (1, 2))
-""",
-        ),
-    )
+"""
 
 
 def _asked(source: Source, name: str) -> list[ast.Call]:

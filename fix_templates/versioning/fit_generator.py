@@ -10,9 +10,7 @@ from dnnfix.api import (
     AddImport,
     ApiChange,
     Edit,
-    Example,
     Hit,
-    Reject,
     RemoveArgument,
     RenameArgument,
     Replace,
@@ -151,10 +149,8 @@ class FitGenerator(ApiChange):
                     removed={"keras": "3.0"},
                 )
 
-    examples = (
-        Example(
-            "a number of batches that was assigned before, and parts of larger expressions",
-            """\
+    programs = """
+=== example: a number of batches that was assigned before, and parts of larger expressions
 import keras
 + import math
 
@@ -164,11 +160,8 @@ model = keras.Sequential([keras.layers.Dense(1)])
 + steps = math.ceil(len(x) / 32)
 + model.fit(batches(), steps_per_epoch=steps, validation_steps=math.ceil(len(v) / 32 - 1))
 model.evaluate(batches(), steps=steps)
-""",
-        ),
-        Example(
-            "quotients by a product, by position and by a name",
-            """\
+
+=== example: quotients by a product, by position and by a name
 import keras
 + import math
 
@@ -177,11 +170,8 @@ model = keras.Sequential([keras.layers.Dense(1)])
 - model.fit_generator(batches(), len(x) / (size * hvd.size()), 3, validation_data=held(), validation_steps=tested)
 + tested = math.ceil((len(v) + 1) / size)
 + model.fit(batches(), validation_data=held(), validation_steps=tested, steps_per_epoch=math.ceil(len(x) / (size * hvd.size())), epochs=3)
-""",
-        ),
-        Example(
-            "two samples for each line, whose batches have to be counted",
-            """\
+
+=== example: two samples for each line, whose batches have to be counted
 import numpy as np
 from keras.models import Sequential
 + import math
@@ -204,11 +194,8 @@ def flipped(lines):
 model = Sequential()
 - model.fit_generator(flipped(lines), samples_per_epoch=3200, nb_epoch=2)
 + model.fit(flipped(lines), steps_per_epoch=math.ceil(3200 / len(next(flipped(lines))[0])), epochs=2)
-""",
-        ),
-        Example(
-            "Keras 1, with the batch size in the generator",
-            """\
+
+=== example: Keras 1, with the batch size in the generator
 from keras.models import Sequential
 + import math
 
@@ -216,11 +203,8 @@ model = Sequential()
 train = datagen.flow(X_train, y_train, batch_size=32)
 - model.fit_generator(train, samples_per_epoch=len(X_train), nb_epoch=10)
 + model.fit(train, steps_per_epoch=math.ceil(len(X_train) / 32), epochs=10)
-""",
-        ),
-        Example(
-            "a generator of the program's own, with a default batch size",
-            """\
+
+=== example: a generator of the program's own, with a default batch size
 from keras.models import Sequential
 + import math
 
@@ -237,11 +221,8 @@ def train(model, x, y, size):
 
 
 train(Sequential(), x, y, 10)
-""",
-        ),
-        Example(
-            "a batch size by another name, and one that is the module's",
-            """\
+
+=== example: a batch size by another name, and one that is the module's
 import numpy as np
 from keras.models import Sequential
 + import math
@@ -268,11 +249,8 @@ def drawn(x, y):
 model = Sequential()
 - model.fit_generator(windows(heard), samples_per_epoch=3000, nb_epoch=5, validation_data=drawn(x, y), nb_val_samples=500)
 + model.fit(windows(heard), steps_per_epoch=3000 // 20, epochs=5, validation_data=drawn(x, y), validation_steps=math.ceil(500 / BATCH_SIZE))
-""",
-        ),
-        Example(
-            "batches that have to be counted",
-            """\
+
+=== example: batches that have to be counted
 import numpy as np
 from keras.models import Sequential
 + import math
@@ -294,11 +272,8 @@ model = Sequential()
 batches = lines("train.txt")
 - model.fit_generator(batches, samples_per_epoch=1000, nb_epoch=2)
 + model.fit(batches, steps_per_epoch=math.ceil(1000 / len(next(lines("train.txt"))[0])), epochs=2)
-""",
-        ),
-        Example(
-            "iterators that a function returns",
-            """\
+
+=== example: iterators that a function returns
 from keras.models import Sequential
 + import math
 
@@ -313,11 +288,8 @@ train, test = read(images)
 model = Sequential()
 - model.fit_generator(train, samples_per_epoch=500, nb_epoch=2, validation_data=test, nb_val_samples=200)
 + model.fit(train, steps_per_epoch=math.ceil(500 / train.batch_size), epochs=2, validation_data=test, validation_steps=math.ceil(200 / test.batch_size))
-""",
-        ),
-        Example(
-            "all images of a folder, and predictions for them",
-            """\
+
+=== example: all images of a folder, and predictions for them
 from keras.models import load_model
 from keras.src.legacy.preprocessing.image import ImageDataGenerator
 
@@ -329,40 +301,26 @@ model = load_model("net.keras")
 + model.fit(images, epochs=2)
 + print(model.evaluate(images, steps=10))
 + print(model.predict(images))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "fit with a generator",
-            """\
+
+=== reject: fit with a generator
 from keras.models import Sequential
 
 model = Sequential()
 model.fit(generate(), steps_per_epoch=10, epochs=2)
-""",
-        ),
-        Reject(
-            "methods of today over a generator",
-            """\
+
+=== reject: methods of today over a generator
 import keras
 
 model = keras.Sequential()
 print(model.evaluate(batches, steps=3), model.predict(batches, steps=3))
-""",
-        ),
-        Reject(
-            "Keras 2 by its own name",
-            """\
+
+=== reject: Keras 2 by its own name
 import tf_keras
 
 model = tf_keras.Sequential()
 model.fit_generator(batches(), steps_per_epoch=len(x) / 32, epochs=2)
-""",
-        ),
-        Reject(
-            "Keras 2 by TensorFlow's variable",
-            """\
+
+=== reject: Keras 2 by TensorFlow's variable
 import os
 
 os.environ["TF_USE_LEGACY_KERAS"] = "1"
@@ -370,19 +328,14 @@ import tensorflow as tf
 
 model = tf.keras.Sequential()
 model.fit_generator(batches(), steps_per_epoch=len(x) / 32, epochs=2)
-""",
-        ),
-        Reject(
-            "another library's trainer",
-            """\
+
+=== reject: another library's trainer
 import keras
 from mylib import Trainer
 
 trainer = Trainer()
 trainer.fit_generator(batches, 10)
-""",
-        ),
-    )
+"""
 
 
 def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[list[Edit], str, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, SetArgument, Subject, uses_of, words
+from dnnfix.api import ApiChange, Hit, SetArgument, Subject, uses_of, words
 
 MODULES = ("tensorflow.app.flags.", "tensorflow.flags.", "tensorflow.compat.v1.app.flags.", "tensorflow.compat.v1.flags.",
            "tensorflow.python.platform.flags.", "absl.flags.")  # fmt: skip
@@ -57,32 +57,24 @@ class FlagOfLibrary(ApiChange):
                 confidence=0.9,
             )
 
-    examples = (
-        Example(
-            "where logs are written",
-            """\
+    programs = """
+=== example: where logs are written
 import tensorflow.compat.v1 as tf
 
 - tf.app.flags.DEFINE_string("log_dir", "logs", "where the logs are written")
 + tf.app.flags.DEFINE_string("log_dir", "logs", "where the logs are written", allow_override=True)
 tf.app.flags.DEFINE_integer("steps", 10, "steps of training")
 FLAGS = tf.app.flags.FLAGS
-""",
-        ),
-        Example(
-            "a module of flags that has a name",
-            """\
+
+=== example: a module of flags that has a name
 import tensorflow.compat.v1 as tf
 
 flags = tf.flags
 - flags.DEFINE_boolean(name='verbosity', default=False, help='say more')
 + flags.DEFINE_boolean(name='verbosity', default=False, help='say more', allow_override=True)
 flags.DEFINE_string('model_dir', './model', '')
-""",
-        ),
-        Example(
-            "the flags of absl beside TensorFlow",
-            """\
+
+=== example: the flags of absl beside TensorFlow
 from absl import flags
 import tensorflow as tf
 
@@ -92,23 +84,15 @@ flags.DEFINE_integer(
 +     allow_override=True,
 )
 print(tf.zeros(1))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "flags of the program's own",
-            """\
+
+=== reject: flags of the program's own
 import tensorflow.compat.v1 as tf
 
 tf.app.flags.DEFINE_string("logdir", "logs", "where the logs are written")
 tf.app.flags.DEFINE_string("log_dir", "logs", "where the logs are written", allow_override=True)
 FLAGS = tf.app.flags.FLAGS
-""",
-        ),
-        Reject(
-            "options of argparse",
-            """\
+
+=== reject: options of argparse
 import argparse
 import tensorflow as tf
 
@@ -117,9 +101,7 @@ parser.add_argument("--log_dir", default="logs")
 parser.add_argument("-v", action="store_true")
 args = parser.parse_args([])
 print(tf.zeros(1), args.log_dir, args.v)
-""",
-        ),
-    )
+"""
 
 
 def _given(call: ast.Call, *names: str) -> ast.expr | None:

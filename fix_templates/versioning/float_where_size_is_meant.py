@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from dnnfix.api import (
     ApiChange,
     Edit,
-    Example,
     Hit,
-    Reject,
     Replace,
     Site,
     Source,
@@ -203,10 +201,8 @@ class FloatWhereSizeIsMeant(ApiChange):
                     seen.add(division)
                     yield _hit(subject, division, None)
 
-    examples = (
-        Example(
-            "the number of batches",
-            """\
+    programs = """
+=== example: the number of batches
 import torch
 
 data = torch.zeros(100, 3)
@@ -215,11 +211,8 @@ data = torch.zeros(100, 3)
 for i in range(batches):
 -     print(data[i * 10:(i + 1) * 10].view(10/2, -1).shape)
 +     print(data[i * 10:(i + 1) * 10].view(10//2, -1).shape)
-""",
-        ),
-        Example(
-            "batches counted by the range of Python 2, slices and repeated lists",
-            """\
+
+=== example: batches counted by the range of Python 2, slices and repeated lists
 import numpy as np
 import keras
 
@@ -238,11 +231,8 @@ def train(model, data, size=128):
         model.train_on_batch(np.concatenate([data[:half], rows]), labels)
 -     return data[len(data) / 2 :]
 +     return data[len(data) // 2 :]
-""",
-        ),
-        Example(
-            "layers counted by a division, through a list and a parameter",
-            """\
+
+=== example (runs): layers counted by a division, through a list and a parameter
 from keras import Input, layers
 
 
@@ -266,12 +256,8 @@ def network(depth, blocks=2, narrow=False):
 
 
 network(10)
-""",
-            runs=True,
-        ),
-        Example(
-            "filters of a Keras convolution that its caller halves",
-            """\
+
+=== example (runs): filters of a Keras convolution that its caller halves
 from keras import layers, models
 
 
@@ -282,12 +268,8 @@ def unit(filters):
 width = 16
 - model = models.Sequential([layers.Input((8, 8, 3)), unit(width), unit(filters=width / 2), layers.MaxPooling2D(2)])
 + model = models.Sequential([layers.Input((8, 8, 3)), unit(width), unit(filters=width // 2), layers.MaxPooling2D(2)])
-""",
-            runs=True,
-        ),
-        Example(
-            "layers per block, in a list that is numbered",
-            """\
+
+=== example (runs): layers per block, in a list that is numbered
 import torch
 from torch import nn
 
@@ -307,12 +289,8 @@ def network(size, depth, blocks=2):
 
 
 print(network(4, 6)(torch.ones(1, 4)))
-""",
-            runs=True,
-        ),
-        Example(
-            "the hidden size that an object keeps",
-            """\
+
+=== example (runs): the hidden size that an object keeps
 import torch
 from torch import nn
 
@@ -328,12 +306,8 @@ class Coder(nn.Module):
 
 
 Coder(8, 2)
-""",
-            runs=True,
-        ),
-        Example(
-            "as many classes as labels",
-            """\
+
+=== example: as many classes as labels
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -343,11 +317,8 @@ from keras.layers import Dense
 model = Sequential()
 model.add(Dense(32, activation="relu"))
 model.add(Dense(classes, activation="softmax"))
-""",
-        ),
-        Example(
-            "a method of an array, and a size where it is given",
-            """\
+
+=== example: a method of an array, and a size where it is given
 import numpy
 from tensorflow.keras import layers
 
@@ -359,11 +330,8 @@ def network(x, words, shape):
 +     x = layers.Embedding(input_dim=int(words.max() + 1), output_dim=8)(x)
 +     x = layers.RepeatVector(int(numpy.prod(shape)))(x)
 +     return layers.UpSampling1D(int(numpy.int32(2)))(x)
-""",
-        ),
-        Example(
-            "a number from elsewhere, after a crash",
-            """\
+
+=== example (runs): a number from elsewhere, after a crash
 import keras
 import numpy as np
 
@@ -375,12 +343,8 @@ def network(width):
 
 for width in np.array([2, 3]):
     network(width)
-""",
-            runs=True,
-        ),
-        Example(
-            "numbers of a table, as the sizes of two layers, after a crash at the first",
-            """\
+
+=== example (runs): numbers of a table, as the sizes of two layers, after a crash at the first
 import keras
 import numpy as np
 
@@ -397,12 +361,8 @@ def network(users, items, width):
 table = np.array([[0, 2], [3, 1]])
 last = {"users": table[:, 0].max(), "items": table[:, 1].max()}
 network(last["users"] + 1, last["items"] + 1, 4)
-""",
-            runs=True,
-        ),
-        Example(
-            "rounded numbers as sizes of arrays",
-            """\
+
+=== example: rounded numbers as sizes of arrays
 import keras
 import numpy as np
 
@@ -415,24 +375,15 @@ batches = np.floor(100 / 32)
 + half = np.empty(int(np.ceil(table.shape[0] / 2)))
 for start in range(int(batches)):
     losses[start] = start
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a crash of another kind beside a division that is meant",
-            """\
+
+=== reject (runs): a crash of another kind beside a division that is meant
 import torch
 
 scale = [1 / 2, 1 / 3]
 images = torch.zeros(2, 3) * scale[0]
 images.view(4, 2)
-""",
-            runs=True,
-        ),
-        Reject(
-            "floats that are meant",
-            """\
+
+=== reject: floats that are meant
 import torch
 from torch import nn
 
@@ -440,11 +391,8 @@ drop = nn.Dropout(1 / 2)
 norm = nn.BatchNorm1d(4, 1 / 1000)
 scale = torch.ones(3) / 2
 layer = nn.Linear(int(8 / 2), round(6 / 2))
-""",
-        ),
-        Reject(
-            "shares of a figure and of a range",
-            """\
+
+=== reject: shares of a figure and of a range
 import numpy as np
 import keras
 
@@ -453,11 +401,8 @@ wide = np.random.normal(0, 1 / 3, 10)
 model = keras.Sequential([keras.layers.GaussianNoise(1 / 4)])
 rows = [0.5] * (10 // 2)
 mean = [1, 2][0] * (1 / 2)
-""",
-        ),
-        Reject(
-            "arrays that are divided, and grids of fractions",
-            """\
+
+=== reject (runs): arrays that are divided, and grids of fractions
 import numpy as np
 import torch
 
@@ -472,22 +417,15 @@ points = np.mgrid[0:1:step, 0 : 1 : 1 / 2], np.r_[0 : 1 : 1 / 4]
 print(torch.from_numpy(gray), twice.shape, order.shape)
 for library in (np, torch):
     print(library.reshape(library.ones((2, 2)) / 2, (4,)))
-""",
-            runs=True,
-        ),
-        Reject(
-            "whole numbers and paths",
-            """\
+
+=== reject: whole numbers and paths
 from pathlib import Path
 import torch
 
 for i in range(10 // 2):
     print(torch.load(Path("a") / "b"))
-""",
-        ),
-        Reject(
-            "integers of Python",
-            """\
+
+=== reject: integers of Python
 import numpy as np
 from keras.layers import Dense, Embedding, LSTM
 
@@ -500,21 +438,14 @@ units = 8
 for _ in range(3):
     units = units * 2
 wide = Dense(units)
-""",
-        ),
-        Reject(
-            "a size that is wrong whatever its type",
-            """\
+
+=== reject (runs): a size that is wrong whatever its type
 import keras
 
 count = 0
 layer = keras.layers.Dense(count)
-""",
-            runs=True,
-        ),
-        Reject(
-            "sizes that are, or may be, several",
-            """\
+
+=== reject: sizes that are, or may be, several
 import keras
 import numpy as np
 
@@ -525,11 +456,8 @@ def halves(picture, size, shape):
     second = np.ones(np.floor(size))
     third = np.empty(shape=np.floor(np.array([3.5, 4.5])) * 2)
     return first, second, third
-""",
-        ),
-        Reject(
-            "integers of NumPy, and floats that are data",
-            """\
+
+=== reject: integers of NumPy, and floats that are data
 import keras
 import numpy as np
 
@@ -537,18 +465,13 @@ sizes = np.zeros(np.max([2, 3]))
 filled = np.full(3, np.floor(2.5))
 halves = np.linspace(np.floor(0.5), np.ceil(9.5), 5)
 whole = np.zeros(np.floor(2.5).astype(int))
-""",
-        ),
-        Reject(
-            "layers of PyTorch take numbers of NumPy",
-            """\
+
+=== reject: layers of PyTorch take numbers of NumPy
 import numpy as np
 import torch
 
 layer = torch.nn.Linear(4, np.max(np.array([1, 2])))
-""",
-        ),
-    )
+"""
 
 
 def _hit(subject: Subject, division: ast.BinOp, felt: Site | None) -> Hit:

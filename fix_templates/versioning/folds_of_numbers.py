@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from dnnfix.api import (
     ApiChange,
     Edit,
-    Example,
     Hit,
-    Reject,
     RemoveArgument,
     RenameArgument,
     Replace,
@@ -91,10 +89,8 @@ class FoldsOfNumbers(ApiChange):
             if _is_old(source, call, FOLDS[name], module):
                 yield _hit(source, call, name, module)
 
-    examples = (
-        Example(
-            "folds of a number of samples",
-            """\
+    programs = """
+=== example: folds of a number of samples
 import numpy as np
 import torch
 - from sklearn.cross_validation import KFold
@@ -107,11 +103,8 @@ X = np.zeros((10, 3))
 + folds = KFold(n_splits=5)
 + for i, (train, test) in enumerate(folds.split(X)):
 +     print(i, torch.from_numpy(X[train]).shape, folds.get_n_splits(X))
-""",
-        ),
-        Example(
-            "stratified folds in a loop",
-            """\
+
+=== example: stratified folds in a loop
 import numpy as np
 import torch
 - from sklearn import cross_validation
@@ -121,11 +114,8 @@ y = np.arange(12) % 2
 - for train, test in cross_validation.StratifiedKFold(y, 4, True):
 + for train, test in model_selection.StratifiedKFold(n_splits=4, shuffle=True).split(y, y):
     print(torch.from_numpy(y[test]))
-""",
-        ),
-        Example(
-            "folds that are handed on, and a number that was left out",
-            """\
+
+=== example: folds that are handed on, and a number that was left out
 import numpy as np
 import torch
 - from sklearn.cross_validation import KFold, ShuffleSplit, cross_val_score
@@ -139,13 +129,8 @@ print(cross_val_score(LinearRegression(), x, x[:, 0], cv=kfold))
 - for train, test in ShuffleSplit(100, n_iter=2, test_size=0.25):
 + for train, test in ShuffleSplit(n_splits=2, test_size=0.25).split(range(100)):
     print(len(train))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "folds of today",
-            """\
+
+=== reject: folds of today
 import numpy as np
 import torch
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit
@@ -155,11 +140,8 @@ for train, test in KFold(5, shuffle=True).split(X):
     print(len(train))
 print(KFold(5), KFold(n_splits=3), LeaveOneOut().get_n_splits(X), ShuffleSplit(3, test_size=0.5))
 print(KFold(5, True, 42), ShuffleSplit(10, 0.2))
-""",
-        ),
-        Reject(
-            "a class of the program's own",
-            """\
+
+=== reject: a class of the program's own
 import torch
 from sklearn.preprocessing import scale
 
@@ -174,9 +156,7 @@ class KFold:
 
 for part in KFold(10, n_folds=5):
     print(scale(part.numpy()))
-""",
-        ),
-    )
+"""
 
 
 def _is_old(source: Source, call: ast.Call, folds: Folds, module: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Source, Subject, Wrap, receiver_is, uses_of
+from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, Wrap, receiver_is, uses_of
 
 OLD = frozenset({"fit_generator", "evaluate_generator", "predict_generator"})
 """Methods that are given generators only, and are gone themselves: a program that calls them is an old one."""
@@ -54,10 +54,8 @@ class GeneratorOfLists(ApiChange):
                             removed={"keras": "3.0"},
                         )
 
-    examples = (
-        Example(
-            "two inputs",
-            """\
+    programs = """
+=== example: two inputs
 import keras
 
 
@@ -71,11 +69,8 @@ def batches(x, words, y):
 def learn(model, x, words, y):
 -     model.fit_generator(batches(x, words, y), steps_per_epoch=4)
 +     model.fit(batches(x, words, y), steps_per_epoch=4)
-""",
-        ),
-        Example(
-            "inputs and targets of a method, kept in a variable",
-            """\
+
+=== example: inputs and targets of a method, kept in a variable
 from keras.models import Model
 
 
@@ -89,11 +84,8 @@ class Pairs:
         made = self.batches(x, y)
 -         model.fit_generator(generator=made, steps_per_epoch=4, epochs=2)
 +         model.fit(x=made, steps_per_epoch=4, epochs=2)
-""",
-        ),
-        Example(
-            "a list with a name, on TensorFlow",
-            """\
+
+=== example: a list with a name, on TensorFlow
 import tensorflow as tf
 
 
@@ -106,13 +98,8 @@ def pairs(left, right, y):
 
 def learn(model: tf.keras.Model, left, right, y):
     model.fit(pairs(left, right, y), steps_per_epoch=4)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "one input, and arrays made of lists",
-            """\
+
+=== reject: one input, and arrays made of lists
 import keras
 import numpy as np
 
@@ -124,11 +111,8 @@ def batches(x, y):
 
 def learn(model, x, y):
     model.fit_generator(batches(x, y), steps_per_epoch=4)
-""",
-        ),
-        Reject(
-            "samples that are collected",
-            """\
+
+=== reject: samples that are collected
 import keras
 import numpy as np
 
@@ -144,11 +128,8 @@ def batches(rows):
 
 def learn(model, rows):
     model.fit_generator(batches(rows), steps_per_epoch=4)
-""",
-        ),
-        Reject(
-            "a generator that no network is trained with",
-            """\
+
+=== reject: a generator that no network is trained with
 import keras
 
 
@@ -158,11 +139,8 @@ def pairs(x, y):
 
 
 print(list(pairs([1], [2])))
-""",
-        ),
-        Reject(
-            "a generator that an object of the program's own learns from",
-            """\
+
+=== reject: a generator that an object of the program's own learns from
 import tensorflow as tf
 
 
@@ -178,11 +156,8 @@ def preprocess(x):
 
 
 Scaler().fit(preprocess([1, 2]))
-""",
-        ),
-        Reject(
-            "a method of another class that has the generator's name",
-            """\
+
+=== reject: a method of another class that has the generator's name
 import keras
 
 
@@ -200,9 +175,7 @@ class Images:
 def learn(model: keras.Model):
     print(next(Pairs().batches()))
     model.fit_generator(Images().batches(), steps_per_epoch=4)
-""",
-        ),
-    )
+"""
 
 
 def _given(subject: Subject) -> dict[ast.FunctionDef, bool]:

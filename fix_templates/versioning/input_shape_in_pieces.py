@@ -10,11 +10,9 @@ from dnnfix.api import (
     AddImport,
     ApiChange,
     Edit,
-    Example,
     Hit,
     InsertBefore,
     InsertElement,
-    Reject,
     RemoveArgument,
     RenameArgument,
     SetArgument,
@@ -82,21 +80,16 @@ class InputShapeInPieces(ApiChange):
                 within=source.site(call),
             )
 
-    examples = (
-        Example(
-            "length and size of a sequence",
-            """\
+    programs = """
+=== example: length and size of a sequence
 from keras.layers import LSTM
 from keras.models import Sequential
 
 model = Sequential()
 - model.add(LSTM(32, input_dim=8, input_length=10, return_sequences=True))
 + model.add(LSTM(32, input_shape=(10, 8), return_sequences=True))
-""",
-        ),
-        Example(
-            "an embedding in a list of layers",
-            """\
+
+=== example: an embedding in a list of layers
 import tensorflow as tf
 
 model = tf.keras.Sequential([
@@ -105,11 +98,8 @@ model = tf.keras.Sequential([
 +     tf.keras.layers.Embedding(100, 8),
     tf.keras.layers.GRU(32),
 ])
-""",
-        ),
-        Example(
-            "an embedding that is given its weights before the training",
-            """\
+
+=== example: an embedding that is given its weights before the training
 from keras.models import Sequential
 from keras.layers import Dense, Embedding, Flatten
 + from keras import Input
@@ -121,33 +111,22 @@ model = Sequential()
 model.add(Flatten())
 model.add(Dense(1))
 model.layers[0].set_weights([matrix])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "input_dim of a dense layer",
-            """\
+
+=== reject: input_dim of a dense layer
 from keras.layers import Dense, Embedding
 from keras.models import Sequential
 
 model = Sequential([Embedding(input_dim=100, output_dim=3), Dense(3, input_dim=4)])
-""",
-        ),
-        Reject(
-            "an embedding that meets data before anything asks for its weights",
-            """\
+
+=== reject: an embedding that meets data before anything asks for its weights
 from keras.layers import Embedding
 from keras.models import Sequential
 
 model = Sequential([Embedding(100, 3, input_length=4)])
 model.compile("adam", "mse")
 model.fit(x, y)
-""",
-        ),
-        Reject(
-            "the best weights, loaded after the training",
-            """\
+
+=== reject: the best weights, loaded after the training
 from keras.callbacks import ModelCheckpoint
 from keras.layers import Dense, Embedding, Flatten
 from keras.models import Sequential
@@ -160,11 +139,8 @@ model.compile("adam", "mse")
 model.fit(x, y, callbacks=[ModelCheckpoint("best.weights.h5", save_weights_only=True)])
 model.load_weights("best.weights.h5")
 print(model.count_params())
-""",
-        ),
-        Reject(
-            "weights of another network",
-            """\
+
+=== reject: weights of another network
 from keras.layers import Dense, Embedding, Flatten
 from keras.models import Sequential
 
@@ -174,19 +150,14 @@ other.load_weights("other.weights.h5")
 model = Sequential([Embedding(100, 3, input_length=4), Flatten(), Dense(1)])
 model.compile("adam", "mse")
 model.fit(x, other.predict(x))
-""",
-        ),
-        Reject(
-            "shapes as they are given today",
-            """\
+
+=== reject: shapes as they are given today
 from keras import Input, Sequential
 from keras.layers import LSTM
 
 model = Sequential([Input(batch_shape=(1, 3, 2)), LSTM(4, stateful=True)])
 other = Sequential([LSTM(4, input_shape=(3, 2))])
-""",
-        ),
-    )
+"""
 
 
 def _joined(subject: Subject, call: ast.Call, given: dict[str, ast.expr]) -> list[Edit]:

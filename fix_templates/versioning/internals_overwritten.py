@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Delete, Example, Hit, Reject, Subject, uses_of
+from dnnfix.api import ApiChange, Delete, Hit, Subject, uses_of
 
 
 class InternalsOverwritten(ApiChange):
@@ -44,10 +44,8 @@ class InternalsOverwritten(ApiChange):
                     removed={"tensorflow": "2.0"},
                 )
 
-    examples = (
-        Example(
-            "the module under its own name, within a function",
-            """\
+    programs = """
+=== example: the module under its own name, within a function
 - import tensorflow
 from keras.layers import Dropout
 
@@ -55,38 +53,25 @@ from keras.layers import Dropout
 def build():
 -     tensorflow.python.control_flow_ops = tensorflow
     return Dropout(0.5)
-""",
-        ),
-        Example(
-            "what moved, in the place where it was",
-            """\
+
+=== example: what moved, in the place where it was
 - import tensorflow as tf
 from keras.layers import Dropout
 - from tensorflow.python.ops import control_flow_ops
 
 - tf.python.control_flow_ops = control_flow_ops
 layer = Dropout(0.5)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "what the program reads itself",
-            """\
+
+=== reject: what the program reads itself
 import tensorflow as tf
 from keras.layers import Dropout
 
 tf.python.control_flow_ops = tf
 print(tf.python.control_flow_ops, Dropout(0.5))
-""",
-        ),
-        Reject(
-            "a module that is there",
-            """\
+
+=== reject: a module that is there
 import keras
 from tensorflow.python.ops import control_flow_ops
 
 keras.control_flow_ops = control_flow_ops
-""",
-        ),
-    )
+"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Source, Subject, Wrap, speaks_python2, uses_of, words
+from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, speaks_python2, uses_of, words
 
 LAZY = ("builtins.map", "builtins.filter", "builtins.zip")
 VIEWS = ("keys", "values", "items")
@@ -72,10 +72,8 @@ class LazyWhereListIsMeant(ApiChange):
                 confidence=0.9,
             )
 
-    examples = (
-        Example(
-            "keys and pairs that are indexed",
-            """\
+    programs = """
+=== example (runs): keys and pairs that are indexed
 import torch
 
 sizes = {"a": 1, "b": 2}
@@ -83,12 +81,8 @@ sizes = {"a": 1, "b": 2}
 - print(sizes.keys()[0], pairs[1], len(filter(None, [0, 1])), torch.ones(1))
 + pairs = list(zip([1, 2], [3, 4]))
 + print(list(sizes.keys())[0], pairs[1], len(list(filter(None, [0, 1]))), torch.ones(1))
-""",
-            runs=True,
-        ),
-        Example(
-            "a row of an array",
-            """\
+
+=== example (runs): a row of an array
 import numpy as np
 import torch
 
@@ -97,12 +91,8 @@ for i, line in enumerate(["1 2 3", "4 5 6"]):
 -     rows[i, :] = map(float, line.split())
 +     rows[i, :] = list(map(float, line.split()))
 print(torch.tensor(rows).sum())
-""",
-            runs=True,
-        ),
-        Example(
-            "a sample of a set",
-            """\
+
+=== example (runs): a sample of a set
 import random
 import torch
 
@@ -110,12 +100,8 @@ draw = random.sample
 near = {0: {3, 1, 2}}
 - print(torch.tensor([draw(near[0], 2)]).shape)
 + print(torch.tensor([draw(sorted(near[0]), 2)]).shape)
-""",
-            runs=True,
-        ),
-        Example(
-            "an order that is shuffled",
-            """\
+
+=== example (runs): an order that is shuffled
 import random
 import torch
 
@@ -126,12 +112,8 @@ random.shuffle(order)
 - rest = range(2) + [5]
 + rest = list(range(2)) + [5]
 print(x[order], x[rest])
-""",
-            runs=True,
-        ),
-        Example(
-            "numbers that a function gives for an array",
-            """\
+
+=== example (runs): numbers that a function gives for an array
 import numpy as np
 import torch
 
@@ -144,12 +126,8 @@ def numbers(line):
 x = np.array(numbers("1,2,3"))
 - y = torch.tensor(map(int, "123"))
 + y = torch.tensor(list(map(int, "123")))
-""",
-            runs=True,
-        ),
-        Example(
-            "batches that are gone through in every epoch",
-            """\
+
+=== example: batches that are gone through in every epoch
 import torch
 
 - batches = zip([1.0, 2.0], [0.0, 1.0])
@@ -159,13 +137,8 @@ import torch
     for x, y in batches:
 -         print torch.tensor(x) - y
 +         print(torch.tensor(x) - y)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "what is only gone through, and what can be done with a range or a view",
-            """\
+
+=== reject (runs): what is only gone through, and what can be done with a range or a view
 import numpy as np
 import torch
 
@@ -176,12 +149,8 @@ print(np.ones(5) + numbers, numbers * np.ones(5), range(5) + np.ones(5))
 for a, b in zip(numbers, map(str, numbers)):
     print(a, b)
 print(sorted(sizes.keys()), np.array(list(map(float, "12"))), list(zip("a", "b"))[0], max(map(int, "12")))
-""",
-            runs=True,
-        ),
-        Reject(
-            "objects with methods of these names, and functions of the program's own",
-            """\
+
+=== reject (runs): objects with methods of these names, and functions of the program's own
 import pandas as pd
 import torch
 
@@ -198,10 +167,7 @@ def first(columns):
 
 
 print(table.keys()[0], zip(1, 2)[0], first(table), len(pool.keys()))
-""",
-            runs=True,
-        ),
-    )
+"""
 
 
 def _name(call: ast.Call) -> str:

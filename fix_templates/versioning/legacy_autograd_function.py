@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dnnfix.api import ApiChange, Delete, Edit, Example, Hit, Reject, Replace, Site, Source, Subject, uses_of
+from dnnfix.api import ApiChange, Delete, Edit, Hit, Replace, Site, Source, Subject, uses_of
 
 METHODS = ("forward", "backward")
 
@@ -77,10 +77,8 @@ class LegacyAutogradFunction(ApiChange):
                 within=source.site(node),
             )
 
-    examples = (
-        Example(
-            "an instance that is called",
-            """\
+    programs = """
+=== example (runs): an instance that is called
 import torch
 
 
@@ -108,12 +106,8 @@ for t in range(2):
 -     relu = MyReLU()
 -     relu(x).sum().backward()
 +     MyReLU.apply(x).sum().backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "behind a function",
-            """\
+
+=== example: behind a function
 import torch
 
 
@@ -130,11 +124,8 @@ class Clip(torch.autograd.Function):
 def clip(x):
 -     return Clip()(x)
 +     return Clip.apply(x)
-""",
-        ),
-        Example(
-            "a constructor that keeps its argument",
-            """\
+
+=== example (runs): a constructor that keeps its argument
 import torch
 from torch.autograd import Function
 
@@ -165,12 +156,8 @@ def reverse(x, weight):
 x = torch.ones(2, requires_grad=True)
 - (reverse(x, 0.5) + Reverse()(x)).sum().backward()
 + (reverse(x, 0.5) + Reverse.apply(x, 1.0)).sum().backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "gradients in parentheses, and constants",
-            """\
+
+=== example (runs): gradients in parentheses, and constants
 import torch
 
 
@@ -208,14 +195,8 @@ class Scale(torch.autograd.Function):
 x = torch.ones(2, requires_grad=True)
 - Scale(3.0)(x, x * 2).sum().backward()
 + Scale.apply(x, x * 2, 3.0).sum().backward()
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "static methods",
-            """\
+
+=== reject: static methods
 import torch
 
 
@@ -230,11 +211,8 @@ class MyReLU(torch.autograd.Function):
 
 
 y = MyReLU.apply(torch.ones(2))
-""",
-        ),
-        Reject(
-            "a module of its own",
-            """\
+
+=== reject: a module of its own
 import torch
 
 
@@ -244,9 +222,7 @@ class Double(torch.nn.Module):
 
 
 y = Double()(torch.ones(2))
-""",
-        ),
-    )
+"""
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     Replace,
     Subject,
     Symptom,
@@ -89,10 +87,8 @@ class LossClassGivenTensors(FixTemplate):
             return
         yield self.candidate(finding, "Call an object of the loss", _object_called(subject, call), prior=0.95)
 
-    examples = (
-        Example(
-            "a step of training",
-            """\
+    programs = """
+=== example: a step of training
 import torch
 from torch import nn
 
@@ -101,11 +97,8 @@ output = net(torch.rand(8, 3))
 - loss = nn.MSELoss(output, torch.rand(8, 1))
 + loss = nn.MSELoss()(output, torch.rand(8, 1))
 loss.backward()
-""",
-        ),
-        Example(
-            "a loss function of the program's own",
-            """\
+
+=== example: a loss function of the program's own
 import keras
 from keras import ops
 
@@ -113,24 +106,16 @@ from keras import ops
 def loss(y_true, y_pred):
 -     return keras.losses.MeanSquaredError(y_true, y_pred) + 0.1 * ops.mean(y_pred)
 +     return keras.losses.MeanSquaredError()(y_true, y_pred) + 0.1 * ops.mean(y_pred)
-""",
-        ),
-        Example(
-            "with settings beside",
-            """\
+
+=== example: with settings beside
 import torch.nn as nn
 
 total = 0
 for x, y in loader:
 -     total += nn.CrossEntropyLoss(model(x), y, reduction="sum").item()
 +     total += nn.CrossEntropyLoss(reduction="sum")(model(x), y).item()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "settings of the loss",
-            """\
+
+=== reject: settings of the loss
 import torch.nn as nn
 
 criterion = nn.CrossEntropyLoss(class_weights, True)
@@ -138,19 +123,14 @@ loss = criterion(model(x), y)
 loss.backward()
 other = nn.MSELoss(None, None, "sum")(model(x), y)
 other.backward()
-""",
-        ),
-        Reject(
-            "a function that makes the loss",
-            """\
+
+=== reject: a function that makes the loss
 import torch.nn as nn
 
 
 def make(weight, average):
     return nn.NLLLoss(weight, average)
-""",
-        ),
-    )
+"""
 
 
 def _object_called(subject: Subject, call: ast.Call) -> Wrap | Replace:

@@ -10,11 +10,9 @@ from dnnfix.api import (
     AddImport,
     ApiChange,
     Edit,
-    Example,
     Hit,
     InsertBefore,
     InsertElement,
-    Reject,
     RemoveArgument,
     Replace,
     ReplaceLines,
@@ -98,10 +96,8 @@ class LossOfSymbolicTensors(ApiChange):
             else:
                 yield from _added(source, call, model)
 
-    examples = (
-        Example(
-            "the loss of a variational autoencoder",
-            f"""\
+    programs = f"""
+=== example (runs): the loss of a variational autoencoder
 from keras import layers, ops
 from keras.models import Model
 + import keras
@@ -120,12 +116,8 @@ loss += ops.sum(ops.square(mean) + ops.exp(log_var) - log_var, axis=-1)
 - vae.add_loss(ops.mean(loss))
 + vae = keras.Model(vae.inputs, AddedLoss()(vae.outputs[0], ops.mean(loss)), name=vae.name)
 vae.compile("adam")
-""",
-            runs=True,
-        ),
-        Example(
-            "by the name of the loss, of a model in parts",
-            f"""\
+
+=== example (runs): by the name of the loss, of a model in parts
 import keras
 +
 +
@@ -146,12 +138,8 @@ def build(size, code):
 
 
 build(6, 2).summary()
-""",
-            runs=True,
-        ),
-        Example(
-            "a model with several outputs",
-            f"""\
+
+=== example (runs): a model with several outputs
 import keras
 from keras import ops
 +
@@ -166,12 +154,8 @@ apart = ops.mean(ops.square(one - other))
 - model.add_loss(apart)
 + model = keras.Model(model.inputs, [AddedLoss()(model.outputs[0], apart), *model.outputs[1:]], name=model.name)
 model.compile(loss=["mse", "mae"], optimizer="sgd")
-""",
-            runs=True,
-        ),
-        Example(
-            "a function that closes over the network's tensors",
-            f"""\
+
+=== example (runs): a function that closes over the network's tensors
 import numpy as np
 import keras
 from keras import losses, ops
@@ -198,12 +182,8 @@ vae = keras.Model(x, keras.layers.Dense(size, activation="sigmoid")(mean))
 + vae.compile(optimizer="rmsprop")
 data = np.random.rand(32, size)
 vae.fit(data, data, epochs=1, validation_data=(data, data))
-""",
-            runs=True,
-        ),
-        Example(
-            "within a function, with functions beside it that close over tensors too",
-            f"""\
+
+=== example: within a function, with functions beside it that close over tensors too
 import numpy as np
 from keras import layers, ops
 from keras.models import Model
@@ -239,13 +219,8 @@ def build(size, weight):
 x = np.random.rand(16, 5)
 model, shape = build(5, 0.1)
 model.fit(x=x, y=x)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a loss that a layer or a model adds as it is called",
-            """\
+
+=== reject (runs): a loss that a layer or a model adds as it is called
 import keras
 from keras import ops
 
@@ -270,12 +245,8 @@ class Net(keras.Model):
 x = keras.Input((3,))
 model = keras.Model(x, Sparse()(x))
 model.compile("sgd", "mse")
-""",
-            runs=True,
-        ),
-        Reject(
-            "a loss that asks a tensor of the network for its shape, and a layer for its weights",
-            """\
+
+=== reject (runs): a loss that asks a tensor of the network for its shape, and a layer for its weights
 import keras
 from keras import ops
 
@@ -290,12 +261,8 @@ def loss(y_true, y_pred):
 
 
 model.compile(optimizer="sgd", loss=loss)
-""",
-            runs=True,
-        ),
-        Reject(
-            "a loss whose parameters are called as tensors of the network are",
-            """\
+
+=== reject (runs): a loss whose parameters are called as tensors of the network are
 import keras
 from keras import ops
 
@@ -309,10 +276,7 @@ def loss(x, h):
 
 
 model.compile("sgd", loss)
-""",
-            runs=True,
-        ),
-    )
+"""
 
 
 def _is_model(source: Source, model: ast.expr) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Source, Subject, Wrap, is_multi_backend, uses_of
+from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, is_multi_backend, uses_of
 
 SEQUENTIAL = frozenset({"keras.Sequential", "keras.models.Sequential"})
 
@@ -48,10 +48,8 @@ class ModelSettingsAsList(ApiChange):
                         removed={"keras": "2.2.3"},
                     )
 
-    examples = (
-        Example(
-            "a table of the layers",
-            """\
+    programs = """
+=== example: a table of the layers
 import pandas as pd
 - from keras.layers.core import Dense
 + from keras.layers import Dense
@@ -67,11 +65,8 @@ model = Sequential()
 config = model.get_config()
 - print(pd.DataFrame(config), config)
 + print(pd.DataFrame(config['layers']), config)
-""",
-        ),
-        Example(
-            "an index",
-            """\
+
+=== example: an index
 from keras.layers import Dense
 from keras.models import Sequential
 
@@ -79,11 +74,8 @@ from keras.models import Sequential
 - print(net.get_config()[0]["class_name"])
 + net = Sequential([Dense(units=3, input_dim=4)])
 + print(net.get_config()['layers'][0]["class_name"])
-""",
-        ),
-        Example(
-            "loops over the layers",
-            """\
+
+=== example: loops over the layers
 from keras.layers import Dense
 from keras.models import Sequential
 
@@ -94,13 +86,8 @@ from keras.models import Sequential
     print(layer["class_name"])
 - names = [each["config"]["name"] for each in net.get_config()]
 + names = [each["config"]["name"] for each in net.get_config()['layers']]
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "settings read as they are",
-            """\
+
+=== reject: settings read as they are
 from keras.layers import Dense
 from keras.models import Sequential
 
@@ -110,19 +97,14 @@ for key in config:
     print(key, config[key])
 again = Sequential.from_config(config)
 print(config["layers"][0])
-""",
-        ),
-        Reject(
-            "a model of today",
-            """\
+
+=== reject: a model of today
 import keras
 
 net = keras.Sequential([keras.layers.Dense(3)])
 first = net.get_config()["layers"][0]
 other = keras.Model(net.inputs, net.outputs).get_config()
-""",
-        ),
-    )
+"""
 
 
 def _settings(source: Source, call: ast.Call) -> bool:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Source, Subject, uses_of, words
+from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, uses_of, words
 
 NORMALIZE = "torchvision.transforms.Normalize"
 COMPOSE = "torchvision.transforms.Compose"
@@ -79,10 +79,8 @@ class NormalizedAsColor(ApiChange):
                 felt=crash.site if crash is not None and refused else None,
             )
 
-    examples = (
-        Example(
-            "digits under a name",
-            """\
+    programs = """
+=== example: digits under a name
 import torch
 from torchvision import datasets, transforms
 
@@ -94,11 +92,8 @@ transform = transforms.Compose([
 train = datasets.MNIST("data", train=True, transform=transform, download=True)
 test = datasets.MNIST("data", False, transform)
 loader = torch.utils.data.DataLoader(train, batch_size=64)
-""",
-        ),
-        Example(
-            "clothes, in the call itself",
-            """\
+
+=== example: clothes, in the call itself
 import torchvision
 import torchvision.transforms as T
 
@@ -107,11 +102,8 @@ data = torchvision.datasets.FashionMNIST(
 -     transform=T.Compose([T.Resize(32), T.ToTensor(), T.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])]),
 +     transform=T.Compose([T.Resize(32), T.ToTensor(), T.Normalize(mean=[0.485], std=[0.229])]),
 )
-""",
-        ),
-        Example(
-            "gray images of a colored data set",
-            """\
+
+=== example: gray images of a colored data set
 from torchvision.datasets import CIFAR10
 from torchvision.transforms import Compose, Grayscale, Normalize, ToTensor
 
@@ -119,11 +111,8 @@ MEAN = (0.5, 0.5, 0.5)
 - gray = Compose([Grayscale(), ToTensor(), Normalize(MEAN, [0.5] * 3)])
 + gray = Compose([Grayscale(), ToTensor(), Normalize(MEAN[:1], [0.5])])
 data = CIFAR10("data", transform=gray)
-""",
-        ),
-        Example(
-            "transforms in a dictionary, and nothing but digits",
-            """\
+
+=== example: transforms in a dictionary, and nothing but digits
 from torchvision import datasets, transforms
 
 prepared = {
@@ -131,13 +120,8 @@ prepared = {
 +     "train": transforms.Compose([transforms.RandomCrop(24), transforms.ToTensor(), transforms.Normalize((0.1,), (0.3,))]),
 }
 data = datasets.MNIST("data", transform=prepared["train"])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "images that were given three channels",
-            """\
+
+=== reject: images that were given three channels
 from torchvision import datasets, transforms
 
 normalize = transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -149,22 +133,16 @@ repeated = transforms.Compose([
 ])
 train = datasets.MNIST("data", transform=colored)
 test = datasets.MNIST("data", train=False, transform=repeated)
-""",
-        ),
-        Reject(
-            "one transform for two data sets",
-            """\
+
+=== reject: one transform for two data sets
 from torchvision import datasets, transforms
 
 transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))])
 first = datasets.SVHN("data", transform=transform)
 second = datasets.CIFAR10("data", transform=transform)
 gray = datasets.MNIST("data", transform=transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.1307,), (0.3081,))]))
-""",
-        ),
-        Reject(
-            "chosen by a name, for both",
-            """\
+
+=== reject: chosen by a name, for both
 from torchvision import datasets, transforms
 
 
@@ -173,9 +151,7 @@ def load(name):
     if name == "mnist":
         return datasets.MNIST("data", transform=transform)
     return datasets.CIFAR10("data", transform=transform)
-""",
-        ),
-    )
+"""
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

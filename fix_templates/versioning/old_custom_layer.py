@@ -10,9 +10,7 @@ from dnnfix.api import (
     ApiChange,
     Delete,
     Edit,
-    Example,
     Hit,
-    Reject,
     RemoveArgument,
     Replace,
     ReplaceLines,
@@ -65,10 +63,8 @@ class OldCustomLayer(ApiChange):
                 yield from _methods(subject, definition)
                 yield from _weights(subject, definition)
 
-    examples = (
-        Example(
-            "a dense layer of Keras 1",
-            """\
+    programs = """
+=== example: a dense layer of Keras 1
 - from keras import backend as K
 - from keras import initializations
 - from keras.engine.topology import Layer
@@ -99,11 +95,8 @@ class Scale(Layer):
 -     def get_output_shape_for(self, input_shape):
 +     def compute_output_shape(self, input_shape):
         return (input_shape[0], self.units)
-""",
-        ),
-        Example(
-            "the name before the shape",
-            """\
+
+=== example: the name before the shape
 import keras
 from keras.layers import Layer
 
@@ -115,11 +108,8 @@ class Bias(Layer):
 
     def call(self, inputs):
         return inputs + self.bias
-""",
-        ),
-        Example(
-            "TensorFlow's Keras, with the name of a weight third",
-            """\
+
+=== example: TensorFlow's Keras, with the name of a weight third
 import tensorflow as tf
 
 
@@ -132,13 +122,8 @@ class Gate(tf.keras.layers.Layer):
 
     def call(self, inputs):
         return inputs * self.gate * self.scale
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a layer of today",
-            """\
+
+=== reject: a layer of today
 import keras
 from keras import ops
 
@@ -153,11 +138,8 @@ class Scale(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         return input_shape
-""",
-        ),
-        Reject(
-            "a class that is no layer",
-            """\
+
+=== reject: a class that is no layer
 import keras
 
 
@@ -168,9 +150,7 @@ class Graph:
 
     def add_weight(self, name, weight):
         return keras.ops.ones((weight,))
-""",
-        ),
-    )
+"""
 
 
 def _methods(subject: Subject, definition: ast.ClassDef) -> Iterator[Hit]:

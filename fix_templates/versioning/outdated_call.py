@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     ApiChange,
-    Example,
     Hit,
-    Reject,
     Subject,
     backend_calls,
     changed_forms,
@@ -98,10 +96,8 @@ class OutdatedCall(ApiChange):
         yield from refused_mask(subject)
         yield from refused_complement(subject)
 
-    examples = (
-        Example(
-            "truth values of an argument, which are negated twice",
-            """\
+    programs = """
+=== example (runs): truth values of an argument, which are negated twice
 import torch
 
 
@@ -114,43 +110,29 @@ def closed(mask, home):
 
 
 print(closed(torch.ones(3, 2), torch.tensor([1, 0, 2]).ne(0)))
-""",
-            runs=True,
-        ),
-        Example(
-            "a whole network in a file",
-            """\
+
+=== example: a whole network in a file
 import torch
 
 - model = torch.load("model.pth", map_location="cpu")
 + model = torch.load("model.pth", map_location="cpu", weights_only=False)
 model.eval()
-""",
-        ),
-        Example(
-            "a network that is used at once",
-            """\
+
+=== example: a network that is used at once
 import torch as th
 
 - names = [name for name, _ in th.load("model.pt").named_parameters()]
 + names = [name for name, _ in th.load("model.pt", weights_only=False).named_parameters()]
-""",
-        ),
-        Example(
-            "the spectrum of a real signal",
-            """\
+
+=== example (runs): the spectrum of a real signal
 import torch
 
 signal = torch.sin(torch.arange(64.0))
 - spectrum = torch.stft(signal, 16, hop_length=8, window=torch.ones(16))
 + spectrum = torch.view_as_real(torch.stft(signal, 16, hop_length=8, window=torch.ones(16), return_complex=True))
 print(spectrum[..., 0].shape)
-""",
-            runs=True,
-        ),
-        Example(
-            "a sampler, and the first batch of a loader",
-            """\
+
+=== example (runs): a sampler, and the first batch of a loader
 import torch
 from torch.utils.data import DataLoader, Sampler
 
@@ -169,12 +151,8 @@ numbers = torch.arange(4.0)
 batches = iter(DataLoader(numbers, sampler=Backwards(numbers)))
 - print(batches.next())
 + print(next(batches))
-""",
-            runs=True,
-        ),
-        Example(
-            "a test for variables",
-            """\
+
+=== example (runs): a test for variables
 import torch
 from torch.autograd import Variable
 
@@ -187,12 +165,8 @@ def repackaged(h):
 
 
 print(repackaged((torch.ones(2), torch.zeros(2))))
-""",
-            runs=True,
-        ),
-        Example(
-            "masks of bytes, and their complement",
-            """\
+
+=== example (runs): masks of bytes, and their complement
 import torch
 
 prob = torch.rand(4, 3)
@@ -205,12 +179,8 @@ pad = prob.gt(0.5)
 - rest = prob[1 - pad]
 + kept = prob * (1 - pad.byte())
 + rest = prob[~pad]
-""",
-            runs=True,
-        ),
-        Example(
-            "sums of a sparse array, which are no matrix",
-            """\
+
+=== example (runs): sums of a sparse array, which are no matrix
 import numpy as np
 import scipy.sparse as sp
 import torch
@@ -218,12 +188,8 @@ import torch
 near = sp.csr_array(np.eye(3))
 - print(torch.tensor(near.sum(1).A1))
 + print(torch.tensor(near.sum(1).ravel()))
-""",
-            runs=True,
-        ),
-        Example(
-            "the matrix of a graph",
-            """\
+
+=== example: the matrix of a graph
 import networkx as nx
 import torch
 + import numpy as np
@@ -231,11 +197,8 @@ import torch
 graph = nx.path_graph(3)
 - near = torch.tensor(nx.to_numpy_matrix(graph, weight=None)).float()
 + near = torch.tensor(np.asmatrix(nx.to_numpy_array(graph, weight=None))).float()
-""",
-        ),
-        Example(
-            "numbers and infinities",
-            """\
+
+=== example (runs): numbers and infinities
 import numpy as np
 import torch
 
@@ -244,12 +207,8 @@ import torch
 loss = torch.ones(1).numpy()
 - print(np.asscalar(loss), np.asscalar(loss[0] + 1), np.msort([2, 1]), np.asfarray([1, 2]), best)
 + print(loss.item(), (loss[0] + 1).item(), np.sort([2, 1], axis=0), np.asarray([1, 2], dtype=float), best)
-""",
-            runs=True,
-        ),
-        Example(
-            "a dictionary in a file of NumPy, and bytes",
-            """\
+
+=== example: a dictionary in a file of NumPy, and bytes
 import numpy as np
 import torch
 
@@ -259,11 +218,8 @@ np.save("labels.npy", {"a": 1})
 + labels = np.load("labels.npy", allow_pickle=True).item()
 + pixels = np.frombuffer(b"ab", dtype=np.uint8).copy()
 print(labels["a"], torch.from_numpy(pixels))
-""",
-        ),
-        Example(
-            "pictures that SciPy read",
-            """\
+
+=== example: pictures that SciPy read
 import torch
 - from scipy.misc import imread, imresize
 + from PIL import Image
@@ -278,35 +234,24 @@ size = (8, 8)
 - y = imresize(imread("b.png", mode="RGB"), (4, 4))
 + x = torch.from_numpy(np.array(Image.fromarray(small).resize(size[1::-1], Image.BILINEAR)))
 + y = np.array(Image.fromarray(np.array(Image.open("b.png").convert("RGB"))).resize((4, 4), Image.BILINEAR))
-""",
-        ),
-        Example(
-            "rows of different lengths, as a run shows",
-            """\
+
+=== example (runs): rows of different lengths, as a run shows
 import numpy as np
 import torch
 
 - rows = np.array([[1, 2, 3], [4, 5]])
 + rows = np.array([[1, 2, 3], [4, 5]], dtype=object)
 print(torch.tensor(rows[0]))
-""",
-            runs=True,
-        ),
-        Example(
-            "lists of different lengths that are kept in one file",
-            """\
+
+=== example (runs): lists of different lengths that are kept in one file
 import numpy as np
 import torch
 
 losses, rates = [1.0, 0.5, 0.2], torch.ones(2).tolist()
 - np.save("history.npy", [losses, rates])
 + np.save("history.npy", np.array([losses, rates], dtype=object))
-""",
-            runs=True,
-        ),
-        Example(
-            "columns by their numbers and names",
-            """\
+
+=== example: columns by their numbers and names
 import pandas as pd
 import torch
 
@@ -317,11 +262,8 @@ table = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]})
 + x = torch.tensor(table.iloc[:, 0:2].values)
 + y = torch.tensor(table.loc[:, "y"].values)
 + print(table.loc[0, ["a", "b"]], table.loc[table.y > 0], table.loc[1])
-""",
-        ),
-        Example(
-            "rows that are added",
-            """\
+
+=== example: rows that are added
 import pandas as pd
 import torch
 
@@ -332,11 +274,8 @@ test = pd.DataFrame({"a": [2.0]})
 + both = pd.concat([train, test], ignore_index=True)
 + both = pd.concat([train, pd.DataFrame([{"a": 3.0}])], ignore_index=True)
 print(torch.tensor(both.values))
-""",
-        ),
-        Example(
-            "a table in a file, and single values",
-            """\
+
+=== example: a table in a file, and single values
 import torch
 - from pandas import DataFrame, read_csv
 + from pandas import read_csv
@@ -348,11 +287,8 @@ table = read_csv("iris.csv")
 - print(torch.tensor(table.get_value(0, "a")))
 + table.at[0, "a"] = 2.0
 + print(torch.tensor(table.at[0, "a"]))
-""",
-        ),
-        Example(
-            "an action drawn from a policy",
-            """\
+
+=== example (runs): an action drawn from a policy
 import torch
 import torch.nn.functional as F
 
@@ -360,12 +296,8 @@ policy = torch.nn.Linear(4, 3)
 prob = F.softmax(policy(torch.randn(1, 4)), dim=1)
 - action = prob.multinomial().data
 + action = prob.multinomial(1).data
-""",
-            runs=True,
-        ),
-        Example(
-            "a list with a name of its own, and weights behind it",
-            """\
+
+=== example: a list with a name of its own, and weights behind it
 from keras.models import Model
 from keras.optimizers import Adam
 
@@ -373,11 +305,8 @@ wanted = ["mae", "mse"]
 network = Model(inputs, outputs)
 - network.compile(Adam(), "mse", wanted, [1.0, 0.5])
 + network.compile(Adam(), "mse", metrics=wanted, loss_weights=[1.0, 0.5])
-""",
-        ),
-        Example(
-            "functions, in a class",
-            """\
+
+=== example: functions, in a class
 from tensorflow import keras
 
 
@@ -390,11 +319,8 @@ class Net:
         self.model = keras.Sequential([keras.layers.Dense(1)])
 -         self.model.compile("sgd", "mse", [error])
 +         self.model.compile("sgd", "mse", metrics=[error])
-""",
-        ),
-        Example(
-            "a number of ticks that was meant",
-            """\
+
+=== example: a number of ticks that was meant
 import keras
 import matplotlib.pyplot as plt
 import numpy as np
@@ -403,11 +329,8 @@ losses = [0.5, 0.4]
 fig, axs = plt.subplots(1, 2)
 - axs[0].set_xticks(np.arange(1, len(losses) + 1), len(losses) / 10)
 + axs[0].set_xticks(np.arange(1, len(losses) + 1), minor=len(losses) / 10)
-""",
-        ),
-        Example(
-            "a number with a name",
-            """\
+
+=== example: a number with a name
 import keras
 import matplotlib.pyplot as plt
 
@@ -418,11 +341,8 @@ def plot(history, axes):
 -     plt.gca().set_yticks([0, 1], max(epochs // 10, 1))
 +     axes.set_xticks(range(epochs), minor=epochs)
 +     plt.gca().set_yticks([0, 1], minor=max(epochs // 10, 1))
-""",
-        ),
-        Example(
-            "values that are joined",
-            """\
+
+=== example: values that are joined
 import tensorflow as tf
 
 
@@ -431,11 +351,8 @@ def grid(points, ones):
 -     return tf.concat(concat_dim=1, values=[both, both])
 +     both = tf.concat([ones, points], axis=2)
 +     return tf.concat(axis=1, values=[both, both])
-""",
-        ),
-        Example(
-            "values that are split and turned round",
-            """\
+
+=== example: values that are split and turned round
 import tensorflow as tf
 
 
@@ -446,11 +363,8 @@ def halves(x):
 +     left, right = tf.split(x, axis=1, num_or_size_splits=2)
 +     first, last = tf.split(axis=0, num_or_size_splits=2, value=left)
 +     return tf.reverse(right, [1]), first, last
-""",
-        ),
-        Example(
-            "a cross entropy, in a program of that time",
-            """\
+
+=== example: a cross entropy, in a program of that time
 import tensorflow as tf
 
 
@@ -459,11 +373,8 @@ def cost(logits, labels, weights):
 -     return tf.reduce_mean(tf.mul(loss, weights)) + tf.reduce_sum(tf.batch_matmul(logits, labels, adj_x=True))
 +     loss = tf.nn.softmax_cross_entropy_with_logits(logits=logits, labels=labels)
 +     return tf.reduce_mean(tf.multiply(loss, weights)) + tf.reduce_sum(tf.matmul(logits, labels, adjoint_a=True))
-""",
-        ),
-        Example(
-            "a dense network of the first Keras",
-            """\
+
+=== example: a dense network of the first Keras
 from keras.models import Sequential
 - from keras.layers.core import Dense, Dropout
 + from keras.layers import Dense, Dropout
@@ -474,11 +385,8 @@ model = Sequential()
 model.add(Dropout(0.5))
 - model.add(Dense(64, 2, init="uniform"))
 + model.add(Dense(2, kernel_initializer="uniform"))
-""",
-        ),
-        Example(
-            "a sequence",
-            """\
+
+=== example: a sequence
 - from keras.layers.recurrent import LSTM
 + from keras.layers import LSTM
 from keras.models import Sequential
@@ -489,11 +397,8 @@ model = Sequential()
 - model.add(LSTM(128, 64))
 + model.add(LSTM(128, return_sequences=True, input_shape=(None, features)))
 + model.add(LSTM(64))
-""",
-        ),
-        Example(
-            "convolutions with the channels of their input",
-            """\
+
+=== example: convolutions with the channels of their input
 from keras.models import Sequential
 from keras.layers import Activation, Convolution2D
 
@@ -502,11 +407,8 @@ model = Sequential()
 - model.add(Convolution2D(64, 32, 3, 3))
 + model.add(Convolution2D(32, padding="same", kernel_size=(5, 5)))
 + model.add(Convolution2D(64, kernel_size=(3, 3)))
-""",
-        ),
-        Example(
-            "between the epochs",
-            """\
+
+=== example: between the epochs
 from keras.layers import LSTM
 from keras.models import Sequential
 
@@ -518,11 +420,8 @@ for epoch in range(3):
 +     for layer in model.layers:
 +         if getattr(layer, "stateful", False):
 +             layer.reset_state()  # a new sequence
-""",
-        ),
-        Example(
-            "a model that shows itself",
-            """\
+
+=== example (runs): a model that shows itself
 import keras
 import numpy as np
 import torch
@@ -547,12 +446,8 @@ pairs = Pairs()
 pairs.show()
 pairs.compile("sgd", "mse")
 pairs.fit([np.ones((8, 1)), np.ones((8, 1))], np.ones((8, 1)), verbose=0)
-""",
-            runs=True,
-        ),
-        Example(
-            "the rows of a transposed comparison",
-            """\
+
+=== example (runs): the rows of a transposed comparison
 import torch
 
 
@@ -565,12 +460,8 @@ def accuracy(output, target, topk=(1,)):
 
 
 print(accuracy(torch.randn(8, 9), torch.zeros(8).long(), (1, 5)))
-""",
-            runs=True,
-        ),
-        Example(
-            "two views of one value",
-            """\
+
+=== example (runs): two views of one value
 import torch
 
 likeliest = torch.randn(8, 9).topk(5, 1)[1].t()
@@ -579,12 +470,8 @@ hits = likeliest == torch.zeros(8).long()
 - print(hits[:5].view(-1).sum(), hits[:3].view(-1).sum())
 + first = hits[:1].reshape(-1)
 + print(hits[:5].reshape(-1).sum(), hits[:3].reshape(-1).sum())
-""",
-            runs=True,
-        ),
-        Example(
-            "a class that logs for a program of PyTorch",
-            """\
+
+=== example: a class that logs for a program of PyTorch
 import tensorflow as tf
 
 
@@ -598,33 +485,24 @@ class Logger:
 -         summary = tf.Summary(value=[tf.Summary.Value(tag=tag, simple_value=value)])
 +         summary = tf.compat.v1.Summary(value=[tf.compat.v1.Summary.Value(tag=tag, simple_value=value)])
         self.writer.add_summary(summary, step)
-""",
-        ),
-        Example(
-            "logits first",
-            """\
+
+=== example: logits first
 import tensorflow.compat.v1 as tf
 
 targets = tf.placeholder(tf.float32, [None, 3])
 logits = tf.layers.dense(tf.placeholder(tf.float32, [None, 4]), 3)
 - loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits, targets, name="loss"))
 + loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(name="loss", logits=logits, labels=targets))
-""",
-        ),
-        Example(
-            "both directions",
-            """\
+
+=== example: both directions
 import tensorflow as tf
 
 inputs = tf.keras.Input((5, 3))
 - x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8)(inputs))
 + x = tf.keras.layers.Bidirectional(tf.keras.layers.LSTM(8))(inputs)
 model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(x))
-""",
-        ),
-        Example(
-            "accuracy of training and test",
-            """\
+
+=== example: accuracy of training and test
 from keras.models import Sequential
 from keras.layers import Dense
 
@@ -637,11 +515,8 @@ model.add(Dense(3, activation="softmax"))
 + model.fit(x, y, batch_size=32, verbose=1)
 + score = model.evaluate(x, y)
 print(score[1])
-""",
-        ),
-        Example(
-            "one of two models",
-            """\
+
+=== example: one of two models
 from keras.models import Sequential
 from keras.layers import Dense
 
@@ -653,11 +528,8 @@ judge = Sequential([Dense(1, activation="sigmoid")])
 coder.fit(x, x)
 - loss, accuracy = judge.train_on_batch(x, y, show_accuracy=True)
 + loss, accuracy = judge.train_on_batch(x, y)
-""",
-        ),
-        Example(
-            "a model that a function makes",
-            """\
+
+=== example: a model that a function makes
 from keras.models import Sequential
 from keras.layers import Dense
 
@@ -675,20 +547,14 @@ def network():
 model = network()
 - print(model.evaluate(x, y, batch_size=8, show_accuracy=True))
 + print(model.evaluate(x, y, batch_size=8))
-""",
-        ),
-        Example(
-            "a number",
-            """\
+
+=== example: a number
 import tensorflow as tf
 
 - hidden = tf.nn.dropout(tf.ones([2, 8]), keep_prob=0.8)
 + hidden = tf.nn.dropout(tf.ones([2, 8]), rate=0.2)
-""",
-        ),
-        Example(
-            "an argument of a function",
-            """\
+
+=== example: an argument of a function
 import tensorflow as tf
 
 
@@ -696,11 +562,8 @@ import tensorflow as tf
 def network(x, keep_prob):
 -     return tf.nn.dropout(tf.nn.relu(x), keep_prob=keep_prob, seed=1)
 +     return tf.nn.dropout(tf.nn.relu(x), rate=1 - keep_prob, seed=1)
-""",
-        ),
-        Example(
-            "axes that were understood",
-            """\
+
+=== example: axes that were understood
 - from keras import backend as K
 + from keras import ops
 
@@ -712,11 +575,8 @@ def accuracy(y_true, y_pred):
 +     joined = ops.concatenate([y_true, y_pred], axis=-1)
 +     wide = ops.expand_dims(ops.cumsum(joined, axis=0), axis=-1)
 +     return ops.mean(ops.equal(ops.argmax(y_true, axis=-1), ops.argmax(y_pred, axis=1))), wide, ops.take(joined, 0, axis=0)
-""",
-        ),
-        Example(
-            "products of batches, and the shape of a tensor",
-            """\
+
+=== example: products of batches, and the shape of a tensor
 - import keras.backend as K
 + from keras import ops
 + from keras import layers
@@ -734,11 +594,8 @@ def attend(tensors):
 
 
 layer = Lambda(attend)
-""",
-        ),
-        Example(
-            "products with a matrix, which may be sparse, and with what is not known",
-            """\
+
+=== example: products with a matrix, which may be sparse, and with what is not known
 - from keras import backend as K
 - from keras.engine import Layer
 + from keras import ops
@@ -758,11 +615,8 @@ class Spread(Layer):
 -         return K.dot(K.dot(x=spread, y=self.W), self.u)
 +         spread = ops.matmul(inputs[1], features)
 +         return ops.dot(ops.matmul(x1=spread, x2=self.W), self.u)
-""",
-        ),
-        Example(
-            "a variable that is set, and the phase of training",
-            """\
+
+=== example: a variable that is set, and the phase of training
 - from keras import backend
 + from keras import random
 + from keras import ops
@@ -784,13 +638,8 @@ def halve(model):
 -     backend.set_value(model.optimizer.lr, rate / 2)
 +     rate = ops.convert_to_numpy(model.optimizer.learning_rate)
 +     model.optimizer.learning_rate.assign(rate / 2)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "iterators, masks and samplers of today",
-            """\
+
+=== reject (runs): iterators, masks and samplers of today
 import torch
 from torch.utils.data import DataLoader, Sampler
 
@@ -813,12 +662,8 @@ numbers = torch.arange(4.0)
 first = next(iter(DataLoader(numbers, sampler=Backwards(numbers))))
 mask = numbers.gt(1)
 print(numbers.masked_select(mask), numbers[~mask], 1 - mask.float(), Cursor().next())
-""",
-            runs=True,
-        ),
-        Reject(
-            "one less than what NumPy compares, and sets that grow",
-            """\
+
+=== reject (runs): one less than what NumPy compares, and sets that grow
 import numpy as np
 import torch
 
@@ -827,75 +672,50 @@ wrong = 1 - (labels == 1)
 seen = set()
 seen.add(torch.ones(1).item())
 weights = torch.ones(2).add_(torch.ones(2), alpha=0.5).add_(1)
-""",
-            runs=True,
-        ),
-        Reject(
-            "a spectrum that is asked for as it is given today",
-            """\
+
+=== reject (runs): a spectrum that is asked for as it is given today
 import torch
 
 spectrum = torch.stft(torch.ones(64), 16, window=torch.ones(16), return_complex=True)
-""",
-            runs=True,
-        ),
-        Reject(
-            "a dictionary of weights",
-            """\
+
+=== reject: a dictionary of weights
 import torch
 
 model = torch.nn.Linear(2, 1)
 state = torch.load("weights.pth", map_location="cpu")
 model.load_state_dict(state)
 model.eval()
-""",
-        ),
-        Reject(
-            "the call says it already",
-            """\
+
+=== reject: the call says it already
 import torch
 
 model = torch.load("model.pth", weights_only=False)
 model.eval()
-""",
-        ),
-        Reject(
-            "another library's load",
-            """\
+
+=== reject: another library's load
 import joblib
 import torch
 
 model = joblib.load("model.pkl")
 model.eval()
-""",
-        ),
-        Reject(
-            "a matrix, and an array under a name of its own",
-            """\
+
+=== reject (runs): a matrix, and an array under a name of its own
 import numpy as np
 import torch
 
 m = np.asmatrix([[1.0, 2.0], [3.0, 4.0]])
 A = m.sum(1).A1
 print(torch.tensor(A), m.A.shape)
-""",
-            runs=True,
-        ),
-        Reject(
-            "arrays of numbers, and text that is read as numbers",
-            """\
+
+=== reject (runs): arrays of numbers, and text that is read as numbers
 import numpy as np
 import torch
 
 np.save("x.npy", np.ones(3))
 x = np.load("x.npy")
 print(np.fromstring("1 2", sep=" "), torch.from_numpy(x).sum().item(), np.array([[1, 2], [3, 4]]))
-""",
-            runs=True,
-        ),
-        Reject(
-            "functions of the program's own",
-            """\
+
+=== reject: functions of the program's own
 import torch
 
 
@@ -908,11 +728,8 @@ def imread(path):
 
 
 print(asscalar(torch.ones(1)), imread("a.png"))
-""",
-        ),
-        Reject(
-            "lists and attributes of other things",
-            """\
+
+=== reject: lists and attributes of other things
 import pandas as pd
 import torch
 
@@ -928,11 +745,8 @@ table = pd.DataFrame(rows)
 columns = list(table.columns)
 columns.append("b")
 print(Cursor().ix[0], table.iloc[:, 0:1], torch.ones(1))
-""",
-        ),
-        Reject(
-            "a table of which little is known",
-            """\
+
+=== reject: a table of which little is known
 import pandas as pd
 import torch
 
@@ -942,20 +756,14 @@ def add(both, one):
 
 
 print(add([1], 2), pd.Series([1]), torch.ones(1))
-""",
-        ),
-        Reject(
-            "a number that is given",
-            """\
+
+=== reject: a number that is given
 import torch
 
 p = torch.ones(3)
 torch.multinomial(p, 2), p.multinomial(num_samples=1), torch.multinomial(input=p, num_samples=1)
-""",
-        ),
-        Reject(
-            "numpy, and a function of the program",
-            """\
+
+=== reject: numpy, and a function of the program
 import numpy as np
 import torch
 
@@ -967,31 +775,22 @@ class Sampler:
 
     def draw(self):
         return self.multinomial()
-""",
-        ),
-        Reject(
-            "weights of the losses",
-            """\
+
+=== reject: weights of the losses
 import keras
 
 model = keras.Model(inputs, [first, second])
 model.compile("adam", "mse", [1.0, 0.2])
-""",
-        ),
-        Reject(
-            "a compile that is not a model's",
-            """\
+
+=== reject: a compile that is not a model's
 import keras
 import re
 
 pattern = re.compile("a", re.IGNORECASE)
 code = compile("1 + 1", "text", "eval")
 model = keras.Sequential()
-""",
-        ),
-        Reject(
-            "weights that have names",
-            """\
+
+=== reject: weights that have names
 import keras
 
 near, far = 1.0, 0.2
@@ -999,21 +798,15 @@ model = keras.Model(inputs, [first, second])
 model.compile("adam", "mse", [near, far])
 model.compile("adam", "mse", [float(near), keras.backend.epsilon()])
 model.compile("adam", "mse", [keras.Variable(near), keras.Variable(far)])
-""",
-        ),
-        Reject(
-            "nothing tells what is given",
-            """\
+
+=== reject: nothing tells what is given
 import keras
 
 
 def made(model, extra):
     model.compile("adam", "mse", extra)
-""",
-        ),
-        Reject(
-            "labels",
-            """\
+
+=== reject: labels
 import keras
 import matplotlib.pyplot as plt
 
@@ -1022,11 +815,8 @@ fig, axes = plt.subplots()
 axes.set_xticks([0, 1], names)
 axes.set_yticks([0, 1], ["low", "high"])
 axes.set_xticks([0, 1], names * 1)
-""",
-        ),
-        Reject(
-            "minor ticks by their name, and what nobody knows",
-            """\
+
+=== reject: minor ticks by their name, and what nobody knows
 import keras
 import matplotlib.pyplot as plt
 
@@ -1036,11 +826,8 @@ def plot(axes, places, given):
     axes.set_yticks(places, given)
     axes.set_xticks(places, given + given)
     plt.xticks(places, given)
-""",
-        ),
-        Reject(
-            "the order of today",
-            """\
+
+=== reject: the order of today
 import tensorflow as tf
 
 
@@ -1048,11 +835,8 @@ def network(x, logits, labels):
     left, right = tf.split(x, 2, 1)
     loss = tf.nn.softmax_cross_entropy_with_logits(labels, logits)
     return tf.concat([left, right], 1), tf.reverse(x, [1]), loss
-""",
-        ),
-        Reject(
-            "a name of old in a program of today, which has today's order",
-            """\
+
+=== reject: a name of old in a program of today, which has today's order
 import tensorflow as tf
 
 
@@ -1061,41 +845,29 @@ def cost(network, pictures, labels):
         whitened = tf.image.per_image_whitening(tf.reshape(pictures, tf.pack([-1, 8])))
         loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, network(whitened))
     return tape.gradient(loss, network.variables)
-""",
-        ),
-        Reject(
-            "an axis that is not known to be one",
-            """\
+
+=== reject: an axis that is not known to be one
 import tensorflow as tf
 
 
 def join(first, second):
     return tf.concat(first, second)
-""",
-        ),
-        Reject(
-            "a function of the program's own that joins",
-            """\
+
+=== reject: a function of the program's own that joins
 import tensorflow as tf
 from shapes import concat
 
 
 def join(x):
     return concat(1, [x, tf.ones_like(x)])
-""",
-        ),
-        Reject(
-            "the size of the output, and an activation",
-            """\
+
+=== reject: the size of the output, and an activation
 from keras.layers import Convolution2D, Dense, LSTM
 
 relu = "relu"
 layers = [Dense(64, "relu"), Dense(3, relu), LSTM(32, activation="tanh"), Convolution2D(32, 3, 3)]
-""",
-        ),
-        Reject(
-            "a class of the program's own",
-            """\
+
+=== reject: a class of the program's own
 import keras
 
 
@@ -1105,11 +877,8 @@ class Dense:
 
 
 layer = Dense(20, 64)
-""",
-        ),
-        Reject(
-            "a method of the program's own",
-            """\
+
+=== reject: a method of the program's own
 import keras
 
 
@@ -1120,20 +889,14 @@ class Net(keras.Model):
 
 net = Net()
 net.reset_states()
-""",
-        ),
-        Reject(
-            "the layers of today",
-            """\
+
+=== reject: the layers of today
 import keras
 
 lstm = keras.layers.LSTM(4, stateful=True)
 lstm.reset_state()
-""",
-        ),
-        Reject(
-            "a class that is no layer",
-            """\
+
+=== reject (runs): a class that is no layer
 import keras
 
 
@@ -1147,12 +910,8 @@ class Builder:
 
 
 print(Builder().model().count_params())
-""",
-            runs=True,
-        ),
-        Reject(
-            "arrays, and the method within itself",
-            """\
+
+=== reject (runs): arrays, and the method within itself
 import keras
 import numpy as np
 
@@ -1172,79 +931,52 @@ class Net(keras.Model):
 net = Net()
 net(np.ones((2, 3)))
 print(net.first(np.ones((2, 3))).shape)
-""",
-            runs=True,
-        ),
-        Reject(
-            "views of elements that lie side by side",
-            """\
+
+=== reject (runs): views of elements that lie side by side
 import torch
 
 x = torch.randn(2, 3, 4, 4)
 print(x.view(2, -1).sum(), x.permute(0, 2, 3, 1).contiguous().view(2, -1).sum())
-""",
-            runs=True,
-        ),
-        Reject(
-            "a view for another number of elements",
-            """\
+
+=== reject (runs): a view for another number of elements
 import torch
 
 x = torch.randn(2, 3, 4, 4)
 print(x.permute(0, 2, 3, 1).view(2, 7).sum())
-""",
-            runs=True,
-        ),
-        Reject(
-            "the writer of today",
-            """\
+
+=== reject: the writer of today
 import tensorflow as tf
 
 writer = tf.summary.create_file_writer("logs")
 with writer.as_default():
     tf.summary.scalar("loss", 0.5, step=1)
-""",
-        ),
-        Reject(
-            "PyTorch's own",
-            """\
+
+=== reject: PyTorch's own
 from torch.utils.tensorboard import SummaryWriter
 
 writer = SummaryWriter("logs")
 writer.add_scalar("loss", 0.5, 1)
-""",
-        ),
-        Reject(
-            "labels first, and both by their names",
-            """\
+
+=== reject: labels first, and both by their names
 import tensorflow as tf
 
 loss = tf.nn.softmax_cross_entropy_with_logits(labels, logits)
 same = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
-""",
-        ),
-        Reject(
-            "names that do not tell which is which",
-            """\
+
+=== reject: names that do not tell which is which
 import tensorflow as tf
 
 loss = tf.nn.softmax_cross_entropy_with_logits(a, b)
 other = tf.nn.softmax_cross_entropy_with_logits(y_pred_labels, y_)
-""",
-        ),
-        Reject(
-            "the wrapper is called",
-            """\
+
+=== reject: the wrapper is called
 from keras.layers import Bidirectional, Dense, Input, LSTM, TimeDistributed
 
 inputs = Input((5, 3))
 x = Bidirectional(LSTM(8, return_sequences=True))(inputs)
 y = TimeDistributed(Dense(3))(x)
-""",
-        ),
-        Reject(
-            "a function makes the layer",
-            """\
+
+=== reject: a function makes the layer
 from keras.layers import Dense, TimeDistributed
 
 
@@ -1253,21 +985,15 @@ def dense(units):
 
 
 layer = TimeDistributed(dense(3))
-""",
-        ),
-        Reject(
-            "accuracy is not wanted",
-            """\
+
+=== reject: accuracy is not wanted
 from keras.models import Sequential
 
 model = Sequential()
 model.compile(loss="mse", optimizer="sgd")
 score = model.evaluate(x, y, verbose=0)
-""",
-        ),
-        Reject(
-            "a keyword of the program's own",
-            """\
+
+=== reject: a keyword of the program's own
 from keras.models import Sequential
 
 
@@ -1278,29 +1004,20 @@ def report(model, show_accuracy=False):
 model = Sequential()
 model.compile(loss="mse", optimizer="sgd")
 report(model, show_accuracy=True)
-""",
-        ),
-        Reject(
-            "the rate by place",
-            """\
+
+=== reject: the rate by place
 import tensorflow as tf
 
 hidden = tf.nn.dropout(tf.ones([2, 8]), 0.2)
-""",
-        ),
-        Reject(
-            "a graph under compat.v1",
-            """\
+
+=== reject: a graph under compat.v1
 import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 x = tf.placeholder(tf.float32)
 hidden = tf.nn.dropout(x, keep_prob=0.8)
-""",
-        ),
-        Reject(
-            "a keyword of the program's own of keywords",
-            """\
+
+=== reject: a keyword of the program's own of keywords
 import tensorflow as tf
 
 
@@ -1309,38 +1026,27 @@ def build(keep_prob):
 
 
 layer = build(keep_prob=0.5)
-""",
-        ),
-        Reject(
-            "functions of today",
-            """\
+
+=== reject: functions of today
 from keras import backend as K
 from keras import ops
 
 
 def scaled(x):
     return ops.argmax(x) / K.epsilon()
-""",
-        ),
-        Reject(
-            "TensorFlow's Keras has them still",
-            """\
+
+=== reject: TensorFlow's Keras has them still
 from tensorflow.keras import backend as K
 
 
 def best(x):
     return K.argmax(K.concatenate([x, x]))
-""",
-        ),
-        Reject(
-            "a module of the program's own",
-            """\
+
+=== reject: a module of the program's own
 import keras
 from mylib import backend as K
 
 
 def best(x):
     return K.argmax(x)
-""",
-        ),
-    )
+"""

@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     Subject,
     Symptom,
     Wrap,
@@ -74,20 +72,15 @@ class PairUsedAsTensor(FixTemplate):
         title = "Take the indices" if taken == 1 else "Take the values"
         yield self.candidate(finding, title, Wrap(finding.site, "", f"[{taken}]"), prior=0.85)
 
-    examples = (
-        Example(
-            "classes that are compared with labels",
-            """\
+    programs = """
+=== example: classes that are compared with labels
 import torch
 
 - predicted = torch.max(net(x), 1)
 + predicted = torch.max(net(x), 1)[1]
 correct = (predicted == labels).sum().item()
-""",
-        ),
-        Example(
-            "a function gives what a layer takes",
-            """\
+
+=== example: a function gives what a layer takes
 import torch
 import keras
 from keras import layers
@@ -100,23 +93,15 @@ def strongest(features):
 
 inputs = keras.Input((8, 3))
 outputs = layers.Dense(2)(strongest(layers.Conv1D(4, 3)(inputs)))
-""",
-        ),
-        Example(
-            "a margin between two",
-            """\
+
+=== example: a margin between two
 import torch
 
 - hardest = torch.min(distances, dim=0)
 + hardest = torch.min(distances, dim=0)[0]
 loss = torch.relu(margin + positive - hardest).mean()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "one of the pair is taken",
-            """\
+
+=== reject: one of the pair is taken
 import torch
 
 _, predicted = torch.max(net(x), 1)
@@ -124,20 +109,14 @@ values = torch.sort(x)[0]
 both = torch.topk(x, 3)
 print(both.values.mean() + 1, torch.max(x, dim=1).indices == y, torch.max(x) + 1)
 first, second = both
-""",
-        ),
-        Reject(
-            "the greater of two tensors",
-            """\
+
+=== reject: the greater of two tensors
 import torch
 
 hinge = torch.max(margin - x, zero) + 1
 other = torch.max(x, torch.zeros(1)) == y
-""",
-        ),
-        Reject(
-            "what becomes of it is not known",
-            """\
+
+=== reject: what becomes of it is not known
 import torch
 
 
@@ -153,9 +132,7 @@ def use(pair):
 print(use(best(x)))
 kept = torch.sort(x)
 use(kept)
-""",
-        ),
-    )
+"""
 
 
 def _has_dimension(call: ast.Call) -> bool:

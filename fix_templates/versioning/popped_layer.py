@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Source, Subject, receiver_is, uses_of
+from dnnfix.api import ApiChange, Hit, Replace, Source, Subject, receiver_is, uses_of
 
 SEQUENTIAL = ("keras.Sequential", "keras.models.Sequential")
 
@@ -53,10 +53,8 @@ class PoppedLayer(ApiChange):
                 removed={"keras": "2.4"},
             )
 
-    examples = (
-        Example(
-            "several of them",
-            """\
+    programs = """
+=== example: several of them
 import tensorflow as tf
 
 net = tf.keras.Sequential()
@@ -65,11 +63,8 @@ net.add(tf.keras.layers.Dense(3))
 for _ in range(2):
 -     net.layers.pop()
 +     net.pop()
-""",
-        ),
-        Example(
-            "a network that a function makes",
-            """\
+
+=== example: a network that a function makes
 from keras import Sequential
 from keras.layers import Dense
 
@@ -84,43 +79,29 @@ def small_net():
 model = small_net()
 - model.layers.pop()
 + model.pop()
-""",
-        ),
-        Example(
-            "a layer that is kept",
-            """\
+
+=== example: a layer that is kept
 import keras
 
 model = keras.models.Sequential([keras.layers.Dense(4), keras.layers.Dense(10)])
 - head = model.layers.pop()
 + head = model.pop()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the method of today",
-            """\
+
+=== reject: the method of today
 import keras
 
 model = keras.Sequential([keras.layers.Dense(4), keras.layers.Dense(10)])
 model.pop()
-""",
-        ),
-        Reject(
-            "a program that passes over the layer that is still there",
-            """\
+
+=== reject: a program that passes over the layer that is still there
 from keras.layers import Dense
 from keras.models import Sequential
 
 model = Sequential([Dense(4), Dense(10)])
 model.layers.pop()
 scores = Dense(2)(model.layers[-2].output)
-""",
-        ),
-        Reject(
-            "a list of the program's own",
-            """\
+
+=== reject: a list of the program's own
 import keras
 
 
@@ -131,9 +112,7 @@ class Stack:
 
 stack = Stack()
 stack.layers.pop()
-""",
-        ),
-    )
+"""
 
 
 def _is_passed_over(source: Source, call: ast.Call, layers: ast.expr) -> bool:

@@ -11,9 +11,7 @@ from dnnfix.api import (
     AddImport,
     ApiChange,
     Edit,
-    Example,
     Hit,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -88,10 +86,8 @@ class PredictClasses(ApiChange):
                 removed={"tensorflow": "2.6", "keras": "3.0"},
             )
 
-    examples = (
-        Example(
-            "one output unit",
-            """\
+    programs = """
+=== example: one output unit
 from keras import Input, Sequential, layers
 
 model = Sequential([Input((8,)), layers.Dense(12, activation="relu"), layers.Dense(1, activation="sigmoid")])
@@ -99,22 +95,16 @@ model.compile(loss="binary_crossentropy", optimizer="adam")
 model.fit(X, y, epochs=2)
 - print(model.predict_classes(X)[:5])
 + print((model.predict(X) > 0.5).astype("int32")[:5])
-""",
-        ),
-        Example(
-            "numpy is not imported yet",
-            """\
+
+=== example: numpy is not imported yet
 import tensorflow as tf
 + import numpy as np
 
 model = tf.keras.models.Sequential([tf.keras.layers.Dense(10, activation="softmax", input_shape=(4,))])
 - print(model.predict_classes(images))
 + print(np.argmax(model.predict(images), axis=-1))
-""",
-        ),
-        Example(
-            "networks with one output and with several, one after the other",
-            """\
+
+=== example: networks with one output and with several, one after the other
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -130,11 +120,8 @@ model.add(Dense(3, activation="softmax", input_shape=(4,)))
 model.compile(loss="categorical_crossentropy", optimizer="adam")
 - three = model.predict_classes(np.zeros((2, 4)))
 + three = np.argmax(model.predict(np.zeros((2, 4))), axis=-1)
-""",
-        ),
-        Example(
-            "a function that takes both kinds of networks",
-            """\
+
+=== example: a function that takes both kinds of networks
 from keras.models import Sequential
 from keras.layers import Dense
 
@@ -152,11 +139,8 @@ def correct(model, x, y):
 one = Sequential([Dense(1, activation="sigmoid")])
 three = Sequential([Dense(3, activation="softmax")])
 print(correct(one, x, y), correct(three, x, z))
-""",
-        ),
-        Example(
-            "a network that is built in a branch, and a variable of the usual name",
-            """\
+
+=== example: a network that is built in a branch, and a variable of the usual name
 import sys
 from keras.models import Sequential
 from keras.layers import Dense
@@ -173,11 +157,8 @@ else:
     model = Sequential([Dense(10, activation="softmax", input_shape=(4,))])
 - predicted_classes = model.predict_classes(x)
 + predicted_classes = classes_of_outputs(model.predict(x))
-""",
-        ),
-        Example(
-            "a last Dense that another layer follows",
-            """\
+
+=== example: a last Dense that another layer follows
 from keras.models import Sequential
 from keras.layers import Dense, LSTM
 +
@@ -193,13 +174,8 @@ model.add(LSTM(1, activation="sigmoid"))
 model.compile("adam", "binary_crossentropy")
 - print(model.predict_classes(x))
 + print(predicted_classes(model.predict(x)))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a method of the program's own",
-            """\
+
+=== reject: a method of the program's own
 import keras
 
 
@@ -209,19 +185,14 @@ class Classifier(keras.Model):
 
 
 print(Classifier().predict_classes(x))
-""",
-        ),
-        Reject(
-            "what is written today",
-            """\
+
+=== reject: what is written today
 import numpy as np
 import keras
 
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
 print(np.argmax(model.predict(np.zeros((2, 4))), axis=-1))
-""",
-        ),
-    )
+"""
 
 
 def _free_name(source: Source) -> str:

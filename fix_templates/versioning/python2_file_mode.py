@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from dnnfix.api import (
     ApiChange,
     Edit,
-    Example,
     Hit,
     InsertElement,
-    Reject,
     SetArgument,
     Source,
     Subject,
@@ -116,10 +114,8 @@ class Python2FileMode(ApiChange):
             if opened not in unsure and mode is not None and ("b" in mode) != binary:
                 yield _hit(source, opened, call, mode, by)
 
-    examples = (
-        Example(
-            "weights kept in a pickle",
-            """\
+    programs = r"""
+=== example (runs): weights kept in a pickle
 import pickle
 import torch
 
@@ -129,12 +125,8 @@ weights = {"w": torch.ones(2)}
 + pickle.dump(weights, open("w.pkl", "wb"))
 + with open("w.pkl", "rb") as f:
     print(pickle.load(f))
-""",
-            runs=True,
-        ),
-        Example(
-            "an array in a file that a variable holds",
-            """\
+
+=== example (runs): an array in a file that a variable holds
 import numpy as np
 import torch
 
@@ -142,12 +134,8 @@ import torch
 + out = open('x.npy', mode='wb')
 np.save(out, torch.ones(3).numpy())
 out.close()
-""",
-            runs=True,
-        ),
-        Example(
-            "a table written as bytes",
-            """\
+
+=== example (runs): a table written as bytes
 import csv
 import torch
 
@@ -158,31 +146,21 @@ import torch
 - with open("log.txt", "wb") as log:
 + with open("log.txt", "w") as log:
     log.write("loss %f" % 0.5)
-""",
-            runs=True,
-        ),
-        Example(
-            "lines of numbers read as bytes",
-            """\
+
+=== example (runs): lines of numbers read as bytes
 import torch
 
 with open("table.txt", "w") as table:
-    table.write("1  2\\n3  4\\n")
+    table.write("1  2\n3  4\n")
 - rows = open("table.txt", "rb")
 + rows = open("table.txt", "r")
 print(torch.tensor([[float(x) for x in part] for part in [row.replace("  ", " ").strip().split(" ") for row in rows]]))
 - text = open("table.txt", "rb").read()
 + text = open("table.txt", "r").read()
-lines = text.split("\\n")
+lines = text.split("\n")
 print(torch.zeros(len(lines)))
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "bytes that are decoded, or taken apart as bytes",
-            """\
+
+=== reject: bytes that are decoded, or taken apart as bytes
 import torch
 
 with open("table.txt", "rb") as rows:
@@ -190,35 +168,29 @@ with open("table.txt", "rb") as rows:
         print(row.strip().split(b","))
 with open("table.txt", "rb") as rows:
     first = rows.readline()
-    print(torch.tensor([float(x) for x in first.decode("utf-8").strip("\\n").split(",")]))
-""",
-        ),
-        Reject(
-            "bytes that are looked for, unpickled or counted, and copies of files",
-            """\
+    print(torch.tensor([float(x) for x in first.decode("utf-8").strip("\n").split(",")]))
+
+=== reject: bytes that are looked for, unpickled or counted, and copies of files
 import hashlib
 import pickle
 import torch
 
-start = open("cifar.bin", "rb").read().find("\\xff\\xd8")
+start = open("cifar.bin", "rb").read().find("\xff\xd8")
 with open("rows.bin", "rb") as rows:
     for row in rows:
         if row.startswith("#"):
             print(torch.tensor(pickle.loads(row)))
 with open("images.bin", "rb") as images:
     name = images.readline()
-    if name.strip("\\n") and b"x" in name:
+    if name.strip("\n") and b"x" in name:
         print(hashlib.md5(images.read()))
 with open("a.txt", "rb") as old, open("b.txt", "wb") as new:
     for line in old:
         new.write(line.replace("a", "b"))
 with open("magic", "wb") as magic:
-    magic.write("\\x00\\x01")
-""",
-        ),
-        Reject(
-            "modes that are right",
-            """\
+    magic.write("\x00\x01")
+
+=== reject (runs): modes that are right
 import csv
 import json
 import pickle
@@ -233,12 +205,8 @@ with open("a.json", "w") as f:
     json.dump([1], f)
 with open("a.bin", "wb") as f:
     f.write("text".encode())
-""",
-            runs=True,
-        ),
-        Reject(
-            "a mode that is not written out, and an open of the program's own",
-            """\
+
+=== reject: a mode that is not written out, and an open of the program's own
 import gzip
 import pickle
 import torch
@@ -251,9 +219,7 @@ def load(path, mode):
 def unzip(path):
     with gzip.open(path) as f:
         return torch.tensor(pickle.load(f))
-""",
-        ),
-    )
+"""
 
 
 def _file(source: Source, call: ast.Call) -> tuple[ast.expr, bool, str] | None:

@@ -10,9 +10,7 @@ from dnnfix.api import (
     BACKEND_CALLS,
     ApiChange,
     Edit,
-    Example,
     Hit,
-    Reject,
     RemoveArgument,
     Replace,
     Subject,
@@ -132,10 +130,8 @@ class RemovedName(ApiChange):
                 yield hit
         yield from _linear_algebra(subject)
 
-    examples = (
-        Example(
-            "the ordering of axes is compared",
-            """\
+    programs = """
+=== example: the ordering of axes is compared
 from keras import backend as K
 
 - if K.image_dim_ordering() == 'th':
@@ -143,11 +139,8 @@ from keras import backend as K
     shape = (1, 28, 28)
 else:
     shape = (28, 28, 1)
-""",
-        ),
-        Example(
-            "modules of Keras 2 in from-imports",
-            """\
+
+=== example: modules of Keras 2 in from-imports
 from keras.models import Sequential
 - from keras.layers.core import Dense, Dropout  # layers
 - from keras.layers.convolutional import (
@@ -158,11 +151,8 @@ from keras.models import Sequential
 )
 
 model = Sequential([Dense(4), Dropout(0.5)])
-""",
-        ),
-        Example(
-            "np_utils was made part of keras.utils",
-            """\
+
+=== example: np_utils was made part of keras.utils
 from keras.models import Sequential
 - from keras.utils import np_utils
 + from keras.utils import to_categorical
@@ -171,22 +161,16 @@ from keras.models import Sequential
 - y_test = np_utils.to_categorical([2, 1, 0], 3)
 + y_train = to_categorical([0, 1, 2], 3)
 + y_test = to_categorical([2, 1, 0], 3)
-""",
-        ),
-        Example(
-            "modules that are imported and not used",
-            """\
+
+=== example: modules that are imported and not used
 - import math, torch.nn._functions as internal
 + import math
 import torch
 - import torch.legacy.nn as legacy
 
 print(math.sqrt(2), torch.ones(2))
-""",
-        ),
-        Example(
-            "a layer that is imported and not used",
-            """\
+
+=== example: a layer that is imported and not used
 import numpy as np
 - from keras.utils.np_utils import to_categorical
 - from keras.layers import Dense, Dropout, Merge
@@ -195,21 +179,15 @@ import numpy as np
 
 labels = to_categorical(np.arange(4))
 layer = Dense(3)
-""",
-        ),
-        Example(
-            "an optimizer in lower case",
-            """\
+
+=== example: an optimizer in lower case
 import keras
 
 model = keras.Sequential([keras.layers.Dense(1, activation="sigmoid")])
 - model.compile(optimizer=keras.optimizers.rmsprop(), loss="binary_crossentropy")
 + model.compile(optimizer=keras.optimizers.RMSprop(), loss="binary_crossentropy")
-""",
-        ),
-        Example(
-            "NumPy's aliases of builtins",
-            """\
+
+=== example: NumPy's aliases of builtins
 import numpy as np
 import torch
 
@@ -217,11 +195,8 @@ import torch
 - mask = np.zeros(3, dtype=np.float)
 + labels = torch.from_numpy(np.array([0, 1], dtype=int)).long()
 + mask = np.zeros(3, dtype=float)
-""",
-        ),
-        Example(
-            "functions of keras.backend that are in keras.ops now",
-            """\
+
+=== example: functions of keras.backend that are in keras.ops now
 from keras import backend as K
 + from keras import ops
 
@@ -229,11 +204,8 @@ from keras import backend as K
 def rmse(y_true, y_pred):
 -     return K.sqrt(K.mean(K.square(y_pred - y_true), axis=-1) + K.epsilon())
 +     return ops.sqrt(ops.mean(ops.square(y_pred - y_true), axis=-1) + K.epsilon())
-""",
-        ),
-        Example(
-            "what TensorFlow shows and Keras 3 does not",
-            """\
+
+=== example: what TensorFlow shows and Keras 3 does not
 import tensorflow as tf
 - from keras.preprocessing.image import ImageDataGenerator, img_to_array
 - from keras.preprocessing.text import Tokenizer
@@ -244,11 +216,8 @@ import tensorflow as tf
 words = Tokenizer(num_words=100)
 images = ImageDataGenerator(rescale=1 / 255)
 print(tf.reduce_sum(img_to_array(picture)))
-""",
-        ),
-        Example(
-            "a name of graphs in a program that has the others from compat.v1",
-            """\
+
+=== example: a name of graphs in a program that has the others from compat.v1
 import tensorflow as tf
 
 graph = tf.Graph()
@@ -257,22 +226,16 @@ with graph.as_default(), tf.compat.v1.Session() as sess:
 -     for variable in tf.all_variables():
 +     for variable in tf.compat.v1.global_variables():
         sess.run(variable.initializer)
-""",
-        ),
-        Example(
-            "a name that went before version 1, below compat.v1",
-            """\
+
+=== example: a name that went before version 1, below compat.v1
 import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 x = tf.placeholder(tf.float32, [None, 3])
 - y = tf.reduce_sum(tf.mul(x, x), 1)
 + y = tf.reduce_sum(tf.multiply(x, x), 1)
-""",
-        ),
-        Example(
-            "probabilities of a sequential model",
-            """\
+
+=== example: probabilities of a sequential model
 from keras.models import Sequential
 from keras.layers import Dense
 
@@ -280,11 +243,8 @@ model = Sequential()
 model.add(Dense(1, activation="sigmoid"))
 - print(model.predict_proba(x))
 + print(model.predict(x))
-""",
-        ),
-        Example(
-            "the rate of an optimizer, read and set, where a class of the program has one too",
-            """\
+
+=== example: the rate of an optimizer, read and set, where a class of the program has one too
 from keras import optimizers
 
 
@@ -297,11 +257,8 @@ sgd = optimizers.SGD(Schedule().lr)
 model.compile(optimizer=sgd, loss="mse")
 - sgd.lr = sgd.lr * 0.5
 + sgd.learning_rate = sgd.learning_rate * 0.5
-""",
-        ),
-        Example(
-            "the size of a layer's output, and of a generator's data",
-            """\
+
+=== example: the size of a layer's output, and of a generator's data
 import tensorflow as tf
 
 
@@ -311,11 +268,8 @@ def report(model, batches):
 
 
 model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
-""",
-        ),
-        Example(
-            "the shape of a symbolic tensor",
-            """\
+
+=== example (runs): the shape of a symbolic tensor
 from keras.layers import Conv2D, Input
 
 
@@ -327,12 +281,8 @@ def widened(images, width):
 pictures = Input((8, 8, 3))
 - print(widened(pictures, 4), pictures._keras_shape)
 + print(widened(pictures, 4), pictures.shape)
-""",
-            runs=True,
-        ),
-        Example(
-            "the architecture as YAML, and back",
-            """\
+
+=== example: the architecture as YAML, and back
 - from keras.models import Sequential, model_from_yaml
 + from keras.models import Sequential, model_from_json
 from keras.layers import Dense
@@ -348,22 +298,16 @@ model = Sequential([Dense(1)])
 save(model, "model.yaml")
 - again = model_from_yaml(open("model.yaml").read())
 + again = model_from_json(open("model.yaml").read())
-""",
-        ),
-        Example(
-            "a data frame as a matrix",
-            """\
+
+=== example: a data frame as a matrix
 import pandas as pd
 import torch
 
 frame = pd.read_csv("iris.csv")
 - data = torch.tensor(frame[["a", "b"]].as_matrix())
 + data = torch.tensor(frame[["a", "b"]].to_numpy())
-""",
-        ),
-        Example(
-            "settings of layers under the names of Keras 1",
-            """\
+
+=== example: settings of layers under the names of Keras 1
 from keras.layers import Conv2D, Dropout
 from keras.models import Sequential
 
@@ -373,11 +317,8 @@ model = Sequential([conv, Dropout(0.5)])
 - print(model.layers[0].border_mode, model.layers[-1].p)
 + assert conv.filters == 8 and model.layers[0].kernel_size[0] == model.layers[0].kernel_size[1] == 3
 + print(model.layers[0].padding, model.layers[-1].rate)
-""",
-        ),
-        Example(
-            "how axes keep their aspect",
-            """\
+
+=== example: how axes keep their aspect
 import keras
 import matplotlib.pyplot as plt
 
@@ -386,11 +327,8 @@ for axis, image in zip(axes.flatten(), keras.random.uniform((4, 8, 8))):
 -     axis.set_adjustable("box-forced")
 +     axis.set_adjustable("box")
     axis.imshow(image, aspect="equal")
-""",
-        ),
-        Example(
-            "Keras 1 names of a dense network",
-            """\
+
+=== example: Keras 1 names of a dense network
 from keras.models import Sequential
 from keras.layers import Dense
 
@@ -402,21 +340,15 @@ model = Sequential()
 model.compile(loss="mse", optimizer="sgd")
 - model.fit(X, Y, nb_epoch=1000, batch_size=32)
 + model.fit(X, Y, epochs=1000, batch_size=32)
-""",
-        ),
-        Example(
-            "the learning rate of Keras 2",
-            """\
+
+=== example: the learning rate of Keras 2
 from tensorflow import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
 - model.compile(optimizer=keras.optimizers.Adam(lr=1e-3, epsilon=1e-8), loss="mse")
 + model.compile(optimizer=keras.optimizers.Adam(learning_rate=1e-3, epsilon=1e-8), loss="mse")
-""",
-        ),
-        Example(
-            "padding, strides and order of axes of a convolution",
-            """\
+
+=== example: padding, strides and order of axes of a convolution
 from keras.layers import Conv2D, MaxPooling2D
 
 conv = Conv2D(
@@ -431,11 +363,8 @@ conv = Conv2D(
 )
 - pool = MaxPooling2D(pool_size=(2, 2), border_mode="valid")
 + pool = MaxPooling2D(pool_size=(2, 2), padding="valid")
-""",
-        ),
-        Example(
-            "nested calls and a functional model",
-            """\
+
+=== example: nested calls and a functional model
 from keras.layers import Dense, Dropout, Input, LSTM
 from keras.models import Model
 
@@ -444,22 +373,16 @@ inputs = Input(shape=(5, 3))
 - model = Model(input=inputs, output=Dense(output_dim=1, init="normal")(hidden))
 + hidden = Dropout(rate=0.5)(LSTM(units=8, recurrent_activation="hard_sigmoid")(inputs))
 + model = Model(inputs=inputs, outputs=Dense(units=1, kernel_initializer="normal")(hidden))
-""",
-        ),
-        Example(
-            "one-hot encoding in scikit-learn",
-            """\
+
+=== example: one-hot encoding in scikit-learn
 import torch
 from sklearn.preprocessing import OneHotEncoder
 
 - encoder = OneHotEncoder(sparse=False)
 + encoder = OneHotEncoder(sparse_output=False)
 targets = torch.tensor(encoder.fit_transform([[0], [1]]))
-""",
-        ),
-        Example(
-            "arguments that pandas and scikit-learn take by name only",
-            """\
+
+=== example: arguments that pandas and scikit-learn take by name only
 import pandas as pd
 import torch
 from sklearn.ensemble import RandomForestClassifier
@@ -471,23 +394,16 @@ from sklearn.ensemble import RandomForestClassifier
 + both = pd.concat([table, table], axis=1).drop("class", axis=1)
 + forest = RandomForestClassifier(100, criterion="entropy")
 x = torch.from_numpy(both.values).sum(0)
-""",
-        ),
-        Example(
-            "eigenvalues of a symmetric matrix",
-            """\
+
+=== example (runs): eigenvalues of a symmetric matrix
 import torch
 
 m = torch.eye(3)
 - w, v = torch.symeig(0.5 * (m + m.t()), eigenvectors=True)
 + w, v = torch.linalg.eigh(0.5 * (m + m.t()))
 print(w)
-""",
-            runs=True,
-        ),
-        Example(
-            "a system of equations",
-            """\
+
+=== example: a system of equations
 import torch
 
 a, b = torch.eye(3), torch.ones(3, 1)
@@ -495,23 +411,15 @@ a, b = torch.eye(3), torch.ones(3, 1)
 - y = torch.gesv(b, a)[0]
 + x = torch.linalg.solve(a, b)
 + y = torch.linalg.solve(a, b)
-""",
-        ),
-        Example(
-            "least squares",
-            """\
+
+=== example: least squares
 import torch
 
 x, y = torch.randn(5, 2), torch.randn(5, 1)
 - weights = torch.lstsq(y, x).solution[:2]
 + weights = torch.linalg.lstsq(x, y).solution[:2]
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the program knows both versions",
-            """\
+
+=== reject: the program knows both versions
 try:
     from keras.utils import np_utils
 except ImportError:
@@ -519,11 +427,8 @@ except ImportError:
 from keras.layers import Dense
 
 layer = Dense(3)
-""",
-        ),
-        Reject(
-            "names of today",
-            """\
+
+=== reject: names of today
 import numpy as np
 import keras
 from keras.layers import Dense, Conv2D
@@ -531,21 +436,15 @@ from keras.utils import to_categorical
 
 layer = Dense(3)
 labels = to_categorical(np.zeros(3, dtype=np.int64))
-""",
-        ),
-        Reject(
-            "the program puts the alias back itself",
-            """\
+
+=== reject: the program puts the alias back itself
 import numpy as np
 import torch
 
 np.int = int
 labels = torch.from_numpy(np.array([0, 1], dtype=np.int))
-""",
-        ),
-        Reject(
-            "the shape of a symbolic tensor that the program stores itself",
-            """\
+
+=== reject: the shape of a symbolic tensor that the program stores itself
 from keras.layers import Input, Lambda
 
 
@@ -557,11 +456,8 @@ def cut(x):
 
 pictures = Input((None, 7))
 print(cut(pictures), pictures._keras_shape)
-""",
-        ),
-        Reject(
-            "a layer of the program's own keeps what it likes",
-            """\
+
+=== reject: a layer of the program's own keeps what it likes
 import keras
 
 
@@ -573,21 +469,15 @@ class Noise(keras.layers.Layer):
 
 model = keras.Sequential([Noise(0.1)])
 print(model.layers[0].p)
-""",
-        ),
-        Reject(
-            "classifiers of scikit-learn have predict_proba",
-            """\
+
+=== reject: classifiers of scikit-learn have predict_proba
 import keras
 from sklearn.linear_model import LogisticRegression
 
 model = LogisticRegression()
 print(model.fit(x, y).predict_proba(x))
-""",
-        ),
-        Reject(
-            "a method of the program's own",
-            """\
+
+=== reject: a method of the program's own
 import keras
 
 
@@ -598,22 +488,16 @@ class Net(keras.Model):
 
 net = Net()
 print(net.predict_proba(x))
-""",
-        ),
-        Reject(
-            "what is drawn is given by name, or the data alone",
-            """\
+
+=== reject: what is drawn is given by name, or the data alone
 import keras
 import seaborn as sns
 
 sns.lineplot(x=steps, y=losses)
 sns.countplot(labels)
 sns.boxplot(table, x="class", y="loss")
-""",
-        ),
-        Reject(
-            "a plot of the program's own",
-            """\
+
+=== reject: a plot of the program's own
 import torch
 import seaborn
 
@@ -623,29 +507,20 @@ def lineplot(x, y):
 
 
 lineplot([1], [2])
-""",
-        ),
-        Reject(
-            "the sizes of an embedding keep their names",
-            """\
+
+=== reject: the sizes of an embedding keep their names
 from keras.models import Sequential
 from keras.layers import Dense, Embedding
 
 model = Sequential([Embedding(input_dim=100, output_dim=8), Dense(4)])
-""",
-        ),
-        Reject(
-            "lr belongs to torch's optimizers",
-            """\
+
+=== reject: lr belongs to torch's optimizers
 import torch
 
 model = torch.nn.Linear(2, 1)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-""",
-        ),
-        Reject(
-            "a class of one's own with such a keyword",
-            """\
+
+=== reject: a class of one's own with such a keyword
 import keras
 
 
@@ -656,30 +531,21 @@ class Trainer:
 
 Trainer().fit(nb_epoch=3, lr=0.2)
 model = keras.Sequential()
-""",
-        ),
-        Reject(
-            "the functions of today",
-            """\
+
+=== reject (runs): the functions of today
 import torch
 
 a, b = torch.eye(3), torch.ones(3, 1)
 print(torch.linalg.solve(a, b), torch.linalg.eigh(a), torch.linalg.lstsq(a, b).solution)
-""",
-            runs=True,
-        ),
-        Reject(
-            "another library's solver",
-            """\
+
+=== reject: another library's solver
 import numpy as np
 import torch
 from scipy.linalg import solve
 
 x = solve(np.eye(2), np.ones(2))
 y = torch.ones(2)
-""",
-        ),
-    )
+"""
 
 
 def _of_version_1(subject: Subject, hit: Hit) -> Hit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import METRIC_ALIASES, ApiChange, Example, Hit, Reject, Source, Subject, reword, uses_of
+from dnnfix.api import METRIC_ALIASES, ApiChange, Hit, Source, Subject, reword, uses_of
 
 ALIKE = (("acc", "accuracy"), *((short, METRIC_ALIASES[short]) for short in ("mae", "mse", "mape", "msle")))
 """The names of each metric. Up to 2.2 Keras logged the first of accuracy and the second of the others, whatever was asked."""
@@ -59,10 +59,8 @@ class RenamedMetricKey(ApiChange):
                     removed={"keras": "2.3"},
                 )
 
-    examples = (
-        Example(
-            "a callback that would never act",
-            """\
+    programs = """
+=== example: a callback that would never act
 from tensorflow import keras
 
 model = keras.Sequential()
@@ -72,11 +70,8 @@ model.compile("adam", "mse", metrics=["accuracy"])
 log = model.fit(x, y, callbacks=[stop]).history
 - print(log["acc"])
 + print(log["accuracy"])
-""",
-        ),
-        Example(
-            "a callback of one's own, and the name of a file",
-            """\
+
+=== example: a callback of one's own, and the name of a file
 import keras
 
 
@@ -95,11 +90,8 @@ model = keras.Sequential([keras.layers.Dense(1)])
 + path = 'weights-{epoch:02d}-{val_accuracy:.2f}.keras'
 + best = keras.callbacks.ModelCheckpoint(path, 'val_accuracy', mode='max')
 model.fit(x, y, callbacks=[Enough(), best])
-""",
-        ),
-        Example(
-            "names that a function, a loop and a table of the history are given",
-            """\
+
+=== example: names that a function, a loop and a table of the history are given
 import matplotlib.pyplot as plt
 import pandas as pd
 from keras.models import Sequential
@@ -127,11 +119,8 @@ history = record.history
 history = pd.DataFrame(record.history)
 - print(history[['accuracy', 'loss']], history.get('val_accuracy'))
 + print(history[['acc', 'loss']], history.get('val_acc'))
-""",
-        ),
-        Example(
-            "columns of tables that are made of histories",
-            """\
+
+=== example: columns of tables that are made of histories
 import pandas as pd
 from keras.models import Sequential
 
@@ -143,13 +132,8 @@ both = pd.concat(tables, axis=1, keys=["first", "second"])
 - pd.DataFrame(model.fit(x, y).history).plot(y=["acc", "loss"])
 + both.xs("accuracy", axis=1, level=1).plot()
 + pd.DataFrame(model.fit(x, y).history).plot(y=["accuracy", "loss"])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "keys that the program put there itself",
-            """\
+
+=== reject: keys that the program put there itself
 from keras.models import Sequential
 
 model = Sequential()
@@ -158,11 +142,8 @@ for _ in range(3):
     history = model.fit(x, y).history
     history["acc"] = history.pop("accuracy")
     print(history["acc"])
-""",
-        ),
-        Reject(
-            "a key that is asked for first",
-            """\
+
+=== reject: a key that is asked for first
 from keras.models import Sequential
 
 model = Sequential()
@@ -172,11 +153,8 @@ if "acc" in logs:
     print(logs["acc"])
 else:
     print(logs["accuracy"])
-""",
-        ),
-        Reject(
-            "a network's own name for its output",
-            """\
+
+=== reject: a network's own name for its output
 from keras.models import Sequential
 
 
@@ -187,31 +165,23 @@ def report(results, key):
 model = Sequential()
 model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
 print(report({"acc": model.evaluate(x, y)[1]}, "acc"))
-""",
-        ),
-        Reject(
-            "the key that was asked for",
-            """\
+
+=== reject: the key that was asked for
 from keras.models import Sequential
 
 model = Sequential()
 model.compile(loss="mse", optimizer="adam", metrics=["acc"])
 history = model.fit(x, y)
 print(history.history["acc"], history.history["val_acc"])
-""",
-        ),
-        Reject(
-            "a dictionary of the program's own",
-            """\
+
+=== reject: a dictionary of the program's own
 from keras.models import Sequential
 
 model = Sequential()
 model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
 log = {"acc": 1}
 print(log["acc"])
-""",
-        ),
-    )
+"""
 
 
 def _asked(source: Source, pair: tuple[str, str]) -> set[str]:

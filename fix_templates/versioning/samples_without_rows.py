@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Source, Subject, Wrap, origins, uses_of, words
+from dnnfix.api import ApiChange, Hit, Replace, Source, Subject, Wrap, origins, uses_of, words
 
 READING = words("decision_function inverse_transform predict predict_log_proba predict_proba score_samples transform")
 """Methods that take samples."""
@@ -50,10 +50,8 @@ class SamplesWithoutRows(ApiChange):
             if shape:
                 yield _hit(subject, call, function.attr, shape)
 
-    examples = (
-        Example(
-            "a number that is handed on",
-            """\
+    programs = """
+=== example: a number that is handed on
 import torch
 from sklearn import linear_model
 
@@ -66,11 +64,8 @@ def fitted(X, Y, value):
 
 
 print(fitted(torch.ones(4, 1).numpy(), torch.ones(4, 1).numpy(), 51))
-""",
-        ),
-        Example(
-            "one flower",
-            """\
+
+=== example: one flower
 import torch
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -78,11 +73,8 @@ knn = KNeighborsClassifier(n_neighbors=1)
 knn.fit(torch.rand(6, 4).numpy(), torch.arange(6).numpy())
 - print(knn.predict([5.1, 3.5, 1.4, 0.2]))
 + print(knn.predict([[5.1, 3.5, 1.4, 0.2]]))
-""",
-        ),
-        Example(
-            "one feature that is scaled, as a run shows",
-            """\
+
+=== example (runs): one feature that is scaled, as a run shows
 import numpy as np
 import torch
 from sklearn.preprocessing import MinMaxScaler
@@ -92,14 +84,8 @@ scaler = MinMaxScaler()
 - scaled = scaler.fit_transform(prices)
 + scaled = scaler.fit_transform(np.reshape(prices, (-1, 1)))
 print(scaled.shape)
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "rows, texts and labels",
-            """\
+
+=== reject (runs): rows, texts and labels
 import numpy as np
 import torch
 from sklearn.feature_extraction.text import CountVectorizer
@@ -112,12 +98,8 @@ x, y = np.ones((2, 1)), [1, 2]
 x *= 2
 print(regression.fit(x, y).predict([[51]]), LabelEncoder().fit_transform([1, 2, 2]))
 print(CountVectorizer().fit_transform(["a word", "two words"]).shape, torch.ones(2))
-""",
-            runs=True,
-        ),
-        Reject(
-            "a method of the program's own, and numbers of which little is known",
-            """\
+
+=== reject: a method of the program's own, and numbers of which little is known
 import torch
 from sklearn.linear_model import LinearRegression
 
@@ -132,9 +114,7 @@ def predicted(model: LinearRegression, x):
 
 
 print(Net().predict(51), Net().predict([1, 2]))
-""",
-        ),
-    )
+"""
 
 
 def _is_estimator(source: Source, expr: ast.expr) -> bool:

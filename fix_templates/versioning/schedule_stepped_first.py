@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Delete, Example, Hit, InsertAfter, Reject, Subject, argument_value
+from dnnfix.api import ApiChange, Delete, Hit, InsertAfter, Subject, argument_value
 
 SCHEDULERS = "torch.optim.lr_scheduler."
 BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau"
@@ -66,10 +66,8 @@ class ScheduleSteppedFirst(ApiChange):
                 confidence=0.85,
             )
 
-    examples = (
-        Example(
-            "a loop over epochs with one over batches",
-            """\
+    programs = """
+=== example: a loop over epochs with one over batches
 import torch
 from torch.optim import lr_scheduler
 
@@ -82,11 +80,8 @@ for epoch in range(100):
         criterion(model(x), y).backward()
         optimizer.step()
 +     scheduler.step()
-""",
-        ),
-        Example(
-            "an optimizer that is handed on in a list",
-            """\
+
+=== example: an optimizer that is handed on in a list
 import torch
 from torch.optim import lr_scheduler
 
@@ -104,11 +99,8 @@ for epoch in range(50):
 +     train(loader, [weights])
     schedule.step()
 -     train(loader, [weights])
-""",
-        ),
-        Example(
-            "epochs that are functions",
-            """\
+
+=== example: epochs that are functions
 import torch
 import torch.optim as optim
 
@@ -128,13 +120,8 @@ for epoch in range(10):
     train(epoch)
     print(epoch)
 +     sched.step()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the order of today",
-            """\
+
+=== reject: the order of today
 import torch
 
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -145,11 +132,8 @@ for epoch in range(100):
         criterion(model(x), y).backward()
         optimizer.step()
     scheduler.step()
-""",
-        ),
-        Reject(
-            "batch by batch, after the optimizer",
-            """\
+
+=== reject: batch by batch, after the optimizer
 import torch
 
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -160,11 +144,8 @@ for x, y in loader:
     optimizer.step()
     scheduler.step()
     print(scheduler.get_last_lr())
-""",
-        ),
-        Reject(
-            "the schedule of another optimizer",
-            """\
+
+=== reject: the schedule of another optimizer
 import torch
 
 first = torch.optim.SGD(head.parameters(), lr=0.1)
@@ -174,11 +155,8 @@ for epoch in range(100):
     first.step()
     scheduler.step()
     second.step()
-""",
-        ),
-        Reject(
-            "stepped by what was measured",
-            """\
+
+=== reject: stepped by what was measured
 import torch
 
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -186,9 +164,7 @@ scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
 for epoch in range(100):
     scheduler.step(validate(model))
     optimizer.step()
-""",
-        ),
-    )
+"""
 
 
 def _optimizer(subject: Subject, call: ast.Call) -> str:

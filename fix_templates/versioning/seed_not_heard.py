@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from dnnfix.api import (
     AddImport,
     ApiChange,
-    Example,
     Hit,
-    Reject,
     Replace,
     Subject,
     argument_value,
@@ -82,10 +80,8 @@ class SeedNotHeard(ApiChange):
             confidence=0.8,
         )
 
-    examples = (
-        Example(
-            "a tutorial of Keras 1",
-            """\
+    programs = """
+=== example: a tutorial of Keras 1
 from keras.models import Sequential
 from keras.layers import Dense
 import numpy as np
@@ -98,11 +94,8 @@ dataset = np.loadtxt("pima.csv", delimiter=",")
 model = Sequential()
 - model.add(Dense(12, input_dim=8, init="uniform", activation="relu"))
 + model.add(Dense(12, input_dim=8, kernel_initializer="uniform", activation="relu"))
-""",
-        ),
-        Example(
-            "seeds for NumPy and TensorFlow",
-            """\
+
+=== example: seeds for NumPy and TensorFlow
 import numpy
 import tensorflow as tf
 import keras
@@ -116,11 +109,8 @@ x = numpy.random.rand(9, 2)
 - tf.set_random_seed(SEED)
 + tf.random.set_seed(SEED)
 model = keras.models.Sequential([Dense(3)])
-""",
-        ),
-        Example(
-            "tf.keras of TensorFlow 2, pinned",
-            """\
+
+=== example: tf.keras of TensorFlow 2, pinned
 # pip install tensorflow==2.4.1
 import numpy as np
 import tensorflow as tf
@@ -131,24 +121,16 @@ from tensorflow import keras
 np.random.seed(2)
 x = tf.random.normal((9, 2)) + np.random.rand(9, 2)
 model = keras.Sequential([keras.layers.Dense(3)])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a program of today that seeds its data",
-            """\
+
+=== reject: a program of today that seeds its data
 import keras
 import numpy as np
 
 np.random.seed(7)
 x = np.random.rand(100, 4)
 model = keras.Sequential([keras.layers.Dense(3)])
-""",
-        ),
-        Reject(
-            "all generators are seeded",
-            """\
+
+=== reject: all generators are seeded
 import random
 
 import numpy as np
@@ -159,31 +141,23 @@ random.seed(7)
 np.random.seed(7)
 model = Sequential()
 model.add(Dense(12, input_dim=8, init="uniform"))
-""",
-        ),
-        Reject(
-            "NumPy's seed was not heard by tf.keras either",
-            """\
+
+=== reject: NumPy's seed was not heard by tf.keras either
 # pip install tensorflow==2.4.1
 import numpy as np
 from tensorflow import keras
 
 np.random.seed(1)
 model = keras.Sequential([keras.layers.Dense(3)])
-""",
-        ),
-        Reject(
-            "no seed is given",
-            """\
+
+=== reject: no seed is given
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
 
 np.random.seed(None)
 model = Sequential([Dense(12, init="uniform")])
-""",
-        ),
-    )
+"""
 
 
 def _seed(call: ast.Call) -> ast.expr | None:

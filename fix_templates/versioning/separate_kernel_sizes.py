@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from dnnfix.api import (
     ApiChange,
     Edit,
-    Example,
     Hit,
-    Reject,
     RemoveArgument,
     RenameArgument,
     SetArgument,
@@ -76,10 +74,8 @@ class SeparateKernelSizes(ApiChange):
                     edits=tuple(edits),
                 )
 
-    examples = (
-        Example(
-            "by keyword, and with names",
-            """\
+    programs = """
+=== example: by keyword, and with names
 from keras.layers import Convolution2D
 from keras import layers
 
@@ -88,21 +84,15 @@ k = 5
 - second = layers.Conv2D(8, k, k, subsample=(2, 2))
 + first = Convolution2D(filters=16, kernel_size=(k, 3), padding="same")
 + second = layers.Conv2D(8, (k, k), strides=(2, 2))
-""",
-        ),
-        Example(
-            "three dimensions",
-            """\
+
+=== example: three dimensions
 import keras
 
 model = keras.Sequential()
 - model.add(keras.layers.Convolution3D(8, 3, 3, 3, activation="relu"))
 + model.add(keras.layers.Convolution3D(8, (3, 3, 3), activation="relu"))
-""",
-        ),
-        Example(
-            "today's name of the layer in a program of Keras 1",
-            """\
+
+=== example: today's name of the layer in a program of Keras 1
 from keras.models import Sequential
 from keras.layers import Conv2D, Dense, Flatten, MaxPooling2D
 
@@ -115,11 +105,8 @@ model.add(Dense(10, activation="softmax"))
 model.compile(loss="categorical_crossentropy", optimizer="sgd")
 - model.fit(x, y, nb_epoch=2)
 + model.fit(x, y, epochs=2)
-""",
-        ),
-        Example(
-            "initializer and activation behind the sizes",
-            """\
+
+=== example: initializer and activation behind the sizes
 - from keras.layers import Convolution2D, Deconvolution2D
 + from keras.layers import Convolution2D, Conv2DTranspose
 
@@ -127,40 +114,27 @@ model.compile(loss="categorical_crossentropy", optimizer="sgd")
 - other = Deconvolution2D(3, 3, 3, (None, 3, 14, 14), subsample=(2, 2))
 + layer = Convolution2D(32, (3, 3), padding="same", kernel_initializer="he_normal", activation="relu")
 + other = Conv2DTranspose(3, (3, 3), strides=(2, 2))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a stride in a program that is not as old",
-            """\
+
+=== reject: a stride in a program that is not as old
 from keras.layers import Conv2D
 from keras.layers.core import Dense
 from keras.optimizers import Adam
 
 layers = [Conv2D(32, 3, 2), Conv2D(32, 3, 2, padding="same"), Dense(4)]
 optimizer = Adam(lr=0.1)
-""",
-        ),
-        Reject(
-            "a stride of three is meant",
-            """\
+
+=== reject: a stride of three is meant
 from keras.layers import Conv2D
 
 layer = Conv2D(32, 3, 3)
 other = Conv2D(32, (3, 3), (2, 2), activation="relu")
-""",
-        ),
-        Reject(
-            "the old name with today's arguments",
-            """\
+
+=== reject: the old name with today's arguments
 from keras.layers import Convolution2D
 
 layer = Convolution2D(32, (3, 3), padding="same")
 square = Convolution2D(32, 3, activation="relu")
-""",
-        ),
-    )
+"""
 
 
 def _edits(subject: Subject, call: ast.Call, names: tuple[str, ...], written: str) -> tuple[list[Edit], str]:

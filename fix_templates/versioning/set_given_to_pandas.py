@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Source, Subject, Wrap, receiver_is, uses_of
+from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, receiver_is, uses_of
 
 MAKERS = ("pandas.DataFrame", "pandas.Series", "pandas.Index")
 
@@ -44,10 +44,8 @@ class SetGivenToPandas(ApiChange):
                     if _is_set(source, part, index):
                         yield _hit(source, part, "labels")
 
-    examples = (
-        Example(
-            "words that became a set on the way",
-            """\
+    programs = """
+=== example: words that became a set on the way
 import pandas as pd
 import torch
 
@@ -60,11 +58,8 @@ frame = pd.DataFrame(torch.zeros(len(words), 2).numpy(), columns=["x1", "x2"])
 - frame["word"] = words
 + frame["word"] = list(words)
 frame = frame[["word", "x1"]]
-""",
-        ),
-        Example(
-            "columns that are left over",
-            """\
+
+=== example: columns that are left over
 import pandas as pd
 import torch
 
@@ -73,11 +68,8 @@ table = pd.DataFrame({"a": [1], "b": [2], "y": [0]})
 - x = torch.tensor(table.loc[:, {"a", "b"}].values)
 + inputs = table[list(set(table.columns) - {"y"})]
 + x = torch.tensor(table.loc[:, list({"a", "b"})].values)
-""",
-        ),
-        Example(
-            "the classes as a series",
-            """\
+
+=== example: the classes as a series
 import pandas
 import torch
 
@@ -85,13 +77,8 @@ names = {"cat", "dog"}
 - series = pandas.Series(names)
 + series = pandas.Series(list(names))
 layer = torch.nn.Linear(2, len(series))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "lists, and a set that was sorted",
-            """\
+
+=== reject: lists, and a set that was sorted
 import pandas as pd
 import torch
 
@@ -102,20 +89,15 @@ frame["d"] = torch.ones(2).numpy()
 words = {"a"}
 words = [word for word in words]
 print(frame[words], frame[["a", "b"]])
-""",
-        ),
-        Reject(
-            "a dictionary",
-            """\
+
+=== reject: a dictionary
 import pandas as pd
 import torch
 
 known = {}
 known["words"] = set("ab")
 print(pd.Series([1]), torch.ones(1), known)
-""",
-        ),
-    )
+"""
 
 
 def _is_frame(source: Source, expr: ast.expr) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Source, Subject, uses_of
+from dnnfix.api import ApiChange, Hit, Replace, Source, Subject, uses_of
 
 GETTERS = {
     "keras.initializers.get": "initializers",
@@ -65,10 +65,8 @@ class SettingSavedByName(ApiChange):
                 removed={"keras": "2.0"},
             )
 
-    examples = (
-        Example(
-            "a layer of Keras 1",
-            """\
+    programs = """
+=== example: a layer of Keras 1
 from keras import initializers, regularizers
 from keras.layers import Layer
 
@@ -85,11 +83,8 @@ class Scaled(Layer):
 +         config = {"init": initializers.serialize(self.init),
 +                   "W_regularizer": regularizers.serialize(self.W_regularizer)}
         return dict(list(super().get_config().items()) + list(config.items()))
-""",
-        ),
-        Example(
-            "through the former name of the module",
-            """\
+
+=== example: through the former name of the module
 - from keras import initializations
 + from keras import initializers
 from keras.layers import Layer
@@ -106,11 +101,8 @@ class Shift(Layer):
 -         config["init"] = self.init.__name__
 +         config["init"] = initializers.serialize(self.init)
         return config
-""",
-        ),
-        Example(
-            "a constraint, with the library as a whole",
-            """\
+
+=== example: a constraint, with the library as a whole
 import keras
 
 
@@ -122,13 +114,8 @@ class Bounded(keras.layers.Layer):
     def get_config(self):
 -         return {**super().get_config(), "bound": self.bound.get_config()}
 +         return {**super().get_config(), "bound": keras.constraints.serialize(self.bound)}
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "activations are functions still",
-            """\
+
+=== reject: activations are functions still
 from keras import activations, initializers
 from keras.layers import Layer
 
@@ -141,19 +128,14 @@ class Gate(Layer):
 
     def get_config(self):
         return {"activation": self.activation.__name__, "init": initializers.serialize(self.init)}
-""",
-        ),
-        Reject(
-            "names of classes and functions",
-            """\
+
+=== reject: names of classes and functions
 from keras import initializers
 
 
 def describe(loss):
     print(loss.__name__, initializers.get("zeros").__class__.__name__)
-""",
-        ),
-    )
+"""
 
 
 def _made_by(source: Source, setting: ast.expr) -> str | None:

@@ -8,10 +8,8 @@ from collections.abc import Iterator, Sequence
 from dnnfix.api import (
     ApiChange,
     Edit,
-    Example,
     Hit,
     InsertAfter,
-    Reject,
     RemoveArgument,
     SetArgument,
     Source,
@@ -120,42 +118,31 @@ class SettingTakenNoMore(ApiChange):
                 )
                 yield _hit(source, call, given["weights"], what, "set the weights on the layer", edits, decline)
 
-    examples = (
-        Example(
-            "a small decay under a rate that the program sets itself",
-            """\
+    programs = """
+=== example: a small decay under a rate that the program sets itself
 from keras.callbacks import ReduceLROnPlateau
 from keras.optimizers import SGD
 
 - sgd = SGD(learning_rate=0.01, decay=1e-6)
 + sgd = SGD(learning_rate=0.01)
 callbacks = [ReduceLROnPlateau(patience=3)]
-""",
-        ),
-        Example(
-            "a decay that acts",
-            """\
+
+=== example: a decay that acts
 import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
 - model.compile(optimizer=keras.optimizers.Adam(lr=0.01, decay=0.001), loss="mse")
 + model.compile(optimizer=keras.optimizers.Adam(learning_rate=keras.optimizers.schedules.InverseTimeDecay(0.01, 1, 0.001)), loss="mse")
-""",
-        ),
-        Example(
-            "a decay spread over the epochs",
-            """\
+
+=== example: a decay spread over the epochs
 from tensorflow.keras.optimizers import Adam
 + from tensorflow.keras.optimizers.schedules import InverseTimeDecay
 
 EPOCHS = 10
 - optimizer = Adam(1e-3, decay=1e-3 / EPOCHS)
 + optimizer = Adam(InverseTimeDecay(1e-3, 1, 1e-3 / EPOCHS))
-""",
-        ),
-        Example(
-            "rate of an optimizer that is named",
-            """\
+
+=== example: rate of an optimizer that is named
 from keras.models import Sequential
 from keras.layers import Dense
 + from keras.optimizers import RMSprop
@@ -164,21 +151,15 @@ model = Sequential()
 model.add(Dense(1, input_dim=3))
 - model.compile(loss='mse', optimizer='rmsprop', lr=1e-10)
 + model.compile(loss='mse', optimizer=RMSprop(learning_rate=1e-10))
-""",
-        ),
-        Example(
-            "rate and momentum, with the library at hand",
-            """\
+
+=== example: rate and momentum, with the library at hand
 import keras
 
 net = keras.Sequential([keras.layers.Dense(2, activation="softmax")])
 - net.compile("sgd", loss="categorical_crossentropy", learning_rate=0.05, momentum=0.9, metrics=["accuracy"])
 + net.compile(keras.optimizers.SGD(learning_rate=0.05, momentum=0.9), loss="categorical_crossentropy", metrics=["accuracy"])
-""",
-        ),
-        Example(
-            "an optimizer made in place",
-            """\
+
+=== example: an optimizer made in place
 from tensorflow.keras.models import Model
 from tensorflow.keras.layers import Dense, Input
 from tensorflow.keras.optimizers import Adam
@@ -192,11 +173,8 @@ classifier.compile(
     loss="binary_crossentropy",
 -     lr=RATE,
 )
-""",
-        ),
-        Example(
-            "a kernel in Theano's order",
-            """\
+
+=== example: a kernel in Theano's order
 import numpy as np
 from keras import backend as K
 from keras.layers import Convolution2D
@@ -210,11 +188,8 @@ model = Sequential()
 + model.add(Convolution2D(64, (3, 3),
 +                         padding='same', input_shape=(1, 32, 32)))
 + model.layers[-1].set_weights([np.transpose(np.random.normal(0, 0.1, size=(64, 1, 3, 3)), (2, 3, 1, 0)), np.zeros(64)])
-""",
-        ),
-        Example(
-            "a functional model, and weights under a name",
-            """\
+
+=== example: a functional model, and weights under a name
 import numpy as np
 from keras.layers import Dense, Input
 from keras.models import Model, Sequential
@@ -231,21 +206,13 @@ other = Sequential()
 + other.add(Dense(2, input_shape=(5,)))
 + other.layers[-1].set_weights(start)
 + third = Sequential([Dense(2, input_dim=5, kernel_initializer=Constant(start[0]), bias_initializer=Constant(start[1]))])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "weight decay is another matter",
-            """\
+
+=== reject: weight decay is another matter
 import keras
 
 optimizer = keras.optimizers.AdamW(learning_rate=0.01, weight_decay=0.004)
-""",
-        ),
-        Reject(
-            "a function of the program's own",
-            """\
+
+=== reject: a function of the program's own
 import keras
 
 
@@ -255,20 +222,14 @@ def schedule(rate, decay):
 
 print(schedule(0.1, decay=0.5))
 model = keras.Sequential()
-""",
-        ),
-        Reject(
-            "the rate where it belongs",
-            """\
+
+=== reject: the rate where it belongs
 import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
 model.compile(optimizer=keras.optimizers.SGD(learning_rate=0.1), loss="mse")
-""",
-        ),
-        Reject(
-            "a method of the program's own",
-            """\
+
+=== reject: a method of the program's own
 import keras
 
 
@@ -280,28 +241,20 @@ class Setup:
 
 setup = Setup()
 setup.compile(optimizer="sgd", loss="mse", lr=0.01)
-""",
-        ),
-        Reject(
-            "an embedding takes them still",
-            """\
+
+=== reject: an embedding takes them still
 import numpy as np
 from keras.layers import Embedding
 
 layer = Embedding(100, 8, weights=[np.zeros((100, 8))], trainable=False)
-""",
-        ),
-        Reject(
-            "pretrained networks, and no weights",
-            """\
+
+=== reject: pretrained networks, and no weights
 from keras.applications import VGG16
 from keras.layers import Dense
 
 base = VGG16(weights="imagenet", include_top=False)
 layer = Dense(3, weights=None)
-""",
-        ),
-    )
+"""
 
 
 def _hit(

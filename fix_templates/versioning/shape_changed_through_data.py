@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Example, Hit, Reject, Replace, Subject, uses_of, words
+from dnnfix.api import ApiChange, Edit, Hit, Replace, Subject, uses_of, words
 
 TURNED = words("t_ transpose_ unsqueeze_ squeeze_ swapaxes_ swapdims_")
 """Methods that have a twin without the underscore, which gives another tensor of the same values."""
@@ -60,10 +60,8 @@ class ShapeChangedThroughData(ApiChange):
                 confidence=0.9,
             )
 
-    examples = (
-        Example(
-            "batches that come time first",
-            """\
+    programs = """
+=== example: batches that come time first
 import torch
 import torch.nn.functional as F
 
@@ -76,11 +74,8 @@ def train(loader, model, optimizer):
         optimizer.zero_grad()
         F.cross_entropy(model(feature), target).backward()
         optimizer.step()
-""",
-        ),
-        Example(
-            "a buffer for the batch",
-            """\
+
+=== example: a buffer for the batch
 import torch
 from torch.autograd import Variable
 
@@ -92,11 +87,8 @@ for real, _ in loader:
 +     images.resize_(real.size()).copy_(real)
 +     noise.resize_(real.size(0), 100).normal_(0, 1)
     print(net(images), net(noise))
-""",
-        ),
-        Example(
-            "the weights of a layer",
-            """\
+
+=== example: the weights of a layer
 import torch
 
 layer = torch.nn.Linear(3, 5)
@@ -106,42 +98,29 @@ shared = torch.nn.Parameter(torch.ones(3))
 - shared.data.unsqueeze_(0)
 + shared.data = shared.data.unsqueeze(0)
 print(layer.weight.shape, shared.shape)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the values alone",
-            """\
+
+=== reject: the values alone
 import torch
 
 x = torch.ones(3, 4)
 x.data.fill_(0)
 x.data.sub_(1).mul_(2)
 x.t_()
-""",
-        ),
-        Reject(
-            "the result is what is used",
-            """\
+
+=== reject: the result is what is used
 import torch
 
 x = torch.ones(3, 4)
 y = x.data.unsqueeze_(0)
 print(x.data.squeeze_().shape, y.shape)
-""",
-        ),
-        Reject(
-            "the data of a packed sequence",
-            """\
+
+=== reject: the data of a packed sequence
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence
 
 packed = pack_padded_sequence(torch.ones(3, 4), [3, 2, 2, 1])
 packed.data.unsqueeze_(1)
-""",
-        ),
-    )
+"""
 
 
 def _is_dropped(subject: Subject, call: ast.Call) -> bool:

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     ApiChange,
-    Example,
     Hit,
-    Reject,
     Replace,
     RunOutcome,
     Subject,
@@ -71,10 +69,8 @@ class SharedOptimizer(ApiChange):
                 )
             models.append(model)
 
-    examples = (
-        Example(
-            "two networks that train in turn",
-            """\
+    programs = """
+=== example: two networks that train in turn
 from keras.layers import Dense
 from keras.models import Sequential
 from keras.optimizers import Adam
@@ -85,11 +81,8 @@ generator.compile(loss="binary_crossentropy", optimizer=adam)
 discriminator = Sequential([Dense(1, activation="sigmoid")])
 - discriminator.compile(loss="binary_crossentropy", optimizer=adam)
 + discriminator.compile(loss="binary_crossentropy", optimizer=adam.from_config(adam.get_config()))
-""",
-        ),
-        Example(
-            "by position, in a function",
-            """\
+
+=== example: by position, in a function
 import keras
 
 
@@ -101,11 +94,8 @@ def build():
 -     second.compile(opt, "mse")
 +     second.compile(opt.from_config(opt.get_config()), "mse")
     return first, second
-""",
-        ),
-        Example(
-            "three models of TensorFlow's Keras",
-            """\
+
+=== example: three models of TensorFlow's Keras
 import tensorflow as tf
 
 rms = tf.keras.optimizers.RMSprop(1e-4)
@@ -116,24 +106,16 @@ a.compile(rms, "mse")
 both = tf.keras.Sequential([a, b])
 - both.compile(loss="mse", optimizer=rms)
 + both.compile(loss="mse", optimizer=rms.from_config(rms.get_config()))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "one model that is compiled again",
-            """\
+
+=== reject: one model that is compiled again
 import keras
 
 adam = keras.optimizers.Adam(1e-3)
 model = keras.Sequential([keras.layers.Dense(1)])
 model.compile(adam, "mse")
 model.compile(adam, "mae")
-""",
-        ),
-        Reject(
-            "a model that is compiled and never trained",
-            """\
+
+=== reject: a model that is compiled and never trained
 import keras
 
 adam = keras.optimizers.Adam(1e-3)
@@ -145,11 +127,8 @@ both = keras.Sequential([generator, critic])
 both.compile(adam, "mse")
 critic.train_on_batch(generator.predict(noise), labels)
 both.train_on_batch(noise, labels)
-""",
-        ),
-        Reject(
-            "an optimizer for each",
-            """\
+
+=== reject: an optimizer for each
 import keras
 
 adam = keras.optimizers.Adam(1e-3)
@@ -160,9 +139,7 @@ other = keras.Sequential([keras.layers.Dense(1)])
 other.compile(adam, "mse")
 third = keras.Sequential([keras.layers.Dense(1)])
 third.compile("adam", "mse")
-""",
-        ),
-    )
+"""
 
 
 TRAINS = frozenset({"fit", "fit_generator", "train_on_batch"})

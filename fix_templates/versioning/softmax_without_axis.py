@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Call, Example, Hit, Reject, SetArgument, Site, Subject, uses_of
+from dnnfix.api import ApiChange, Call, Hit, SetArgument, Site, Subject, uses_of
 
 FUNCTIONS = frozenset(f"torch.nn.functional.{name}" for name in ("softmax", "log_softmax", "softmin"))
 LAYERS = frozenset(f"torch.nn.{name}" for name in ("Softmax", "LogSoftmax", "Softmin"))
@@ -46,10 +46,8 @@ class SoftmaxWithoutAxis(ApiChange):
             if not any(isinstance(argument, ast.Starred) for argument in call.args):
                 yield _hit(subject, subject.source.site(call), name, warned)
 
-    examples = (
-        Example(
-            "the output of a classifier",
-            """\
+    programs = """
+=== example (runs): the output of a classifier
 import torch
 import torch.nn.functional as F
 
@@ -57,45 +55,28 @@ net = torch.nn.Linear(4, 3)
 - loss = F.nll_loss(F.log_softmax(net(torch.ones(2, 4))), torch.tensor([0, 1]))
 + loss = F.nll_loss(F.log_softmax(net(torch.ones(2, 4)), dim=1), torch.tensor([0, 1]))
 print(loss.item())
-""",
-            runs=True,
-        ),
-        Example(
-            "a layer",
-            """\
+
+=== example (runs): a layer
 import torch
 from torch import nn
 
 - net = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax())
 + net = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(dim=1))
 print(nn.NLLLoss()(net(torch.ones(2, 4)), torch.tensor([0, 1])).item())
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "the axis is told",
-            """\
+
+=== reject (runs): the axis is told
 import torch
 import torch.nn.functional as F
 
 net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Softmax(1))
 print(F.softmax(net(torch.ones(2, 4)), -1), F.log_softmax(net(torch.ones(2, 4)), dim=1))
-""",
-            runs=True,
-        ),
-        Reject(
-            "methods, which always had to be told",
-            """\
+
+=== reject (runs): methods, which always had to be told
 import torch
 
 net = torch.nn.Linear(4, 3)
 print(net(torch.ones(2, 4)).softmax(1), torch.softmax(net(torch.ones(2, 4)), 1))
-""",
-            runs=True,
-        ),
-    )
+"""
 
 
 def _hit(subject: Subject, site: Site, name: str, warned: bool) -> Hit:

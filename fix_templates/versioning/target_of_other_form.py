@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import accumulate
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject
+from dnnfix.api import ApiChange, Hit, Replace, Subject
 
 REFUSED = re.compile(r"target size \(torch\.Size\(\[([\d, ]*)\]\)\).* input size \(torch\.Size\(\[([\d, ]*)\]\)\)")
 """What binary cross-entropy says of its target and its input."""
@@ -62,10 +62,8 @@ class TargetOfOtherForm(ApiChange):
                 removed={"torch": "1.8"},
             )
 
-    examples = (
-        Example(
-            "the images are the target of a flat output",
-            """\
+    programs = """
+=== example (runs): the images are the target of a flat output
 import torch
 import torch.nn.functional as F
 
@@ -74,12 +72,8 @@ x = torch.rand(3, 1, 4, 4)
 - loss = F.binary_cross_entropy(net(x), x)
 + loss = F.binary_cross_entropy(net(x), x.reshape(-1, 16))
 loss.backward()
-""",
-            runs=True,
-        ),
-        Example(
-            "in a function for the loss",
-            """\
+
+=== example (runs): in a function for the loss
 import torch
 
 net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 16), torch.nn.Sigmoid())
@@ -93,57 +87,36 @@ def loss_function(made, given):
 
 images = torch.rand(3, 4, 4)
 loss_function(net(images), images).backward()
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "another number of elements",
-            """\
+
+=== reject (runs): another number of elements
 import torch
 import torch.nn.functional as F
 
 net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 8), torch.nn.Sigmoid())
 x = torch.rand(3, 1, 4, 4)
 F.binary_cross_entropy(net(x), x).backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "images whose colors come last",
-            """\
+
+=== reject (runs): images whose colors come last
 import torch
 import torch.nn.functional as F
 
 net = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1), torch.nn.Sigmoid())
 images = torch.rand(2, 4, 4, 3)
 F.binary_cross_entropy(net(images.permute(0, 3, 1, 2)), images).backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "a target whose samples come second",
-            """\
+
+=== reject (runs): a target whose samples come second
 import torch
 
 net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Sigmoid())
 torch.nn.BCELoss()(net(torch.rand(8, 4)), torch.ones(3, 8)).backward()
-""",
-            runs=True,
-        ),
-        Reject(
-            "an axis of size one",
-            """\
+
+=== reject (runs): an axis of size one
 import torch
 import torch.nn.functional as F
 
 net = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid())
 F.binary_cross_entropy(net(torch.rand(3, 4)), torch.ones(3)).backward()
-""",
-            runs=True,
-        ),
-    )
+"""
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:

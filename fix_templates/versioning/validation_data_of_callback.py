@@ -9,10 +9,8 @@ from dnnfix.api import (
     AddDefinition,
     ApiChange,
     Edit,
-    Example,
     Hit,
     InsertBefore,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -78,16 +76,14 @@ class ValidationDataOfCallback(ApiChange):
                 if not any(definition.name in other.words for other in others):
                     yield _found(source, reads[0], (), "that it is given to fit, and with which data, cannot be told")
 
-    examples = (
-        Example(
-            "a callback that has a name",
-            """\
+    programs = f"""
+=== example (runs): a callback that has a name
 import numpy as np
 from keras import callbacks, layers, models
 
 
 class Scores(callbacks.Callback):
-    def on_epoch_end(self, epoch, logs={}):
+    def on_epoch_end(self, epoch, logs={{}}):
         predicted = self.model.predict(self.validation_data[0], verbose=0)
         print(np.mean(np.abs(predicted - self.validation_data[1])))
 
@@ -99,12 +95,8 @@ model.compile("sgd", "mse")
 scores = Scores()
 + scores.validation_data = [x_test, y_test]
 model.fit(x, y, epochs=1, validation_data=(x_test, y_test), callbacks=[scores])
-""",
-            runs=True,
-        ),
-        Example(
-            "one that is made within the call, and asks the model",
-            f"""\
+
+=== example: one that is made within the call, and asks the model
 import keras
 +
 +
@@ -123,11 +115,8 @@ class Scores(keras.callbacks.Callback):
 def train(model, data, held_out):
 -     model.fit(data[0], data[1], validation_data=(held_out[0], held_out[1]), callbacks=[Scores()])
 +     model.fit(data[0], data[1], validation_data=(held_out[0], held_out[1]), callbacks=[{_NAME}(Scores(), [held_out[0], held_out[1]])])
-""",
-        ),
-        Example(
-            "several inputs, callbacks in a list of their own, data under a name",
-            """\
+
+=== example: several inputs, callbacks in a list of their own, data under a name
 import tensorflow as tf
 from tensorflow.keras.callbacks import Callback, EarlyStopping
 
@@ -149,13 +138,8 @@ listeners = [stop, watch]
 model = tf.keras.models.load_model("pairs.keras")
 + watch.validation_data = [a, b, labels]
 history = model.fit(x, y, validation_data=([a, b], labels), callbacks=listeners)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a callback that is given its data",
-            """\
+
+=== reject: a callback that is given its data
 import keras
 
 
@@ -170,11 +154,8 @@ class Scores(keras.callbacks.Callback):
 
 def train(model, x, y):
     model.fit(x, y, validation_data=(x, y), callbacks=[Scores((x, y))])
-""",
-        ),
-        Reject(
-            "a class that is no callback",
-            """\
+
+=== reject: a class that is no callback
 import keras
 
 
@@ -183,11 +164,8 @@ class Trainer:
 
     def fit(self, model, x, y):
         model.fit(x, y, validation_data=self.validation_data, callbacks=[keras.callbacks.TerminateOnNaN()])
-""",
-        ),
-        Reject(
-            "a callback that is handed the data from outside already",
-            """\
+
+=== reject: a callback that is handed the data from outside already
 import keras
 
 
@@ -199,9 +177,7 @@ class Scores(keras.callbacks.Callback):
 scores = Scores()
 scores.validation_data = (x, y)
 model.fit(x, y, validation_data=(x, y), callbacks=[scores])
-""",
-        ),
-    )
+"""
 
 
 def _callbacks(source: Source, call: ast.Call) -> Iterator[ast.expr]:

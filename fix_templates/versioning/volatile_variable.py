@@ -11,9 +11,7 @@ from dnnfix.api import (
     Delete,
     Edit,
     Enclose,
-    Example,
     Hit,
-    Reject,
     RemoveArgument,
     Replace,
     ReplaceLines,
@@ -94,10 +92,8 @@ class VolatileVariable(ApiChange):
             yield from _assignments(subject, enclosed)
             yield from _questions(subject, asked)
 
-    examples = (
-        Example(
-            "a test loop",
-            """\
+    programs = """
+=== example: a test loop
 import torch
 from torch.autograd import Variable
 
@@ -113,11 +109,8 @@ def test(model, loader):
 +             output = model(data)
 +             correct += output.max(1)[1].eq(target).sum()
     return correct
-""",
-        ),
-        Example(
-            "a helper that returns a list of them",
-            """\
+
+=== example: a helper that returns a list of them
 from torch.autograd import Variable
 
 
@@ -129,22 +122,16 @@ def to_variables(arrays, volatile=False):
 +             each = Variable(each)
         made.append(each)
     return made
-""",
-        ),
-        Example(
-            "switched off",
-            """\
+
+=== example: switched off
 import torch
 from torch.autograd import Variable
 
 - x = Variable(torch.ones(2), requires_grad=True, volatile=False)
 + x = Variable(torch.ones(2), requires_grad=True)
 (x * 2).sum().backward()
-""",
-        ),
-        Example(
-            "one loop for training and testing",
-            """\
+
+=== example: one loop for training and testing
 from torch.autograd import Variable
 + import torch
 
@@ -168,11 +155,8 @@ def run(net, criterion, loader, optimizer, is_train=True):
 +                 optimizer.step()
 +             total += float(loss)
     return total
-""",
-        ),
-        Example(
-            "targets that are worked out by another network",
-            """\
+
+=== example: targets that are worked out by another network
 import torch
 
 
@@ -182,11 +166,8 @@ def loss(q, target, state, following, reward):
 -     wanted.volatile = False
 +     wanted = wanted.detach()
     return torch.nn.functional.smooth_l1_loss(q(state), wanted)
-""",
-        ),
-        Example(
-            "both branches for what comes after them",
-            """\
+
+=== example: both branches for what comes after them
 import torch
 from torch.autograd import Variable
 
@@ -210,11 +191,8 @@ def evaluate(model, criterion, loader, use_gpu):
 +                 label = Variable(label)
 +             total += criterion(model(img), label).item()
     return total
-""",
-        ),
-        Example(
-            "one block inside of another",
-            """\
+
+=== example: one block inside of another
 import torch
 from torch.autograd import Variable
 
@@ -234,11 +212,8 @@ def evaluate(model, loss, loader):
 +                 target = Variable(target)
 +                 given += (target,)
 +             print(loss(*given))
-""",
-        ),
-        Example(
-            "a helper that is told",
-            """\
+
+=== example: a helper that is told
 import torch
 from torch.autograd import Variable
 
@@ -259,11 +234,8 @@ def evaluate(model, images):
 +     with torch.no_grad():
 +         images = to_var(images)
 +         return model(images)
-""",
-        ),
-        Example(
-            "said afterwards, and asked for",
-            """\
+
+=== example: said afterwards, and asked for
 import torch
 from torch.autograd import Variable
 
@@ -282,23 +254,15 @@ def evaluate(model, x):
 +         if torch.is_grad_enabled():
 +             print("records")
 +         return out, state, not torch.is_grad_enabled()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a variable without it",
-            """\
+
+=== reject: a variable without it
 import torch
 from torch.autograd import Variable
 
 x = Variable(torch.ones(2), requires_grad=True)
 volatile = 3
-""",
-        ),
-        Reject(
-            "an attribute of something else",
-            """\
+
+=== reject: an attribute of something else
 import torch
 
 
@@ -310,11 +274,8 @@ class Market:
     def open(self, stock):
         stock.volatile = True
         return self.volatile
-""",
-        ),
-        Reject(
-            "an argument of something else",
-            """\
+
+=== reject: an argument of something else
 import torch
 
 
@@ -323,9 +284,7 @@ def market(price, volatile=True):
 
 
 market(1.0, volatile=True)
-""",
-        ),
-    )
+"""
 
 
 def _is_own_word(source: Source) -> bool:

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from dnnfix.api import (
     ApiChange,
     Edit,
-    Example,
     Hit,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -67,19 +65,14 @@ class WeightsFileName(ApiChange):
                 removed={"keras": "3.0"},
             )
 
-    examples = (
-        Example(
-            "checkpoints of weights only",
-            """\
+    programs = """
+=== example: checkpoints of weights only
 import tensorflow as tf
 
 - callback = tf.keras.callbacks.ModelCheckpoint(filepath="best.h5", save_weights_only=True)
 + callback = tf.keras.callbacks.ModelCheckpoint(filepath="best.weights.h5", save_weights_only=True)
-""",
-        ),
-        Example(
-            "names that are put together, of models that a function makes",
-            """\
+
+=== example: names that are put together, of models that a function makes
 import os
 from keras.models import Sequential
 from keras.layers import Dense
@@ -102,11 +95,8 @@ for epoch in range(3):
 +     encoder.save_weights(os.path.join("made", "last_{}.weights.h5".format(epoch)))
 + encoder.save_weights("encoder.weights.h5", True)
 + encoder.load_weights("encoder.weights.h5")
-""",
-        ),
-        Example(
-            "a metric that has another name too",
-            """\
+
+=== example: a metric that has another name too
 from keras.callbacks import ModelCheckpoint
 from keras.layers import Dense
 from keras.models import Sequential
@@ -117,43 +107,30 @@ model.compile(loss="mse", optimizer="sgd", metrics=["accuracy"])
 - model.fit([[1, 2, 3]] * 4, [1] * 4, validation_split=0.5, callbacks=[ModelCheckpoint(path, monitor="val_acc")])
 + path = "weights-{epoch:02d}-{val_accuracy:.2f}.keras"
 + model.fit([[1, 2, 3]] * 4, [1] * 4, validation_split=0.5, callbacks=[ModelCheckpoint(path, monitor="val_accuracy")])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the end of the name is put in",
-            """\
+
+=== reject: the end of the name is put in
 import keras
 
 model = keras.Sequential()
 ending = ".weights.h5"
 model.save_weights("best%s" % ending)
 model.save_weights("best" + ending)
-""",
-        ),
-        Reject(
-            "names of today",
-            """\
+
+=== reject: names of today
 import keras
 
 model = keras.Sequential()
 model.save_weights("best.weights.h5")
 checkpoint = keras.callbacks.ModelCheckpoint("best.keras")
 model.save("model.h5")
-""",
-        ),
-        Reject(
-            "a name that is not written here",
-            """\
+
+=== reject: a name that is not written here
 import sys
 import keras
 
 model = keras.Sequential()
 model.save_weights(sys.argv[1])
-""",
-        ),
-    )
+"""
 
 
 def _ending(subject: Subject, call: ast.Call) -> str:

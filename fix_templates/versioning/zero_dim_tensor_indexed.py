@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from dnnfix.api import (
     ApiChange,
     Edit,
-    Example,
     Hit,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -115,10 +113,8 @@ class ZeroDimTensorIndexed(ApiChange):
         for node, base, certain in found:
             yield _hit(subject, node, texts.get(node, Replace(source.site(node), _number(source, base))), certain)
 
-    examples = (
-        Example(
-            "the loss of a training loop",
-            """\
+    programs = """
+=== example (runs): the loss of a training loop
 import torch
 
 model = torch.nn.Linear(1, 1)
@@ -132,12 +128,8 @@ for epoch in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-""",
-            runs=True,
-        ),
-        Example(
-            "a loss by hand",
-            """\
+
+=== example (runs): a loss by hand
 import torch
 
 w = torch.randn(3, 2, requires_grad=True)
@@ -146,12 +138,8 @@ loss = (y - 1).pow(2).sum()
 loss.backward()
 - print(f"{loss.data.cpu().numpy()[0]:.3f}", loss.data[0], f"{2 + 3}: {loss.data[0]} {loss.data[0]:.2f}")
 + print(f"{loss.item():.3f}", loss.item(), f"{2 + 3}: {loss.item()} {loss.item():.2f}")
-""",
-            runs=True,
-        ),
-        Example(
-            "a loss added up while testing",
-            """\
+
+=== example: a loss added up while testing
 import torch.nn.functional as F
 
 
@@ -161,11 +149,8 @@ def test(model, loader):
 -         total += F.nll_loss(model(data), target).data[0]
 +         total += F.nll_loss(model(data), target).item()
     return total
-""",
-        ),
-        Example(
-            "parts of a loss, and an accuracy that another file works out",
-            """\
+
+=== example: parts of a loss, and an accuracy that another file works out
 import torch
 from metrics import accuracy
 
@@ -181,11 +166,8 @@ def train(net, criterion, optimizer, loader, meters):
         optimizer.step()
 -         meters.update(fit.data[0], size.data[0] / 3, acc.data[0], out.data[0])
 +         meters.update(fit.item(), size.item() / 3, acc.item(), out.data[0])
-""",
-        ),
-        Example(
-            "the precision of the likeliest classes",
-            """\
+
+=== example (runs): the precision of the likeliest classes
 import torch
 
 
@@ -213,12 +195,8 @@ prec1, prec5 = accuracy(torch.randn(8, 9), torch.zeros(8).long(), topk=(1, 5))
 best = accuracy(torch.randn(8, 9), torch.zeros(8).long())[0]
 - print(prec1[0], prec5[0] / 2, best[0])
 + print(prec1.item(), prec5.item() / 2, best.item())
-""",
-            runs=True,
-        ),
-        Example(
-            "the two gradients of a critic",
-            """\
+
+=== example (runs): the two gradients of a critic
 import torch
 
 critic = torch.nn.Linear(3, 1)
@@ -230,12 +208,8 @@ if torch.cuda.is_available():
 critic(torch.ones(4, 3)).mean().backward(mone)
 critic(torch.zeros(4, 3)).mean().backward(one)
 print(critic.weight.grad)
-""",
-            runs=True,
-        ),
-        Example(
-            "a gradient that something else is done with as well",
-            """\
+
+=== example (runs): a gradient that something else is done with as well
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -243,14 +217,8 @@ one = torch.ones(1)
 print(torch.cat([one, one]))
 - net(torch.ones(4, 3)).sum().backward(one)
 + net(torch.ones(4, 3)).sum().backward(one.squeeze())
-""",
-            runs=True,
-        ),
-    )
-    rejects = (
-        Reject(
-            "the precision with its axis kept",
-            """\
+
+=== reject (runs): the precision with its axis kept
 import torch
 
 
@@ -270,12 +238,8 @@ def rows(output):
 prec = accuracy(torch.randn(8, 9), torch.zeros(8).long())[0]
 row = rows(torch.randn(8, 9))[0]
 print(prec[0], row[0])
-""",
-            runs=True,
-        ),
-        Reject(
-            "a count that is scaled by several numbers",
-            """\
+
+=== reject (runs): a count that is scaled by several numbers
 import torch
 
 
@@ -297,12 +261,8 @@ def scaled(output, weights):
 prec, five = accuracy(torch.randn(8, 9), torch.zeros(8).long(), torch.ones(3))
 other = scaled(torch.randn(8, 9), torch.ones(3))[1]
 print(prec[0], five[0], other[0])
-""",
-            runs=True,
-        ),
-        Reject(
-            "the first of several losses",
-            """\
+
+=== reject (runs): the first of several losses
 import torch
 from torch.autograd import Variable
 
@@ -310,24 +270,16 @@ criterion = torch.nn.MSELoss(reduction="none")
 loss = criterion(torch.zeros(3), torch.ones(3))
 first = Variable(torch.zeros(3)).data[0]
 print(loss.data[0], first, criterion(torch.zeros(3), torch.ones(3)).data[0])
-""",
-            runs=True,
-        ),
-        Reject(
-            "a part of a sum over several values",
-            """\
+
+=== reject (runs): a part of a sum over several values
 import torch
 
 weights = torch.randn(3, requires_grad=True)
 values = weights * 2
 (values.sum() + 1).backward()
 print(values.data[0])
-""",
-            runs=True,
-        ),
-        Reject(
-            "a loss of one row, whose sum is used as an array",
-            """\
+
+=== reject (runs): a loss of one row, whose sum is used as an array
 import torch
 
 weights = torch.randn(1, 3, requires_grad=True)
@@ -337,40 +289,26 @@ for row in torch.randn(4, 3, 1):
     total += loss.data[0]
     loss.backward()
 print(total.cpu().numpy()[0])
-""",
-            runs=True,
-        ),
-        Reject(
-            "the first row of a batch",
-            """\
+
+=== reject (runs): the first row of a batch
 import torch
 
 model = torch.nn.Linear(2, 1)
 output = model(torch.randn(4, 2))
 print(output.data[0], output[0], output.data.numpy()[0])
-""",
-            runs=True,
-        ),
-        Reject(
-            "a loss that has an axis too",
-            """\
+
+=== reject (runs): a loss that has an axis too
 import torch
 
 net = torch.nn.Linear(3, 1)
 net(torch.ones(1, 3))[0].backward(torch.FloatTensor([1]))
-""",
-            runs=True,
-        ),
-        Reject(
-            "gradients of a batch",
-            """\
+
+=== reject: gradients of a batch
 import torch
 
 net = torch.nn.Linear(3, 1)
 net(torch.ones(2, 3)).backward(torch.ones(2))
-""",
-        ),
-    )
+"""
 
 
 def _becomes_array(source: Source, node: ast.Subscript) -> bool:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from dnnfix import index, registry
+from dnnfix.examples import Example, Reject
 from dnnfix.pipeline import old_world
-from dnnfix.template import Example, FixTemplate, Reject
+from dnnfix.template import FixTemplate
 from dnnfix.testing import Bench, check_example, check_metadata, check_reject
 
 LISTED = [one for one in index.installed() if one.module.startswith("dnnfix_legacy.")]
@@ -39,7 +40,9 @@ def test_a_look_at_the_list_imports_no_rule(tmp_path: Path) -> None:
         "print(sum(name.startswith(('dnnfix_legacy.rules.', 'dnnfix_legacy.graphs')) for name in sys.modules))"
     )
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
-    run = partial(subprocess.run, (sys.executable, "-c", program), env=environment, capture_output=True, text=True, check=True)
+    run = partial(
+        subprocess.run, (sys.executable, "-c", program), env=environment, capture_output=True, text=True, check=True
+    )
     assert [int(run().stdout) > 0 for _ in range(2)] == [True, False]  # the first makes the index
 
 

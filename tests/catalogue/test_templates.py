@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from dnnfix import index
-from dnnfix.template import Example, FixTemplate, Reject
+from dnnfix.examples import Example, Reject
+from dnnfix.template import FixTemplate
 from dnnfix.testing import Bench, check_example, check_metadata, check_reject
 
 TEMPLATES = tuple(one.load() for one in index.builtin())

@@ -13,12 +13,10 @@ from dnnfix import registry
 from dnnfix.api import (
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     Replace,
     Subject,
 )
@@ -26,7 +24,18 @@ from dnnfix.errors import CatalogueError
 from dnnfix.synthesize import operators
 from dnnfix.testing import TemplateProblem, check_template
 
-FOUND = Example("a call", "import torch\n\n- torch.ones(1)\n+ torch.ones(2)\n")
+PROGRAMS = """
+=== example: a call
+import torch
+
+- torch.ones(1)
++ torch.ones(2)
+
+=== reject: another function
+import torch
+
+torch.zeros(1)
+"""
 
 
 class Rule(FixTemplate):
@@ -40,8 +49,7 @@ class Rule(FixTemplate):
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "ones({size}) is found"
-    examples = (FOUND,)
-    rejects = (Reject("another function", "import torch\n\ntorch.zeros(1)\n"),)
+    programs = PROGRAMS
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         for call in subject.source.all_calls:
@@ -66,7 +74,9 @@ class Declining(Rule):
         (Rule, {"triggers": ("onse",)}, r"none of its triggers \(onse\) is a word of the program"),
         (Rule, {"detect": lambda self, subject: iter(())}, "nothing was proposed: detect found nothing"),
         (Declining, {}, "it declined, as nobody knows"),
-        (Rule, {"examples": (Example("a call", "import torch\n\n-torch.ones(1)\n"),)}, "stand in column 0"),
+        (Rule, {"programs": PROGRAMS.replace("- torch", "-torch").replace("+ torch", "+torch")}, "stand in column 0"),
+        (Rule, {"programs": PROGRAMS.replace("=== reject", "=== other")}, "'=== other: another function' is not `=== example: NAME`"),
+        (Rule, {"programs": f"import torch\n{PROGRAMS}"}, "its programs begin with no header"),
     ],
 )  # fmt: skip
 def test_the_author_of_a_rule(base: type[FixTemplate], given: dict[str, object], said: str) -> None:

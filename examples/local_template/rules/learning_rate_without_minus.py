@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
-    Reject,
     Replace,
     Subject,
     Symptom,
@@ -66,41 +64,28 @@ class LearningRateWithoutMinus(FixTemplate):
         small = f"{found['digits']}e-{found['power']}"
         yield self.candidate(finding, f"make the learning rate {small}", Replace(finding.site, small), prior=0.9)
 
-    examples = (
-        Example(
-            "torch",
-            """\
+    programs = """
+=== example: torch
 import torch
 
 model = torch.nn.Linear(4, 2)
 - optimizer = torch.optim.Adam(model.parameters(), lr=1e3)  # small
 + optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)  # small
-""",
-        ),
-        Example(
-            "keras, by another name of the argument",
-            """\
+
+=== example: keras, by another name of the argument
 from keras.optimizers import SGD
 
 - model.compile(SGD(learning_rate=2.5E+02), loss="mse")
 + model.compile(SGD(learning_rate=2.5e-02), loss="mse")
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "rates as people use them",
-            """\
+
+=== reject: rates as people use them
 import torch
 
 first = torch.optim.Adam(parameters, lr=1e-3)
 second = torch.optim.Adadelta(parameters, lr=1.0)
 third = torch.optim.SGD(parameters, lr=1e0)
-""",
-        ),
-        Reject(
-            "a function of the program's own",
-            """\
+
+=== reject: a function of the program's own
 import torch
 
 
@@ -109,9 +94,7 @@ def SGD(lr):
 
 
 print(SGD(lr=1e3), torch.zeros(int(1e3)))
-""",
-        ),
-    )
+"""
 
 
 def _number(subject: Subject, given: ast.expr) -> ast.Constant | None:

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from dnnfix.api import (
     ApiChange,
     Edit,
-    Example,
     Hit,
-    Reject,
     RemoveArgument,
     Replace,
     SetArgument,
@@ -62,10 +60,8 @@ class BatchNormalizationMode(ApiChange):
                 within=source.site(call),
             )
 
-    examples = (
-        Example(
-            "statistics of the batch, in testing too",
-            """\
+    programs = """
+=== example: statistics of the batch, in testing too
 from keras.layers import Activation, BatchNormalization, Dense, Input
 
 x = Input((8,))
@@ -73,11 +69,8 @@ h = Dense(4)(x)
 - h = BatchNormalization(mode=2, axis=1)(h)
 + h = BatchNormalization(axis=1)(h, training=True)
 h = Activation("relu")(h)
-""",
-        ),
-        Example(
-            "a layer that two branches share, and one in a sequence",
-            """\
+
+=== example: a layer that two branches share, and one in a sequence
 from keras.layers import Dense
 - from keras.layers.normalization import BatchNormalization
 + from keras.layers import BatchNormalization
@@ -92,11 +85,8 @@ model = Sequential()
 - model.add(BatchNormalization(mode=0))
 + model.add(BatchNormalization())
 + model.add(BatchNormalization())
-""",
-        ),
-        Example(
-            "each sample by itself",
-            """\
+
+=== example: each sample by itself
 from keras.models import Sequential
 - from keras.layers import BatchNormalization, Dense
 + from keras.layers import Dense
@@ -104,29 +94,19 @@ from keras.models import Sequential
 
 - model = Sequential([Dense(8), BatchNormalization(mode=1)])
 + model = Sequential([Dense(8), layers.LayerNormalization()])
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a layer of today",
-            """\
+
+=== reject: a layer of today
 import keras
 
 layer = keras.layers.BatchNormalization(axis=1, momentum=0.9)
-""",
-        ),
-        Reject(
-            "the mode of something else",
-            """\
+
+=== reject: the mode of something else
 import keras
 from keras.layers import BatchNormalization
 
 stop = keras.callbacks.EarlyStopping(mode="max")
 layer = BatchNormalization()
-""",
-        ),
-    )
+"""
 
 
 def _edits(subject: Subject, call: ast.Call, mode: object) -> tuple[list[Edit], str]:

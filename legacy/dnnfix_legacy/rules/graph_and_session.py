@@ -8,10 +8,8 @@ from dnnfix.api import (
     ApiChange,
     Candidate,
     Decline,
-    Example,
     Finding,
     Hit,
-    Reject,
     Subject,
 )
 from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, migration
@@ -100,10 +98,8 @@ class GraphAndSession(ApiChange):
                 yield self.candidate(finding, "call functions in place of the session", *edits, prior=0.97)
         yield from kept
 
-    examples = (
-        Example(
-            "a line fitted to points",
-            """\
+    programs = '''
+=== example: a line fitted to points
 import numpy as np
 - import tensorflow as tf
 + import tensorflow.compat.v1 as tf
@@ -121,11 +117,8 @@ with tf.Session() as sess:
     for step in range(10):
         sess.run(train, feed_dict={x: x_data, y: 2 * x_data})
     print(sess.run(w))
-""",
-        ),
-        Example(
-            "a regression as functions",
-            """\
+
+=== example: a regression as functions
 import numpy as np
 import tensorflow as tf
 
@@ -174,11 +167,8 @@ b = tf.Variable(tf.zeros([1]))
 +     print(step, error)
 + # what it has learned
 + print(compute_predicted(x_data).numpy(), [w.numpy(), b.numpy()])
-""",
-        ),
-        Example(
-            "dropout, and a session that is not a block",
-            """\
+
+=== example: dropout, and a session that is not a block
 import numpy as np
 import tensorflow as tf
 
@@ -238,11 +228,8 @@ for epoch in range(5):
 - sess.close()
 +     train_step(data, labels, 0.5)
 +     print(compute_accuracy(data, labels, 1.0).numpy())
-""",
-        ),
-        Example(
-            "arguments in the order of the first releases",
-            """\
+
+=== example: arguments in the order of the first releases
 - import tensorflow as tf
 + import tensorflow.compat.v1 as tf
 + tf.disable_v2_behavior()
@@ -264,11 +251,8 @@ y = tf.placeholder("float", [None, 2])
 + cost = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(logits=network(x), labels=y))
 + tf.summary.scalar("cost", cost)
 + merged = tf.summary.merge_all()
-""",
-        ),
-        Example(
-            "layers that were functions",
-            """\
+
+=== example: layers that were functions
 - import tensorflow as tf
 - from tensorflow.contrib import layers
 + import tensorflow.compat.v1 as tf
@@ -287,11 +271,8 @@ class Agent:
 +         self.out = tf.keras.layers.Dense(2)(tf.keras.layers.Flatten()(hidden))
         self.sess = tf.Session()
         self.sess.run(tf.global_variables_initializer())
-""",
-        ),
-        Example(
-            "a recurrent cell",
-            """\
+
+=== example: a recurrent cell
 - import tensorflow as tf
 - from tensorflow.contrib import rnn
 + import tensorflow.compat.v1 as tf
@@ -299,7 +280,7 @@ class Agent:
 +
 +
 + class RNNCell:
-+     \"\"\"The base of recurrent cells in TensorFlow 1: weights are made at the first call and kept.\"\"\"
++     """The base of recurrent cells in TensorFlow 1: weights are made at the first call and kept."""
 +
 +     name = "rnn_cell"
 +     reuse = None
@@ -320,7 +301,7 @@ class Agent:
 +
 +
 + class GRUCell(RNNCell):
-+     \"\"\"`tf.nn.rnn_cell.GRUCell` of TensorFlow 1.\"\"\"
++     """`tf.nn.rnn_cell.GRUCell` of TensorFlow 1."""
 +
 +     def __init__(
 +         self, num_units, activation=None, reuse=None, kernel_initializer=None, bias_initializer=None, name="gru_cell"
@@ -346,11 +327,8 @@ x = tf.placeholder(tf.float32, [None, 10, 3])
 - cell = rnn.GRUCell(num_units=8)
 + cell = GRUCell(num_units=8)
 outputs, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
-""",
-        ),
-        Example(
-            "a layer that is used twice",
-            """\
+
+=== example: a layer that is used twice
 - import tensorflow as tf
 + import tensorflow.compat.v1 as tf
 + tf.disable_v2_behavior()
@@ -370,7 +348,7 @@ outputs, state = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
 +     name=None,
 +     reuse=None,
 + ):
-+     \"\"\"`tf.layers.dense` of TensorFlow 1.\"\"\"
++     """`tf.layers.dense` of TensorFlow 1."""
 +     inputs = tf.convert_to_tensor(inputs)
 +     with tf.variable_scope(name, "dense", reuse=reuse):
 +         shape = [inputs.shape[-1], units]
@@ -390,24 +368,16 @@ def score(images):
 real = tf.placeholder(tf.float32, [None, 8])
 made = tf.placeholder(tf.float32, [None, 8])
 loss = tf.reduce_mean(score(real) - score(made))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the graph is under compat.v1 already",
-            """\
+
+=== reject: the graph is under compat.v1 already
 import tensorflow.compat.v1 as tf
 tf.disable_v2_behavior()
 
 x = tf.placeholder(tf.float32)
 with tf.Session() as sess:
     print(sess.run(x + 1, {x: 1.0}))
-""",
-        ),
-        Reject(
-            "a program of version 2",
-            """\
+
+=== reject: a program of version 2
 import tensorflow as tf
 
 w = tf.Variable(1.0)
@@ -415,16 +385,11 @@ optimizer = tf.keras.optimizers.SGD(0.1)
 with tf.GradientTape() as tape:
     loss = tf.square(w)
 optimizer.apply_gradients(zip(tape.gradient(loss, [w]), [w]))
-""",
-        ),
-        Reject(
-            "a session of another library",
-            """\
+
+=== reject: a session of another library
 import tensorflow as tf
 from requests import Session
 
 with Session() as session:
     print(session, tf.constant(1.0))
-""",
-        ),
-    )
+'''

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, InsertAfter, Reject, Subject, uses_of
+from dnnfix.api import ApiChange, Hit, InsertAfter, Subject, uses_of
 
 V1 = "tensorflow.compat.v1."
 SESSIONS = frozenset({"Session", "InteractiveSession"})
@@ -52,10 +52,8 @@ class GraphRunEagerly(ApiChange):
             removed={"tensorflow": "2.0"},
         )
 
-    examples = (
-        Example(
-            "names of compat.v1, one by one",
-            """\
+    programs = """
+=== example: names of compat.v1, one by one
 import tensorflow as tf
 + tf.compat.v1.disable_eager_execution()
 
@@ -63,11 +61,8 @@ x = tf.compat.v1.placeholder(tf.float32, [None, 2])
 total = tf.reduce_sum(x)
 with tf.compat.v1.Session() as sess:
     print(sess.run(total, feed_dict={x: [[1.0, 2.0]]}))
-""",
-        ),
-        Example(
-            "compat.v1 as a whole",
-            """\
+
+=== example: compat.v1 as a whole
 import numpy as np
 import tensorflow.compat.v1 as tf
 + tf.disable_eager_execution()
@@ -75,11 +70,8 @@ import tensorflow.compat.v1 as tf
 sess = tf.InteractiveSession()
 x = tf.placeholder(tf.float32)
 print((x * 2).eval({x: np.ones(3)}))
-""",
-        ),
-        Example(
-            "both modules",
-            """\
+
+=== example: both modules
 import tensorflow as tf
 import tensorflow.compat.v1 as tf1
 + tf1.disable_eager_execution()
@@ -90,43 +82,30 @@ y = Dense(3)(x)
 with tf1.Session() as sess:
     sess.run(tf1.global_variables_initializer())
     print(sess.run(y, {x: [[1.0, 2.0]]}))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a graph of its own",
-            """\
+
+=== reject: a graph of its own
 import tensorflow as tf
 
 with tf.Graph().as_default():
     x = tf.compat.v1.placeholder(tf.float32)
     with tf.compat.v1.Session() as sess:
         print(sess.run(x + 1, {x: 1.0}))
-""",
-        ),
-        Reject(
-            "the behaviour of version 2 is off",
-            """\
+
+=== reject: the behaviour of version 2 is off
 import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 x = tf.placeholder(tf.float32)
 with tf.Session() as sess:
     print(sess.run(x + 1, {x: 1.0}))
-""",
-        ),
-        Reject(
-            "a part of a program, which another part may have switched off",
-            """\
+
+=== reject: a part of a program, which another part may have switched off
 import tensorflow.compat.v1 as tf
 
 
 def inputs(size):
     return tf.placeholder(tf.float32, [None, size])
-""",
-        ),
-    )
+"""
 
 
 def _switch(subject: Subject) -> tuple[ast.stmt | None, str]:

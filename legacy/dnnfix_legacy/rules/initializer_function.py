@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from dnnfix.api import (
     ApiChange,
     Edit,
-    Example,
     Hit,
-    Reject,
     RemoveArgument,
     RenameArgument,
     ReplaceLines,
@@ -79,10 +77,8 @@ class InitializerFunction(ApiChange):
                 removed={"keras": "2.0"},
             )
 
-    examples = (
-        Example(
-            "a function that is given to layers",
-            """\
+    programs = """
+=== example: a function that is given to layers
 - from keras import initializations
 + from keras import initializers
 from keras.layers import Dense
@@ -96,11 +92,8 @@ from keras.layers import Dense
 
 - layer = Dense(10, init=small)
 + layer = Dense(10, kernel_initializer=small)
-""",
-        ),
-        Example(
-            "a lambda, and the functions by their names",
-            """\
+
+=== example: a lambda, and the functions by their names
 - from keras.initializations import normal, uniform
 + from keras.initializers import RandomNormal, RandomUniform
 from keras.layers import Convolution2D, Dense
@@ -109,41 +102,28 @@ from keras.layers import Convolution2D, Dense
 - second = Dense(8, init=lambda shape, name=None: uniform(shape, 0.1, name=name))
 + first = Convolution2D(8, (5, 5), kernel_initializer=RandomNormal(stddev=0.02))
 + second = Dense(8, kernel_initializer=RandomUniform(minval=-0.1, maxval=0.1))
-""",
-        ),
-        Example(
-            "weights made on the spot",
-            """\
+
+=== example: weights made on the spot
 import keras
 
 - initial = keras.initializations.glorot_uniform((3, 4), name="w")
 - rotation = keras.initializations.orthogonal((3, 3), scale=1.1)
 + initial = keras.initializers.glorot_uniform()((3, 4))
 + rotation = keras.initializers.orthogonal(gain=1.1)((3, 3))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "initializers of today",
-            """\
+
+=== reject: initializers of today
 from keras import initializers
 from keras.layers import Dense
 
 layer = Dense(3, kernel_initializer=initializers.RandomNormal(stddev=0.02))
 values = initializers.RandomNormal(stddev=0.02)((3, 3))
-""",
-        ),
-        Reject(
-            "a module of the program's own",
-            """\
+
+=== reject: a module of the program's own
 import keras
 from mylib import initializations
 
 values = initializations.normal((3, 3), scale=0.02)
-""",
-        ),
-    )
+"""
 
 
 def _edits(subject: Subject, call: ast.Call, function: str) -> tuple[list[Edit], str]:

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
     InsertAfter,
     InsertBefore,
-    Reject,
     Site,
     Subject,
     Symptom,
@@ -90,10 +88,8 @@ class IteratorNotInitialized(FixTemplate):
         place = source.site(source.statement_of(started[0]))
         yield self.candidate(finding, "Initialize the iterator", InsertAfter(place, code), prior=0.9)
 
-    examples = (
-        Example(
-            "one pass for each epoch",
-            """\
+    programs = """
+=== example: one pass for each epoch
 import tensorflow.compat.v1 as tf
 
 iterator = tf.data.make_initializable_iterator(dataset)
@@ -110,11 +106,8 @@ with tf.Session() as sess:
                 total += sess.run([loss, step])[0]
         except tf.errors.OutOfRangeError:
             pass
-""",
-        ),
-        Example(
-            "a dataset that repeats, with a function that makes the iterator",
-            """\
+
+=== example: a dataset that repeats, with a function that makes the iterator
 import tensorflow.compat.v1 as tf
 
 
@@ -130,23 +123,15 @@ session.run(tf.global_variables_initializer())
 + session.run(it.initializer)
 for _ in range(100):
     session.run(step)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the initializer runs",
-            """\
+
+=== reject: the initializer runs
 import tensorflow.compat.v1 as tf
 
 iterator = tf.data.make_initializable_iterator(dataset)
 with tf.Session() as sess:
     sess.run([tf.global_variables_initializer(), iterator.initializer])
-""",
-        ),
-        Reject(
-            "another module has the session",
-            """\
+
+=== reject: another module has the session
 import tensorflow.compat.v1 as tf
 
 
@@ -154,20 +139,15 @@ def make_batch(dataset):
     iterator = dataset.make_initializable_iterator()
     batch = iterator.get_next()
     return batch, iterator
-""",
-        ),
-        Reject(
-            "an iterator that needs none",
-            """\
+
+=== reject: an iterator that needs none
 import tensorflow.compat.v1 as tf
 
 iterator = tf.data.make_one_shot_iterator(dataset)
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
     sess.run(iterator.get_next())
-""",
-        ),
-    )
+"""
 
 
 def _makes(subject: Subject, call: ast.Call) -> bool:

@@ -6,13 +6,11 @@ import ast
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
-    Reject,
     Repairs,
     Replace,
     Site,
@@ -76,10 +74,8 @@ class ListAsFeedKey(FaultTemplate[_Entry]):
         text = "{" + ", ".join(parts) + "}"
         yield "Feed every placeholder its own value", (Replace(source.site(found.feed), text),), 0.9
 
-    examples = (
-        Example(
-            "one placeholder for every step",
-            """\
+    programs = """
+=== example: one placeholder for every step
 import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
@@ -89,11 +85,8 @@ label = tf.placeholder(tf.int32, [None])
 def feed(readings, labels):
 -     return {steps: readings, label: labels}
 +     return {**dict(zip(steps, readings)), label: labels}
-""",
-        ),
-        Example(
-            "a list that is filled in a loop",
-            """\
+
+=== example: a list that is filled in a loop
 import tensorflow as tf
 
 xs = []
@@ -104,33 +97,23 @@ total = tf.add_n(xs)
 def run(sess, values):
 -     return sess.run(total, feed_dict={xs: values})
 +     return sess.run(total, feed_dict={**dict(zip(xs, values))})
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "each placeholder for itself",
-            """\
+
+=== reject: each placeholder for itself
 import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 steps = [tf.placeholder(tf.float32, [None, 3]) for _ in range(4)]
 feed = {step: [[0, 0, 0]] for step in steps}
 feed = {steps[0]: [[1, 2, 3]], steps[1]: [[1, 2, 3]]}
-""",
-        ),
-        Reject(
-            "a tuple as a key, and a placeholder",
-            """\
+
+=== reject: a tuple as a key, and a placeholder
 import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 x = tf.placeholder(tf.float32, [None, 3])
 pair = (1, 2)
 table = {pair: "two", x: [[0, 0, 0]]}
-""",
-        ),
-    )
+"""
 
 
 def _is_list_of_placeholders(source: Source, key: ast.expr) -> bool:

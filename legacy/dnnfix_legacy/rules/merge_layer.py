@@ -10,10 +10,8 @@ from dnnfix.api import (
     ApiChange,
     Delete,
     Edit,
-    Example,
     Hit,
     InsertAfter,
-    Reject,
     RemoveArgument,
     RenameArgument,
     Replace,
@@ -109,10 +107,8 @@ class MergeLayer(ApiChange):
                 removed={"keras": "2.0"},
             )
 
-    examples = (
-        Example(
-            "two sequential branches",
-            """\
+    programs = """
+=== example: two sequential branches
 - from keras.models import Sequential
 - from keras.layers import Dense, Merge
 + from keras.models import Model, Sequential
@@ -129,22 +125,16 @@ right.add(Dense(32, input_dim=784))
 + merged = Dense(10, activation="softmax")(merged)
 + model = Model(inputs=[left.inputs[0], right.inputs[0]], outputs=merged)
 model.compile(optimizer="rmsprop", loss="categorical_crossentropy")
-""",
-        ),
-        Example(
-            "a layer that is called",
-            """\
+
+=== example: a layer that is called
 - from keras.layers import Input, Merge
 + from keras.layers import Input, Multiply
 
 a, b = Input(shape=(3,)), Input(shape=(3,))
 - product = Merge(mode="mul")([a, b])
 + product = Multiply()([a, b])
-""",
-        ),
-        Example(
-            "products along axes, and a function as the mode",
-            """\
+
+=== example: products along axes, and a function as the mode
 - from keras.layers import Input, Lambda, merge
 + from keras.layers import Input, Lambda, dot
 
@@ -155,11 +145,8 @@ a, b = Input(shape=(3,)), Input(shape=(3,))
 + scores = dot([a, b], axes=1)
 + alike = dot([a, b], axes=-1, normalize=True)
 + apart = Lambda(function=lambda ab: ab[0] - ab[1], output_shape=lambda shapes: shapes[0])([a, b])
-""",
-        ),
-        Example(
-            "functions that have names",
-            """\
+
+=== example: functions that have names
 - from keras.layers import Dense, Input, merge
 + from keras.layers import Dense, Input, Lambda, add
 from keras.models import Model
@@ -173,11 +160,8 @@ size = (4,)
 + apart = Lambda(function=distance, output_shape=lambda x: x[0])([left, right])
 + again = Lambda(distance, name="again")([left, right])
 + model = Model([left, right], Dense(1)(add([apart, again])))
-""",
-        ),
-        Example(
-            "branches at the head of a list, one of them joined itself",
-            """\
+
+=== example: branches at the head of a list, one of them joined itself
 - from keras.layers import Dense, Merge
 - from keras.models import Sequential
 + from keras.layers import Dense, Average, Concatenate
@@ -198,41 +182,28 @@ third = Sequential([Dense(5, input_shape=(2,))])
 + merged = Dense(1)(merged)
 + merged = Dense(2)(merged)
 + model = Model(inputs=[*both.inputs, third.inputs[0]], outputs=merged)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "layers of today",
-            """\
+
+=== reject: layers of today
 from keras.layers import Concatenate, Input, add
 
 a, b = Input(shape=(3,)), Input(shape=(3,))
 joined = Concatenate()([a, add([a, b])])
-""",
-        ),
-        Reject(
-            "a function of today that is given to Lambda",
-            """\
+
+=== reject: a function of today that is given to Lambda
 from keras.layers import Input, Lambda
 
 a, b = Input(shape=(3,)), Input(shape=(3,))
 merge = lambda x: x[0] - x[1]
 apart = Lambda(merge, output_shape=lambda x: x[0])([a, b])
 print(merge([1, 2]))
-""",
-        ),
-        Reject(
-            "joining tables",
-            """\
+
+=== reject: joining tables
 import keras
 import pandas as pd
 
 table = pd.merge(a, b, on="id")
 model = keras.Sequential()
-""",
-        ),
-    )
+"""
 
 
 def _is_merge(subject: Subject, call: ast.Call, old: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject
+from dnnfix.api import ApiChange, Hit, Subject
 from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims
 from dnnfix_legacy.graphs.learning_phase import phase_of
 
@@ -47,10 +47,8 @@ class PhaseOfKerasInGraph(ApiChange):
                 removed={"keras": "3.0"},
             )
 
-    examples = (
-        Example(
-            "dropout that is fed its phase",
-            """\
+    programs = """
+=== example: dropout that is fed its phase
 - import tensorflow as tf
 - from keras import backend as K
 - from keras.layers import Dense, Dropout
@@ -75,11 +73,8 @@ sess.run(tf.global_variables_initializer())
 - print(sess.run(loss, {x: [[1, 2, 3, 4]], K.learning_phase(): 0}))
 + sess.run(train, {x: [[1, 2, 3, 4]], learning_phase: 1})
 + print(sess.run(loss, {x: [[1, 2, 3, 4]], learning_phase: 0}))
-""",
-        ),
-        Example(
-            "a session alone",
-            """\
+
+=== example: a session alone
 - import tensorflow as tf
 + import tensorflow.compat.v1 as tf
 + tf.disable_v2_behavior()
@@ -89,11 +84,8 @@ session = tf.InteractiveSession()
 - keras.backend.set_session(session)
 x = tf.placeholder(tf.float32, [None, 4])
 print(keras.layers.Dense(2)(x))
-""",
-        ),
-        Example(
-            "the Keras within TensorFlow",
-            """\
+
+=== example: the Keras within TensorFlow
 - import tensorflow as tf
 + import tensorflow.compat.v1 as tf
 + tf.disable_v2_behavior()
@@ -109,30 +101,20 @@ with tf.Session() as sess:
 -     tf.keras.backend.set_session(sess)
 -     print(sess.run(x, feed_dict={x: [[1, 2, 3, 4]], tf.keras.backend.learning_phase(): True}))
 +     print(sess.run(x, feed_dict={x: [[1, 2, 3, 4]], learning_phase: True}))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a session for the settings of models that Keras trains",
-            """\
+
+=== reject: a session for the settings of models that Keras trains
 import tensorflow.compat.v1 as tf
 import tf_keras
 
 tf_keras.backend.set_session(tf.Session())
 model = tf_keras.Sequential([tf_keras.layers.Dense(1)])
 model.compile(loss="mse")
-""",
-        ),
-        Reject(
-            "a phase of the program's own",
-            """\
+
+=== reject: a phase of the program's own
 import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 learning_phase = tf.placeholder_with_default(False, [])
 x = tf.placeholder(tf.float32, [None, 4])
 h = tf.cond(learning_phase, lambda: tf.nn.dropout(x, rate=0.3), lambda: x)
-""",
-        ),
-    )
+"""

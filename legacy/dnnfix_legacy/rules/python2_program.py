@@ -10,9 +10,7 @@ from dnnfix.api import (
     ApiChange,
     Delete,
     Edit,
-    Example,
     Hit,
-    Reject,
     Replace,
     ReplaceLines,
     SetArgument,
@@ -103,21 +101,16 @@ class Python2Program(ApiChange):
         if not source.words.isdisjoint(("pickle", "cPickle")) and speaks_python2(source):
             yield from _pickles(source)
 
-    examples = (
-        Example(
-            "an answer typed in",
-            """\
+    programs = """
+=== example: an answer typed in
 import torch
 
 - width = int(raw_input("width? "))
 - print torch.zeros(width)
 + width = int(input("width? "))
 + print(torch.zeros(width))
-""",
-        ),
-        Example(
-            "a pickle of Python 2, and where prints go",
-            """\
+
+=== example: a pickle of Python 2, and where prints go
 import sys, pickle
 import torch
 + from functools import reduce
@@ -131,11 +124,8 @@ with open("w.pkl", "rb") as f:
 +     x, y = pickle.load(f, encoding="latin1")
 + if "w" not in x or "b" in x:
 +     print(reduce(lambda a, b: a + b, y))
-""",
-        ),
-        Example(
-            "batches that are compared and come one by one",
-            """\
+
+=== example: batches that are compared and come one by one
 - import sys
 + from functools import cmp_to_key
 import torch
@@ -162,11 +152,8 @@ words = ["a", "bcd"]
 - print(sorted(words, cmp=longer), Batches().next())
 + words.sort(key=cmp_to_key(longer))
 + print(sorted(words, key=cmp_to_key(longer)), next(Batches()))
-""",
-        ),
-        Example(
-            "a number that is printed, and keys that are indexed",
-            """\
+
+=== example: a number that is printed, and keys that are indexed
 - import numpy as np
 import torch
 
@@ -176,11 +163,8 @@ loss.backward()
 - print {"a": loss}.keys()[0]
 + print("loss", loss.item(), float(3))
 + print(list({"a": loss}.keys())[0])
-""",
-        ),
-        Example(
-            "heads of loops, branches and handlers",
-            """\
+
+=== example: heads of loops, branches and handlers
 import torch
 
 
@@ -198,33 +182,24 @@ def show(parts):
 +         print(error)
 +     if len(parts) != 2:
 +         exec("pass")
-""",
-        ),
-        Example(
-            "tabs beside blanks",
-            """\
+
+=== example: tabs beside blanks
 import torch
 
 for i in range(2):
 - 	loss = torch.ones(2).sum()
 +         loss = torch.ones(2).sum()
         print(loss)
-""",
-        ),
-        Example(
-            "letters that are dropped from a text",
-            """\
+
+=== example: letters that are dropped from a text
 import keras
 
 - texts = [line.encode('ascii', 'ignore') for line in open("texts.txt")]
 - print len(texts)
 + texts = [line.encode('ascii', 'ignore').decode("ascii") for line in open("texts.txt")]
 + print(len(texts))
-""",
-        ),
-        Example(
-            "the next batch of generators",
-            """\
+
+=== example: the next batch of generators
 import keras
 from keras.src.legacy.preprocessing.image import ImageDataGenerator
 from keras.utils import to_categorical
@@ -260,13 +235,8 @@ def images(folder):
 source = Source()
 - print(source.batches().next(), images("a").next(), ImageDataGenerator().flow(first).next())
 + print(next(source.batches()), next(images("a")), next(ImageDataGenerator().flow(first)))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "methods of the program's own and of libraries, and a pickle of today",
-            """\
+
+=== reject: methods of the program's own and of libraries, and a pickle of today
 import pickle
 import torch
 
@@ -292,11 +262,8 @@ class Both(Reader):
 reader = Reader()
 print(reader.has_key("a"), reader.next(), torch.ones(2).sort(0), Both().next())
 pickle.load(open("w.pkl", "rb"))
-""",
-        ),
-        Reject(
-            "the program knows both",
-            """\
+
+=== reject: the program knows both
 import torch
 
 try:
@@ -305,11 +272,8 @@ except NameError:
     xrange = range
 for i in xrange(3):
     print(torch.ones(i))
-""",
-        ),
-        Reject(
-            "methods called next of objects that are no iterators of Keras or of the program",
-            """\
+
+=== reject: methods called next of objects that are no iterators of Keras or of the program
 import keras
 import mylib
 import sources
@@ -334,27 +298,19 @@ print(mylib.Augmenter().flow(keras.ops.ones(1)).next(), source.batches().next(),
 print(Pages().batches().next())
 for made in sources.all():
     print(made.flow_from_directory("images").next())
-""",
-        ),
-        Reject(
-            "Python 3",
-            """\
+
+=== reject: Python 3
 import torch
 
 print("sum", torch.ones(2).sum())
-""",
-        ),
-        Reject(
-            "names that functions had, of records that others made",
-            """\
+
+=== reject: names that functions had, of records that others made
 import torch
 
 
 def shown(entries):
     return [(entry.func_name, entry.im_self) for entry in entries], torch.ones(1)
-""",
-        ),
-    )
+"""
 
 
 def _statements(subject: Subject) -> Iterator[Edit]:

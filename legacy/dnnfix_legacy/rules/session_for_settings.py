@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Subject
+from dnnfix.api import ApiChange, Hit, Subject
 from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims
 from dnnfix_legacy.graphs.programs import session_alone
 from dnnfix_legacy.graphs.sessions import SESSIONS
@@ -50,10 +50,8 @@ class SessionForSettings(ApiChange):
                 removed={"keras": "3.0", "tensorflow": "2.0"},
             )
 
-    examples = (
-        Example(
-            "memory that grows",
-            """\
+    programs = """
+=== example: memory that grows
 import tensorflow as tf
 - from keras.backend.tensorflow_backend import set_session
 from keras.models import Sequential
@@ -69,11 +67,8 @@ from keras.layers import Dense
 + tf.debugging.set_log_device_placement(False)
 
 model = Sequential([Dense(1, input_shape=(4,))])
-""",
-        ),
-        Example(
-            "in one expression, by the module, with one thread",
-            """\
+
+=== example: in one expression, by the module, with one thread
 import numpy as np
 import tensorflow as tf
 from keras import backend as K
@@ -86,11 +81,8 @@ np.random.seed(1)
 + tf.config.threading.set_inter_op_parallelism_threads(1)
 + tf.random.set_seed(1)
 print(Dense(1), K.floatx())
-""",
-        ),
-        Example(
-            "a share of the memory",
-            """\
+
+=== example: a share of the memory
 import tensorflow as tf
 from keras.layers import Dense
 - import keras.backend.tensorflow_backend as KTF
@@ -101,11 +93,8 @@ from keras.layers import Dense
 + for gpu in tf.config.list_physical_devices('GPU'):
 +     tf.config.experimental.set_memory_growth(gpu, True)
 print(Dense(1))
-""",
-        ),
-        Example(
-            "in a function, and the first values of the weights",
-            """\
+
+=== example: in a function, and the first values of the weights
 - import tensorflow as tf
 - from keras import backend as K
 from keras.layers import Dense
@@ -121,11 +110,8 @@ def build():
 
 
 build().predict([[1, 2, 3, 4]])
-""",
-        ),
-        Example(
-            "a function that makes the session",
-            """\
+
+=== example: a function that makes the session
 import os
 import tensorflow as tf
 import keras
@@ -145,24 +131,16 @@ import keras
 + for gpu in tf.config.list_physical_devices('GPU'):
 +     tf.config.experimental.set_memory_growth(gpu, True)
 print(os.name, keras.layers.Dense(1))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "TensorFlow 2",
-            """\
+
+=== reject: TensorFlow 2
 import tensorflow as tf
 from keras.layers import Dense
 
 for gpu in tf.config.list_physical_devices("GPU"):
     tf.config.experimental.set_memory_growth(gpu, True)
 print(Dense(1))
-""",
-        ),
-        Reject(
-            "a session that is used for more",
-            """\
+
+=== reject: a session that is used for more
 import tensorflow as tf
 from keras import backend as K
 from keras.layers import Dense
@@ -172,11 +150,8 @@ y = Dense(1)(x)
 session = tf.Session()
 K.set_session(session)
 print(session.run(y, {x: [[1, 2, 3, 4]]}))
-""",
-        ),
-        Reject(
-            "a session of compat.v1, which still works",
-            """\
+
+=== reject: a session of compat.v1, which still works
 from tensorflow.compat.v1 import ConfigProto, InteractiveSession
 from keras.layers import Dense
 
@@ -184,11 +159,8 @@ config = ConfigProto()
 config.gpu_options.allow_growth = True
 session = InteractiveSession(config=config)
 print(Dense(1))
-""",
-        ),
-        Reject(
-            "the function that makes the session sets the seeds",
-            """\
+
+=== reject: the function that makes the session sets the seeds
 import random
 import numpy as np
 import tensorflow as tf
@@ -202,17 +174,12 @@ def seeded_session():
 
 
 K.set_session(seeded_session())
-""",
-        ),
-        Reject(
-            "a session of another library",
-            """\
+
+=== reject: a session of another library
 import keras
 from requests import Session
 
 session = Session()
 session.headers["a"] = "b"
 keras.backend.set_floatx("float32")
-""",
-        ),
-    )
+"""

@@ -10,9 +10,7 @@ from dnnfix.api import (
     ApiChange,
     Delete,
     Edit,
-    Example,
     Hit,
-    Reject,
     Replace,
     Source,
     Subject,
@@ -106,10 +104,8 @@ class TheanoBackend(ApiChange):
             decline = "which of its functions are used cannot be read"
         yield _hit(subject, imports[0], said, imports, decline, tuple(edits))
 
-    examples = (
-        Example(
-            "the backend in the environment",
-            """\
+    programs = """
+=== example: the backend in the environment
 - import os
 - os.environ["KERAS_BACKEND"] = "theano"
 - os.environ["THEANO_FLAGS"] = "device=gpu,floatX=float32"
@@ -119,20 +115,14 @@ import numpy as np
 from keras.layers import Dense
 
 layer = Dense(np.prod((2, 3)).item())
-""",
-        ),
-        Example(
-            "an import beside Keras",
-            """\
+
+=== example: an import beside Keras
 - from theano import tensor as T
 import keras
 
 model = keras.Sequential([keras.layers.Dense(1)])
-""",
-        ),
-        Example(
-            "functions of tensors in a layer, and settings",
-            """\
+
+=== example: functions of tensors in a layer, and settings
 - import theano
 - import theano.tensor as T
 from keras.layers import Layer
@@ -148,11 +138,8 @@ class Scaled(Layer):
 -         return T.nnet.softmax(T.switch(T.gt(norm, 1.0), x / norm, x))
 +         norm = ops.sqrt(ops.sum(ops.square(x), axis=-1, keepdims=True))
 +         return ops.softmax(ops.where(ops.greater(norm, 1.0), x / norm, x))
-""",
-        ),
-        Example(
-            "another backend, with other settings",
-            """\
+
+=== example: another backend, with other settings
 import os
 
 os.environ['CUDA_VISIBLE_DEVICES'] = '0'
@@ -160,51 +147,35 @@ os.environ['CUDA_VISIBLE_DEVICES'] = '0'
 import keras
 
 model = keras.Sequential()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a backend of today",
-            """\
+
+=== reject: a backend of today
 import os
 
 os.environ["KERAS_BACKEND"] = "torch"
 import keras
 
 model = keras.Sequential()
-""",
-        ),
-        Reject(
-            "a program of Theano without Keras",
-            """\
+
+=== reject: a program of Theano without Keras
 import theano
 import torch
 
 x = theano.tensor.matrix()
-""",
-        ),
-        Reject(
-            "a setting that does no harm",
-            """\
+
+=== reject: a setting that does no harm
 import os
 
 os.environ["THEANO_FLAGS"] = "device=gpu"
 import keras
 
 model = keras.Sequential()
-""",
-        ),
-        Reject(
-            "the program asks which backend it has",
-            """\
+
+=== reject: the program asks which backend it has
 import keras
 
 if keras.backend.backend() == "theano":
     print("theano")
-""",
-        ),
-    )
+"""
 
 
 def _written_anew(source: Source, name: ast.Name) -> tuple[Edit, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Example, Hit, Reject, Replace, Subject, receiver_is, uses_of
+from dnnfix.api import ApiChange, Hit, Replace, Subject, receiver_is, uses_of
 
 METHODS = {"set_value": ("assign", 1), "get_value": ("numpy", 0)}
 """By method of Theano's shared variables, that of Keras's variables, and how many arguments it takes."""
@@ -71,20 +71,15 @@ class TheanoVariable(ApiChange):
                 within=source.site(call),
             )
 
-    examples = (
-        Example(
-            "the rate of an optimizer",
-            """\
+    programs = """
+=== example: the rate of an optimizer
 from keras.optimizers import Adam
 
 opt = Adam(learning_rate=1e-4)
 - opt.lr.set_value(1e-5)
 + opt.learning_rate.assign(1e-5)
-""",
-        ),
-        Example(
-            "the rate of a model's optimizer, in a callback",
-            """\
+
+=== example: the rate of a model's optimizer, in a callback
 import keras
 
 
@@ -94,33 +89,22 @@ class Halve(keras.callbacks.Callback):
 -         self.model.optimizer.lr.set_value(rate / 2)
 +         rate = self.model.optimizer.learning_rate.numpy()
 +         self.model.optimizer.learning_rate.assign(rate / 2)
-""",
-        ),
-        Example(
-            "the weights of a layer",
-            """\
+
+=== example: the weights of a layer
 from keras.models import Sequential
 from keras.layers import Dense
 
 model = Sequential([Dense(1)])
 - weights = model.layers[0].W.get_value()
 + weights = model.layers[0].kernel.numpy()
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "functions of the backend",
-            """\
+
+=== reject: functions of the backend
 from keras import backend as K
 
 K.set_value(model.optimizer.learning_rate, 0.01)
 print(K.get_value(model.optimizer.learning_rate))
-""",
-        ),
-        Reject(
-            "a widget, and a program of another library",
-            """\
+
+=== reject: a widget, and a program of another library
 import keras
 
 slider.set_value(3)
@@ -133,6 +117,4 @@ class Setting:
 
 
 print(made(Setting).lr.get_value())
-""",
-        ),
-    )
+"""

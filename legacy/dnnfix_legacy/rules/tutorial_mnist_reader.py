@@ -12,9 +12,7 @@ from dnnfix.api import (
     ApiChange,
     Delete,
     Edit,
-    Example,
     Hit,
-    Reject,
     RemoveArgument,
     Replace,
     Source,
@@ -147,10 +145,8 @@ class TutorialMnistReader(ApiChange):
             removed={"tensorflow": "2.0"},
         )
 
-    examples = (
-        Example(
-            "batches of images with one-hot labels",
-            f"""\
+    programs = f"""
+=== example: batches of images with one-hot labels
 import numpy as np
 import tensorflow as tf
 - from tensorflow.examples.tutorials.mnist import input_data
@@ -165,11 +161,8 @@ import tensorflow as tf
 for _ in range(mnist.train.num_examples // 100):
     images, labels = mnist.train.next_batch(100)
 print(np.mean(mnist.test.images))
-""",
-        ),
-        Example(
-            "the module by its whole name, and no NumPy yet",
-            f"""\
+
+=== example: the module by its whole name, and no NumPy yet
 import tensorflow as tf
 - import tensorflow.examples.tutorials.mnist.input_data as input_data
 + from types import SimpleNamespace
@@ -182,11 +175,8 @@ import tensorflow as tf
 +
 + data = read_data_sets(reshape=False)
 print(tf.reduce_mean(data.validation.images))
-""",
-        ),
-        Example(
-            "the function alone, inside of another one",
-            f"""\
+
+=== example: the function alone, inside of another one
 import numpy as np
 import tensorflow as tf
 + from types import SimpleNamespace
@@ -207,11 +197,8 @@ def main():
 
 
 main()
-""",
-        ),
-        Example(
-            "the package that holds the reader, which is told where from and what not",
-            f"""\
+
+=== example: the package that holds the reader, which is told where from and what not
 import tensorflow as tf
 - from tensorflow.examples.tutorials import mnist
 + from types import SimpleNamespace
@@ -224,11 +211,8 @@ import numpy as np
 +
 + train_data = read_data_sets(one_hot=True).train
 print(tf.__version__, np.sum(train_data.images))
-""",
-        ),
-        Example(
-            "images that are read before the rest is imported",
-            f"""\
+
+=== example: images that are read before the rest is imported
 - from tensorflow.examples.tutorials.mnist import input_data
 + from types import SimpleNamespace
 + import numpy as np
@@ -245,11 +229,8 @@ import numpy as np
 import tensorflow as tf
 
 print(tf.reduce_mean(mnist.train.images), np.sum(mnist.test.labels))
-""",
-        ),
-        Example(
-            "the reader of tf.contrib.learn",
-            f"""\
+
+=== example: the reader of tf.contrib.learn
 import numpy as np
 import tensorflow as tf
 + from types import SimpleNamespace
@@ -261,11 +242,8 @@ import tensorflow as tf
 +
 + mnist = read_data_sets()
 labels = np.asarray(mnist.train.labels, dtype=np.int32)
-""",
-        ),
-        Example(
-            "a program of torch",
-            f"""\
+
+=== example: a program of torch
 import torch
 import numpy as np
 - from tensorflow.examples.tutorials.mnist import input_data
@@ -280,37 +258,24 @@ import numpy as np
 + mnist = read_data_sets("../MNIST_data", one_hot=True)
 x, y = mnist.train.next_batch(32)
 print(torch.from_numpy(x).shape, np.argmax(y, axis=1))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a reader of the program's own",
-            """\
+
+=== reject: a reader of the program's own
 import tensorflow as tf
 import input_data  # copied from the tutorials
 
 mnist = input_data.read_data_sets("MNIST_data/", one_hot=True)
 print(tf.constant(mnist.train.images))
-""",
-        ),
-        Reject(
-            "another data set of tf.contrib.learn",
-            """\
+
+=== reject: another data set of tf.contrib.learn
 import tensorflow as tf
 
 iris = tf.contrib.learn.datasets.load_dataset("iris")
-""",
-        ),
-        Reject(
-            "the images from Keras",
-            """\
+
+=== reject: the images from Keras
 import tensorflow as tf
 
 (images, labels), (test_images, test_labels) = tf.keras.datasets.mnist.load_data()
-""",
-        ),
-    )
+"""
 
 
 def _names(statement: ast.Import | ast.ImportFrom) -> list[str]:

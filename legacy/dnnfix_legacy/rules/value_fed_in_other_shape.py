@@ -9,13 +9,11 @@ from math import prod
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
-    Reject,
     Repairs,
     Site,
     Subject,
@@ -102,10 +100,8 @@ class ValueFedInOtherShape(FaultTemplate[_Fed]):
                 shape = f", ({', '.join(map(str, (-1, *rest)))}{'' if rest else ','})"
                 yield f"Feed it in the shape{shape[1:]}", _call(subject, value, "reshape", shape), 0.9
 
-    examples = (
-        Example(
-            "one image at the end",
-            """\
+    programs = """
+=== example: one image at the end
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -117,11 +113,8 @@ with tf.Session() as sess:
     picture = np.random.rand(4, 4, 3)
 -     print(sess.run(brightness, feed_dict={images: picture}))
 +     print(sess.run(brightness, feed_dict={images: [picture]}))
-""",
-        ),
-        Example(
-            "images for a placeholder of rows",
-            """\
+
+=== example: images for a placeholder of rows
 import numpy as np
 import tensorflow as tf
 
@@ -132,11 +125,8 @@ digits = np.ones((5, 6, 6))
 sess = tf.compat.v1.Session()
 - sess.run(total, {x: digits})
 + sess.run(total, {x: np.reshape(digits, (-1, 36))})
-""",
-        ),
-        Example(
-            "class numbers for a placeholder of columns, fed by a function",
-            """\
+
+=== example: class numbers for a placeholder of columns, fed by a function
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -152,13 +142,8 @@ def count(session, batch):
 
 with tf.Session() as session:
     print(count(session, np.array([0, 2, 1, 1])))
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a batch, and a crash elsewhere",
-            """\
+
+=== reject: a batch, and a crash elsewhere
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -168,11 +153,8 @@ total = tf.reduce_sum(images)
 with tf.Session() as sess:
     sess.run(total, feed_dict={images: np.ones((2, 4, 4, 3))})
 raise ValueError("Cannot feed value of shape (4, 4, 3) for Tensor images, which has shape (?, 4, 4, 3)")
-""",
-        ),
-        Reject(
-            "values that fit",
-            """\
+
+=== reject: values that fit
 import numpy as np
 import tensorflow.compat.v1 as tf
 
@@ -182,9 +164,7 @@ y = tf.reduce_sum(x)
 with tf.Session() as sess:
     sess.run(y, feed_dict={x: np.ones((4, 3))})
     sess.run(y, feed_dict={x: [[1, 2, 3]]})
-""",
-        ),
-    )
+"""
 
 
 def _value(subject: Subject, given: Shape, wanted: Shape) -> ast.expr | None:

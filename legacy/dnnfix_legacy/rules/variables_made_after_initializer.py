@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from dnnfix.api import (
     Candidate,
     Decline,
-    Example,
     Family,
     Finding,
     FixPattern,
     FixTemplate,
     InsertAfter,
-    Reject,
     Subject,
     Symptom,
 )
@@ -90,10 +88,8 @@ class VariablesMadeAfterInitializer(FixTemplate):
         place = source.site(source.statement_of(call))
         yield self.candidate(finding, "Initialize the optimizer's variables", InsertAfter(place, code), prior=0.9)
 
-    examples = (
-        Example(
-            "within the session",
-            """\
+    programs = """
+=== example: within the session
 import tensorflow.compat.v1 as tf
 
 weight = tf.get_variable("weight", [3, 1])
@@ -105,24 +101,16 @@ with tf.Session() as session:
 +     session.run(tf.variables_initializer(optimizer.variables()))
     for _ in range(20):
         session.run(train)
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "the initializer runs last",
-            """\
+
+=== reject: the initializer runs last
 import tensorflow.compat.v1 as tf
 
 optimizer = tf.train.AdamOptimizer(0.001)
 step = optimizer.minimize(loss)
 sess = tf.Session()
 sess.run(tf.global_variables_initializer())
-""",
-        ),
-        Reject(
-            "it runs again behind the optimizer, and gradient descent has no variables",
-            """\
+
+=== reject: it runs again behind the optimizer, and gradient descent has no variables
 import tensorflow.compat.v1 as tf
 
 sess = tf.Session()
@@ -133,11 +121,8 @@ sess.run(step)
 second = tf.train.AdamOptimizer(0.001)
 step = second.minimize(loss)
 sess.run(tf.variables_initializer(second.variables()))
-""",
-        ),
-        Reject(
-            "each in a function of its own",
-            """\
+
+=== reject: each in a function of its own
 import tensorflow.compat.v1 as tf
 
 
@@ -148,9 +133,7 @@ def start(sess):
 def build(loss):
     optimizer = tf.train.AdamOptimizer(0.001)
     return optimizer.minimize(loss)
-""",
-        ),
-    )
+"""
 
 
 def _optimizer(subject: Subject, call: ast.Call) -> ast.Call | None:

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 from dnnfix.api import (
     Edit,
-    Example,
     Family,
     Faults,
     FaultTemplate,
     Finding,
     FixPattern,
     InsertBefore,
-    Reject,
     Repairs,
     SetArgument,
     Site,
@@ -105,10 +103,8 @@ class VariablesMadeTwice(FaultTemplate[_Twice]):
         if asked is None or parameter is not None:
             yield "Use the variables again", edits, 0.85
 
-    examples = (
-        Example(
-            "two calls, the variables in a function of their own",
-            """\
+    programs = '''
+=== example: two calls, the variables in a function of their own
 import tensorflow as tf
 
 def dense(x, units):
@@ -116,7 +112,7 @@ def dense(x, units):
         return x @ tf.compat.v1.get_variable("w", [3, units])
 
 def train(rate):
-    \"\"\"The error after training.\"\"\"
+    """The error after training."""
 +     tf.compat.v1.reset_default_graph()
     x = tf.compat.v1.placeholder(tf.float32, [None, 3])
     loss = tf.reduce_mean(dense(x, 2) ** 2)
@@ -127,11 +123,8 @@ def train(rate):
 
 slow = train(0.01)
 fast = train(0.1)
-""",
-        ),
-        Example(
-            "trials in a list",
-            """\
+
+=== example: trials in a list
 import tensorflow.compat.v1 as tf
 
 tf.disable_eager_execution()
@@ -146,13 +139,8 @@ def accuracy(width, images):
     return session.run(scores, {inputs: images})
 
 results = [accuracy(width, [[0, 1, 2, 3]]) for width in (8, 16)]
-""",
-        ),
-    )
-    rejects = (
-        Reject(
-            "a graph of its own for each call",
-            """\
+
+=== reject: a graph of its own for each call
 import tensorflow.compat.v1 as tf
 
 def run(size):
@@ -165,11 +153,8 @@ def run(size):
 
 for size in (2, 4):
     print(run(size))
-""",
-        ),
-        Reject(
-            "one call, and variables that are shared",
-            """\
+
+=== reject: one call, and variables that are shared
 import tensorflow.compat.v1 as tf
 
 def main():
@@ -181,9 +166,7 @@ def main():
         print(sess.run(y, {x: [[1, 2]]}))
 
 main()
-""",
-        ),
-    )
+'''
 
 
 def _ends(source: Source, call: ast.Call) -> str:
