@@ -27,7 +27,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
     yield place
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (left := os.listdir(place)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not left
@@ -63,10 +63,8 @@ def test_ended_in_the_middle(folder: Path, scratch: Path, tier: str, number: sig
     argv = ("suggest", "a.py", "--isolated", "--sandbox", tier)
     process = started(folder, *argv)
     wait_for_a_trial(process, 4 if tier == "bubblewrap" else 3)
-    began = time.monotonic()
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
-    assert time.monotonic() - began < 8
+    out, err = process.communicate(timeout=30)  # of the 60 seconds that the program would still be given
     assert b"Traceback" not in err, err
     if number is signal.SIGINT:
         assert process.returncode == 130
