@@ -49,7 +49,9 @@ def killed_at(step: int, repository: Repository, work: Callable[[], object]) -> 
     return os.WIFSIGNALED(status)
 
 
-@pytest.mark.parametrize("stage", ["opening", "renewing", "closing"])
+@pytest.mark.parametrize(
+    "stage", ["opening", *(pytest.param(stage, marks=pytest.mark.slow) for stage in ("renewing", "closing"))]
+)
 def test_killed_anywhere_and_done_again_is_as_if_nothing_had_happened(tmp_path: Path, stage: str) -> None:
     step, was_killed = 0, True
     while was_killed:

@@ -162,12 +162,14 @@ def document(said: Said) -> dict[str, Any]:
     return said.document
 
 
+@pytest.mark.slow
 def test_the_call_ends_well(said: Said, document: dict[str, Any]) -> None:
     assert said.code == 1, "crashes are findings"
     jsonschema.Draft202012Validator(contract.schema()).validate(document)
     assert {finding["path"] for finding in document["findings"]} <= {f"{name}/program.py" for name in PROGRAMS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_has_its_outcome(document: dict[str, Any], name: str) -> None:
     expected = PROGRAMS[name][1]

@@ -56,7 +56,7 @@ def wait_for_a_trial(process: subprocess.Popen[bytes], processes: int = 4) -> No
     time.sleep(0.3)
 
 
-@pytest.mark.parametrize("tier", ["bubblewrap", "limits"])
+@pytest.mark.parametrize("tier", ["bubblewrap", pytest.param("limits", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_ended_in_the_middle(folder: Path, scratch: Path, tier: str, number: signal.Signals) -> None:
     (folder / "a.py").write_text(SLOW)
@@ -97,6 +97,7 @@ def test_control_c_leaves_a_terminal_as_it_was(folder: Path, scratch: Path) -> N
     assert text.endswith(b"\n") and text.rpartition(b"interrupted")[2].count(b"\033[?25l") == 0
 
 
+@pytest.mark.slow
 def test_what_was_found_before_is_told(folder: Path, scratch: Path) -> None:
     (folder / "a.py").write_text("raise ValueError('first')\n")
     (folder / "b.py").write_text(SLOW)
@@ -110,6 +111,7 @@ def test_what_was_found_before_is_told(folder: Path, scratch: Path) -> None:
     assert b"Found 1 problem in 1 file" in out and b"programs that are not named here were not looked at" in err
 
 
+@pytest.mark.slow
 def test_two_at_the_same_time(folder: Path, scratch: Path) -> None:
     (folder / "a.py").write_text(FAULTY)
     argv = ("suggest", "a.py", "--isolated", "--output-format", "json")

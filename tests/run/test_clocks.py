@@ -43,13 +43,13 @@ def ran(runner: Runner, program: str | bytes, pace: float = 1.0) -> Trace:
     return trace
 
 
-@pytest.mark.parametrize("pace", [1.0, 4.0, 1.0])
-def test_every_clock_but_that_of_the_budget_runs_fast(runner: Runner, pace: float) -> None:
-    times, others = ran(runner, CLOCKS, pace).printed.splitlines()
-    least, most, *passed = map(float, times.split())
-    assert 0.2 <= least and len(passed) == 5
-    assert all(pace * least - 0.01 < seconds < pace * most + 0.01 for seconds in passed), times
-    assert others == "int True"
+def test_every_clock_but_that_of_the_budget_runs_fast(runner: Runner) -> None:
+    for pace in (1.0, 4.0, 1.0):
+        times, others = ran(runner, CLOCKS, pace).printed.splitlines()
+        least, most, *passed = map(float, times.split())
+        assert 0.2 <= least and len(passed) == 5
+        assert all(pace * least - 0.01 < seconds < pace * most + 0.01 for seconds in passed), times
+        assert others == "int True"
 
 
 @pytest.mark.parametrize(("loss", "is_same"), [("0.25", True), ("0.75", False)])

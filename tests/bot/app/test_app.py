@@ -103,6 +103,7 @@ def running(app: App, number: int) -> Callable[[], bool]:
     return lambda: app.said("work").count("visit begins") >= number
 
 
+@pytest.mark.slow
 def test_a_burst_is_answered_at_once_and_nothing_is_lost_over_three_kills(app: App, broker_place: Redis) -> None:
     repositories = repositories_in(app.root)
     app.start("serve", "--port", str(app.port))
