@@ -42,7 +42,7 @@ for line in sys.stdin:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while os.waitpid(child, os.WNOHANG)[0] == 0:
         if time.monotonic() > deadline:
             os.kill(child, 9)

@@ -130,6 +130,7 @@ def test_the_modules_that_a_program_imports_are_known_by_their_paths(project: Pa
     assert [module.path for module in modules_beside(source, project)] == ["parts/nets.py", "parts/sums.py"]
 
 
+@pytest.mark.slow
 def test_modules_of_the_repository_outside_of_the_programs_folder_are_repaired_along_with_it(project: Path) -> None:
     (project / "src").mkdir()
     (project / ".git").mkdir()

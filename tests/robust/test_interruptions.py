@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.robust.calls import COMMAND, children, environment
+from tests.slow import slow_after
 
 SLOW = "import time\n\nprint('started')\ntime.sleep(900)\n"
 FAULTY = "import torch\nfrom torch import nn\n\nnn.Sequential(nn.Linear(5, 3), nn.Linear(3, 2))(torch.randn(2, 4))\n"
@@ -56,7 +57,7 @@ def wait_for_a_trial(process: subprocess.Popen[bytes], processes: int = 4) -> No
     time.sleep(0.3)
 
 
-@pytest.mark.parametrize("tier", ["bubblewrap", pytest.param("limits", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tier", slow_after(1, ["bubblewrap", "limits"]))
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_ended_in_the_middle(folder: Path, scratch: Path, tier: str, number: signal.Signals) -> None:
     (folder / "a.py").write_text(SLOW)
