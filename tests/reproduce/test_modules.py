@@ -270,6 +270,7 @@ def test_what_one_module_leaves_to_another_is_no_fault_of_it(project: Path) -> N
     assert suggested(project).findings == ()
 
 
+@pytest.mark.slow
 def test_what_a_comment_in_a_module_silences_stays(project: Path) -> None:
     silenced = NETS.replace("mean_of(output))", "mean_of(output))  # noqa: DNF504")
     (project / "parts" / "nets.py").write_text(silenced)

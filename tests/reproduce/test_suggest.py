@@ -96,9 +96,11 @@ def suggested(program: str, folder: Path) -> FileReport:
 
 @pytest.mark.parametrize(
     ("program", "code", "line"),
-    [(SNIPPET, "DNF566", "-    loss = nn.CrossEntropyLoss(model(x), y)"), (OLD, "DNF501", "-model.fit(x, y, nb_epoch=2, batch_size=64)")],
-    ids=["snippet", "old"],
-)  # fmt: skip
+    [
+        pytest.param(SNIPPET, "DNF566", "-    loss = nn.CrossEntropyLoss(model(x), y)", id="snippet"),
+        pytest.param(OLD, "DNF501", "-model.fit(x, y, nb_epoch=2, batch_size=64)", id="old", marks=pytest.mark.slow),
+    ],
+)
 def test_a_fault_is_repaired_and_the_scaffold_is_no_part_of_the_patch(
     program: str, code: str, line: str, tmp_path: Path
 ) -> None:
