@@ -205,6 +205,7 @@ def test_one_patch_repairs_the_program_and_its_modules(project: Path) -> None:
             pipeline.verify_certificate(str(certificate), settings_in(project))
 
 
+@pytest.mark.slow
 def test_fix_writes_every_file_and_the_diff_of_a_folder_has_each_file_once(project: Path) -> None:
     (project / "again.py").write_text(PROGRAM)
     whole = dnnfix("suggest", "--isolated", "--output-format", "diff", ".", folder=project)
@@ -279,6 +280,7 @@ def test_what_a_comment_in_a_module_silences_stays(project: Path) -> None:
     assert not any("parts/nets.py" in patch.diff for patch in report.patches)
 
 
+@pytest.mark.slow
 def test_a_baseline_knows_the_findings_of_a_module_by_its_file(project: Path) -> None:
     dnnfix("check", "--isolated", "--write-baseline", "known.json", ".", folder=project)
     said = dnnfix("suggest", "--isolated", "--baseline", "known.json", "train.py", folder=project)
