@@ -201,4 +201,4 @@ class Zygote:
         """End the process."""
         if self._process.stdin is not None:
             self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(300)
