@@ -2,13 +2,14 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
+MARKED ?= not slow
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DNNFIX := $(BIN)/dnnfix
 PROGRAMS ?= $(wildcard benchmarks/[a-z]*.py)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo demo-bot test lint docs baseline bench clean
+.PHONY: demo demo-bot test test-all lint docs baseline bench clean
 
 demo: $(READY) ## repairs the buggy programs in examples/ and shows each proof
 	@for program in examples/*.py; do \
@@ -20,8 +21,11 @@ demo: $(READY) ## repairs the buggy programs in examples/ and shows each proof
 demo-bot: $(READY) ## the bot on a forge in .demo-bot: pull requests as files, and a second run
 	$(BIN)/python tools/demo_bot.py
 
-test: $(READY) ## the whole test suite, on all cores; one folder alone: make test PYTEST_ARGS=tests/emit
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST_ARGS)
+test: $(READY) ## the tests that are not marked slow, on all cores; one folder alone: make test PYTEST_ARGS=tests/emit
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "$(MARKED)" $(PYTEST_ARGS)
+
+test-all: MARKED = ## the whole test suite; the slow part alone: make test MARKED=slow
+test-all: test
 
 lint: $(READY) ## ruff, mypy strict, and the generated page of the catalogue
 	$(BIN)/ruff check

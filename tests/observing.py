@@ -42,7 +42,7 @@ for line in sys.stdin:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while os.waitpid(child, os.WNOHANG)[0] == 0:
         if time.monotonic() > deadline:
             os.kill(child, 9)
@@ -201,4 +201,4 @@ class Zygote:
         """End the process."""
         if self._process.stdin is not None:
             self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(300)

@@ -66,6 +66,7 @@ def test_the_rule_keeps_its_promises_and_is_found_and_repaired_with_the_validato
     assert "steps-stay-fast" in {verdict["validator"] for verdict in patch["verdicts"]}
 
 
+@pytest.mark.slow
 def test_the_operator_makes_the_rule_needless(run: Run) -> None:
     found = report(run, "suggest", "--select", "DNF901")
     (patch,) = [patch for patch in found["patches"] if patch["verdict"] == "accepted"]

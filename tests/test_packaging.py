@@ -222,6 +222,7 @@ def test_only_the_command_line_prints_exits_and_reads_argv(path: Path) -> None:
             assert node.attr not in {"exit", "argv", "stdout", "stderr", "stdin"}, f"line {node.lineno}"
 
 
+@pytest.mark.slow
 def test_every_module_imports_alone() -> None:
     """Each in a forked process, so that none leans on what another imported; nothing is printed on the way.
 

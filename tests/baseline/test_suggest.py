@@ -29,7 +29,14 @@ def compared(patch: Patch) -> Verdict | None:
     return next((verdict for verdict in patch.verdicts if verdict.validator == "same-as-before"), None)
 
 
-@pytest.mark.parametrize("text", [CONVOLUTION, RECURRENT, MERGED], ids=["convolutional", "recurrent", "merged"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(CONVOLUTION, id="convolutional"),
+        pytest.param(RECURRENT, id="recurrent", marks=pytest.mark.slow),
+        pytest.param(MERGED, id="merged", marks=pytest.mark.slow),
+    ],
+)
 def test_a_migrated_program_does_what_it_did(text: str, baseline: str, tmp_path: Path) -> None:
     report = suggest(text, tmp_path, baseline)
     assert accepted(report), [patch.refusal for patch in report.patches]
@@ -46,6 +53,7 @@ def test_a_default_that_changed_in_silence_refuses_the_patch(baseline: str, tmp_
     assert all("learning_rate=1.0" in patch.diff for patch in accepted(report))
 
 
+@pytest.mark.slow
 def test_a_certificate_is_proven_again_in_both_environments(baseline: str, tmp_path: Path) -> None:
     report = suggest(DENSE, tmp_path, baseline)
     path = accepted(report)[0].certificate
@@ -56,6 +64,7 @@ def test_a_certificate_is_proven_again_in_both_environments(baseline: str, tmp_p
     assert pipeline.verify_certificate(path, settings) == (True, ())
 
 
+@pytest.mark.slow
 def test_what_crashes_in_both_eras_goes_the_usual_way(baseline: str, tmp_path: Path) -> None:
     """Where there is nothing to compare with, the rest of the ladder decides, and the report says so."""
     text = DENSE.replace(

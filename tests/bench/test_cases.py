@@ -113,12 +113,14 @@ def test_a_repair_that_leaves_the_symptom_is_none(benchmark: Path, runner: Runne
     assert "with repair.diff 0 of 5 seeds end well without the symptom, 4 are needed" in found.problems[0]
 
 
+@pytest.mark.slow
 def test_a_proof_that_fails_says_what_every_run_printed_against_the_bound(benchmark: Path, runner: Runner) -> None:
     rewrite(benchmark / "cases" / "so-2" / "case.toml", "below = 0.8", "below = 0.1")
     (said,) = proof(benchmark, "so-2", runner).problems
     assert re.search(r"seed 0: no, finished; by seed: (0\.\d+, ){4}0\.\d+; the symptom is: below 0\.1$", said), said
 
 
+@pytest.mark.slow
 def test_an_alternative_has_to_repair_too(benchmark: Path, runner: Runner) -> None:
     case = benchmark / "cases" / "so-1"
     rewrite(case / "case.toml", "seeds =", 'alternatives = ["resize.diff"]\nseeds =')
@@ -128,6 +130,7 @@ def test_an_alternative_has_to_repair_too(benchmark: Path, runner: Runner) -> No
     assert "with resize.diff 0 of 5" in proof(benchmark, "so-1", runner).problems[0]
 
 
+@pytest.mark.slow
 def test_a_superfluous_change_is_seen(benchmark: Path, runner: Runner) -> None:
     case = benchmark / "cases" / "so-1"
     write_repair(case, ("4 * 4 * 4", "4 * 3 * 3"), ("lr=0.01", "lr=0.02"))

@@ -53,6 +53,7 @@ def plain(results: list[Assessed]) -> list[dict[str, Any]]:
     return [{name: value for name, value in one.items() if "seconds" not in name} for one in data]
 
 
+@pytest.mark.slow
 def test_a_node_that_is_lost_loses_nothing_and_makes_nothing_twice(
     cluster: Any, benchmark: Path, tmp_path: Path
 ) -> None:

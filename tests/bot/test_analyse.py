@@ -93,7 +93,14 @@ def test_what_no_run_came_to_is_proposed_only_where_it_keeps_the_meaning(
     assert {name.partition("::")[0] for name in found["titles"]} & {"never.py", "reached.py"} == {"reached.py"}
 
 
-@pytest.mark.parametrize(("wanted", "proposed"), [(b"torch==1.1", False), (b"torch==1.9", True), (b"torch>=1.1", True)])
+@pytest.mark.parametrize(
+    ("wanted", "proposed"),
+    [
+        (b"torch==1.1", False),
+        (b"torch==1.9", True),
+        pytest.param(b"torch>=1.1", True, marks=pytest.mark.slow),
+    ],
+)
 def test_what_works_in_the_versions_that_the_repository_asks_for_is_left_alone(
     repository: Repository, tmp_path: Path, wanted: bytes, proposed: bool
 ) -> None:
@@ -137,7 +144,13 @@ model.save_weights("model.h5")
 
 
 @pytest.mark.parametrize(
-    "read_as", [b"", b'"out/model.h5"', b'"out/" + sys.argv[0] + ".h5"', b'f"{sys.path}/{sys.argv}.h5"']
+    "read_as",
+    [
+        b"",
+        b'"out/model.h5"',
+        pytest.param(b'"out/" + sys.argv[0] + ".h5"', marks=pytest.mark.slow),
+        pytest.param(b'f"{sys.path}/{sys.argv}.h5"', marks=pytest.mark.slow),
+    ],
 )
 def test_a_file_is_called_otherwise_only_where_no_other_program_looks_for_it(
     repository: Repository, tmp_path: Path, read_as: bytes

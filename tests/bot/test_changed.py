@@ -72,6 +72,7 @@ def report(checkout: Path, tmp_path: Path, *words: str) -> dict[str, Any]:
     return dict(json.loads(target.read_bytes()))
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_analysed_and_everything_where_the_commit_is_gone(
     repository: Repository, tmp_path: Path
 ) -> None:

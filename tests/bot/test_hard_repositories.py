@@ -39,6 +39,7 @@ def published(repository: Repository) -> tuple[str, ...]:
     return (*found.done, *found.left)
 
 
+@pytest.mark.slow
 def test_large_files_submodules_and_links_are_neither_fetched_nor_followed_nor_changed(
     repository: Repository, tmp_path: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_the_past_of_a_repository_is_not_fetched(repository: Repository, tmp_pat
     assert size < 2**20
 
 
+@pytest.mark.slow
 def test_a_repository_without_a_commit_is_said_and_the_others_are_done(repository: Repository) -> None:
     empty = repository.root / "people" / "empty.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(empty)], check=True)

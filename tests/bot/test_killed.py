@@ -15,6 +15,7 @@ from dnnfix.forge.git import Git
 from dnnfix.forge.local import LocalForge
 from dnnfix.forge.protocol import State
 from tests.bot.people import REPAIRED, SLUG, TRAIN, Repository, analysis, repository_in
+from tests.slow import slow_after
 
 SEVERAL = TRAIN.replace(b"print(net)", b"print(net.weight)")
 SEVERAL_REPAIRED = SEVERAL.replace(b"size_average=True", b'reduction="mean"')
@@ -49,7 +50,7 @@ def killed_at(step: int, repository: Repository, work: Callable[[], object]) -> 
     return os.WIFSIGNALED(status)
 
 
-@pytest.mark.parametrize("stage", ["opening", "renewing", "closing"])
+@pytest.mark.parametrize("stage", slow_after(1, ["opening", "renewing", "closing"]))
 def test_killed_anywhere_and_done_again_is_as_if_nothing_had_happened(tmp_path: Path, stage: str) -> None:
     step, was_killed = 0, True
     while was_killed:

@@ -325,6 +325,7 @@ def test_the_command_reviews(repository: Repository, tmp_path: Path, capsys: pyt
     assert capsys.readouterr().out == f"{SLUG}: nothing to do\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="the bot runs nothing without bubblewrap")
 def test_a_suggestion_of_a_real_report_repairs_the_program_when_it_is_taken(
     repository: Repository, tmp_path: Path

@@ -17,6 +17,7 @@ from github.Auth import Token
 from dnnfix.forge.github import GitHubForge
 from tests.bot.people import Repository, repository_in
 from tests.forge.github_fake import TOKEN, Description, GitHubFake
+from tests.slow import slow_after
 
 MODULES = Path(__file__).parent / "node_modules"
 PRISM = MODULES / ".bin" / "prism"
@@ -58,7 +59,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHubFake]:
         fake.close()
 
 
-@pytest.fixture(params=["alone", "described"])
+@pytest.fixture(params=slow_after(1, ["alone", "described"]))
 def github(request: pytest.FixtureRequest, tmp_path: Path) -> GitHubFake:
     """A GitHub on loopback that nobody has told anything yet."""
     fake: GitHubFake = request.getfixturevalue(request.param)

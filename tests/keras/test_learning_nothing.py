@@ -70,6 +70,7 @@ def suggested(tmp_path: Path, text: str) -> FileReport:
     return suggest_file(text.encode(), str(path), settings, lambda said: None)
 
 
+@pytest.mark.slow
 def test_the_setting_at_fault_is_found_and_the_patch_makes_the_network_learn(tmp_path: Path) -> None:
     many = ", ".join(['layers.Dense(24, activation="sigmoid")'] * 6)
     report = suggested(tmp_path, program(hidden=many, optimizer="keras.optimizers.SGD(learning_rate=0.1)"))
@@ -78,6 +79,7 @@ def test_the_setting_at_fault_is_found_and_the_patch_makes_the_network_learn(tmp
     assert accepted.diff.count('+model = keras.Sequential([keras.Input((6,)), layers.Dense(24, activation="relu")') == 1
 
 
+@pytest.mark.slow
 def test_noise_is_let_be(tmp_path: Path) -> None:
     noise = {"targets": "rng.integers(3, size=640)", "optimizer": "keras.optimizers.SGD(learning_rate=0.001)"}
     report = suggested(tmp_path, program(**noise))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from dnnfix.config import Settings
 from dnnfix.pipeline import suggest_file, verify_certificate
 from dnnfix.records import Applicability, FileReport, FindingOutcome, PatchVerdict
@@ -62,6 +64,7 @@ def test_a_migration_that_meets_an_unknown_fault_is_offered_as_a_step(tmp_path: 
     assert {"+from keras.layers import Dense", "+model.fit(x, y, epochs=2)"} <= set(patch.diff.splitlines())
 
 
+@pytest.mark.slow
 def test_a_migration_is_not_refused_for_an_output_that_was_constant_before(tmp_path: Path) -> None:
     report = suggested(SATURATED, tmp_path)
     (patch,) = [patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]

@@ -22,6 +22,20 @@ def sandbox() -> Iterator[Runner]:
         yield one
 
 
+@pytest.fixture(scope="session")
+def torch_runner() -> Iterator[Runner]:
+    """A warm process with torch."""
+    with Runner(Path(sys.executable), framework="torch") as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def keras_runner() -> Iterator[Runner]:
+    """A warm process with Keras."""
+    with Runner(Path(sys.executable), framework="keras") as one:
+        yield one
+
+
 @pytest.fixture
 def run_in(sandbox: Runner) -> Run:
     """Run a program's text inside a scaffold, within a small budget."""

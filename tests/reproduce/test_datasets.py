@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,12 +26,6 @@ def case_of(text: str, folder: Path | None = None, without: frozenset[str] = fro
 
 def steps_of(text: str, folder: Path | None = None, without: frozenset[str] = frozenset()) -> list[EditStep | Gap]:
     return list(datasets.steps(case_of(text, folder, without)))
-
-
-@pytest.fixture(scope="module")
-def keras_runner() -> Iterator[Runner]:
-    with Runner(Path(sys.executable), framework="keras") as runner:
-        yield runner
 
 
 def run(runner: Runner, text: str, steps: int = 60) -> Trace:

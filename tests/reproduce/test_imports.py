@@ -118,16 +118,17 @@ def test_modules_beside_the_program_are_left_alone(tmp_path: Path) -> None:
     assert steps_of("import utils\nfrom models.net import Net\n", tmp_path) == []
 
 
-NO_TQDM = """
+NOTHING_THAT_SHOWS = """
     import sys
     from importlib.machinery import PathFinder
 
+    missing = {"matplotlib", "tqdm", "tensorboardX", "termcolor", "colorama", "wandb", "visdom"}
     found = PathFinder.find_spec
-    PathFinder.find_spec = lambda name, *where: None if name.partition(".")[0] == "tqdm" else found(name, *where)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "tqdm"]:
+    PathFinder.find_spec = lambda name, *where: None if name.partition(".")[0] in missing else found(name, *where)
+    for name in [name for name in sys.modules if name.partition(".")[0] in missing]:
         del sys.modules[name]
 """
-"""The package is not there for what follows, though it may be installed."""
+"""The packages are not there for what follows, though they may be installed."""
 SILENT = """
     import matplotlib.pyplot as plt
     from tqdm import tqdm, trange
@@ -159,7 +160,7 @@ SILENT = """
 
 
 def test_packages_that_only_show_do_nothing_and_values_pass(run_in: Run) -> None:
-    trace = ran(run_in, NO_TQDM + SILENT)
+    trace = ran(run_in, NOTHING_THAT_SHOWS + SILENT)
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
     assert trace.printed == "9 text plain 0.5 3 True\n"
 

@@ -10,8 +10,6 @@ import importlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy
@@ -25,18 +23,6 @@ from dnnfix.validate.laboratory import TRAINED_STEPS
 from dnnfix.validate.learning import MARGIN, score
 
 learnable: Any = importlib.import_module("dnnfix.reproduce.standins.learnable")
-
-
-@pytest.fixture(scope="module")
-def torch_runner() -> Iterator[Runner]:
-    with Runner(Path(sys.executable), framework="torch") as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def keras_runner() -> Iterator[Runner]:
-    with Runner(Path(sys.executable), framework="keras") as one:
-        yield one
 
 
 TORCH = """

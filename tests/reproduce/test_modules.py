@@ -130,6 +130,7 @@ def test_the_modules_that_a_program_imports_are_known_by_their_paths(project: Pa
     assert [module.path for module in modules_beside(source, project)] == ["parts/nets.py", "parts/sums.py"]
 
 
+@pytest.mark.slow
 def test_modules_of_the_repository_outside_of_the_programs_folder_are_repaired_along_with_it(project: Path) -> None:
     (project / "src").mkdir()
     (project / ".git").mkdir()
@@ -204,6 +205,7 @@ def test_one_patch_repairs_the_program_and_its_modules(project: Path) -> None:
             pipeline.verify_certificate(str(certificate), settings_in(project))
 
 
+@pytest.mark.slow
 def test_fix_writes_every_file_and_the_diff_of_a_folder_has_each_file_once(project: Path) -> None:
     (project / "again.py").write_text(PROGRAM)
     whole = dnnfix("suggest", "--isolated", "--output-format", "diff", ".", folder=project)
@@ -269,6 +271,7 @@ def test_what_one_module_leaves_to_another_is_no_fault_of_it(project: Path) -> N
     assert suggested(project).findings == ()
 
 
+@pytest.mark.slow
 def test_what_a_comment_in_a_module_silences_stays(project: Path) -> None:
     silenced = NETS.replace("mean_of(output))", "mean_of(output))  # noqa: DNF504")
     (project / "parts" / "nets.py").write_text(silenced)
@@ -277,6 +280,7 @@ def test_what_a_comment_in_a_module_silences_stays(project: Path) -> None:
     assert not any("parts/nets.py" in patch.diff for patch in report.patches)
 
 
+@pytest.mark.slow
 def test_a_baseline_knows_the_findings_of_a_module_by_its_file(project: Path) -> None:
     dnnfix("check", "--isolated", "--write-baseline", "known.json", ".", folder=project)
     said = dnnfix("suggest", "--isolated", "--baseline", "known.json", "train.py", folder=project)

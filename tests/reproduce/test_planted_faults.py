@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dnnfix import registry
-from dnnfix.records import Reproduction, Trace
+from dnnfix.records import Family, Reproduction, Trace
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.rounds import attempt, needed
 from dnnfix.run.interpreter import modules
@@ -53,12 +53,15 @@ def programs() -> list[Any]:
 
 
 def _programs() -> Iterator[Any]:
+    kept: dict[Family, str] = {}
     for template in registry.templates():
         running = [example for example in template.examples if example.runs]
         for example in running[:1]:
             wanted = Source.from_bytes(example.before.encode(), "program.py").frameworks
             missing = sorted(name for name in wanted if importlib.util.find_spec(name) is None)
             marks = [pytest.mark.skip(reason=f"{', '.join(missing)} is not installed")] if missing else []
+            if not missing and kept.setdefault(template.family, template.code) != template.code:
+                marks.append(pytest.mark.slow)  # make test has one rule of each family
             yield pytest.param(template, example.before, id=f"{template.code}-{template.name}", marks=marks)
 
 

@@ -60,12 +60,14 @@ def test_what_was_too_slow_is_tried_with_less_data_and_said_so(tmp_path: Path, m
     )
 
 
+@pytest.mark.slow
 def test_few_data_prove_nothing_of_how_a_program_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = suggested(tmp_path, monkeypatch, "torch.softmax(model(x), 1)", "loss.item()")
     assert not any(patch.verdict is PatchVerdict.ACCEPTED for patch in report.patches)
     assert not any("tried again" in note for note in report.notes)
 
 
+@pytest.mark.slow
 def test_the_first_try_stands_where_the_second_has_nothing_to_run_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

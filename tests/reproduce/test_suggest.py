@@ -96,9 +96,11 @@ def suggested(program: str, folder: Path) -> FileReport:
 
 @pytest.mark.parametrize(
     ("program", "code", "line"),
-    [(SNIPPET, "DNF566", "-    loss = nn.CrossEntropyLoss(model(x), y)"), (OLD, "DNF501", "-model.fit(x, y, nb_epoch=2, batch_size=64)")],
-    ids=["snippet", "old"],
-)  # fmt: skip
+    [
+        pytest.param(SNIPPET, "DNF566", "-    loss = nn.CrossEntropyLoss(model(x), y)", id="snippet"),
+        pytest.param(OLD, "DNF501", "-model.fit(x, y, nb_epoch=2, batch_size=64)", id="old", marks=pytest.mark.slow),
+    ],
+)
 def test_a_fault_is_repaired_and_the_scaffold_is_no_part_of_the_patch(
     program: str, code: str, line: str, tmp_path: Path
 ) -> None:
@@ -111,6 +113,7 @@ def test_a_fault_is_repaired_and_the_scaffold_is_no_part_of_the_patch(
     assert (tmp_path / "program.py").read_text() == program
 
 
+@pytest.mark.slow
 def test_what_a_run_in_the_scaffold_showed_is_not_run_again(tmp_path: Path) -> None:
     report = suggested(OLD, tmp_path)
     ends = [run.outcome for run in report.runs]
@@ -133,18 +136,21 @@ def test_a_crash_on_made_up_things_that_no_rule_explains_is_no_finding(tmp_path:
     assert any("on what was made up it crashes there, with IndexError" in said for said in report.unchecked)
 
 
+@pytest.mark.slow
 def test_random_weights_of_a_known_architecture_explain_no_crash(tmp_path: Path) -> None:
     report = suggested(KNOWN, tmp_path)
     assert report.reproduction.invents and not report.unrun
     assert [result.finding.code for result in report.findings] == ["DNF901"]
 
 
+@pytest.mark.slow
 def test_a_crash_that_the_program_as_it_stands_has_too_is_no_doing_of_what_was_made_up(tmp_path: Path) -> None:
     report = suggested(STOOD, tmp_path)
     assert report.reproduction.invents_form and not report.unrun
     assert [result.finding.code for result in report.findings] == ["DNF901"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "codes"),
     [

@@ -160,6 +160,7 @@ def test_modules_of_the_working_folder_are_not_taken_for_those_of_dnnfix(folder:
     assert not (folder / "escaped").exists()
 
 
+@pytest.mark.slow
 def test_a_program_that_cannot_be_run_is_no_clean_bill(folder: Path) -> None:
     (folder / "a.py").write_text("import torch\n\nrows = open('train.csv').read()\n")
     said = dnnfix("suggest", "a.py", "--isolated", folder=folder)
@@ -176,6 +177,7 @@ def test_a_program_that_cannot_be_run_is_no_clean_bill(folder: Path) -> None:
     assert "Found 1 problem in 1 file" in said.err and "1 program could not be run." in said.err
 
 
+@pytest.mark.slow
 def test_a_crash_that_is_silenced_is_still_named(folder: Path) -> None:
     (folder / "a.py").write_text("import torch\n\nraise ValueError('no')  # noqa: DNF901\n")
     said = dnnfix("suggest", "a.py", "--isolated", folder=folder)

@@ -27,6 +27,7 @@ FAULT, REPAIR = b"nn.Linear(5, 3)", b"nn.Linear(4, 3)"
 BOM = b"\xef\xbb\xbf"
 
 
+@pytest.mark.slow
 def test_the_diff_of_a_file_with_other_line_ends_applies(folder: Path) -> None:
     raw = BOM + FAULTY.replace("\n", "\r\n").encode()
     (folder / "a.py").write_bytes(raw)
@@ -54,6 +55,7 @@ def test_applying_twice_equals_once(folder: Path) -> None:
     assert contents(folder) == once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answers", "repaired"), [(b"y\n", True), (b"n\nn\nn\nn\n", False)])
 def test_answers_decide(folder: Path, answers: bytes, repaired: bool) -> None:
     (folder / "a.py").write_text(FAULTY)
@@ -70,6 +72,7 @@ def test_without_being_asked_nothing_unsafe_is_written(folder: Path) -> None:
     assert (folder / "a.py").read_text() == FAULTY
 
 
+@pytest.mark.slow
 def test_files_that_may_not_be_written(folder: Path) -> None:
     (folder / "a.py").write_text(FAULTY)
     (folder / "a.py").chmod(0o444)
@@ -78,6 +81,7 @@ def test_files_that_may_not_be_written(folder: Path) -> None:
     assert (folder / "a.py").read_text() == FAULTY and os.listdir(folder) == ["a.py"]
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_meanwhile_is_left_alone(folder: Path) -> None:
     file = folder / "a.py"
     file.write_text(FAULTY)
@@ -106,6 +110,7 @@ def _commands(process: int) -> list[bytes]:
     return found
 
 
+@pytest.mark.slow
 def test_standard_input_to_standard_output(folder: Path) -> None:
     said = dnnfix("fix", "--unsafe", "-", "--isolated", folder=folder, answers=FAULTY.encode())
     assert said.out == REPAIRED.encode(), said.err
@@ -139,6 +144,7 @@ def test_suppressions_and_baseline(folder: Path) -> None:
     assert broken.code == 2 and "known.json" in broken.err
 
 
+@pytest.mark.slow
 def test_certificates_can_be_verified_and_broken(folder: Path) -> None:
     (folder / "a.py").write_text(FAULTY)
     said = dnnfix("suggest", "a.py", "--isolated", "--output-format", "json", folder=folder)
@@ -157,6 +163,7 @@ def test_certificates_can_be_verified_and_broken(folder: Path) -> None:
     assert dnnfix("verify", "broken.json", "missing.json", folder=folder).code == 2
 
 
+@pytest.mark.slow
 def test_a_proof_is_repeated_with_the_arguments_that_it_was_made_with(folder: Path) -> None:
     (folder / "a.py").write_text("import sys\n\nrounds = int(sys.argv[1])\n" + FAULTY)
     flags = ["--isolated", "--arguments", "2 'a b'", "--output-format", "json"]

@@ -162,12 +162,14 @@ def document(said: Said) -> dict[str, Any]:
     return said.document
 
 
+@pytest.mark.slow
 def test_the_call_ends_well(said: Said, document: dict[str, Any]) -> None:
     assert said.code == 1, "crashes are findings"
     jsonschema.Draft202012Validator(contract.schema()).validate(document)
     assert {finding["path"] for finding in document["findings"]} <= {f"{name}/program.py" for name in PROGRAMS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_has_its_outcome(document: dict[str, Any], name: str) -> None:
     expected = PROGRAMS[name][1]
@@ -177,7 +179,7 @@ def test_each_has_its_outcome(document: dict[str, Any], name: str) -> None:
     told = [text for text in document["unchecked"] if text.startswith(f"{path}: ")]
     assert runs, "a run is reported, however it ended"
     assert expected.outcome in ("", runs[0]["outcome"]), told
-    assert all(run["seconds"] < SECONDS + 3 for run in runs)
+    assert all(run["seconds"] < 4 * SECONDS for run in runs)
     assert not expected.words or any(expected.words in text for text in found + told), (found, told)
     made = [run for run in runs if run["reproduction"]]
     assert bool(found) == ((made or runs)[0]["outcome"] == "crashed")

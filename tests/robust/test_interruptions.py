@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.robust.calls import COMMAND, children, environment
+from tests.slow import slow_after
 
 SLOW = "import time\n\nprint('started')\ntime.sleep(900)\n"
 FAULTY = "import torch\nfrom torch import nn\n\nnn.Sequential(nn.Linear(5, 3), nn.Linear(3, 2))(torch.randn(2, 4))\n"
@@ -27,7 +28,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
     yield place
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (left := os.listdir(place)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not left
@@ -56,17 +57,15 @@ def wait_for_a_trial(process: subprocess.Popen[bytes], processes: int = 4) -> No
     time.sleep(0.3)
 
 
-@pytest.mark.parametrize("tier", ["bubblewrap", "limits"])
+@pytest.mark.parametrize("tier", slow_after(1, ["bubblewrap", "limits"]))
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_ended_in_the_middle(folder: Path, scratch: Path, tier: str, number: signal.Signals) -> None:
     (folder / "a.py").write_text(SLOW)
     argv = ("suggest", "a.py", "--isolated", "--sandbox", tier)
     process = started(folder, *argv)
     wait_for_a_trial(process, 4 if tier == "bubblewrap" else 3)
-    began = time.monotonic()
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
-    assert time.monotonic() - began < 8
+    out, err = process.communicate(timeout=30)  # of the 60 seconds that the program would still be given
     assert b"Traceback" not in err, err
     if number is signal.SIGINT:
         assert process.returncode == 130
@@ -99,6 +98,7 @@ def test_control_c_leaves_a_terminal_as_it_was(folder: Path, scratch: Path) -> N
     assert text.endswith(b"\n") and text.rpartition(b"interrupted")[2].count(b"\033[?25l") == 0
 
 
+@pytest.mark.slow
 def test_what_was_found_before_is_told(folder: Path, scratch: Path) -> None:
     (folder / "a.py").write_text("raise ValueError('first')\n")
     (folder / "b.py").write_text(SLOW)
@@ -112,6 +112,7 @@ def test_what_was_found_before_is_told(folder: Path, scratch: Path) -> None:
     assert b"Found 1 problem in 1 file" in out and b"programs that are not named here were not looked at" in err
 
 
+@pytest.mark.slow
 def test_two_at_the_same_time(folder: Path, scratch: Path) -> None:
     (folder / "a.py").write_text(FAULTY)
     argv = ("suggest", "a.py", "--isolated", "--output-format", "json")

@@ -37,6 +37,7 @@ def test_it_is_found_like_a_rule_of_the_catalogue(place: Path) -> None:
     assert dnnfix("check", "train.py", folder=place).code == 0
 
 
+@pytest.mark.slow
 def test_its_patch_is_proven(place: Path) -> None:
     said = dnnfix("suggest", "train.py", "--output-format", "json", folder=place)
     finding = next(finding for finding in said.document["findings"] if finding["code"] == "LAB001")
@@ -45,6 +46,7 @@ def test_its_patch_is_proven(place: Path) -> None:
     assert "+optimizer = torch.optim.SGD(model.parameters(), lr=1e-1)\n" in patch["diff"]
 
 
+@pytest.mark.slow
 def test_its_own_test_passes_and_can_fail(place: Path) -> None:
     def tested() -> subprocess.CompletedProcess[str]:
         argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]

@@ -85,6 +85,7 @@ def document(folder: Path) -> Iterator[dict[str, Any]]:
     assert contents(folder) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_has_its_outcome(document: dict[str, Any], name: str) -> None:
     _, outcome, words = PROGRAMS[name]
@@ -97,6 +98,7 @@ def test_each_has_its_outcome(document: dict[str, Any], name: str) -> None:
     assert bool(found) == (outcome == "crashed"), found
 
 
+@pytest.mark.slow
 def test_notebooks_are_repaired_in_their_cell(document: dict[str, Any]) -> None:
     finding = next(finding for finding in document["findings"] if finding["path"] == "notebook.ipynb")
     assert (finding["cell"], finding["line"], finding["outcome"]) == ("c1", 2, "repaired")

@@ -118,6 +118,7 @@ print(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["CUBLAS_WORKSPACE_CONFIG"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("present")
 def test_what_torch_leaves_to_chance_is_bound() -> None:
     with Runner(Path(sys.executable)) as runner:

@@ -45,8 +45,8 @@ def test_tokens_are_not_passed_on(project: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_command_that_does_not_end_is_ended(project: Path) -> None:
     begun = time.monotonic()
-    assert run("echo begun; sleep 60 & sleep 60", project, seconds=1.0) == (124, "begun\n")
-    assert time.monotonic() - begun < 10
+    assert run("echo begun; sleep 600 & sleep 600", project, seconds=1.0) == (124, "begun\n")
+    assert time.monotonic() - begun < 60
 
 
 def test_the_users_own_files_are_not_written_through_links(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,8 @@ from dnnfix.run.zygote import Kind
 
 Run = Callable[..., Trace]
 PYTHON = Path(sys.executable)
+LATEST = 10
+"""A program that does not end by itself is ended within so many times its seconds, however busy the machine is."""
 
 
 class ShownCards(Runner):
@@ -35,7 +37,7 @@ class ShownCards(Runner):
         return replace(super()._kind(job, project), gpu=True)
 
 
-@pytest.fixture(scope="session", params=[Runner, ShownCards], ids=["cpu", "gpu"])
+@pytest.fixture(scope="session", params=[Runner, pytest.param(ShownCards, marks=pytest.mark.slow)], ids=["cpu", "gpu"])
 def runner(request: pytest.FixtureRequest, tier: Tier) -> Iterator[Runner]:
     """One runner per tier, for programs on a GPU and for others."""
     with request.param(PYTHON, tier=tier) as one:
@@ -56,7 +58,7 @@ def processes(mark: str) -> list[int]:
     return found
 
 
-def wait_until_gone(mark: str, seconds: float = 5.0) -> list[int]:
+def wait_until_gone(mark: str, seconds: float = 30.0) -> list[int]:
     deadline = time.monotonic() + seconds
     while (left := processes(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -293,7 +295,7 @@ while True:
         seconds=4.0,
         processes=40,
     )
-    assert time.monotonic() - begun < 12
+    assert time.monotonic() - begun < LATEST * 4.0
     assert trace.outcome in {RunOutcome.KILLED, RunOutcome.TIMEOUT}
     named = [p for p in os.listdir("/proc") if p.isdigit() and comm(p) == mark[:14]]
     assert named == []
@@ -334,9 +336,9 @@ def test_memory_is_bounded(run: Run, hog: str) -> None:
 )
 def test_the_disk_is_bounded(run: Run, filler: str) -> None:
     begun = time.monotonic()
-    trace = run(filler, seconds=10.0, disk=20 * 2**20)
+    trace = run(filler, seconds=60.0, disk=20 * 2**20)
     assert trace.outcome in {RunOutcome.ENVIRONMENT, RunOutcome.KILLED}, (trace.outcome, trace.detail)
-    assert time.monotonic() - begun < 9
+    assert time.monotonic() - begun < 59  # by the disk, not by the time
 
 
 @pytest.mark.parametrize(
@@ -354,7 +356,7 @@ def test_time_is_bounded(run: Run, lasting: str) -> None:
     begun = time.monotonic()
     trace = run(lasting, seconds=2.0)
     assert trace.outcome is RunOutcome.TIMEOUT
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < LATEST * 2.0
     assert trace.printed == ""
     assert ("at line" in trace.detail) == (not lasting.startswith(("import signal", "import threading"))), trace.detail
 
@@ -388,7 +390,7 @@ def test_nothing_runs_after_close(tier: Tier) -> None:
             next(many)
 
     threading.Thread(target=wait, daemon=True).start()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(processes(mark)) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     assert len(processes(mark)) >= 2
@@ -416,8 +418,8 @@ Runner(Path({str(PYTHON)!r}), tier=Tier({tier.value!r})).run(
     assert seen == 5
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    assert wait_until_gone(mark, 10) == []
-    deadline = time.monotonic() + 10
+    assert wait_until_gone(mark) == []
+    deadline = time.monotonic() + 30
     while list(tmp_path.iterdir()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import sys
 import keras
@@ -24,6 +26,7 @@ assert "tensorflow" not in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_keras_on_torch_is_seeded_without_importing_tensorflow(tmp_path: Path) -> None:
     (tmp_path / "tensorflow.py").write_text("raise SystemExit('TensorFlow was imported')\n")
     places = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])

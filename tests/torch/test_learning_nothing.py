@@ -126,6 +126,7 @@ DEEP = "nn.Sigmoid(), nn.Linear(32, 32), " * 5 + "nn.Sigmoid()"
             {"optimizer": "SGD(net.parameters(), lr=0.1)", "between": DEEP},
             f"+net = nn.Sequential(nn.Linear(6, 32), {DEEP.replace('Sigmoid', 'ReLU')}, nn.Linear(32, 3))",
             id="gradients that vanish",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -143,13 +144,12 @@ def test_the_setting_at_fault_is_found_and_the_patch_makes_the_network_learn(
 @pytest.mark.parametrize(
     "changed",
     [
-        {},
-        {"targets": "torch.randint(3, (640,))"},
-        REAL,
-        {"epochs": 3},
-        {"optimizer": "SGD(net.parameters(), lr=0.01)"},
+        pytest.param({}, id="sound"),
+        pytest.param({"targets": "torch.randint(3, (640,))"}, id="noise"),
+        pytest.param(REAL, id="regression", marks=pytest.mark.slow),
+        pytest.param({"epochs": 3}, id="short", marks=pytest.mark.slow),
+        pytest.param({"optimizer": "SGD(net.parameters(), lr=0.01)"}, id="slow", marks=pytest.mark.slow),
     ],
-    ids=["sound", "noise", "regression", "short", "slow"],
 )
 def test_a_training_that_is_sound_or_short_or_has_nothing_to_learn_is_let_be(
     tmp_path: Path, changed: dict[str, Any]
@@ -165,6 +165,7 @@ def accepted_of(tmp_path: Path, text: str) -> tuple[FileReport, list[str]]:
     return report, diffs[0].splitlines() if diffs else []
 
 
+@pytest.mark.slow
 def test_what_a_rule_suspects_and_a_rate_are_mended_together(tmp_path: Path) -> None:
     text = program(optimizer="SGD(copy.deepcopy(net).parameters(), lr=1e-4)").replace(
         "import torch\n", "import copy\nimport torch\n", 1
@@ -174,6 +175,7 @@ def test_what_a_rule_suspects_and_a_rate_are_mended_together(tmp_path: Path) -> 
     assert "SGD(net.parameters(), lr=" in line and "1e-4" not in line
 
 
+@pytest.mark.slow
 def test_rows_that_were_shuffled_apart_are_left_in_their_order(tmp_path: Path) -> None:
     text = program().replace("batches =", "wanted = wanted[torch.randperm(640)]\nbatches =", 1)
     report, lines = accepted_of(tmp_path, text)
@@ -185,6 +187,7 @@ def test_rows_that_were_shuffled_apart_are_left_in_their_order(tmp_path: Path) -
     assert result.finding.evidence["cause"] == "pairing" and "do not go with the inputs" in result.finding.message
 
 
+@pytest.mark.slow
 def test_training_that_ends_at_a_guess_goes_on_for_longer_though_its_cut_would_crash(tmp_path: Path) -> None:
     text = program(epochs="rounds", optimizer="Adam(net.parameters(), lr=0.001)").replace(
         "measure =", "rounds = 1\nmeasure =", 1
@@ -198,6 +201,7 @@ def test_training_that_ends_at_a_guess_goes_on_for_longer_though_its_cut_would_c
     assert report.findings[0].finding.evidence["symptoms"][0] == "unfinished"  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_what_is_left_of_the_time_goes_into_a_longer_look(tmp_path: Path) -> None:
     _, lines = accepted_of(tmp_path, program(optimizer="Adam(net.parameters(), lr=1e-5)", epochs=160))
     assert "+optimizer = torch.optim.Adam(net.parameters(), lr=0.001)" in lines, "3,200 steps, all at a guess"
@@ -221,18 +225,21 @@ for step in range(800):
 """
 
 
+@pytest.mark.slow
 def test_a_start_without_luck_is_no_fault(tmp_path: Path) -> None:
     report = suggested(tmp_path, LUCK)
     assert "DNF905" not in [result.finding.code for result in report.findings]
     assert any("begun with another seed it learns" in text for text in report.unchecked)
 
 
+@pytest.mark.slow
 def test_a_start_with_luck_only_is_one(tmp_path: Path) -> None:
     report = suggested(tmp_path, LUCK.replace("== 0", f"in (0, {SEEDS_APART + 1})"))
     (finding,) = [result.finding for result in report.findings if result.finding.code == "DNF905"]
     assert finding.message.endswith("begun with another seed it learns")
 
 
+@pytest.mark.slow
 def test_of_longer_trainings_the_shortest_that_learns_is_proposed(tmp_path: Path) -> None:
     _, lines = accepted_of(tmp_path, program(epochs=1).replace("batch_size=32", "batch_size=640"))
     assert "+for epoch in range(100):" in lines

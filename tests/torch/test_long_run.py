@@ -121,6 +121,7 @@ def test_a_crash_behind_the_first_steps_has_a_choice(tmp_path: Path) -> None:
     assert "+        start = torch.zeros(1, steps.size(0), 8)" in patch.diff.splitlines()
 
 
+@pytest.mark.slow
 def test_a_crash_behind_the_first_steps_is_repaired_and_proven_again(tmp_path: Path) -> None:
     report = suggested(ONE_PASS, tmp_path)
     patch = next(patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED)
@@ -132,6 +133,7 @@ def test_a_crash_behind_the_first_steps_is_repaired_and_proven_again(tmp_path: P
     assert verify_certificate(patch.certificate, settings) == (True, ())
 
 
+@pytest.mark.slow
 def test_a_loss_that_leaves_the_finite_numbers_later_is_found(tmp_path: Path) -> None:
     report = suggested(LATE_LOSS, tmp_path)
     assert "DNF905" in [result.finding.code for result in report.findings]
@@ -144,6 +146,7 @@ def test_healthy_training_that_was_seen_whole_is_said_to_be(tmp_path: Path) -> N
     assert len(report.runs) == 3, "as it stands, whether it learns, and to its end"
 
 
+@pytest.mark.slow
 def test_a_crash_after_training_that_no_rule_explains_is_told(tmp_path: Path) -> None:
     (result,) = suggested(UNEXPLAINED, tmp_path).findings
     assert result.finding.code == "DNF901" and "no whole batches" in result.finding.message

@@ -17,6 +17,7 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.operators.change import NUMBER
 from dnnfix.synthesize.scene import scenes_of
 from dnnfix.synthesize.small_edits import Guess, guesses
+from tests.slow import slow_after
 
 MARGINS = """\
 import torch
@@ -610,7 +611,7 @@ def offered(text: str, folder: Path, rules: tuple[str, ...] = (), **beside: str)
     return [*accepted, *choices]
 
 
-@pytest.mark.parametrize("name", REPAIRED)
+@pytest.mark.parametrize("name", slow_after(5, REPAIRED))
 def test_it_finds_the_repair(name: str, tmp_path: Path) -> None:
     program, written = REPAIRED[name]
     patches = offered(program, tmp_path)
@@ -618,7 +619,7 @@ def test_it_finds_the_repair(name: str, tmp_path: Path) -> None:
     assert any(line.startswith("+") and written in line for line in patches[0].splitlines()), patches[0]
 
 
-@pytest.mark.parametrize("name", LEFT_ALONE)
+@pytest.mark.parametrize("name", slow_after(4, LEFT_ALONE))
 def test_it_leaves_alone(name: str, tmp_path: Path) -> None:
     assert not accepted(LEFT_ALONE[name], tmp_path)
 
@@ -630,6 +631,7 @@ def test_it_repairs_a_module_beside_the_program(tmp_path: Path) -> None:
     assert "+        self.last = nn.Linear(8, 1)" in patches[0]
 
 
+@pytest.mark.slow
 def test_it_goes_on_from_what_rules_repaired(tmp_path: Path) -> None:
     text = "import numpy as np\n\nlosses = [np.float(1), np.float(3)]\nprint(np.mean(losses / 2))\n"
     patches = accepted(text, tmp_path, rules=("DNF501",))
@@ -647,11 +649,13 @@ def test_its_proof_holds_again(tmp_path: Path) -> None:
     assert verify_certificate(report.patches[0].certificate, settings) == (True, ())
 
 
+@pytest.mark.slow
 def test_what_a_method_changes_is_not_changed_in_its_copy(tmp_path: Path) -> None:
     text = "import torch\n\ntotal = torch.zeros(3, dtype=torch.int64)\ntotal.add_(4 * torch.rand(3))\nprint(total)\n"
     assert not any("total.float()" in patch for patch in accepted(text, tmp_path, rules=("DNF601",)))
 
 
+@pytest.mark.slow
 def test_rules_go_on_from_what_it_repaired(tmp_path: Path) -> None:
     text = "import numpy as np\n\noptions = {'size': 3}\nfirst = np.zeros(options['sise'])\nlast = np.int(first.sum())\nprint(last)\n"
     patches = accepted(text, tmp_path, rules=("DNF501",))

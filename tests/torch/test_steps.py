@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from dnnfix.config import Settings
 from dnnfix.pipeline import suggest_file
 from dnnfix.records import FileReport, PatchVerdict
@@ -64,6 +66,7 @@ def test_a_later_part_of_the_line_that_was_migrated_is_further(tmp_path: Path) -
     assert step.remains == "the program then stops at line 5: KeyError: 'second'"
 
 
+@pytest.mark.slow
 def test_a_stop_in_the_line_that_was_migrated_which_a_name_may_have_caused_is_no_step(tmp_path: Path) -> None:
     report = suggested(OF_NAMES, tmp_path)
     assert {patch.verdict for patch in report.patches} == {PatchVerdict.REJECTED}

@@ -59,7 +59,14 @@ def suggested(program: str, folder: Path) -> FileReport:
     return suggest_file(path.read_bytes(), str(path), settings, lambda words: None)
 
 
-@pytest.mark.parametrize("program", [EXITS, GOES_ON, READS], ids=["exits", "goes-on", "reads-a-file"])
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(EXITS, id="exits"),
+        pytest.param(GOES_ON, id="goes-on", marks=pytest.mark.slow),
+        pytest.param(READS, id="reads-a-file", marks=pytest.mark.slow),
+    ],
+)
 def test_what_a_program_swallowed_is_repaired_and_proven_again(program: str, tmp_path: Path) -> None:
     report = suggested(program, tmp_path)
     patch = next(patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED)
@@ -70,7 +77,9 @@ def test_what_a_program_swallowed_is_repaired_and_proven_again(program: str, tmp
     assert verify_certificate(patch.certificate, settings) == (True, ())
 
 
-@pytest.mark.parametrize("program", [HEALTHY, ASKS], ids=["healthy", "asks-for-a-file"])
+@pytest.mark.parametrize(
+    "program", [pytest.param(HEALTHY, id="healthy"), pytest.param(ASKS, id="asks-for-a-file", marks=pytest.mark.slow)]
+)
 def test_a_program_that_trains_is_left_alone(program: str, tmp_path: Path) -> None:
     report = suggested(program, tmp_path)
     assert not report.findings and not report.patches

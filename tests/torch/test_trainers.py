@@ -81,6 +81,7 @@ def suggested(tmp_path: Path, text: str, libraries: tuple[str, ...]) -> FileRepo
     return suggest_file(text.encode(), str(path), settings, lambda said: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "libraries"), TRAINERS)
 def test_a_rate_that_is_far_too_small_is_found_and_raised_where_it_stands(
     tmp_path: Path, text: str, libraries: tuple[str, ...]
@@ -95,6 +96,7 @@ def test_a_rate_that_is_far_too_small_is_found_and_raised_where_it_stands(
     assert before < 0.1 and 0.5 < after, learned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "libraries"), TRAINERS)
 def test_a_training_that_learns_is_let_be(tmp_path: Path, text: str, libraries: tuple[str, ...]) -> None:
     report = suggested(tmp_path, text.format(rate="0.01"), libraries)

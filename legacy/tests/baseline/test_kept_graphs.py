@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from graph_programs import LAYERS, PROGRAMS, candidates, printed
+from tests.slow import slow_after
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow 2 is not installed")
 
 
-@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS.keys())
-def test_both_forms_give_the_losses_of_version_1(text: str, baseline: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", slow_after(2, PROGRAMS))
+def test_both_forms_give_the_losses_of_version_1(name: str, baseline: str, tmp_path: Path) -> None:
+    text = PROGRAMS[name]
     wanted = printed(baseline, text, tmp_path)
     assert len(wanted) > 9
     for form in candidates(text):

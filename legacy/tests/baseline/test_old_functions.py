@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from graph_programs import candidates
+from tests.slow import slow_after
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="TensorFlow 2 is not installed")
 
@@ -254,9 +255,9 @@ def said(interpreter: str, text: str, folder: Path) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS.keys())
-def test_the_weights_and_losses_are_those_of_version_1(text: str, baseline: str, tmp_path: Path) -> None:
-    old = HEAD + text + TAIL
+@pytest.mark.parametrize("name", slow_after(2, PROGRAMS))
+def test_the_weights_and_losses_are_those_of_version_1(name: str, baseline: str, tmp_path: Path) -> None:
+    old = HEAD + PROGRAMS[name] + TAIL
     new = candidates(old)[-1]
     assert "contrib." not in new.split("draw = ", 1)[1] and "tf.layers." not in new.split("draw = ", 1)[1]
     wanted, got = said(baseline, old, tmp_path), said(sys.executable, new, tmp_path)

@@ -26,6 +26,7 @@ def analyser() -> Iterator[RayAnalyser]:
     ray.shutdown()
 
 
+@pytest.mark.slow
 def test_a_checkout_is_analysed_on_the_cluster(analyser: RayAnalyser, repository: Repository, tmp_path: Path) -> None:
     checkout, report = tmp_path / "work" / "digits", tmp_path / "report.json"
     cloned(repository.forge.remote(SLUG), checkout, "main")
@@ -37,6 +38,7 @@ def test_a_checkout_is_analysed_on_the_cluster(analyser: RayAnalyser, repository
         analyser(tmp_path / "work", SLUG, report, "")
 
 
+@pytest.mark.slow
 def test_an_analysis_that_is_not_wanted_any_more_is_ended(
     analyser: RayAnalyser, repository: Repository, tmp_path: Path
 ) -> None:
