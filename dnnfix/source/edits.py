@@ -31,7 +31,7 @@ from dnnfix.records import (
     Wrap,
 )
 from dnnfix.source import expressions, statements
-from dnnfix.source.arguments import ElementEdit, element_changes
+from dnnfix.source.elements import ElementEdit, element_changes
 from dnnfix.source.changes import TextChange, in_document, ordered
 from dnnfix.source.document import read_document, spliced
 from dnnfix.source.parse import Unparsable, parse
