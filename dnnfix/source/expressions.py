@@ -93,8 +93,7 @@ def _fits(tree: Tree, node: ast.expr, changes: list[TextChange], start: int, len
         top, above = above, tree.parent(above)
     if not isinstance(top, ast.stmt):
         return False
-    first, last = tree.starts[first_line(top) - 1], top.end_lineno or top.lineno
-    end = tree.starts[last] if last < len(tree.starts) else len(tree.text)
+    first, end = tree.starts[first_line(top) - 1], tree.offset((top.end_lineno or top.lineno) + 1, 1)
     moved = [TextChange(c.start - first, c.end - first, c.new) for c in changes]
     text = spliced(tree.text[first:end], moved)
     try:
