@@ -50,6 +50,8 @@ class _Skeleton:
         self.is_tuple = isinstance(node, ast.Tuple)
         self.bare_generator = False
         """Whether the only argument is a generator without parentheses of its own."""
+        self.broken: set[str] = set()
+        """The names of the values that have several lines."""
         self._prefix = next(prefix for number in count() if (prefix := f"value{number}_") not in own)
         self._lengths: dict[str, int] = {}
         self._added: dict[str, str] = {}
@@ -60,8 +62,10 @@ class _Skeleton:
             start, end = (offset - self.start for offset in tree.span(tree.site(value)))
             if is_call and end == len(own):
                 start, end, self.bare_generator = start + 1, end - 1, True
-            text += own[at:start] + self._name(end - start)
-            at = end
+            name = self._name(end - start)
+            text, at = text + own[at:start] + name, end
+            if "\n" in own[start:end]:
+                self.broken.add(name)
         text += own[at:]
         if not is_call and self.is_tuple and len(_parsed(f"({text})").lpar) == 1:
             text = f"{self._name(-1)}({text})"  # its parentheses are no text of the program's
@@ -117,8 +121,8 @@ class _Arguments:
             self.gaps.append(
                 arg.comma.whitespace_after if isinstance(arg.comma, cst.Comma) else arg.whitespace_after_arg
             )
-        self.changed: set[tuple[int, str]] = set()
-        """The arguments that edits have changed, by index, and what of them: "name" or "value"."""
+        self._changed: dict[tuple[int, str], object] = {}
+        """What the "name" and the "value" of arguments, by index, have been changed to."""
 
     def edited(self, edits: Sequence[ElementEdit]) -> str:
         """The skeleton after the edits."""
@@ -164,13 +168,10 @@ class _Arguments:
             )
         return plain[position][0] if position < len(plain) else None
 
-    def _change(self, index: int, *parts: str) -> int:
-        """Note what an edit changes. Raises `NestedSitesError` where another one has changed it."""
-        changed = {(index, part) for part in parts}
-        if changed & self.changed:
+    def _change(self, index: int, part: str, new: object) -> None:
+        """Note what an edit changes. Raises `NestedSitesError` where another one has made something else of it."""
+        if self._changed.setdefault((index, part), new) != new:
             raise NestedSitesError(f"Two edits change element {index} at {self.site}.")
-        self.changed |= changed
-        return index
 
     # --- the edits
 
@@ -180,27 +181,31 @@ class _Arguments:
             raise EditError(f"The call at {self.site} has no keyword {edit.old!r}.")
         if self._find(edit.new, None) is not None or not edit.new.isidentifier():
             raise EditError(f"The argument {edit.old!r} of the call at {self.site} cannot be named {edit.new!r}.")
-        self.args[index] = _named(self.args[self._change(index, "name")], edit.new)
+        self._change(index, "name", edit.new)
+        self.args[index] = _named(self.args[index], edit.new)
 
     def _set(self, edit: SetArgument) -> list[tuple[int, cst.Arg]]:
         """Set the value of an argument; the argument and its index where the call does not have it."""
-        value = self.skeleton.value(_code(edit.code))
+        code = _code(edit.code)
         index = self._find(edit.name, edit.position)
         if index is not None:
-            self.args[index] = self.args[self._change(index, "value")].with_changes(value=value)
+            self._change(index, "value", code)
+            self.args[index] = self.args[index].with_changes(value=self.skeleton.value(code))
             return []
         if any(arg.star for arg in self.call.args):
             raise EditError(f"The call at {self.site} unpacks arguments, among which may be {edit.name!r}.")
         if not edit.name.isidentifier():
             raise EditError(f"{edit.name!r} is no name of an argument.")
-        return [(len(self.call.args), _named(cst.Arg(value), edit.name))]
+        return [(len(self.call.args), _named(cst.Arg(self.skeleton.value(code)), edit.name))]
 
     def _removed(self, edit: RemoveArgument | DeleteElement) -> int:
         index = edit.index if isinstance(edit, DeleteElement) else self._find(edit.name, edit.position)
         if index is None or not 0 <= index < len(self.call.args):
             asked = f"element {index}" if isinstance(edit, DeleteElement) else f"argument {edit.name!r}"
             raise EditError(f"There is no {asked} among the {len(self.call.args)} at {self.site}.")
-        return self._change(index, "name", "value")
+        self._change(index, "name", edit)
+        self._change(index, "value", edit)
+        return index
 
     def _insert(self, index: int, arg: cst.Arg) -> None:
         """Put an argument before another one or behind the last one, on a line of its own where that has one."""
@@ -230,15 +235,16 @@ class _Arguments:
         elif index == len(self.args) and "#" not in _text(before):
             kept = after
             self.args[-1:] = [arg.with_changes(comma=removed.comma) for arg in self.args[-1:]]
-        elif "#" in _text(after) or index and "\n" in _text(after):
+        elif "#" in _text(after) or index and "\n" in _text(after) and "\n" not in _text(before):
             kept = after
         self.gaps[index : index + 2] = [kept]
 
     def _own_line(self, index: int) -> str | None:
         """The indentation of an argument that begins a line of its own, on which no other begins."""
         before, after = _text(self.gaps[index]), _text(self.gaps[index + 1])
-        shared = index + 1 < len(self.args) and "\n" not in after
-        return before.rpartition("\n")[2] if "\n" in before and not shared else None
+        ends = "\n" in after or _text(self.args[index].value) in self.skeleton.broken
+        alone = ends or index + 1 == len(self.args)
+        return before.rpartition("\n")[2] if "\n" in before and alone else None
 
     def _code(self) -> str:
         args = []
@@ -247,6 +253,9 @@ class _Arguments:
             if isinstance(arg.comma, cst.Comma):
                 comma, gap = arg.comma.with_changes(whitespace_after=gap), cst.SimpleWhitespace("")
             args.append(arg.with_changes(comma=comma, whitespace_after_arg=gap))
+        names = [arg.keyword.value for arg in args if arg.keyword is not None]
+        if len(names) > len(set(names)):
+            raise EditError(f"The call at {self.site} would have two arguments of one name.")
         try:
             return _text(self.call.with_changes(whitespace_before_args=self.gaps[0], args=args))
         except cst.CSTValidationError as error:
