@@ -206,7 +206,8 @@ class _Place:
         site = tree.site(statement)
         start, end = tree.span(site)
         first = first_line(statement)
-        header = bool(tree.lines[first_line(block[0]) - 1][: tree.site(block[0]).column - 1].strip())
+        suite = first_line(block[0])
+        header = bool(tree.lines[suite - 1][: tree.site(block[0]).column - 1].strip())
         around = tree.enclosing(statement, ast.stmt)
         outer = _indentation(tree, first_line(around)) if around is not None else ""
         return cls(
@@ -215,7 +216,7 @@ class _Place:
             end=end,
             first=first,
             last=site.end_line,
-            indent=outer + _step(outer) if header else _indentation(tree, first),
+            indent=outer + _step(outer) if header else _indentation(tree, suite),
             header=header,
             preceding=next((s for s in block[:index][-1:] if s.end_lineno == first), None),
             following=next((s for s in block[index + 1 :][:1] if s.lineno == site.end_line), None),
