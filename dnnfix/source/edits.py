@@ -2,6 +2,10 @@
 
 Every edit becomes changes of exactly the characters that it is about, worked out on the original tree; all changes of
 one call are then made in one pass. What no edit touches is never written anew, so it stays as it is to the byte.
+
+Arguments and elements are edited on a LibCST tree, which has the commas, whitespace and comments between them. Expressions
+and statements are exchanged as the ranges that `ast` knows: there is nothing between their parts to look after, and to load
+LibCST takes 0.1 s, as it does to carry one edit through a class of 200 lines with it.
 """
 
 from __future__ import annotations
@@ -82,8 +86,7 @@ def _edited(source: Source, asked: tuple[Edit, ...]) -> Edited:
             raise EditError(f"The edit is for {each.site.path}, not for {source.path}.")
         if not _within(source.places, each.site):
             raise SiteNotFoundError(f"{source.path} has no {each.site}.")
-    _refuse_nested([e for e in asked if isinstance(e, (Replace, Wrap, Unwrap, Delete))])
-    changes = ordered(_changes(source, asked))
+    changes = text_changes(source, asked)
     text = spliced(source.text, changes)
     try:
         parse(text)

@@ -160,9 +160,8 @@ def _definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[Sit
     )
     if (after_import := edits[0].after) is not None:
         anchor = statement_at(tree, after_import)
-    if (
-        anchor is None
-    ):  # before the first statement, which is where imports go then: what declares an encoding stays above
+    if anchor is None:
+        # Before the first statement, which is where imports go then: what declares an encoding stays above.
         line = first_line(tree.module.body[0]) if tree.module.body else len(tree.lines)
         start = tree.starts[line - 1]
         lead = "\n\n" if imported else ""
