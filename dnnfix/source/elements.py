@@ -67,7 +67,7 @@ class _Skeleton:
             if "\n" in own[start:end]:
                 self.broken.add(name)
         text += own[at:]
-        if not is_call and self.is_tuple and len(_parsed(f"({text})").lpar) == 1:
+        if not is_call and self.is_tuple and len(_parsed(text).lpar) == 1:
             text = f"{self._name(-1)}({text})"  # its parentheses are no text of the program's
         elif not is_call:
             text = f"{self._name(0)}({text[1:-1]})"
@@ -114,7 +114,8 @@ class _Arguments:
     def __init__(self, skeleton: _Skeleton, site: Site) -> None:
         self.site = site
         self.skeleton = skeleton
-        self.call = cst.ensure_type(_parsed(skeleton.text), cst.Call)
+        call = cst.ensure_type(_parsed(skeleton.text), cst.Call)
+        self.call = call.with_changes(lpar=call.lpar[1:], rpar=call.rpar[:-1])
         self.args = list(self.call.args)
         self.gaps = [self.call.whitespace_before_args]
         for arg in self.args:
@@ -281,8 +282,9 @@ def _text(node: cst.CSTNode) -> str:
 
 
 def _parsed(text: str) -> cst.BaseExpression:
+    """The expression, in parentheses of its own, so that it may have several lines."""
     try:
-        return cst.parse_expression(text)
+        return cst.parse_expression(f"({text})")
     except (cst.ParserSyntaxError, ValueError) as error:
         raise EditError(f"LibCST cannot read {text[:60]!r}: {error}") from None
 

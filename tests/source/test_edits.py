@@ -208,6 +208,11 @@ def test_several_edits_of_one_call_are_made_together() -> None:
     )
 
 
+def test_a_call_may_begin_lines_above_its_parenthesis() -> None:
+    text = "x = ((f\n    )\n    (2))\n"
+    assert edited(text, SetArgument(first_call(text), "b", "9")) == "x = ((f\n    )\n    (2, b=9))\n"
+
+
 def test_a_call_gets_no_two_arguments_of_one_name() -> None:
     site = first_call("f(1, a=2)\n")
     with pytest.raises(EditError):
