@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from itertools import product
 
 from dnnfix.errors import EditError, SiteNotFoundError
 from dnnfix.records import Replace, Site, Unwrap, Wrap
@@ -13,6 +13,7 @@ from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.tree import Tree, first_line
 
 _HOLE = "_dnnfix_hole_"
+_BARE, _PARENTHESES = ("", ""), ("(", ")")
 
 
 def expression_of(code: str) -> ast.expr:
@@ -35,58 +36,34 @@ def expression_at(tree: Tree, site: Site) -> ast.expr:
     return node
 
 
-def replace(tree: Tree, edit: Replace, node: ast.expr) -> list[TextChange]:
-    """New code for an expression."""
-    code = edit.code.strip()
-    expected = ast.dump(expression_of(code))
-    start, end = _range(tree, edit.site)
-    for before, after in _around():
-        change = TextChange(start, end, before + code + after)
-        if _fits(tree, node, [change], start + len(before), len(code), expected):
-            return [change]
-    raise EditError(f"{code!r} cannot stand at {edit.site}.")
+def expression_changes(tree: Tree, edit: Replace | Wrap | Unwrap, node: ast.expr) -> list[TextChange]:
+    """What puts code in place of an expression, around it, or takes away what is around a part of it.
 
-
-def wrap(tree: Tree, edit: Wrap, node: ast.expr) -> list[TextChange]:
-    """Text around an expression, whose own text stays."""
-    start, end = _range(tree, edit.site)
-    whole = expression_of(f"{edit.before}{_HOLE}{edit.after}")
-    expected = ast.dump(_filled(whole, node))
-    length = end - start
-    for inner_before, inner_after in _around():
-        before, after = edit.before + inner_before, inner_after + edit.after
-        for outer_before, outer_after in _around():
-            changes = [
-                TextChange(start, start, outer_before + before),
-                TextChange(end, end, after + outer_after),
-            ]
-            size = len(before) + length + len(after)
-            if _fits(tree, node, changes, start + len(outer_before), size, expected):
-                return [change for change in changes if change.new]
-    raise EditError(f"{edit.before!r} and {edit.after!r} cannot be put around the expression at {edit.site}.")
-
-
-def unwrap(tree: Tree, edit: Unwrap, node: ast.expr) -> list[TextChange]:
-    """A part of an expression in place of the whole."""
-    inner = expression_at(tree, edit.inner)
-    if not edit.site.encloses(edit.inner) or edit.site == edit.inner:
-        raise EditError(f"{edit.inner} does not lie within {edit.site}.")
-    start, end = _range(tree, edit.site)
-    inner_start, inner_end = _range(tree, edit.inner)
-    for before, after in _around():
-        changes = [TextChange(start, inner_start, before), TextChange(inner_end, end, after)]
-        if _fits(tree, node, changes, start + len(before), inner_end - inner_start, ast.dump(inner)):
+    Raises `EditError` where the result cannot stand there. Only what the edit is about is written, so that what a wrapping
+    keeps may be edited as well.
+    """
+    start, end = kept = tree.span(edit.site)
+    lead, trail, inside = "", "", [_BARE]
+    if isinstance(edit, Replace):
+        lead, kept = edit.code.strip(), (end, end)
+        expected = expression_of(lead)
+    elif isinstance(edit, Wrap):
+        lead, trail, inside = edit.before, edit.after, [_BARE, _PARENTHESES]
+        expected = _filled(expression_of(f"{lead}{_HOLE}{trail}"), node)
+    else:
+        kept = tree.span(edit.inner)
+        expected = expression_at(tree, edit.inner)
+        if not edit.site.encloses(edit.inner) or edit.site == edit.inner:
+            raise EditError(f"{edit.inner} does not lie within {edit.site}.")
+    for inner, outer in product(inside, (_BARE, _PARENTHESES)):
+        before, after = outer[0] + lead + inner[0], inner[1] + trail + outer[1]
+        changes = [TextChange(start, kept[0], before), TextChange(kept[1], end, after)]
+        if kept == (end, end):
+            changes = [TextChange(start, end, before + after)]
+        length = len(lead + inner[0] + inner[1] + trail) + kept[1] - kept[0]
+        if _fits(tree, node, changes, start + len(outer[0]), length, ast.dump(expected)):
             return [change for change in changes if change.new or change.start < change.end]
-    raise EditError(f"The expression at {edit.inner} cannot stand at {edit.site}.")
-
-
-def _around() -> Iterator[tuple[str, str]]:
-    yield "", ""
-    yield "(", ")"
-
-
-def _range(tree: Tree, site: Site) -> tuple[int, int]:
-    return tree.offset(site.line, site.column), tree.offset(site.end_line, site.end_column)
+    raise EditError(f"The expression cannot stand at {edit.site}. Received: {edit}")
 
 
 def _filled(whole: ast.expr, node: ast.expr) -> ast.expr:
@@ -116,8 +93,7 @@ def _fits(tree: Tree, node: ast.expr, changes: list[TextChange], start: int, len
         top, above = above, tree.parent(above)
     if not isinstance(top, ast.stmt):
         return False
-    first, last = tree.starts[first_line(top) - 1], top.end_lineno or top.lineno
-    end = tree.starts[last] if last < len(tree.starts) else len(tree.text)
+    first, end = tree.starts[first_line(top) - 1], tree.offset((top.end_lineno or top.lineno) + 1, 1)
     moved = [TextChange(c.start - first, c.end - first, c.new) for c in changes]
     text = spliced(tree.text[first:end], moved)
     try:

@@ -59,10 +59,8 @@ def replace_statement(tree: Tree, edit: Replace, statement: ast.stmt) -> list[Te
 def replace_lines(tree: Tree, edit: ReplaceLines) -> TextChange:
     """New lines in place of the site's."""
     first, last = edit.site.line, edit.site.end_line
-    at_end = last == len(tree.lines)
-    end = len(tree.text) if at_end else tree.starts[last]
-    code = edit.code + "\n" if edit.code and not at_end else edit.code
-    return TextChange(tree.starts[first - 1], end, code, whole_lines=True, like=first)
+    code = edit.code + "\n" if edit.code and last < len(tree.lines) else edit.code
+    return TextChange(tree.starts[first - 1], tree.offset(last + 1, 1), code, whole_lines=True, like=first)
 
 
 def enclose(tree: Tree, edit: Enclose) -> list[TextChange]:
@@ -80,14 +78,13 @@ def enclose(tree: Tree, edit: Enclose) -> list[TextChange]:
     shared = top.header or top.preceding is not None or bottom.following is not None or top.is_elif
     if shared or ";" in tree.lines[bottom.last - 1].partition("#")[0][tree.site(last).end_column - 1 :]:
         raise EditError(f"The statement at {edit.first} or {edit.last} shares its line with others.")
-    step = "\t" if top.indent.endswith("\t") else "    "
     start = tree.starts[top.first - 1]
     changes = [TextChange(start, start, f"{top.indent}{header}\n", whole_lines=True, like=top.first, stacks=True)]
     inside = scan(tree.text).inside
     for number in range(top.first, bottom.last + 1):
         if tree.lines[number - 1].strip() and number - 1 not in inside:
-            place = tree.starts[number - 1] + len(tree.lines[number - 1]) - len(tree.lines[number - 1].lstrip())
-            changes.append(TextChange(place, place, step, stacks=True))
+            place = tree.starts[number - 1] + len(_indentation(tree, number))
+            changes.append(TextChange(place, place, _step(top.indent), stacks=True))
     return changes
 
 
@@ -163,9 +160,8 @@ def _definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[Sit
     )
     if (after_import := edits[0].after) is not None:
         anchor = statement_at(tree, after_import)
-    if (
-        anchor is None
-    ):  # before the first statement, which is where imports go then: what declares an encoding stays above
+    if anchor is None:
+        # Before the first statement, which is where imports go then: what declares an encoding stays above.
         line = first_line(tree.module.body[0]) if tree.module.body else len(tree.lines)
         start = tree.starts[line - 1]
         lead = "\n\n" if imported else ""
@@ -179,7 +175,7 @@ def _definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[Sit
         below += line not in taken
         line += 1
     apart = "" if line > len(tree.lines) else "\n" * max(0, 2 - below)
-    end = tree.starts[place.last - 1] + len(tree.lines[place.last - 1])
+    end = _line_end(tree, place.last)
     return [TextChange(end, end, f"\n\n\n{code}{apart}", like=place.first, stacks=True)]
 
 
@@ -207,28 +203,38 @@ class _Place:
         block = _block(tree, statement)
         index = block.index(statement)
         site = tree.site(statement)
+        start, end = tree.span(site)
         first = first_line(statement)
-        line = tree.lines[first - 1]
-        preceding = block[index - 1] if index and (block[index - 1].end_lineno or 0) == first else None
-        following = block[index + 1] if index + 1 < len(block) and block[index + 1].lineno == site.end_line else None
-        suite = block[0]
-        left = tree.lines[first_line(suite) - 1][: tree.site(suite).column - 1]
-        header = first_line(suite) == suite.lineno and bool(left.strip())
-        own = line[: len(line) - len(line.lstrip())]
-        start = tree.offset(site.line, site.column)
-        is_elif = isinstance(statement, ast.If) and tree.text.startswith("elif", start)
+        suite = first_line(block[0])
+        header = bool(tree.lines[suite - 1][: tree.site(block[0]).column - 1].strip())
+        around = tree.enclosing(statement, ast.stmt)
+        outer = _indentation(tree, first_line(around)) if around is not None else ""
         return cls(
             block=block,
             start=start,
-            end=tree.offset(site.end_line, site.end_column),
+            end=end,
             first=first,
             last=site.end_line,
-            indent=_suite_indent(tree, statement) if header else own,
-            header=header and not is_elif,
-            preceding=preceding,
-            following=following,
-            is_elif=is_elif,
+            indent=outer + _step(outer) if header else _indentation(tree, suite),
+            header=header,
+            preceding=next((s for s in block[:index][-1:] if s.end_lineno == first), None),
+            following=next((s for s in block[index + 1 :][:1] if s.lineno == site.end_line), None),
+            is_elif=isinstance(statement, ast.If) and tree.text.startswith("elif", start),
         )
+
+
+def _indentation(tree: Tree, line: int) -> str:
+    text = tree.lines[line - 1]
+    return text[: len(text) - len(text.lstrip())]
+
+
+def _line_end(tree: Tree, line: int) -> int:
+    return tree.starts[line - 1] + len(tree.lines[line - 1])
+
+
+def _step(indent: str) -> str:
+    """By how much a block under a header with that indentation is indented."""
+    return "\t" if indent.endswith("\t") else "    "
 
 
 def _block(tree: Tree, statement: ast.stmt) -> list[ast.stmt]:
@@ -240,22 +246,11 @@ def _block(tree: Tree, statement: ast.stmt) -> list[ast.stmt]:
     raise SiteNotFoundError(f"The statement at {tree.site(statement)} is in no block.")
 
 
-def _suite_indent(tree: Tree, statement: ast.stmt) -> str:
-    """The indentation that a one-line suite gets when it is put on lines of its own."""
-    above = tree.parent(statement)
-    while above is not None and not isinstance(above, ast.stmt):
-        above = tree.parent(above)
-    line = tree.lines[first_line(above) - 1] if above is not None else ""
-    outer = line[: len(line) - len(line.lstrip())]
-    return outer + ("\t" if outer.endswith("\t") else "    ")
-
-
 def _own_line(tree: Tree, place: _Place) -> list[TextChange]:
     """What puts a statement that shares its line with a header or an earlier statement on a line of its own."""
     gap = place.start
     if place.preceding is not None:
-        earlier = tree.site(place.preceding)
-        gap = tree.offset(earlier.end_line, earlier.end_column)
+        gap = tree.span(tree.site(place.preceding))[1]
     else:
         while tree.text[gap - 1] in " \t\f":
             gap -= 1
@@ -289,17 +284,14 @@ def _apart(tree: Tree, place: _Place) -> str:
 
 
 def _after(tree: Tree, place: _Place, code: str) -> list[TextChange]:
-    block = indented(code, place.indent)
-    others = []
-    if place.header:
-        others = _own_line(tree, _Place.of(tree, place.block[0]))
     if place.following is not None:
-        following = tree.site(place.following)
-        start = tree.offset(following.line, following.column)
-        new = f"\n{place.indent}{block}\n{place.indent}"
-        return [TextChange(place.end, start, new, like=place.first), *others]
-    end = tree.starts[place.last - 1] + len(tree.lines[place.last - 1])
-    return [TextChange(end, end, f"\n{place.indent}{block}", like=place.first, stacks=True), *others]
+        return _before(tree, _Place.of(tree, place.following), code)
+    others = _own_line(tree, _Place.of(tree, place.block[0])) if place.header else []
+    end = _line_end(tree, place.last)
+    return [
+        TextChange(end, end, f"\n{place.indent}{indented(code, place.indent)}", like=place.first, stacks=True),
+        *others,
+    ]
 
 
 def _deletion(tree: Tree, statement: ast.stmt, *, keep: bool) -> list[TextChange]:
@@ -308,16 +300,12 @@ def _deletion(tree: Tree, statement: ast.stmt, *, keep: bool) -> list[TextChange
         start = tree.starts[place.first - 1] + len(place.indent) if place.first < statement.lineno else place.start
         return [TextChange(start, place.end, "pass")]
     if place.following is not None:
-        following = tree.site(place.following)
-        return [TextChange(place.start, tree.offset(following.line, following.column), "")]
+        return [TextChange(place.start, tree.span(tree.site(place.following))[0], "")]
     if place.preceding is not None:
-        preceding = tree.site(place.preceding)
-        return [TextChange(tree.offset(preceding.end_line, preceding.end_column), place.end, "")]
+        return [TextChange(tree.span(tree.site(place.preceding))[1], place.end, "")]
     if place.header:
         raise EditError("The only statement after a header on its line cannot be taken away.")
-    # Line `last` counted from 0 is the line after the statement.
-    end = tree.starts[place.last] if place.last < len(tree.starts) else len(tree.text)
-    return [TextChange(tree.starts[place.first - 1], end, "", whole_lines=True)]
+    return [TextChange(tree.starts[place.first - 1], tree.offset(place.last + 1, 1), "", whole_lines=True)]
 
 
 def _statements(code: str) -> str:
@@ -334,25 +322,7 @@ def _statements(code: str) -> str:
 
 
 def _is_compound(code: str) -> bool:
-    return any(
-        isinstance(
-            s,
-            (
-                ast.If,
-                ast.For,
-                ast.While,
-                ast.With,
-                ast.Try,
-                ast.FunctionDef,
-                ast.ClassDef,
-                ast.AsyncFor,
-                ast.AsyncWith,
-                ast.AsyncFunctionDef,
-                ast.Match,
-            ),
-        )
-        for s in parse(code).body
-    )
+    return any(hasattr(statement, "body") or hasattr(statement, "cases") for statement in parse(code).body)
 
 
 # --- imports

@@ -93,9 +93,14 @@ class Tree:
         line = bisect_right(self.starts, offset)
         return line, offset - self.starts[line - 1] + 1
 
+    def span(self, site: Site) -> tuple[int, int]:
+        """The offsets in the text of the start and the end of a site."""
+        return self.offset(site.line, site.column), self.offset(site.end_line, site.end_column)
+
     def segment(self, site: Site) -> str:
         """The text at a site."""
-        return self.text[self.offset(site.line, site.column) : self.offset(site.end_line, site.end_column)]
+        start, end = self.span(site)
+        return self.text[start:end]
 
     def site(self, node: ast.AST) -> Site:
         """Where a node stands. Raises `ValueError` for nodes that have no place of their own (operators, arguments)."""

@@ -38,6 +38,7 @@ BLOCK = "for i in j:\n    k(i)\n"
         ("a; x\n", "x", "n()", "a\nn()\nx\n", "a; x\nn()\n"),
         ("x; a  # c\n", "x", "n()", "n()\nx; a  # c\n", "x\nn()\na  # c\n"),
         ("a; x; b\n", "x", "n()", "a\nn()\nx; b\n", "a; x\nn()\nb\n"),
+        ("a(\n  1); x; b\n", "x", "n()", "a(\n  1)\nn()\nx; b\n", "a(\n  1); x\nn()\nb\n"),
         ("if a: x\n", "x", "n()", "if a:\n    n()\n    x\n", "if a:\n    x\n    n()\n"),
         ("if a: x  # c\nb\n", "x", "n()", "if a:\n    n()\n    x  # c\nb\n", "if a:\n    x  # c\n    n()\nb\n"),
         ("if a: x; b\n", "x", "n()", "if a:\n    n()\n    x; b\n", "if a:\n    x\n    n()\n    b\n"),
