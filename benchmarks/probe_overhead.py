@@ -101,7 +101,8 @@ def measure(rounds: int, steps: int, framework: str) -> dict[str, Any]:
 
     torch.set_num_threads(1)
     _load_probe()
-    from dnnfix_probe import budget, frameworks, sites, wire  # type: ignore[import-not-found]
+    from dnnfix_probe import budget, sites, wire  # type: ignore[import-not-found]
+    from dnnfix_probe.program import frameworks  # type: ignore[import-not-found]
 
     probe = frameworks.probe_of(framework)
     training = KERAS_TRAINING if framework == "keras" else TRAINING

@@ -2,7 +2,7 @@
 
 A crash over shapes goes away as well with a `view` that moves elements from one sample to the next, with the batch taken
 for time, or with a softmax or mean over the batch. The probe therefore repeats a call with half of the rows replaced
-(`dnnfix/run/probe/rows.py`) and says how far the others changed, where it knows the axis of the batch for certain.
+(`dnnfix/run/probe/measures/rows.py`) and says how far the others changed, where it knows the axis of the batch for certain.
 
 Some networks mix rows on purpose: batch statistics in evaluation too, contrast within the batch, attention over it, graphs.
 Where the original ran it is asked whether it did so. After a crash, a patch is to blame only where it changes operations

@@ -5,6 +5,14 @@ written for Python 3.8 and later. It is started by path (`python <this folder>`)
 package name `dnnfix_probe`, so that no module of the program can collide with it: modules here import each other
 relatively (`from . import budget, sites, wire`).
 
+    process      the warm process, the supervisor of each trial, and what a trial may use
+    sandbox      what keeps a trial in
+    program      how a program is run
+    torch, keras, tensorflow    what is recorded of it while it runs
+    measures     measurements on arrays, whatever framework they come from
+    crash        what is told of the exception that ended it
+    edits        what a search over edits asks where it stopped
+
 What a framework's probe builds on:
 
     wire.emit(event, **fields)   writes one line of the trace (see dnnfix/run/trace.py for the events)

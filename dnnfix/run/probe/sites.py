@@ -14,6 +14,9 @@ import sys
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Dict, List, Optional, Tuple
 
+PROBE = os.path.dirname(os.path.abspath(__file__))
+"""The folder of the probe: frames of code in it are none of the program's, and none of a library's."""
+
 Site = List[Any]
 Span = Tuple[int, int, int, int]
 

@@ -1,0 +1,156 @@
+"""The probe for programs that use Keras: puts the watchers in place and offers the hooks that the runner calls."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, List, Optional
+
+from ..guard import Patches, forget_notes
+from ..tensorflow.sessions import TensorFlowSteps
+from .calls import Recorder
+from .channels_first import compute_channels_first
+from .compiled import Compiled
+from .components import Components
+from .experiments import Experiments
+from .functions import Functions
+from .graphs import Graphs
+from .in_flight import call_in_flight
+from .names import api, class_name, forget_classes
+from .parameters import Parameters
+from .skill import Measure
+from .steps import Steps
+from .traced_steps import Traced
+from .training import Training
+from .written_calls import forget_written
+
+
+def install(wire: Any, job: Dict[str, Any]) -> Hooks:
+    """Observe the program that is about to run. `job` is the job as a dictionary; the trace goes through `wire`."""
+    hooks = Hooks(job)
+    try:
+        hooks.begin()
+    except Exception:
+        hooks.withdraw()
+        raise
+    return hooks
+
+
+class Hooks:
+    """A probe in place."""
+
+    def __init__(self, job: Dict[str, Any]) -> None:
+        forget_notes()
+        forget_classes()
+        forget_written()
+        keras = api()
+        backend = keras.backend.backend() if hasattr(keras.backend, "backend") else "tensorflow"
+        record = int(job.get("record_steps", 2))
+        self._keras = keras
+        self._backend = backend
+        self._patches = Patches()
+        self._components = Components()
+        self._recorder = Recorder(self._components)
+        self._graphs = Graphs(self._recorder)
+        self._functions = Functions(self._recorder, self._graphs)
+        self._measure = Measure()
+        self._parameters = Parameters(self._components, self._measure.norm)
+        self._steps = Steps(self._recorder, self._parameters, self._measure, record)
+        self._sessions = TensorFlowSteps(self._steps)
+        self._training = Training(self._components, self._recorder, self._steps)
+        self._compiled = Compiled(self._components, backend)
+        self._experiments = Experiments(job, self._recorder, self._components)
+        self._in_graph = not record or "reference" in job.get("experiments", ())
+        """Whether steps may run traced: an observing run has few, and tells of a crash what only eager code tells."""
+        self._called: List[Any] = []
+
+    def begin(self) -> None:
+        """Put the watchers in place."""
+        keras = self._keras
+        filtering = getattr(getattr(keras, "config", None), "disable_traceback_filtering", None)
+        if filtering is not None:
+            filtering()
+        if self._backend == "tensorflow":
+            compute_channels_first(self._patches)
+            if self._in_graph:
+                Traced(self._steps, self._looks_into_step, self._compiled.runs_eagerly).install(self._patches, keras)
+        self._components.install(keras)
+        self._compiled.install(self._patches, keras)
+        self._steps.install(self._patches, keras)
+        self._sessions.install(self._patches)
+        self._training.install(self._patches, keras)
+        self._recorder.install(self._patches, keras)
+        self._graphs.install(self._patches, keras)
+        self._functions.install(self._patches, keras)
+        self._recorder.on = self._steps.recording
+        self._recorder.on_input = self._input
+        self._recorder.on_output = self._experiments.saw_output
+        self._recorder.on_loss = self._loss
+        self._recorder.loss_made = lambda loss: self._compiled.made_of(self._training.model, loss)
+        self._steps.replace = self._experiments.shuffle
+        self._steps.on_batch = self._experiments.saw_batch
+        self._steps.on_evaluation = self._experiments.saw_evaluation
+        self._training.on_parts = self._experiments.saw_parts
+        if self._experiments.listener is not None:
+            self._experiments.listener.install(self._patches, keras)
+            self._steps.on_gradients = self._experiments.listener.saw_gradients
+            self._steps.on_step = self._experiments.listener.step_done
+        self._steps.key = lambda: id(self._training.plans[-1].model) if self._training.plans else None
+        self._parameters.models = self._models
+
+    def withdraw(self) -> None:
+        """Take the watchers away."""
+        self.stop_recording()
+        self._components.quiet += 1
+        self._patches.undo()
+        self._steps.remove()
+
+    def stop_recording(self) -> None:
+        """Record no more calls; steps are counted all the same."""
+        self._steps.stop_recording()
+        self._recorder.on = False
+
+    @property
+    def step_seconds(self) -> Optional[float]:
+        """The median time of a step after the recorded ones; `None` where there were too few."""
+        return self._steps.step_seconds
+
+    def call_in_flight(self, error: Optional[BaseException] = None) -> Optional[Dict[str, Any]]:
+        """The fields of the call that raised the exception now being handled."""
+        found: Optional[Dict[str, Any]] = call_in_flight(
+            error or sys.exc_info()[1], self._recorder, self._components, self._training
+        )
+        return found
+
+    def finish(self) -> None:
+        """The program has ended: write what is still to be written, experiment, and take the watchers away."""
+        self._graphs.flush()
+        self._steps.finish()
+        self.withdraw()
+        for model in self._components.of_kind("model"):
+            self._components.describe(model)
+        self._components.send_all()
+        self._experiments.run()
+
+    def _looks_into_step(self) -> bool:
+        listener = self._experiments.listener
+        return self._steps.recording or (listener is not None and listener.on)
+
+    def _models(self) -> List[Any]:
+        """The models that training methods or the program itself call, or else all that there are."""
+        found = list(self._training.models)
+        for model in self._called:
+            if not any(model is one for one in found):
+                found.append(model)
+        return found or self._components.of_kind("model")
+
+    def _input(self, layer: Any, args: Any, kwargs: Any) -> None:
+        if hasattr(layer, "weights") and not any(layer is one for one in self._called):
+            self._called.append(layer)
+            self._components.describe(layer)
+        self._experiments.saw_input(layer, args, kwargs)
+
+    def _loss(self, loss: Any, target: Any, prediction: Any, result: Any) -> None:
+        made = self._recorder.loss_made(loss) if loss is not None else None
+        name = made.fields["name"] if made is not None else class_name(type(loss)) if loss is not None else ""
+        self._steps.loss_called(name, target, prediction, result)
+        self._experiments.saw_loss(loss, target, prediction)

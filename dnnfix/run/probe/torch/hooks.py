@@ -1,0 +1,126 @@
+"""The probe for programs that use torch: puts the watchers in place and offers the hooks that the runner calls."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Dict, Optional
+
+import torch as _torch
+
+from .calls import Recorder
+from .components import Components
+from .experiments import Experiments
+from .in_flight import call_in_flight
+from .loaders import Loaders
+from .loop import Loop
+from .names import learn_functions
+from .quiet import Patches, Quiet, forget_notes, guarded, note
+from .steps import Steps
+from .targets import Targets
+
+torch: Any = _torch
+
+
+def warm() -> None:
+    """Do once, in a process that many runs are forked from, what every run would do."""
+    learn_functions()
+
+
+def install(wire: Any, job: Dict[str, Any]) -> Hooks:
+    """Observe the program that is about to run. `job` is the job as a dictionary; the trace goes through `wire`."""
+    hooks = Hooks(job)
+    try:
+        hooks.begin()
+    except Exception:
+        hooks.withdraw()
+        raise
+    return hooks
+
+
+class Hooks:
+    """A probe in place."""
+
+    def __init__(self, job: Dict[str, Any]) -> None:
+        warm()
+        forget_notes()
+        Quiet.depth = 0
+        record = int(job.get("record_steps", 2))
+        self._patches = Patches()
+        self._components = Components()
+        self._recorder = Recorder(self._components, str(job.get("program", "")))
+        self._loop = Loop(self._recorder)
+        self._targets = Targets()
+        self._steps = Steps(self._recorder, self._components, self._loop, self._targets, record)
+        self._experiments = Experiments(job, self._recorder, self._components, self._targets, self._steps.parameters)
+        self._record = record
+
+    def begin(self) -> None:
+        """Put the watchers in place."""
+        self._components.install(self._patches)
+        self._targets.install(self._patches)
+        self._loop.install(self._patches)
+        self._steps.install(self._patches)
+        Loaders(self._components, self._recorder).install(self._patches)
+        self._patches.put(torch, "compile", _not_compiled)
+        self._patches.put(torch.nn.Module, "compile", lambda original: _compile_nothing)
+        self._recorder.on_forward = self._forward
+        self._experiments.install(self._patches)
+        self._steps.on_pair = self._experiments.saw_step
+        self._recorder.on_input = self._experiments.saw_input
+        self._recorder.on_output = self._experiments.saw_output
+        if self._record > 0:
+            self._recorder.start()
+
+    def withdraw(self) -> None:
+        """Take the watchers away."""
+        self.stop_recording()
+        self._patches.undo()
+        self._steps.remove()
+        self._loop.remove()
+
+    def stop_recording(self) -> None:
+        """Record no more calls; steps are counted all the same."""
+        self._steps.stop_recording()
+        self._recorder.stop()
+        self._recorder.settle()
+
+    @property
+    def step_seconds(self) -> Optional[float]:
+        """The median time of a step after the recorded ones; `None` where there were too few."""
+        return self._steps.step_seconds
+
+    def call_in_flight(self, error: Optional[BaseException] = None) -> Optional[Dict[str, Any]]:
+        """The fields of the call that raised the exception now being handled."""
+        found: Optional[Dict[str, Any]] = call_in_flight(error or sys.exc_info()[1], self._recorder, self._components)
+        return found
+
+    def finish(self) -> None:
+        """The program has ended: write what is still to be written, experiment, and take the watchers away."""
+        self._recorder.flush()
+        self._steps.finish()
+        self.withdraw()
+        self._components.send_all()
+        self._experiments.run()
+
+    def _forward(self, module: Any, site: Any) -> None:
+        self._loop.happened("forward", site)
+        self._steps.parameters.survey()
+
+
+def _not_compiled(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.compile` that gives back what it is given: compiling takes longer than a whole run may."""
+
+    def compile(model: Any = None, **options: Any) -> Any:
+        _tell_not_compiled()
+        return model if model is not None else (lambda function: function)
+
+    return compile
+
+
+def _compile_nothing(module: Any, *args: Any, **kwargs: Any) -> None:
+    _tell_not_compiled()
+
+
+@guarded
+def _tell_not_compiled() -> None:
+    note("torch.compile was left out: the program ran uncompiled")
