@@ -14,8 +14,8 @@ from .. import sites
 from ..guard import guarded
 from .calls import Recorder
 from .components import Components, Made
-from .names import api, class_name, is_transparent, plain, snake
-from .training import Training
+from .names import AREAS, api, class_name, is_transparent, plain, snake
+from .training import METHODS, Training
 from .values import facts, is_data, is_symbolic, tensors_in, unfilled
 
 _OWN = re.compile(r"[/\\](tf_keras|keras)[/\\]")
@@ -113,7 +113,7 @@ def _running(
             and type(owner).__name__ not in ("CompileMetrics", "MetricsList")
         ):
             found.append((frame, owner))
-        elif name in ("fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch", "compile"):
+        elif name in METHODS or name == "compile":
             trainer = trainer or frame
     if found:
         frame, owner = found[-1] if inner else found[0]
@@ -245,19 +245,7 @@ def _public_name(frame: FrameType) -> Optional[str]:
             return "keras.ops." + name.strip("_")
         return None if name == "__init__" else "%s.%s" % (class_name(type(owner)), name)
     keras = api()
-    for area in (
-        "ops",
-        "utils",
-        "losses",
-        "metrics",
-        "activations",
-        "layers",
-        "models",
-        "saving",
-        "backend",
-        "datasets",
-        "preprocessing",
-    ):
+    for area in AREAS:
         module = getattr(keras, area, None)
         function = getattr(module, name, None)
         code = getattr(getattr(function, "__wrapped__", function), "__code__", None)

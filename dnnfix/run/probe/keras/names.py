@@ -10,24 +10,21 @@ from typing import Any, Dict, Optional
 from .. import sites
 from ..user_classes import forget_user_classes, is_user_class
 
-_AREAS = (
-    "layers",
-    "losses",
-    "metrics",
-    "optimizers",
-    "models",
-    "callbacks",
-    "initializers",
-    "regularizers",
-    "constraints",
-)
+AREAS = (
+    "layers", "losses", "metrics", "optimizers", "models", "callbacks", "initializers", "regularizers", "constraints",
+    "ops", "utils", "activations", "saving", "backend", "datasets", "preprocessing",
+)  # fmt: skip
+"""Where Keras has its public names, that under which a thing is known first."""
+
 _MODULES = {"Sequential": "keras.models.Sequential", "Model": "keras.models.Model", "Functional": "keras.models.Model"}
 _CONTAINERS = ("keras.models.Sequential", "keras.models.Model")
-_SHORT_LOSSES = {
+OTHER_NAMES = {
     "mse": "mean_squared_error", "mae": "mean_absolute_error", "mape": "mean_absolute_percentage_error",
     "msle": "mean_squared_logarithmic_error", "bce": "binary_crossentropy", "kld": "kl_divergence",
-    "kullback_leibler_divergence": "kl_divergence", "logcosh": "log_cosh", "huber_loss": "huber",
+    "kullback_leibler_divergence": "kl_divergence", "cosine": "cosine_similarity",
+    "cosine_proximity": "cosine_similarity", "logcosh": "log_cosh", "huber_loss": "huber",
 }  # fmt: skip
+"""Short and former names of losses and metrics; those that `dnnfix/network/names.py` knows, of which nothing can be imported here."""
 
 _classes: Dict[type, str] = {}
 
@@ -49,7 +46,7 @@ def _public(cls: type) -> str:
     for base in cls.__mro__:
         if base.__name__ in _MODULES and "keras" in base.__module__ and base.__module__.partition(".")[0] != "torch":
             return _MODULES[base.__name__]
-        for area in _AREAS:
+        for area in AREAS:
             if getattr(getattr(keras, area, None), base.__name__, None) is base and base is not object:
                 return "keras.%s.%s" % (area, base.__name__)
         schedules = getattr(getattr(keras, "optimizers", None), "schedules", None)
@@ -87,7 +84,7 @@ def snake(name: str) -> str:
 def class_of_function(area: str, name: str) -> Optional[type]:
     """The class in `keras.losses` or `keras.metrics` that stands for a function or a string of that name."""
     module = getattr(api(), area, None)
-    wanted = _SHORT_LOSSES.get(name.lower(), name)
+    wanted = OTHER_NAMES.get(name.lower(), name)
     for own, value in vars(module).items() if module is not None else ():
         if isinstance(value, type) and wanted in (own, snake(own)):
             return value
