@@ -31,7 +31,7 @@ def crash_of(text: str) -> Crash:
             "message": str(error),
             "frames": sites.frames_of(error.__traceback__),
         }
-        fields.update(statement_values.held_at(error) or {})
+        fields["held"] = statement_values.held_at(error)
         crash: Crash = record(Crash, fields)
         return crash
     raise AssertionError("the program ended")

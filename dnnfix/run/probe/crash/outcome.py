@@ -48,11 +48,9 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     if call:
         fields["call"] = call
     fields["written"] = _written(error)
-    fields.update(statement_values.held_at(error) or {})
+    fields["held"] = statement_values.held_at(error) or []
+    fields["refusal"] = refusals.asked_for(error)
     wire.emit("crash", **fields)
-    interface = refusals.asked_for(error)
-    if interface is not None:
-        wire.emit("probe", name="interface", value=interface)
     _look_closer(error, hooks)
     return ending
 

@@ -1,15 +1,10 @@
 """What an object or a function would have taken, where a program asked it for a name or arguments that it does not have.
 
 At such a crash the interpreter knows what no table does: the names that the object has, and the parameters of the
-function. Those that are near to what was asked go into the trace, as the result of an experiment named `interface`:
+function. Those that are near to what was asked go into the trace, as the `refusal` of the crash (`dnnfix.records.Refusal`).
 
-    {"site", "name", "owner", "kind": "module" | "class" | "object", "asked": "name" | "call" | "module",
-     "own": true | false, "parameters": [[name, kind, has a default], …] or null,
-     "near": [[name, path, callable, parameters], …]}
-
-`own` says that what was asked is the program's own; of its names nothing but the spelling is told.
-`asked` is `module` where a module was called. A path is what reaches a thing of another module from the names that the
-program has imported (`tf.nn.relu`); it is empty where the name is one of the same object.
+Of names of the program's own nothing but the spelling is told. A path is what reaches a thing of another module from the
+names that the program has imported (`tf.nn.relu`).
 """
 
 from __future__ import annotations
@@ -98,9 +93,12 @@ def _told(
         found.append((name, "", getattr(owner, name)))
     if kind == "module" and asked != "call" and not own:
         found += [(name, path, thing) for path, thing in _elsewhere(name, title, frame)]
-    near = [[each, path, callable(thing), _parameters(thing)] for each, path, thing in found]
+    near: List[Dict[str, Any]] = [
+        {"name": each, "path": path, "callable": callable(thing), "parameters": _parameters(thing)}
+        for each, path, thing in found
+    ]
     known = [each for each, _, _ in found]
-    near += [[each, "", False, None] for each in _spelled_alike(name, names) if each not in known]
+    near += [{"name": each} for each in _spelled_alike(name, names) if each not in known]
     return {
         "site": site,
         "name": name,
@@ -132,8 +130,8 @@ def _value(node: ast.AST, frame: FrameType) -> Any:
     return None if found is MISSING else found
 
 
-def _parameters(thing: Any) -> Optional[List[List[Any]]]:
-    """Name, kind (as `inspect` numbers them) and whether there is a default, of each parameter that a call fills."""
+def _parameters(thing: Any) -> Optional[List[Dict[str, Any]]]:
+    """Name, kind (as `inspect` numbers them) and whether it may be left out, of each parameter that a call fills."""
     if not callable(thing):
         return None
     made = isinstance(thing, type)
@@ -142,7 +140,10 @@ def _parameters(thing: Any) -> Optional[List[List[Any]]]:
         signature = inspect.signature(thing.__init__ if made else thing)
     except (TypeError, ValueError):
         return None
-    found = [[each.name, int(each.kind), each.default is not each.empty] for each in signature.parameters.values()]
+    found = [
+        {"name": each.name, "kind": int(each.kind), "optional": each.default is not each.empty}
+        for each in signature.parameters.values()
+    ]
     return found[1:] if made else found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from types import FrameType
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List
 
 from .. import sites
 from ..guard import guarded
@@ -24,18 +24,15 @@ _TOLD = (ast.Name, ast.Attribute, ast.Subscript)
 
 
 @guarded
-def held_at(error: BaseException) -> Optional[Dict[str, Any]]:
-    """The fields of the `crash` event that tell of values: `held`."""
+def held_at(error: BaseException) -> List[Dict[str, Any]]:
+    """The values in the statement that failed, as `dnnfix.records.Held` has them."""
     entries = sites.entries_of(error.__traceback__)
     if not entries:
-        return None
+        return []
     frame = entries[-1].tb_frame
-    found: Dict[str, Any] = {}
     statement = sites.line_site(frame.f_code.co_filename, entries[-1].tb_lineno)
-    if statement is not None:
-        nodes = sites.nodes_in(frame.f_code.co_filename, statement)
-        found["held"] = list(_held(nodes, frame))[:MOST]
-    return {key: value for key, value in found.items() if value}
+    nodes = sites.nodes_in(frame.f_code.co_filename, statement) if statement is not None else []
+    return list(_held(nodes, frame))[:MOST]
 
 
 def _held(nodes: List[Any], frame: FrameType) -> Iterator[Dict[str, Any]]:
