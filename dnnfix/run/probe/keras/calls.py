@@ -76,28 +76,27 @@ class Recorder:
     # Layers
 
     def _wrap_layer(self, original: Any) -> Any:
-        recorder = self
         ran = self.components.ran.add
 
         def __call__(layer: Any, *args: Any, **kwargs: Any) -> Any:
-            if not recorder.on and not (args and _may_be_symbolic(args[0])):
+            if not self.on and not (args and _may_be_symbolic(args[0])):
                 ran(id(layer))
                 return original(layer, *args, **kwargs)
-            state = recorder._enter(layer, args, kwargs)
+            state = self._enter(layer, args, kwargs)
             if state is None:
                 return original(layer, *args, **kwargs)
             if state.muted:
-                recorder.on = False
+                self.on = False
                 try:
                     return original(layer, *args, **kwargs)
                 finally:
-                    recorder.on = True
+                    self.on = True
             try:
                 output = original(layer, *args, **kwargs)
             except BaseException:
-                recorder.abandon(state)
+                self.abandon(state)
                 raise
-            recorder._leave(state, output)
+            self._leave(state, output)
             return output
 
         return functools.update_wrapper(__call__, original)

@@ -35,14 +35,13 @@ class Compiled:
             patches.put(definer, "compile", self._wrap)
 
     def _wrap(self, original: Any) -> Any:
-        compiled = self
         signature = inspect.signature(original)
 
         def compile(model: Any, *args: Any, **kwargs: Any) -> Any:
             args = tuple(_unwrapped(one) for one in args)
             kwargs = {key: _unwrapped(value) for key, value in kwargs.items()}
             result = original(model, *args, **kwargs)
-            compiled._happened(model, signature, args, kwargs)
+            self._happened(model, signature, args, kwargs)
             return result
 
         return functools.update_wrapper(compile, original)

@@ -34,22 +34,22 @@ class Functions:
                     patches.put(module, name, functools.partial(self._wrap_function, "keras.%s.%s" % (area, name)))
 
     def _wrap_function(self, name: str, original: Any) -> Any:
-        functions, recorder = self, self._recorder
+        recorder = self._recorder
 
         def function(*args: Any, **kwargs: Any) -> Any:
             if recorder.within or recorder.fake() or not sites.is_user_frame(sys._getframe(1)):
                 return original(*args, **kwargs)
-            call = functions._called(name, original, args, kwargs)
+            call = self._called(name, original, args, kwargs)
             if call is None:
                 return original(*args, **kwargs)
             recorder.within += 1
-            functions._graphs.written = (call["site"], call["args"])
+            self._graphs.written = (call["site"], call["args"])
             try:
                 result = original(*args, **kwargs)
             finally:
                 recorder.within -= 1
-                functions._graphs.written = None
-            functions._left(call, name, args, kwargs, result)
+                self._graphs.written = None
+            self._left(call, name, args, kwargs, result)
             return result
 
         return functools.update_wrapper(function, original)
@@ -77,7 +77,7 @@ class Functions:
             self._recorder.on_loss(None, given[0], given[1], result)
 
     def _wrap_loss(self, original: Any) -> Any:
-        functions, recorder = self, self._recorder
+        recorder = self._recorder
 
         def __call__(loss: Any, y_true: Any, y_pred: Any, *args: Any, **kwargs: Any) -> Any:
             if recorder.fake():
@@ -87,7 +87,7 @@ class Functions:
                 result = original(loss, y_true, y_pred, *args, **kwargs)
             finally:
                 recorder.within -= 1
-            functions._loss_left(loss, y_true, y_pred, result)
+            self._loss_left(loss, y_true, y_pred, result)
             return result
 
         return functools.update_wrapper(__call__, original)

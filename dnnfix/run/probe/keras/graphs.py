@@ -42,16 +42,14 @@ class Graphs:
             patches.put(operation, "__call__", self._wrap_real_operation)
 
     def _wrap_build(self, original: Any) -> Any:
-        graphs = self
-
         def build(model: Any, *args: Any, **kwargs: Any) -> Any:
-            state = graphs._begin_build(model)
+            state = self._begin_build(model)
             try:
                 result = original(model, *args, **kwargs)
             except BaseException:
-                graphs._recorder.abandon(state)
+                self._recorder.abandon(state)
                 raise
-            graphs._end_build(state)
+            self._end_build(state)
             return result
 
         return functools.update_wrapper(build, original)
@@ -95,11 +93,9 @@ class Graphs:
         wire.emit("call", **call)
 
     def _wrap_functional(self, original: Any) -> Any:
-        graphs = self
-
         def __init__(model: Any, inputs: Any, outputs: Any, *args: Any, **kwargs: Any) -> None:
             original(model, inputs, outputs, *args, **kwargs)
-            graphs._functional_made(model, outputs)
+            self._functional_made(model, outputs)
 
         return functools.update_wrapper(__init__, original)
 
@@ -114,14 +110,14 @@ class Graphs:
         self._recorder.components.describe(model)
 
     def _wrap_operation(self, original: Any) -> Any:
-        graphs, recorder = self, self._recorder
+        recorder = self._recorder
 
         def symbolic_call(operation: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(operation, *args, **kwargs)
-            if recorder.within and graphs.written is not None:
-                graphs._operations[id(operation)] = (operation,) + graphs.written
+            if recorder.within and self.written is not None:
+                self._operations[id(operation)] = (operation,) + self.written
             elif not recorder.within and not recorder.fake():
-                graphs._operated(operation, args, kwargs, result)
+                self._operated(operation, args, kwargs, result)
             return result
 
         return functools.update_wrapper(symbolic_call, original)
@@ -141,12 +137,12 @@ class Graphs:
         self._recorder.complete(call, list(tensors_in(result)))
 
     def _wrap_real_operation(self, original: Any) -> Any:
-        graphs, recorder = self, self._recorder
+        recorder = self._recorder
 
         def __call__(operation: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(operation, *args, **kwargs)
-            if recorder.on and id(operation) in graphs._operations and not recorder.within and not recorder.fake():
-                graphs._ran_in_graph(operation, args, kwargs, result)
+            if recorder.on and id(operation) in self._operations and not recorder.within and not recorder.fake():
+                self._ran_in_graph(operation, args, kwargs, result)
             return result
 
         return functools.update_wrapper(__call__, original)

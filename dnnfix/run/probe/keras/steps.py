@@ -106,10 +106,8 @@ class Steps:
     # Loops of the program's own
 
     def _wrap_backward(self, original: Any) -> Any:
-        steps = self
-
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            steps._backward(tensors)
+            self._backward(tensors)
             return original(tensors, *args, **kwargs)
 
         return functools.update_wrapper(backward, original)
@@ -121,10 +119,8 @@ class Steps:
         self._happened("backward")
 
     def _wrap_zero_grad(self, original: Any) -> Any:
-        steps = self
-
         def zero_grad(module: Any, *args: Any, **kwargs: Any) -> Any:
-            steps._happened("zero_grad")
+            self._happened("zero_grad")
             return original(module, *args, **kwargs)
 
         return functools.update_wrapper(zero_grad, original)
@@ -141,28 +137,26 @@ class Steps:
     # Losses
 
     def _wrap_compute_loss(self, original: Any) -> Any:
-        steps = self
-
         def compute_loss(
             model: Any, x: Any = None, y: Any = None, y_pred: Any = None, *args: Any, **kwargs: Any
         ) -> Any:
-            if steps._computing or any(is_symbolic(item) for item in tensors_in(y_pred)):
+            if self._computing or any(is_symbolic(item) for item in tensors_in(y_pred)):
                 return original(model, x, y, y_pred, *args, **kwargs)
-            if steps.traced:
-                return steps._computed_in_graph(original, model, x, y, y_pred, *args, **kwargs)
-            if steps.replace is not None:
-                y = steps._replaced(y)
-            steps._computing += 1
+            if self.traced:
+                return self._computed_in_graph(original, model, x, y, y_pred, *args, **kwargs)
+            if self.replace is not None:
+                y = self._replaced(y)
+            self._computing += 1
             try:
                 result = original(model, x, y, y_pred, *args, **kwargs)
             finally:
-                steps._computing -= 1
-            steps._loss_known(result)
-            if steps._recorder.phase != "eval":
-                steps._trained = id(model)
-                steps.on_batch(x, y, y_pred, id(model))
-            elif steps._trained == id(model):
-                steps.on_evaluation(x, y, y_pred)
+                self._computing -= 1
+            self._loss_known(result)
+            if self._recorder.phase != "eval":
+                self._trained = id(model)
+                self.on_batch(x, y, y_pred, id(model))
+            elif self._trained == id(model):
+                self.on_evaluation(x, y, y_pred)
             return result
 
         return functools.update_wrapper(compute_loss, original)
@@ -221,14 +215,12 @@ class Steps:
     # Steps
 
     def _wrap_apply(self, original: Any) -> Any:
-        steps = self
-
         def apply(optimizer: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
-            if steps._applying:
+            if self._applying:
                 return original(optimizer, grads, *args, **kwargs)
             grads = list(grads) if not isinstance(grads, (list, tuple)) else grads
-            if steps.traced:
-                steps._norm_handed_out(grads)
+            if self.traced:
+                self._norm_handed_out(grads)
                 return original(optimizer, grads, *args, **kwargs)
             variables = args[0] if args else kwargs.get("trainable_variables")
             if variables is not None and not isinstance(variables, (list, tuple)):
@@ -237,13 +229,13 @@ class Steps:
                     (variables,) + tuple(args[1:]),
                     {k: v for k, v in kwargs.items() if k != "trainable_variables"},
                 )
-            steps._applying += 1
+            self._applying += 1
             try:
-                before = steps._before(optimizer, grads, variables)
+                before = self._before(optimizer, grads, variables)
                 result = original(optimizer, grads, *args, **kwargs)
             finally:
-                steps._applying -= 1
-            steps._after(optimizer, before)
+                self._applying -= 1
+            self._after(optimizer, before)
             return result
 
         return functools.update_wrapper(apply, original)

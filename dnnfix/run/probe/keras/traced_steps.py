@@ -34,18 +34,16 @@ class Traced:
             self._steps.hand_out = hand_out
 
     def _wrap(self, original: Any) -> Any:
-        traced = self
-
         def make_train_function(model: Any, force: bool = False) -> Any:
             made = getattr(model, "train_function", None)
-            if made is not None and not force or traced._by_itself(model):
+            if made is not None and not force or self._by_itself(model):
                 return original(model, force)
             jit, model.jit_compile, model.run_eagerly = model.jit_compile, False, False
             original(model, True)
             in_graph = model.train_function
             model.jit_compile, model.run_eagerly = jit, True
             original(model, True)
-            model.train_function = traced._either(model.train_function, in_graph)
+            model.train_function = self._either(model.train_function, in_graph)
             return model.train_function
 
         return functools.update_wrapper(make_train_function, original)

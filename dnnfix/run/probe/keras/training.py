@@ -77,20 +77,19 @@ class Training:
                 patches.put(definer, name, functools.partial(self._wrap, name))
 
     def _wrap(self, name: str, original: Any) -> Any:
-        training = self
         signature = inspect.signature(original)
 
         def method(model: Any, *args: Any, **kwargs: Any) -> Any:
-            plan = training._begin(name, original, signature, model, args, kwargs)
+            plan = self._begin(name, original, signature, model, args, kwargs)
             if plan is None:
                 return original(model, *args, **kwargs)
             try:
                 result = original(*plan.args, **plan.kwargs)
             except BaseException:
-                training._end(plan, failed=True)
+                self._end(plan, failed=True)
                 raise
-            training._end(plan)
-            changed = training._result(plan, result)
+            self._end(plan)
+            changed = self._result(plan, result)
             return result if changed is None else changed
 
         return functools.update_wrapper(method, original)

@@ -28,12 +28,10 @@ class Listener:
         patches.put(keras.layers.Layer, "__call__", self._wrap_layer)
 
     def _wrap_layer(self, original: Any) -> Any:
-        listener = self
-
         def __call__(layer: Any, *args: Any, **kwargs: Any) -> Any:
             output = original(layer, *args, **kwargs)
-            if listener.on and listener._recorder.phase != "eval":
-                listener._gave(layer, output)
+            if self.on and self._recorder.phase != "eval":
+                self._gave(layer, output)
             return output
 
         return functools.update_wrapper(__call__, original)

@@ -57,11 +57,9 @@ class TensorFlowSteps:
     # Sessions
 
     def _wrap_optimizer(self, name: str, original: Any) -> Any:
-        watcher = self
-
         def method(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(optimizer, *args, **kwargs)
-            watcher._built(name, optimizer, args, kwargs, result)
+            self._built(name, optimizer, args, kwargs, result)
             return result
 
         return functools.update_wrapper(method, original)
@@ -84,23 +82,21 @@ class TensorFlowSteps:
         self._trained[result] = (self._losses.get(id(optimizer)), variables or self._trained.get(result, (None, []))[1])
 
     def _wrap_run(self, original: Any) -> Any:
-        watcher = self
-
         def run(session: Any, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-            found = watcher._trains(session, fetches)
+            found = self._trains(session, fetches)
             if found is None:
                 return original(session, fetches, *args, **kwargs)
             loss, variables = found
-            before = watcher._values(original, session, variables)
-            pair = watcher._pair(session, loss)
+            before = self._values(original, session, variables)
+            pair = self._pair(session, loss)
             if loss is None:
                 result, value = original(session, fetches, *args, **kwargs), None
             elif pair is None:
                 result, value = original(session, [fetches, loss], *args, **kwargs)
             else:
                 result, value, *compared = original(session, [fetches, loss, *pair[:2]], *args, **kwargs)
-                watcher._compared(pair, compared, args, kwargs)
-            watcher._ran(original, session, value, variables, before)
+                self._compared(pair, compared, args, kwargs)
+            self._ran(original, session, value, variables, before)
             return result
 
         run.watched = True  # type: ignore[attr-defined]
@@ -178,8 +174,6 @@ class TensorFlowSteps:
         """
         import tensorflow
 
-        watcher = self
-
         def call(function: Any, *args: Any, **kwargs: Any) -> Any:
             if not tensorflow.executing_eagerly():
                 tensorflow.config.run_functions_eagerly(False)
@@ -187,7 +181,7 @@ class TensorFlowSteps:
                     return original(function, *args, **kwargs)
                 finally:
                     tensorflow.config.run_functions_eagerly(True)
-            converted = watcher._converted(function, args)
+            converted = self._converted(function, args)
             return original(function, *(args if converted is None else converted), **kwargs)
 
         return functools.update_wrapper(call, original)
@@ -208,11 +202,9 @@ class TensorFlowSteps:
         ] + list(args[len(specified) :])
 
     def _wrap_gradient(self, original: Any) -> Any:
-        watcher = self
-
         def gradient(tape: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(tape, target, *args, **kwargs)
-            watcher._differentiated(target)
+            self._differentiated(target)
             return result
 
         return functools.update_wrapper(gradient, original)

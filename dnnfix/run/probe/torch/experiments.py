@@ -114,29 +114,25 @@ class Experiments:
             patches.put(torch.utils.data.DataLoader, "__iter__", self._wrap_iter)
 
     def _wrap_iter(self, original: Any) -> Any:
-        experiments = self
-
         def __iter__(loader: Any) -> Any:
-            experiments._iterated = loader.dataset
+            self._iterated = loader.dataset
             return original(loader)
 
         return __iter__
 
     def _wrap_call(self, original: Any) -> Any:
-        experiments = self
-
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if experiments._within_call or Quiet.depth:
+            if self._within_call or Quiet.depth:
                 return original(module, *args, **kwargs)
             if not torch.is_grad_enabled():
-                experiments._called_in_evaluation(module, args, kwargs)
-            elif experiments._entered is None or experiments._entered[0] is module:
-                experiments._entered = (module, args, kwargs)
-            experiments._within_call = True
+                self._called_in_evaluation(module, args, kwargs)
+            elif self._entered is None or self._entered[0] is module:
+                self._entered = (module, args, kwargs)
+            self._within_call = True
             try:
                 return original(module, *args, **kwargs)
             finally:
-                experiments._within_call = False
+                self._within_call = False
 
         return __call__
 

@@ -122,12 +122,10 @@ class Watch:
         return functools.update_wrapper(_quietly, original)
 
     def _wrap_class(self, name: str, watched: type, original: Any) -> Any:
-        watch = self
-
         def __call__(cls: type, *args: Any, **kwargs: Any) -> Any:
             if cls is not watched:
                 return original(cls, *args, **kwargs)
-            return watch._wrap_function(name, functools.partial(original, cls))(*args, **kwargs)
+            return self._wrap_function(name, functools.partial(original, cls))(*args, **kwargs)
 
         return __call__
 

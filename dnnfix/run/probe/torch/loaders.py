@@ -47,7 +47,6 @@ class Loaders:
 
     def _init(self, original: Any) -> Any:
         signature = inspect.signature(original)
-        loaders = self
 
         def __init__(loader: Any, *args: Any, **kwargs: Any) -> None:
             try:
@@ -56,10 +55,10 @@ class Loaders:
                 original(loader, *args, **kwargs)
                 return
             given = dict(bound.arguments)
-            changed = loaders._without_workers(bound)
+            changed = self._without_workers(bound)
             original(*changed.args, **changed.kwargs)
             bound.arguments.update(given)
-            loaders._made(loader, bound, sys._getframe(1))
+            self._made(loader, bound, sys._getframe(1))
 
         __init__.__signature__ = signature  # type: ignore[attr-defined]
         __init__.__doc__ = original.__doc__
@@ -82,16 +81,14 @@ class Loaders:
         self._components.add("loader", loader, Construction(loader, frame).site, args)
 
     def _next(self, original: Any) -> Any:
-        loaders = self
-
         def __next__(iterator: Any) -> Any:
-            over = loaders._is_over(iterator)
+            over = self._is_over(iterator)
             batch = original(iterator)
             if over:
-                loaders._report_cut()
+                self._report_cut()
                 raise StopIteration
-            if loaders._recorder.on:
-                loaders._arrived(batch)
+            if self._recorder.on:
+                self._arrived(batch)
             return batch
 
         return __next__

@@ -75,22 +75,20 @@ class Steps:
     # Backward
 
     def _wrap_backward(self, original: Any) -> Any:
-        steps = self
-
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if Quiet.depth or steps._within_backward:
+            if Quiet.depth or self._within_backward:
                 return original(tensors, *args, **kwargs)
-            steps._begin_backward(tensors)
-            steps._within_backward = True
+            self._begin_backward(tensors)
+            self._within_backward = True
             try:
                 result = original(tensors, *args, **kwargs)
             except BaseException as error:
-                steps._backward_failed(error, tensors)
+                self._backward_failed(error, tensors)
                 raise
             finally:
-                steps._within_backward = False
-            if not steps._optimizer_steps:
-                steps._end_backward()
+                self._within_backward = False
+            if not self._optimizer_steps:
+                self._end_backward()
             return result
 
         return backward

@@ -64,19 +64,17 @@ class Targets:
         return None if pair is None else (pair[0].detach(), pair[1].detach(), pair[2])
 
     def _wrap(self, name: str, original: Any) -> Any:
-        targets = self
-
         def loss(*args: Any, **kwargs: Any) -> Any:
-            if targets._depth or Quiet.depth:
+            if self._depth or Quiet.depth:
                 return original(*args, **kwargs)
-            changed = targets._compared(name, original, args, kwargs)
+            changed = self._compared(name, original, args, kwargs)
             if changed is not None:
                 args, kwargs = changed
-            targets._depth += 1
+            self._depth += 1
             try:
                 return original(*args, **kwargs)
             finally:
-                targets._depth -= 1
+                self._depth -= 1
 
         return functools.update_wrapper(loss, original)
 
@@ -137,12 +135,10 @@ class Targets:
                 self._patches.put(owner, name, self._wrap_operation)
 
     def _wrap_operation(self, original: Any) -> Any:
-        targets = self
-
         def operation(*args: Any, **kwargs: Any) -> Any:
-            if Quiet.depth or len(args) != 2 or not targets._is_written_at(sys._getframe(1)):
+            if Quiet.depth or len(args) != 2 or not self._is_written_at(sys._getframe(1)):
                 return original(*args, **kwargs)
-            return original(*(targets._written_out(args) or args), **kwargs)
+            return original(*(self._written_out(args) or args), **kwargs)
 
         return functools.update_wrapper(operation, original)
 
