@@ -123,7 +123,7 @@ def measure(rounds: int, steps: int, framework: str) -> dict[str, Any]:
         for _ in range(rounds):
             for times, asked in ((plain, None), (probed, job), (looked, look)):
                 budget.start(asked or job)
-                hooks = probe.install(wire, asked) if asked is not None else None
+                hooks = frameworks.installed(probe, asked) if asked is not None else None
                 space: dict[str, Any] = {"__name__": "__main__"}
                 exec(code, space)  # noqa: S102
                 space["train"](40, time.process_time)

@@ -21,6 +21,7 @@ What a framework's probe builds on:
     budget.count_step()          to be called at each optimizer step; `budget.used_up()` says when to stop
     budget.job                   the job as a dictionary (seed, record_steps, experiments, budget, ...)
 
-and offers `install(wire, job) -> hooks`, where `hooks.finish()` is called when the program has ended (also after an
-exception) and `hooks.call_in_flight()`, where it exists, gives the fields of the call that raised.
+and offers `Hooks(job)` in its module `hooks`: `begin()` puts the watchers in place and `withdraw()` takes them away,
+`finish()` is called when the program has ended (also after an exception), `call_in_flight(error)` gives the fields of the
+call that raised, and `step_seconds` is the median time of a step.
 """

@@ -12,7 +12,7 @@ import itertools
 import os
 import sys
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 PROBE = os.path.dirname(os.path.abspath(__file__))
 """The folder of the probe: frames of code in it are none of the program's, and none of a library's."""
@@ -79,12 +79,24 @@ def frames_of(traceback: Optional[TracebackType]) -> List[Dict[str, Any]]:
 
 def entries_of(traceback: Optional[TracebackType]) -> List[TracebackType]:
     """The entries of a traceback whose frames run user code at a known site, outermost first."""
-    entries = []
+    entries = every_entry(traceback)
+    return [one for one in entries if is_user_frame(one.tb_frame) and site_of_entry(one) is not None]
+
+
+def every_entry(traceback: Optional[TracebackType]) -> Iterator[TracebackType]:
+    """The entries of a traceback, outermost first."""
     while traceback is not None:
-        if is_user_frame(traceback.tb_frame) and site_of_entry(traceback) is not None:
-            entries.append(traceback)
+        yield traceback
         traceback = traceback.tb_next
-    return entries
+
+
+def causes(error: Optional[BaseException]) -> Iterator[BaseException]:
+    """The exception and those that it says it was raised from."""
+    seen: List[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield error
+        error = error.__cause__
 
 
 def expression(filename: str, site: Site) -> Optional[ast.AST]:

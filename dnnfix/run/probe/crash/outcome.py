@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from .. import budget, sites, wire
 from ..lookup import type_name
@@ -34,7 +34,7 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     if isinstance(error, SystemExit):
         return _exit(error)
     ending = classify(error)
-    call = next(filter(None, (_in_flight(hook) for hook in hooks)), None)
+    call = next(filter(None, (hook.call_in_flight(error) for hook in hooks)), None)
     failed = scaffold.failed(error, call is not None)
     if failed is not None:
         return ENVIRONMENT, failed
@@ -79,15 +79,9 @@ def _written(error: BaseException) -> List[Dict[str, Any]]:
     return frames
 
 
-def _in_flight(hook: Any) -> Any:
-    """The recorded call that a probe saw begin and not end."""
-    in_flight = getattr(hook, "call_in_flight", None)
-    return in_flight() if callable(in_flight) else None
-
-
 def classify(error: BaseException) -> Ending:
     """(outcome, detail) of an exception that left the program."""
-    for cause in _chain(error):
+    for cause in sites.causes(error):
         found = _environmental(cause)
         if found is not None and found[0] == NEEDS_DATA and budget.used_up() and writes.is_of_a_series(found[1]):
             return BUDGET, "%s would have been written by a loop that was cut" % found[1]
@@ -107,7 +101,7 @@ def _environmental(error: BaseException) -> Optional[Ending]:
     message = _message(error)
     if isinstance(error, unattended.NeedsInput):
         return NEEDS_INPUT, message
-    if isinstance(error, EOFError) and any(frame["file"] == "getpass.py" for frame in _raw_frames(error)):
+    if isinstance(error, EOFError) and _went_through(error, "getpass.py"):
         return NEEDS_INPUT, "the program asks for a password"
     if type(error).__name__ == "BdbQuit":
         return NEEDS_INPUT, "the program stops in the debugger"
@@ -132,7 +126,7 @@ def _environmental(error: BaseException) -> Optional[Ending]:
     refused = isinstance(error, (FileNotFoundError, NotADirectoryError, PermissionError)) or _read_only(error)
     if refused and isinstance(error, OSError) and error.filename is not None:
         return _file_refused(error)
-    if isinstance(error, PermissionError) and any(frame["file"] == "synchronize.py" for frame in _raw_frames(error)):
+    if isinstance(error, PermissionError) and _went_through(error, "synchronize.py"):
         return ENVIRONMENT, "the sandbox refuses memory that processes share"
     unwritable = _NOT_WRITTEN.search(message)
     if unwritable:
@@ -149,7 +143,7 @@ def _environmental(error: BaseException) -> Optional[Ending]:
 def _file_refused(error: OSError) -> Optional[Ending]:
     """What to say of a file or folder that is not there, or that the sandbox keeps away."""
     name = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else str(error.filename)
-    if any(frame["file"] == "subprocess.py" for frame in _raw_frames(error)):
+    if _went_through(error, "subprocess.py"):
         return ENVIRONMENT, "the command %r is not there" % name
     if writes.for_writing(name):
         # A folder of the project that is missing is the program's own mistake; beyond it the sandbox refuses.
@@ -211,11 +205,10 @@ def _is_network(error: BaseException) -> bool:
     return bool(_NO_NETWORK.search(message))
 
 
-def _raw_frames(error: BaseException) -> Iterator[Dict[str, str]]:
-    traceback = error.__traceback__
-    while traceback is not None:
-        yield {"file": os.path.basename(traceback.tb_frame.f_code.co_filename)}
-        traceback = traceback.tb_next
+def _went_through(error: BaseException, name: str) -> bool:
+    """Whether code of a file of that name was on the way to an exception."""
+    entries = sites.every_entry(error.__traceback__)
+    return any(os.path.basename(one.tb_frame.f_code.co_filename) == name for one in entries)
 
 
 def _foreign(error: ModuleNotFoundError) -> bool:
@@ -223,16 +216,6 @@ def _foreign(error: ModuleNotFoundError) -> bool:
     name = error.name or ""
     parent = name.partition(".")[0]
     return bool(name) and (parent == name or parent not in sys.modules) and parent not in OLD_PYTHON
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and those that it says it was raised from."""
-    seen = 0
-    current: Optional[BaseException] = error
-    while current is not None and seen < 10:
-        yield current
-        seen += 1
-        current = current.__cause__
 
 
 def _exit(error: SystemExit) -> Ending:

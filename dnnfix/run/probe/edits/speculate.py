@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import gc
-import sys
 import time
 import types
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
@@ -18,6 +17,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 from .. import budget, sites, wire
 from ..guard import guarded
 from ..lookup import type_name
+from ..measures import rows
 from ..program import loops
 from . import fingerprints, forks, rebuilding, rerun, stopped, time_limit
 from .stopped import RESULT, Change, Standing
@@ -112,7 +112,7 @@ class Attempt:
         self._message = _said(error)
         self.forgetful: Set[int] = set()
         """Frames whose statement runs, unchanged, where it had failed: it takes other data, or the first again."""
-        self._random = _random_states()
+        self._put_back = rows.draws()
         self._steps = budget.steps
         self._rests: Dict[int, List[Any]] = {}
         if frames:
@@ -120,8 +120,7 @@ class Attempt:
 
     def __call__(self, edit: Edit) -> Dict[str, Any]:
         """What came of the edit: `ok`, `error`, a fingerprint `print`, and what came of the statements that follow."""
-        for state in self._random:
-            state()
+        self._put_back()
         budget.end_after(1)
         number = None if edit.anew else self.frame_at(edit)
         if number is not None:
@@ -174,8 +173,7 @@ class Attempt:
         number = self.frame_at(edit)
         if not number or number - 1 in self.forgetful:
             return {}
-        for state in self._random:
-            state()
+        self._put_back()
         budget.end_after(1)
         try:
             if edit.changes:
@@ -328,20 +326,3 @@ def exchange(one: Standing, changes: Dict[str, List[Change]]) -> None:
     for function in gc.get_referrers(old):
         if isinstance(function, types.FunctionType) and function.__code__ is old:
             function.__code__ = new
-
-
-def _random_states() -> List[Any]:
-    """What puts every source of randomness back to where it was when the program stopped."""
-    import random
-
-    held = random.getstate()
-    found: List[Any] = [lambda: random.setstate(held)]
-    numpy: Any = sys.modules.get("numpy")
-    if numpy is not None:
-        of_numpy = numpy.random.get_state()
-        found.append(lambda: numpy.random.set_state(of_numpy))
-    torch: Any = sys.modules.get("torch")
-    if torch is not None:
-        of_torch = torch.get_rng_state()
-        found.append(lambda: torch.set_rng_state(of_torch))
-    return found

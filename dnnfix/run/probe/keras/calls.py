@@ -40,9 +40,9 @@ class State:
 class Recorder:
     """Turns calls into `call` events; `on` says whether it listens to calls on real tensors."""
 
-    def __init__(self, components: Components, first: int = 1) -> None:
+    def __init__(self, components: Components) -> None:
         self.components = components
-        self.ledger = Ledger(first)
+        self.ledger = Ledger()
         self.on = False
         self.step = 0
         self.phase = "unknown"
@@ -59,7 +59,7 @@ class Recorder:
         self.on_output: Callable[[Any, Any], None] = lambda layer, output: None
         self.stack: List[State] = []
         self._batches: Dict[int, Any] = {}
-        self._calls = first - 1
+        self._calls = 0
         self._roots: Dict[Tuple[int, str], int] = {}
         self._counts: Dict[Tuple[Any, ...], int] = {}
         self.within = 0

@@ -63,8 +63,7 @@ class Compiled:
         losses = self._components_of("loss", "losses", given.get("loss"), self._node(written, order, "loss"), written)
         self._losses[id(model)] = losses
         self._kept.append(model)
-        optimizer = given.get("optimizer", "rmsprop")
-        self._optimizer(model, optimizer, self._node(written, order, "optimizer"), written)
+        self._optimizer(model, self._node(written, order, "optimizer"), written)
         for name in ("metrics", "weighted_metrics"):
             if given.get(name):
                 self._components_of("metric", "metrics", given[name], self._node(written, order, name), written)
@@ -97,14 +96,14 @@ class Compiled:
             own = not isinstance(given, str) and function_name(given).startswith("user.")
             cls = None if own else class_of_function(area, name)
             if kind == "metric" and name in _ACCURACY:
-                return self._add(kind, "keras.metrics.Accuracy", site, {}, given)
+                return self._add(kind, "keras.metrics.Accuracy", site, {})
             title = (
                 function_name(given) if own else class_name(cls) if cls is not None else "keras.%s.%s" % (area, name)
             )
-            return self._add(kind, title, site, bound(cls, (), {}) if cls is not None else {}, given)
-        return self._add(kind, class_name(type(given)), site, {}, given)
+            return self._add(kind, title, site, bound(cls, (), {}) if cls is not None else {})
+        return self._add(kind, class_name(type(given)), site, {})
 
-    def _add(self, kind: str, name: str, site: Any, args: Dict[str, Any], given: Any) -> Made:
+    def _add(self, kind: str, name: str, site: Any, args: Dict[str, Any]) -> Made:
         key = (name, str(site))
         if key not in self._by_site or site is None:
             holder = _Holder()
@@ -114,7 +113,7 @@ class Compiled:
         made: Made = self._by_site[key]
         return made
 
-    def _optimizer(self, model: Any, given: Any, node: Any, written: Written) -> None:
+    def _optimizer(self, model: Any, node: Any, written: Written) -> None:
         instance = getattr(model, "optimizer", None)
         if instance is None or self._components.made(instance) is not None:
             return

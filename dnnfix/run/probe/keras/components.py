@@ -45,8 +45,8 @@ class Made:
 class Components:
     """Every component made so far."""
 
-    def __init__(self, first: int = 1) -> None:
-        self._ids = itertools.count(first)
+    def __init__(self) -> None:
+        self._ids = itertools.count(1)
         self._made: Dict[int, Made] = {}
         self._sent: Dict[int, str] = {}
         self._per_site: Dict[str, int] = {}

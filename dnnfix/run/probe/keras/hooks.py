@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Dict, List, Optional
 
 from ..guard import Patches, forget_notes
@@ -22,17 +21,6 @@ from .steps import Steps
 from .traced_steps import Traced
 from .training import Training
 from .written_calls import forget_written
-
-
-def install(wire: Any, job: Dict[str, Any]) -> Hooks:
-    """Observe the program that is about to run. `job` is the job as a dictionary; the trace goes through `wire`."""
-    hooks = Hooks(job)
-    try:
-        hooks.begin()
-    except Exception:
-        hooks.withdraw()
-        raise
-    return hooks
 
 
 class Hooks:
@@ -72,7 +60,7 @@ class Hooks:
         if self._backend == "tensorflow":
             compute_channels_first(self._patches)
             if self._in_graph:
-                Traced(self._steps, self._looks_into_step, self._compiled.runs_eagerly).install(self._patches, keras)
+                Traced(self._steps, self._looks_into_step, self._compiled.runs_eagerly).install(self._patches)
         self._components.install(keras)
         self._compiled.install(self._patches, keras)
         self._steps.install(self._patches, keras)
@@ -114,11 +102,9 @@ class Hooks:
         """The median time of a step after the recorded ones; `None` where there were too few."""
         return self._steps.step_seconds
 
-    def call_in_flight(self, error: Optional[BaseException] = None) -> Optional[Dict[str, Any]]:
-        """The fields of the call that raised the exception now being handled."""
-        found: Optional[Dict[str, Any]] = call_in_flight(
-            error or sys.exc_info()[1], self._recorder, self._components, self._training
-        )
+    def call_in_flight(self, error: BaseException) -> Optional[Dict[str, Any]]:
+        """The fields of the call that raised an exception."""
+        found: Optional[Dict[str, Any]] = call_in_flight(error, self._recorder, self._components, self._training)
         return found
 
     def finish(self) -> None:

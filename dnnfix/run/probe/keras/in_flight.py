@@ -23,28 +23,22 @@ _OWN = re.compile(r"[/\\](tf_keras|keras)[/\\]")
 
 @guarded
 def call_in_flight(
-    error: Optional[BaseException], recorder: Recorder, components: Components, training: Training
+    error: BaseException, recorder: Recorder, components: Components, training: Training
 ) -> Optional[Dict[str, Any]]:
     """The fields of the library call from which the exception came; `None` where it came from elsewhere."""
     recorder.before_root()
-    seen: List[BaseException] = []
-    while error is not None and error not in seen:
-        seen.append(error)
-        found = _from_traceback(error.__traceback__, recorder, components, training)
+    for cause in sites.causes(error):
+        found = _from_traceback(cause.__traceback__, recorder, components, training)
         if found is not None:
             return found
-        error = error.__cause__
     return None
 
 
 def _from_traceback(
     traceback: Optional[TracebackType], recorder: Recorder, components: Components, training: Training
 ) -> Optional[Dict[str, Any]]:
-    entries: List[TracebackType] = []
-    while traceback is not None:
-        if not traceback.tb_frame.f_code.co_filename.startswith(sites.PROBE):
-            entries.append(traceback)
-        traceback = traceback.tb_next
+    every = sites.every_entry(traceback)
+    entries = [one for one in every if not one.tb_frame.f_code.co_filename.startswith(sites.PROBE)]
     users = [number for number, entry in enumerate(entries) if sites.is_user_frame(entry.tb_frame)]
     if not users:
         return None

@@ -101,7 +101,7 @@ class Measure:
 
 
 def _as_torch_does(torch: Any, prediction: Any, target: Any, loss: str) -> Tuple[Any, Any, str]:
-    if loss in _BY_INDEX or _looks_like_indices(prediction, target, loss):
+    if loss in _BY_INDEX or _looks_like_indices(prediction, target):
         if target.dim() == prediction.dim() and target.shape[-1] == 1:
             target = target[..., 0]
         return (
@@ -124,7 +124,7 @@ def _of_one_width(torch: Any, prediction: Any, target: Any) -> Tuple[Any, Any]:
     return prediction, target
 
 
-def _looks_like_indices(prediction: Any, target: Any, loss: str) -> bool:
+def _looks_like_indices(prediction: Any, target: Any) -> bool:
     """Whether a loss of the program's own is given classes as indices."""
     return (
         not target.is_floating_point()

@@ -235,7 +235,7 @@ class Steps:
                 result = original(optimizer, grads, *args, **kwargs)
             finally:
                 self._applying -= 1
-            self._after(optimizer, before)
+            self._after(before)
             return result
 
         return functools.update_wrapper(apply, original)
@@ -259,7 +259,7 @@ class Steps:
         return {"gradient": self._measure.norm([one for one in grads if one is not None])}
 
     @guarded
-    def _after(self, optimizer: Any, before: Any) -> None:
+    def _after(self, before: Any) -> None:
         self._applied = True
         update = self._parameters.after_step() if self.recording else None
         self._finish_step((before or {}).get("gradient"), update)

@@ -26,7 +26,7 @@ class Traced:
         self._eager = eager
         self._by_itself = by_itself
 
-    def install(self, patches: Patches, keras: Any) -> None:
+    def install(self, patches: Patches) -> None:
         """Watch how Keras makes its training function; that of other backends, and of old releases, stays as it is."""
         trainer = getattr(sys.modules.get("keras.src.backend.tensorflow.trainer"), "TensorFlowTrainer", None)
         if trainer is not None and hasattr(trainer, "_make_function"):

@@ -22,9 +22,9 @@ _FILLED = (83, 89)
 class Ledger:
     """Tensors with their producers. Symbolic tensors are kept; of others only a weak reference is."""
 
-    def __init__(self, first: int = 1) -> None:
+    def __init__(self) -> None:
         self._entries: Dict[int, Entry] = {}
-        self._ids = itertools.count(first)
+        self._ids = itertools.count(1)
 
     def new_id(self) -> int:
         """An id that no value has yet."""

@@ -8,9 +8,12 @@ from typing import Any, Deque, Dict, Optional, Tuple
 
 from .learners import agreement
 
-_SAMPLES_POOLED = 32
-_MOST_SAMPLES = 4096
-_WORST = -10.0
+SAMPLES_POOLED = 32
+"""Samples that small batches are pooled to, over the last steps."""
+MOST_SAMPLES = 4096
+"""Samples of one step whose order is looked at."""
+WORST = -10.0
+"""The least that an explained variance counts."""
 
 
 class Skill:
@@ -33,7 +36,7 @@ class Skill:
         labels = wanted[wanted >= 0].reshape(-1)
         for label, count in zip(*numpy.unique(labels, return_counts=True)):
             self._counts[int(label)] = self._counts.get(int(label), 0) + int(count)
-        _pool(self._correct, (int((named == wanted).sum()), len(labels)))
+        pool(self._correct, (int((named == wanted).sum()), len(labels)))
         samples = sum(count for _, count in self._correct)
         commonest = max(self._counts.values(), default=0) / max(sum(self._counts.values()), 1)
         if commonest >= 1.0 or not samples:
@@ -56,8 +59,8 @@ class Skill:
         return self._explained_variance(prediction, target)
 
     def _rank_agreement(self, numpy: Any, scores: Any, wanted: Any) -> Optional[float]:
-        stride = -(-len(scores) // _MOST_SAMPLES)
-        _pool(self._scores, (numpy.stack([scores, wanted > 0])[:, ::stride], len(scores[::stride])))
+        stride = -(-len(scores) // MOST_SAMPLES)
+        pool(self._scores, (numpy.stack([scores, wanted > 0])[:, ::stride], len(scores[::stride])))
         scores, wanted = numpy.concatenate([part for part, _ in self._scores], axis=1)
         return agreement(numpy, scores, wanted)
 
@@ -66,16 +69,16 @@ class Skill:
         self._seen += len(rows)
         self._sum = self._sum + rows.sum(0)
         self._squares = self._squares + (rows**2).sum(0)
-        _pool(self._errors, (float(((prediction - target) ** 2).sum()), len(rows)))
+        pool(self._errors, (float(((prediction - target) ** 2).sum()), len(rows)))
         variance = float((self._squares / self._seen - (self._sum / self._seen) ** 2).sum())
         if variance <= 1e-12 * float((self._squares / self._seen).sum()):
             return None
         error = sum(part for part, _ in self._errors) / sum(count for _, count in self._errors)
-        return float(max(1.0 - error / variance, _WORST))
+        return float(max(1.0 - error / variance, WORST))
 
 
-def _pool(window: Deque[Tuple[Any, int]], latest: Tuple[Any, int]) -> None:
+def pool(window: Deque[Any], latest: Any) -> None:
     """Add the latest step, and forget the ones that are not needed to have enough samples."""
     window.append(latest)
-    while len(window) > 1 and sum(count for _, count in list(window)[1:]) >= _SAMPLES_POOLED:
+    while len(window) > 1 and sum(count for _, count in list(window)[1:]) >= SAMPLES_POOLED:
         window.popleft()

@@ -80,7 +80,7 @@ def finish(ended: str, detail: str, seconds: float, hooks: List[Any]) -> None:
         except Exception as error:
             wire.emit("note", text="the probe could not finish: %s: %s" % (type(error).__name__, error))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    took = [hook.step_seconds for hook in hooks if isinstance(getattr(hook, "step_seconds", None), float)]
+    took = [hook.step_seconds for hook in hooks if hook.step_seconds is not None]
     fields: Dict[str, Any] = {"step_seconds": took[0]} if took else {}
     detail = wire.shorten(detail)
     wire.emit("end", outcome=ended, detail=detail, seconds=seconds, peak_memory=peak, **fields)

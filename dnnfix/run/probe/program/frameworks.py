@@ -77,10 +77,21 @@ def observe(framework: str, job: Dict[str, Any]) -> List[Any]:
     """Install the probe of a framework; gives its hooks. A framework that is not installed fails in the program."""
     try:
         probe = probe_of(framework)
-        return [probe.install(wire, job)] if probe is not None else []
+        return [installed(probe, job)] if probe is not None else []
     except Exception as error:
         wire.emit("note", text="%s is not observed: %s: %s" % (framework, type(error).__name__, error))
     return []
+
+
+def installed(probe: Any, job: Dict[str, Any]) -> Any:
+    """The hooks of a probe that observes the program about to run; where it cannot, nothing of it is left in place."""
+    hooks = probe.Hooks(job)
+    try:
+        hooks.begin()
+    except Exception:
+        hooks.withdraw()
+        raise
+    return hooks
 
 
 def probe_of(framework: str) -> Any:

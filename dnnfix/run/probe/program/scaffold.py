@@ -45,13 +45,11 @@ def failed(error: BaseException, in_call: bool) -> Optional[str]:
     program calls a network of the program's (`in_call`) that raises: layers have no code of the user's inside.
     """
     last, own = "", False
-    traceback = error.__traceback__
-    while traceback is not None:
-        filename = traceback.tb_frame.f_code.co_filename
+    for entry in sites.every_entry(error.__traceback__):
+        filename = entry.tb_frame.f_code.co_filename
         scaffold = filename in (START, END) or filename.startswith(_DEFINITION.partition("%")[0])
         if scaffold or sites.is_user_file(filename):
             last, own = filename, scaffold
-        traceback = traceback.tb_next
     if not own or (last == END and in_call):
         return None
     return "the scaffold failed: %s: %s" % (type(error).__name__, error)
@@ -102,18 +100,15 @@ def _place(block: List[ast.stmt], name: str, needs: Set[str], least: int) -> Pla
         inner = [b for b in _inner(statement) if any(needs & set(_bound(s)) and _uses(s2, name) for s in b for s2 in b)]
         if bound and inner:
             return _place(inner[0], name, needs, 0)
-        if bound and not _is_rebound(statement, bound, block[:index]):
+        if bound and not _is_rebound(bound, block[:index]):
             ready = max(ready, index + 1)
     first = next((i for i, statement in enumerate(block) if _uses(statement, name)), len(block))
     return Placement(block, max(least, min(ready, first)))
 
 
-def _is_rebound(statement: ast.stmt, names: Set[str], before: Sequence[ast.stmt]) -> bool:
-    """Whether all these names had a value already before this statement: its first value is what a definition waits for."""
-    known: Set[str] = set()
-    for earlier in before:
-        known.update(_bound(earlier))
-    return names <= known
+def _is_rebound(names: Set[str], before: Sequence[ast.stmt]) -> bool:
+    """Whether all these names had a value already by the statements before one: its first value is what a definition waits for."""
+    return names <= {name for earlier in before for name in _bound(earlier)}
 
 
 def _after_header(tree: ast.Module) -> int:
@@ -160,10 +155,7 @@ def _uses(statement: ast.stmt, name: str) -> bool:
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
     """The names that a statement binds at its level."""
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        yield statement.name
-        return
-    if isinstance(statement, ast.ClassDef):
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name
         return
     for node in _level(statement):

@@ -56,7 +56,6 @@ class _Seen:
         self.args = args
         self.kwargs = kwargs
         self.output_shape: Optional[List[int]] = None
-        self.output_ids: Dict[int, int] = {}
         self.outputs: List[Any] = []
         self.loss: Optional[Callable[[Any], Any]] = None
         self.batch: Optional[int] = None

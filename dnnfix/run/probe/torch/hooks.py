@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Callable, Dict, Optional
 
 import torch as _torch
@@ -24,17 +23,6 @@ torch: Any = _torch
 def warm() -> None:
     """Do once, in a process that many runs are forked from, what every run would do."""
     learn_functions()
-
-
-def install(wire: Any, job: Dict[str, Any]) -> Hooks:
-    """Observe the program that is about to run. `job` is the job as a dictionary; the trace goes through `wire`."""
-    hooks = Hooks(job)
-    try:
-        hooks.begin()
-    except Exception:
-        hooks.withdraw()
-        raise
-    return hooks
 
 
 class Hooks:
@@ -89,9 +77,9 @@ class Hooks:
         """The median time of a step after the recorded ones; `None` where there were too few."""
         return self._steps.step_seconds
 
-    def call_in_flight(self, error: Optional[BaseException] = None) -> Optional[Dict[str, Any]]:
-        """The fields of the call that raised the exception now being handled."""
-        found: Optional[Dict[str, Any]] = call_in_flight(error or sys.exc_info()[1], self._recorder, self._components)
+    def call_in_flight(self, error: BaseException) -> Optional[Dict[str, Any]]:
+        """The fields of the call that raised an exception."""
+        found: Optional[Dict[str, Any]] = call_in_flight(error, self._recorder, self._components)
         return found
 
     def finish(self) -> None:

@@ -30,14 +30,10 @@ _OPERATORS = {
 
 
 @guarded
-def call_in_flight(
-    error: Optional[BaseException], recorder: Recorder, components: Components
-) -> Optional[Dict[str, Any]]:
+def call_in_flight(error: BaseException, recorder: Recorder, components: Components) -> Optional[Dict[str, Any]]:
     """The fields of the innermost library call that raised; `None` where the exception came from elsewhere."""
     recorder.flush()
-    if error is None:
-        return recorder.failed[1] if recorder.failed else None
-    chain = _chain(error)
+    chain = list(sites.causes(error))
     if recorder.failed is not None and recorder.failed[0] in [fingerprint(one) for one in chain]:
         return recorder.failed[1]
     with Quiet():
@@ -48,22 +44,10 @@ def call_in_flight(
     return None
 
 
-def _chain(error: BaseException) -> List[BaseException]:
-    found: List[BaseException] = []
-    current: Optional[BaseException] = error
-    while current is not None and current not in found:
-        found.append(current)
-        current = current.__cause__
-    return found
-
-
 def _from_traceback(
     traceback: Optional[TracebackType], recorder: Recorder, components: Components
 ) -> Optional[Dict[str, Any]]:
-    entries: List[TracebackType] = []
-    while traceback is not None:
-        entries.append(traceback)
-        traceback = traceback.tb_next
+    entries = list(sites.every_entry(traceback))
     users = [number for number, entry in enumerate(entries) if sites.is_user_frame(entry.tb_frame)]
     if not users:
         return None

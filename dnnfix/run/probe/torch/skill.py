@@ -16,12 +16,11 @@ from typing import Any, Deque, Dict, List, Optional, Tuple
 
 import torch as _torch
 
+from ..measures.skill import MOST_SAMPLES, SAMPLES_POOLED, WORST, pool
+
 torch: Any = _torch
 
-_SAMPLES_POOLED = 32
 _MOST_PAIRED = 96
-_MOST_SAMPLES = 4096
-_WORST = -10.0
 _CLASS_LOSSES = frozenset({"cross_entropy", "nll_loss", "multi_margin_loss"})
 _WITHOUT_TARGET = frozenset(
     {
@@ -110,7 +109,7 @@ class Skill:
             kept = [label for label in labels if label >= 0]
             for label in kept:
                 self._counts[label] = self._counts.get(label, 0) + 1
-            _pool(self._correct, (correct, len(kept)))
+            pool(self._correct, (correct, len(kept)))
             samples = sum(count for _, count in self._correct)
             commonest = max(self._counts.values(), default=0) / max(sum(self._counts.values()), 1)
             if commonest >= 1.0 or not samples:
@@ -122,7 +121,7 @@ class Skill:
 
     def _rank_agreement(self, predictions: Any, targets: Any) -> Skills:
         scores, positive = predictions.reshape(len(predictions), -1), targets.reshape(len(targets), -1) > 0
-        if not self._scores and _SAMPLES_POOLED <= scores.shape[1] <= _MOST_PAIRED:
+        if not self._scores and SAMPLES_POOLED <= scores.shape[1] <= _MOST_PAIRED:
             order = torch.sign(scores[:, :, None] - scores[:, None, :])
             paired = positive[:, :, None] & ~positive[:, None, :]
             total = paired.sum((1, 2))
@@ -131,11 +130,11 @@ class Skill:
         return [self._pooled_rank_agreement(one, which) for one, which in zip(scores, positive)]
 
     def _pooled_rank_agreement(self, scores: Any, positive: Any) -> Optional[float]:
-        if len(scores) > _MOST_SAMPLES:
-            stride = -(-len(scores) // _MOST_SAMPLES)
+        if len(scores) > MOST_SAMPLES:
+            stride = -(-len(scores) // MOST_SAMPLES)
             scores, positive = scores[::stride], positive[::stride]
         self._scores.append((scores, positive))
-        while len(self._scores) > 1 and sum(len(part) for part, _ in list(self._scores)[1:]) >= _SAMPLES_POOLED:
+        while len(self._scores) > 1 and sum(len(part) for part, _ in list(self._scores)[1:]) >= SAMPLES_POOLED:
             self._scores.popleft()
         scores = torch.cat([part for part, _ in self._scores])
         positive = torch.cat([part for _, part in self._scores])
@@ -162,12 +161,12 @@ class Skill:
         scale = float((squares[-1] / seen[-1]).sum())
         found: Skills = []
         for error, variance in zip(errors, variances):
-            _pool(self._errors, (error, count))
+            pool(self._errors, (error, count))
             if variance <= 1e-12 * scale:
                 found.append(None)
                 continue
             mean_error = sum(part for part, _ in self._errors) / sum(part for _, part in self._errors)
-            found.append(max(1.0 - mean_error / variance, _WORST))
+            found.append(max(1.0 - mean_error / variance, WORST))
         return found
 
 
@@ -184,13 +183,6 @@ def class_count(pair: Pair) -> Optional[int]:
 def _likeness(pair: Pair) -> Tuple[Any, ...]:
     prediction, target, loss = pair
     return prediction.shape, target.shape, prediction.dtype, target.dtype, loss
-
-
-def _pool(window: Deque[Any], latest: Any) -> None:
-    """Add the latest step, and forget the ones that are not needed to have enough samples."""
-    window.append(latest)
-    while len(window) > 1 and sum(count for _, count in list(window)[1:]) >= _SAMPLES_POOLED:
-        window.popleft()
 
 
 def output_spreads(pairs: List[Pair]) -> List[Optional[float]]:
