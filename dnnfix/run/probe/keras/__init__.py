@@ -12,5 +12,6 @@ steps            loss, skill, gradients and updates of each step; `traced_steps`
 parameters       which weights trained
 in_flight        the call in flight when an exception leaves the program
 experiments      measurements on the model after the program has ended
+training_data    rows that are trained on and evaluated; `shuffled_targets` has other targets for them
 unit_listener    outputs and gradients of layers in a few steps
 """

@@ -8,31 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import sys
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
 from .. import wire
 from ..guard import guarded
 from ..measures import rows
-from ..measures.answers import Answers
-from ..measures.learners import Examples
-from ..measures.new_rows import HeldBack, Parts
+from ..measures.experiments import OF_TRAINING, SAMPLES_KEPT, SEED, TINY, adversarial, on_other_sizes
 from ..measures.rows import mapped
 from .calls import Recorder
-from .components import Components
 from .names import is_transparent
-from .unit_listener import Listener
 from .values import as_array, is_symbolic, tensors_in
-
-_SAMPLES_KEPT = 16
-_EARLIER_KEPT = 64
-"""Targets of earlier steps among which one is drawn for a batch of one."""
-_BATCH_SIZES = (1, 3, 5)
-_STEP_SHARE = 0.01
-_TINY = 1e-12
-_SEED = 20_240_229
-_OF_TRAINING = frozenset({"shuffle-targets", "reference", "units", "answers"})
-"""Experiments on the steps of training themselves, not on the model once it is trained."""
 
 
 class _Seen:
@@ -55,103 +42,23 @@ class _Seen:
 class Experiments:
     """Carries out the experiments that a job asks for."""
 
-    def __init__(self, job: Dict[str, Any], recorder: Recorder, components: Components) -> None:
-        self._wanted = set(job.get("experiments", ()))
-        self._measuring = bool(self._wanted - _OF_TRAINING)
-        self._examples = Examples() if "reference" in self._wanted else None
-        self._answers = Answers() if "answers" in self._wanted else None
-        self._held_back, self._parts = HeldBack(), Parts()
-        self._batches = 0
-        self.listener = Listener(components, recorder) if "units" in self._wanted else None
+    def __init__(self, wanted: Set[str], seed: int, recorder: Recorder) -> None:
+        self._wanted = wanted - OF_TRAINING
         self._recorder = recorder
         self._seen: Dict[int, _Seen] = {}
-        self._shuffled = False
-        self._earlier: List[Any] = []
-        self._seed = int(job.get("seed", 0)) + _SEED
+        self._seed = (seed + SEED) % 2**32
         self._random: Any = None
-
-    @property
-    def shuffle(self) -> Optional[Callable[[Any], Any]]:
-        """What makes other targets of a batch's targets, where the job asks for that."""
-        return self._shuffle if "shuffle-targets" in self._wanted else None
 
     def _generator(self) -> Any:
         """Randomness of the probe's own, so that none of the program's is used up."""
         if self._random is None:
-            self._random = sys.modules["numpy"].random.RandomState(self._seed % 2**32)
+            self._random = sys.modules["numpy"].random.RandomState(self._seed)
         return self._random
-
-    def _shuffle(self, y: Any) -> Any:
-        first = next(tensors_in(y), None)
-        if first is not None and len(first.shape) and int(first.shape[0]) == 1:
-            return self._earlier_of(y)
-        if first is None or not len(first.shape) or int(first.shape[0]) < 2:
-            return y
-        order = self._generator().permutation(int(first.shape[0]))
-        take = sys.modules["keras"].ops.take  # tensors of TensorFlow have no subscript for it
-        changed = mapped(
-            y, lambda item: take(item, order, axis=0) if item.shape and item.shape[0] == len(order) else item
-        )
-        self._shuffled = True
-        return changed
-
-    def _earlier_of(self, y: Any) -> Any:
-        self._earlier.append(y)
-        del self._earlier[:-_EARLIER_KEPT]
-        self._shuffled = self._shuffled or len(self._earlier) > 1
-        return self._earlier[int(self._generator().randint(len(self._earlier)))]
-
-    @guarded
-    def saw_batch(self, inputs: Any, target: Any, prediction: Any, model: int = 0) -> None:
-        """Put the rows of a step aside, with the targets that their predictions are compared with."""
-        first = as_array(next(tensors_in(target), None)) if self._answers is not None else None
-        if self._answers is not None and first is not None and first.dtype.kind in "biuf":
-            self._answers.add(_numbers(inputs), first)
-        compared = self._compared(target, prediction)
-        if self._examples is None or compared is None:
-            return
-        self._batches += 1
-        self._held_back.step_done(self._batches, model)
-        if not (self._examples.full and self._held_back.full):
-            labels, classes = compared
-            arrays = _numbers(inputs)
-            self._examples.add(arrays, labels, classes)
-            if not self._held_back.full:
-                self._held_back.trained(arrays, labels)
-
-    @guarded
-    def saw_evaluation(self, inputs: Any, target: Any, prediction: Any) -> None:
-        """The same of a batch that is not trained on."""
-        compared = self._compared(target, prediction)
-        made = as_array(next(tensors_in(prediction), None))
-        if compared is not None and made is not None:
-            labels, classes = compared
-            self._held_back.compared(_numbers(inputs), labels, made, classes)
-
-    @guarded
-    def saw_parts(self, training: Any, other: Any) -> None:
-        """`fit` was given data to validate on beside those to train on."""
-        if self._examples is not None:
-            key = (id(training), id(other))
-            self._parts.compared(key, _numbers(training), _numbers(other), declared=True)
-
-    def _compared(self, target: Any, prediction: Any) -> Any:
-        """The first target, and how many classes it is indices of, where it is; `None` where it does not go with the prediction."""
-        wanted, given = next(tensors_in(target), None), next(tensors_in(prediction), None)
-        if self._examples is None or wanted is None or given is None:
-            return None
-        labels = as_array(wanted)
-        sizes = [int(size) for size in given.shape]
-        if labels is None or labels.dtype.kind not in "biuf" or len(sizes) < 2:
-            return None
-        per_row = _product(labels.shape[1:])
-        indices = len(sizes) == 2 and sizes[1] > 1 and per_row == 1
-        return (labels, sizes[1] if indices else None) if indices or per_row == _product(sizes[1:]) else None
 
     @guarded
     def saw_input(self, model: Any, args: Any, kwargs: Any) -> None:
         """Put a model's first batch aside."""
-        wanted = self._measuring and is_transparent(model) and id(model) not in self._seen
+        wanted = bool(self._wanted) and is_transparent(model) and id(model) not in self._seen
         if wanted and not any(is_symbolic(item) for item in tensors_in([args, kwargs])):
             self._seen[id(model)] = _Seen(model, args, kwargs)
 
@@ -174,16 +81,6 @@ class Experiments:
 
     def run(self) -> None:
         """Make the measurements and write them."""
-        if "shuffle-targets" in self._wanted:
-            wire.emit("probe", name="shuffle-targets", value=self._shuffled)
-        if self._answers is not None:
-            wire.emit("probe", name="answers", value=self._answers.found())
-        if self._examples is not None:
-            wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
-            wire.emit("probe", name="held-back", value=guarded(self._held_back.found)(self._examples))
-            wire.emit("probe", name="parts", value=self._parts.found)
-        if self.listener is not None:
-            wire.emit("probe", name="units", value=guarded(self.listener.units.found)())
         measures: Dict[str, Callable[[_Seen], Any]] = {
             "batch-sizes": self._batch_sizes,
             "input-dependence": self._input_dependence,
@@ -211,17 +108,11 @@ class Experiments:
         return tensors_in(seen.model(*args, **kwargs))
 
     def _batch_sizes(self, seen: _Seen) -> Any:
-        if seen.kept is None or seen.output_shape is None:
+        was = seen.output_shape
+        if seen.kept is None or was is None:
             return None
-        answer: Dict[str, str] = {}
-        for size in _BATCH_SIZES:
-            try:
-                output = self._output(seen, _resized(seen, size))
-            except Exception as error:
-                answer[str(size)] = "%s: %s" % (type(error).__name__, str(error)[:300])
-                continue
-            answer[str(size)] = _fits(seen, output, size)
-        return answer
+        axis = 0 if was and was[0] == seen.batch else None
+        return on_other_sizes(lambda size: self._output(seen, _resized(seen, size)), was, axis)
 
     def _input_dependence(self, seen: _Seen) -> Any:
         others = mapped(seen.args, self._other)
@@ -232,7 +123,7 @@ class Experiments:
         if before is None or after is None or before.shape != after.shape:
             return None
         before, after = before.astype("float64"), after.astype("float64")
-        return float((((after - before) ** 2).sum() ** 0.5) / ((before**2).sum() ** 0.5 + _TINY))
+        return float((((after - before) ** 2).sum() ** 0.5) / ((before**2).sum() ** 0.5 + TINY))
 
     def _other(self, item: Any) -> Any:
         """Another input of the same kind: the samples in another order, or disturbed where there is only one."""
@@ -250,23 +141,16 @@ class Experiments:
     def _adversarial(self, seen: _Seen) -> Any:
         torch: Any = sys.modules.get("torch")
         entered = next(tensors_in(seen.args), None)
-        if (
-            torch is None
-            or seen.loss is None
-            or not isinstance(entered, torch.Tensor)
-            or not entered.is_floating_point()
-        ):
+        if torch is None or seen.loss is None or not isinstance(entered, torch.Tensor):
             return None
-        with torch.enable_grad():
-            start = entered.detach().clone().requires_grad_(True)
-            before = self._loss(seen, _replaced(seen.args, entered, start))
-            (gradient,) = torch.autograd.grad(before.sum(), start)
-        step = _STEP_SHARE * (entered.max() - entered.min()) * gradient.sign()
-        after = self._loss(seen, _replaced(seen.args, entered, entered.detach() + step))
-        return float((after.sum() - before.sum()) / (before.sum().abs() + _TINY))
+        if not entered.is_floating_point():
+            return None
 
-    def _loss(self, seen: _Seen, args: Any) -> Any:
-        return seen.loss(seen.target, self._output(seen, args))
+        def loss(other: Any) -> Any:
+            args = mapped(seen.args, lambda item: other if item is entered else item)
+            return seen.loss(seen.target, self._output(seen, args))
+
+        return adversarial(torch, entered, loss)
 
     def _information(self, seen: _Seen) -> Any:
         """The share of what was given to `fit` that reaches the first layer of the model."""
@@ -274,8 +158,8 @@ class Experiments:
         first = next(tensors_in(seen.args), None)
         if first is None or not entered or not seen.kept:
             return None
-        sizes = [_product(shape[1:]) for shape in entered]
-        reached = sum(_product(item.shape[1:]) for item in tensors_in(seen.args))
+        sizes = [math.prod(shape[1:]) for shape in entered]
+        reached = sum(math.prod(item.shape[1:]) for item in tensors_in(seen.args))
         return min(1.0, reached / sum(sizes)) if sum(sizes) else None
 
     def _rows_apart(self, seen: _Seen) -> Any:
@@ -307,7 +191,7 @@ def _differ(items: Any, others: Any) -> bool:
 
 
 def _few(item: Any) -> Any:
-    return mapped(item, lambda one: _copy(one[:_SAMPLES_KEPT] if one.shape else one))
+    return mapped(item, lambda one: _copy(one[:SAMPLES_KEPT] if one.shape else one))
 
 
 def _copy(item: Any) -> Any:
@@ -318,18 +202,9 @@ def _copy(item: Any) -> Any:
     return item.copy() if hasattr(item, "copy") else item
 
 
-def _replaced(args: Any, old: Any, new: Any) -> Any:
-    return mapped(args, lambda item: new if item is old else item)
-
-
 def _like(item: Any, array: Any) -> Any:
     torch: Any = sys.modules.get("torch")
     return torch.from_numpy(array).to(item.device) if torch is not None and isinstance(item, torch.Tensor) else array
-
-
-def _numbers(inputs: Any) -> List[Any]:
-    arrays = [as_array(item) for item in tensors_in(inputs)]
-    return [one for one in arrays if one is not None and one.dtype.kind in "biuf"]
 
 
 def _rows(item: Any) -> Optional[int]:
@@ -341,25 +216,8 @@ def _batch_of(args: Any) -> Optional[int]:
     return _rows(first) if first is not None else None
 
 
-def _product(shape: Any) -> int:
-    total = 1
-    for size in shape:
-        total *= int(size)
-    return total
-
-
 def _size(model: Any) -> int:
-    return sum(_product(weight.shape) for weight in getattr(model, "weights", ()))
-
-
-def _fits(seen: _Seen, output: Any, size: int) -> str:
-    """`ok` where the output grew with the batch as it should."""
-    was, now = seen.output_shape or [], [int(one) for one in getattr(output, "shape", ())]
-    if not was or was[0] != seen.batch:
-        return "ok"
-    if len(now) != len(was):
-        return "the output has %d dimensions instead of %d" % (len(now), len(was))
-    return "ok" if now[0] == size else "the output has %d rows for %d samples" % (now[0], size)
+    return sum(math.prod(weight.shape) for weight in getattr(model, "weights", ()))
 
 
 @contextlib.contextmanager

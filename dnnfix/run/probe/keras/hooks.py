@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
-from ..guard import Patches, forget_notes
+from .. import wire
+from ..guard import Patches, forget_notes, guarded
 from ..tensorflow.sessions import TensorFlowSteps
 from .calls import Recorder
 from .channels_first import compute_channels_first
@@ -16,10 +17,13 @@ from .graphs import Graphs
 from .in_flight import call_in_flight
 from .names import api, class_name, forget_classes
 from .parameters import Parameters
+from .shuffled_targets import ShuffledTargets
 from .skill import Measure
 from .steps import Steps
 from .traced_steps import Traced
 from .training import Training
+from .training_data import TrainingData
+from .unit_listener import Listener
 from .written_calls import forget_written
 
 
@@ -46,8 +50,12 @@ class Hooks:
         self._sessions = TensorFlowSteps(self._steps)
         self._training = Training(self._components, self._recorder, self._steps)
         self._compiled = Compiled(self._components, backend)
-        self._experiments = Experiments(job, self._recorder, self._components)
-        self._in_graph = not record or "reference" in job.get("experiments", ())
+        wanted, seed = set(job.get("experiments", ())), int(job.get("seed", 0))
+        self._experiments = Experiments(wanted, seed, self._recorder)
+        self._training_data = TrainingData(wanted)
+        self._shuffled = ShuffledTargets(seed) if "shuffle-targets" in wanted else None
+        self._listener = Listener(self._components, self._recorder) if "units" in wanted else None
+        self._in_graph = not record or "reference" in wanted
         """Whether steps may run traced: an observing run has few, and tells of a crash what only eager code tells."""
         self._called: List[Any] = []
 
@@ -74,14 +82,14 @@ class Hooks:
         self._recorder.on_output = self._experiments.saw_output
         self._recorder.on_loss = self._loss
         self._recorder.loss_made = lambda loss: self._compiled.made_of(self._training.model, loss)
-        self._steps.replace = self._experiments.shuffle
-        self._steps.on_batch = self._experiments.saw_batch
-        self._steps.on_evaluation = self._experiments.saw_evaluation
-        self._training.on_parts = self._experiments.saw_parts
-        if self._experiments.listener is not None:
-            self._experiments.listener.install(self._patches, keras)
-            self._steps.on_gradients = self._experiments.listener.saw_gradients
-            self._steps.on_step = self._experiments.listener.step_done
+        self._steps.replace = self._shuffled
+        self._steps.on_batch = self._training_data.saw_batch
+        self._steps.on_evaluation = self._training_data.saw_evaluation
+        self._training.on_parts = self._training_data.saw_parts
+        if self._listener is not None:
+            self._listener.install(self._patches, keras)
+            self._steps.on_gradients = self._listener.saw_gradients
+            self._steps.on_step = self._listener.step_done
         self._steps.key = lambda: id(self._training.plans[-1].model) if self._training.plans else None
         self._parameters.models = self._models
 
@@ -115,11 +123,15 @@ class Hooks:
         for model in self._components.of_kind("model"):
             self._components.describe(model)
         self._components.send_all()
+        if self._shuffled is not None:
+            wire.emit("probe", name="shuffle-targets", value=self._shuffled.happened)
+        self._training_data.tell()
+        if self._listener is not None:
+            wire.emit("probe", name="units", value=guarded(self._listener.units.found)())
         self._experiments.run()
 
     def _looks_into_step(self) -> bool:
-        listener = self._experiments.listener
-        return self._steps.recording or (listener is not None and listener.on)
+        return self._steps.recording or (self._listener is not None and self._listener.on)
 
     def _models(self) -> List[Any]:
         """The models that training methods or the program itself call, or else all that there are."""

@@ -10,5 +10,6 @@ parameters     which parameters trained
 targets        prediction and target of the last loss
 in_flight      the call in flight when an exception leaves the program
 experiments    measurements on the model after the program has ended
+training_data  rows that are trained on and evaluated; `shuffled_targets` has other targets for them
 unit_listener  outputs and gradients of layers in a few steps
 """

@@ -9,42 +9,25 @@ from __future__ import annotations
 
 import contextlib
 import io
-import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 import torch as _torch
 
 from .. import wire
 from ..measures import rows
-from ..measures.answers import Answers
-from ..measures.learners import Examples
-from ..measures.new_rows import HeldBack, Parts
+from ..measures.experiments import OF_TRAINING, SAMPLES_KEPT, SEED, TINY, adversarial, on_other_sizes
 from .calls import Recorder
 from .components import Components, members
-from .parameters import Parameters
-from .quiet import Patches, Quiet, guarded
-from .skill import class_count
-from .targets import Pair, Targets
-from .unit_listener import Listener
-from .values import as_numpy, tensors_in
+from .quiet import Quiet, guarded
+from .targets import Targets
+from .values import tensors_in
 
 torch: Any = _torch
 
-_SAMPLES_KEPT = 16
-_EARLIER_KEPT = 64
-"""Targets of earlier steps among which one is drawn for a batch of one."""
-_BATCH_SIZES = (1, 3, 5)
-_MOST_NUMBERS = 8_000_000
-"""Numbers of a tensor up to which parts of the data are compared."""
-_STEP_SHARE = 0.01
-_TINY = 1e-12
 _ROUNDING = 1e-6
 """Relative change that rounding alone may give; float32 gives about 1e-7."""
-_SEED = 20_240_229
 _PRODUCTS = frozenset({"matmul", "mm", "bmm", "baddbmm", "einsum", "scaled_dot_product_attention"})
 """Last names of functions by which rows may meet."""
-_OF_TRAINING = frozenset({"shuffle-targets", "reference", "units", "answers"})
-"""Experiments on the steps of training themselves, not on the model once it is trained."""
 
 Result = Any
 
@@ -69,146 +52,20 @@ class Experiments:
     """Carries out the experiments that a job asks for."""
 
     def __init__(
-        self,
-        job: Dict[str, Any],
-        recorder: Recorder,
-        components: Components,
-        targets: Targets,
-        parameters: Parameters,
+        self, wanted: Set[str], seed: int, recorder: Recorder, components: Components, targets: Targets
     ) -> None:
-        self._wanted = set(job.get("experiments", ()))
+        self._wanted = wanted - OF_TRAINING
         self._recorder = recorder
         self._components = components
         self._seen: Dict[int, _Seen] = {}
-        self._shuffled = False
-        self._earlier: List[Any] = []
-        self._generator = torch.Generator().manual_seed(int(job.get("seed", 0)) + _SEED) if self._wanted else None
-        self._examples = Examples() if "reference" in self._wanted else None
-        self._answers = Answers() if "answers" in self._wanted else None
-        self._held_back, self._parts = HeldBack(), Parts()
-        self._trains: Any = None
-        """A reference to the model that the last step was taken of."""
-        self._iterated: Any = None
-        """The data of the loader that was begun last, and in `_part` of that which the last step was from."""
-        self._part: Any = None
-        self._evaluated: Any = None
-        """What that model was given last without gradients, and in `_compared` what a loss compared then."""
-        self._compared: Optional[Pair] = None
-        self._listener = Listener(components, parameters) if "units" in self._wanted else None
-        self._entered: Any = None
-        """The first model that was called since the last step with gradients, and the arguments of its last call."""
-        self._within_call = False
-        if "shuffle-targets" in self._wanted:
-            targets.replace = self._shuffle
-        if self._wanted - _OF_TRAINING:
+        self._generator = torch.Generator().manual_seed(seed + SEED) if self._wanted else None
+        if self._wanted:
             targets.observe = self._saw_loss
-        if self._examples is not None:
-            targets.evaluated = self._saw_evaluation
-
-    def install(self, patches: Patches) -> None:
-        """Watch what goes into models in every step, where the rows of training are asked for."""
-        if self._examples is not None or self._answers is not None:
-            patches.put(torch.nn.Module, "__call__", self._wrap_call)
-        if self._examples is not None:
-            patches.put(torch.utils.data.DataLoader, "__iter__", self._wrap_iter)
-
-    def _wrap_iter(self, original: Any) -> Any:
-        def __iter__(loader: Any) -> Any:
-            self._iterated = loader.dataset
-            return original(loader)
-
-        return __iter__
-
-    def _wrap_call(self, original: Any) -> Any:
-        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._within_call or Quiet.depth:
-                return original(module, *args, **kwargs)
-            if not torch.is_grad_enabled():
-                self._called_in_evaluation(module, args, kwargs)
-            elif self._entered is None or self._entered[0] is module:
-                self._entered = (module, args, kwargs)
-            self._within_call = True
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                self._within_call = False
-
-        return __call__
-
-    @guarded
-    def _called_in_evaluation(self, module: Any, args: Any, kwargs: Any) -> None:
-        """Remember the last call of the model that trains."""
-        if self._trains is not None and self._trains() is module:
-            self._evaluated_now()
-            self._evaluated = [args, kwargs]
-
-    @guarded
-    def saw_step(self, pair: Optional[Pair]) -> None:
-        """Put the rows of a step aside, with the targets that their predictions were compared with; see to the next one's layers."""
-        if self._listener is not None:
-            self._listener.step_done(self._recorder.step + 1)
-        if self._evaluated is not None:
-            self._evaluated_now()
-        entered, self._entered = self._entered, None
-        if self._answers is not None and pair is not None:
-            inputs = [as_numpy(item) for item in tensors_in(entered[1:])] if entered is not None else []
-            self._answers.add(inputs, as_numpy(pair[1]))
-        if self._examples is None or pair is None or entered is None:
-            return
-        model, args, kwargs = entered
-        if self._trains is None or self._trains() is not model:
-            self._trains = weakref.ref(model)
-        self._held_back.step_done(self._recorder.step + 1, id(model))
-        if self._iterated is not None:
-            self._part, self._iterated = self._iterated, None
-        if self._examples.full and self._held_back.full:
-            return
-        classes = class_count(pair)
-        if classes is not None:
-            inputs, target = [as_numpy(item) for item in tensors_in([args, kwargs])], as_numpy(pair[1])
-            self._examples.add(inputs, target, classes or None)
-            if not self._held_back.full:
-                self._held_back.trained(inputs, target)
-
-    def _saw_evaluation(self, pair: Pair) -> None:
-        """A loss was taken of what is not trained on; of several the last one counts, as in training."""
-        if self._evaluated is not None:
-            self._compared = pair
-
-    @guarded
-    def _evaluated_now(self) -> None:
-        """Put aside the batch of an evaluation that is over, and compare the part of the data that it is of."""
-        entered, pair, self._evaluated, self._compared = self._evaluated, self._compared, None, None
-        if entered is None or pair is None:
-            return
-        with Quiet():
-            classes = class_count(pair)
-            if classes is not None:
-                inputs = [as_numpy(item) for item in tensors_in(entered)]
-                self._held_back.compared(inputs, as_numpy(pair[1]), as_numpy(pair[0]), classes or None)
-            if self._iterated is not None and self._part is not None and self._iterated is not self._part:
-                key = (id(self._part), id(self._iterated))
-                self._parts.compared(key, _arrays(self._part), _arrays(self._iterated), declared=False)
-
-    def _shuffle(self, target: Any) -> Any:
-        """The targets of a batch in another order, drawn from a generator of the probe's own; of a single one, an earlier one."""
-        if target.dim() == 0 or target.shape[0] < 2:
-            return self._earlier_of(target)
-        self._shuffled = True
-        order = torch.randperm(target.shape[0], generator=self._generator)
-        return target[order.to(target.device)]
-
-    def _earlier_of(self, target: Any) -> Any:
-        self._earlier.append(target.detach().clone())
-        del self._earlier[:-_EARLIER_KEPT]
-        alike = [one for one in self._earlier if one.shape == target.shape and one.dtype == target.dtype]
-        self._shuffled = self._shuffled or len(alike) > 1
-        return alike[int(torch.randint(len(alike), (1,), generator=self._generator))]
 
     @guarded
     def saw_input(self, root: Any, args: Any, kwargs: Any) -> None:
         """Put a model's first batch aside."""
-        if self._wanted - _OF_TRAINING and id(root) not in self._seen:
+        if self._wanted and id(root) not in self._seen:
             seen = _Seen(_copied(args), _copied(kwargs))
             first = next(tensors_in(list(args)), None)
             # A vector of numbers is one sample without a batch axis; a vector of integers may be a batch of indices.
@@ -238,17 +95,6 @@ class Experiments:
 
     def run(self) -> None:
         """Make the measurements and write them."""
-        if "shuffle-targets" in self._wanted:
-            wire.emit("probe", name="shuffle-targets", value=self._shuffled)
-        if self._answers is not None:
-            wire.emit("probe", name="answers", value=self._answers.found())
-        if self._examples is not None:
-            wire.emit("probe", name="reference", value=guarded(self._examples.reference)())
-            self._evaluated_now()
-            wire.emit("probe", name="held-back", value=guarded(self._held_back.found)(self._examples))
-            wire.emit("probe", name="parts", value=self._parts.found)
-        if self._listener is not None:
-            wire.emit("probe", name="units", value=guarded(self._listener.units.found)())
         measures: Dict[str, Callable[[Any, _Seen], Result]] = {
             "batch-sizes": self._batch_sizes,
             "input-dependence": self._input_dependence,
@@ -284,16 +130,14 @@ class Experiments:
         axes = _batch_axes(seen)
         if axes is None:
             return None
-        answer = {}
-        for size in _BATCH_SIZES:
+        was = seen.output_shape or []
+        axis = was.index(seen.batch) if seen.batch in was else None
+
+        def output_for(size: int) -> Any:
             args, kwargs = _resized(seen, axes, size)
-            try:
-                output = next(tensors_in(root(*args, **kwargs)), None)
-            except Exception as error:
-                answer[str(size)] = "%s: %s" % (type(error).__name__, str(error)[:300])
-                continue
-            answer[str(size)] = _fits(seen, output, size)
-        return answer
+            return next(tensors_in(root(*args, **kwargs)), None)
+
+        return on_other_sizes(output_for, was, axis)
 
     def _input_dependence(self, root: Any, seen: _Seen) -> Result:
         """The change of the output for the rows in another order or, where that is none, for other values.
@@ -320,7 +164,7 @@ class Experiments:
         after = _flat(root(*others, **seen.kwargs))
         if after is None or before.shape != after.shape:
             return None
-        return float(torch.linalg.vector_norm(after - before) / (torch.linalg.vector_norm(before) + _TINY))
+        return float(torch.linalg.vector_norm(after - before) / (torch.linalg.vector_norm(before) + TINY))
 
     def _disturbed(self, item: Any) -> Any:
         """Other values of the same kind and range."""
@@ -334,18 +178,11 @@ class Experiments:
         return (item + 1) % (item.max() + 1)
 
     def _adversarial(self, root: Any, seen: _Seen) -> Result:
-        if seen.loss is None or not seen.args or not isinstance(seen.args[0], torch.Tensor):
+        taken = seen.loss
+        entered = seen.args[0] if seen.args else None
+        if taken is None or not isinstance(entered, torch.Tensor) or not entered.is_floating_point():
             return None
-        entered = seen.args[0].detach().clone()
-        if not entered.is_floating_point():
-            return None
-        with Quiet(gradients=True):
-            entered.requires_grad_(True)
-            before = seen.loss(root(entered, *seen.args[1:], **seen.kwargs))
-            (gradient,) = torch.autograd.grad(before.sum(), entered)
-        moved = entered.detach() + _STEP_SHARE * (entered.detach().max() - entered.detach().min()) * gradient.sign()
-        after = seen.loss(root(moved, *seen.args[1:], **seen.kwargs))
-        return float((after.sum() - before.sum()) / (before.sum().abs() + _TINY))
+        return adversarial(torch, entered, lambda other: taken(root(other, *seen.args[1:], **seen.kwargs)))
 
     def _information(self, root: Any, seen: _Seen) -> Result:
         for call in self._recorder.calls():
@@ -435,7 +272,7 @@ def _per_sample(shape: Optional[List[int]], batch: Optional[int]) -> Optional[fl
 
 
 def _again(function: Any, position: int, target: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
-    kept = target[:_SAMPLES_KEPT] if target.dim() else target
+    kept = target[:SAMPLES_KEPT] if target.dim() else target
 
     def loss(output: Any) -> Any:
         return function(list(tensors_in(output))[position], kept, *args, **kwargs)
@@ -446,7 +283,7 @@ def _again(function: Any, position: int, target: Any, args: Any, kwargs: Any) ->
 def _copied(item: Any) -> Any:
     """The argument with its tensors cut to a few samples and taken out of the program's hands."""
     if isinstance(item, torch.Tensor):
-        few = item.detach()[:_SAMPLES_KEPT] if item.dim() else item.detach()
+        few = item.detach()[:SAMPLES_KEPT] if item.dim() else item.detach()
         return few.clone()
     if type(item) in (tuple, list):
         return type(item)(_copied(part) for part in item)
@@ -477,7 +314,7 @@ def _undisturbed(root: Any) -> Iterator[None]:
 
 def _batch_axes(seen: _Seen) -> Optional[List[Optional[int]]]:
     """For each positional argument the axis that holds the batch; `None` where no argument has one."""
-    batch = min(seen.batch, _SAMPLES_KEPT) if seen.batch else None
+    batch = min(seen.batch, SAMPLES_KEPT) if seen.batch else None
     if batch is None or seen.output_shape is None:
         return None
     axes: List[Optional[int]] = []
@@ -496,20 +333,6 @@ def _resized(seen: _Seen, axes: List[Optional[int]], size: int) -> Tuple[List[An
     return args, seen.kwargs
 
 
-def _fits(seen: _Seen, output: Any, size: int) -> str:
-    """`ok` where the output grew with the batch as it should."""
-    was, batch = seen.output_shape or [], seen.batch
-    if output is None or not was or batch not in was:
-        return "ok"
-    axis = was.index(batch)
-    now = list(output.shape)
-    if len(now) != len(was):
-        return "the output has %d dimensions instead of %d" % (len(now), len(was))
-    if now[axis] != size:
-        return "the output has %d rows for %d samples" % (now[axis], size)
-    return "ok"
-
-
 def _reordered(item: Any) -> Any:
     """The rows in another order: surely an input that the model can take."""
     return item.roll(1, 0) if isinstance(item, torch.Tensor) and item.dim() else item
@@ -520,13 +343,3 @@ def _flat(output: Any) -> Any:
         tensor.detach().reshape(-1).to(torch.float64) for tensor in tensors_in(output) if tensor.is_floating_point()
     ]
     return torch.cat(parts) if parts else None
-
-
-def _arrays(data: Any) -> List[Any]:
-    """The inputs of a data set of tensors, or of a part of one; none of other data sets."""
-    if isinstance(data, torch.utils.data.Subset):
-        return [whole[list(data.indices)] for whole in _arrays(data.dataset)]
-    if not isinstance(data, torch.utils.data.TensorDataset):
-        return []
-    tensors = data.tensors[:-1] if len(data.tensors) > 1 else data.tensors
-    return [as_numpy(tensor) for tensor in tensors if tensor.numel() <= _MOST_NUMBERS]

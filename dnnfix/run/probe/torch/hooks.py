@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Optional
 
 import torch as _torch
 
+from .. import wire
 from .calls import Recorder
 from .components import Components
 from .experiments import Experiments
@@ -14,8 +15,11 @@ from .loaders import Loaders
 from .loop import Loop
 from .names import learn_functions
 from .quiet import Patches, Quiet, forget_notes, guarded, note
+from .shuffled_targets import ShuffledTargets
 from .steps import Steps
-from .targets import Targets
+from .targets import Pair, Targets
+from .training_data import TrainingData
+from .unit_listener import Listener
 
 torch: Any = _torch
 
@@ -39,8 +43,13 @@ class Hooks:
         self._loop = Loop(self._recorder)
         self._targets = Targets()
         self._steps = Steps(self._recorder, self._components, self._loop, self._targets, record)
-        self._experiments = Experiments(job, self._recorder, self._components, self._targets, self._steps.parameters)
         self._record = record
+        wanted, seed = set(job.get("experiments", ())), int(job.get("seed", 0))
+        self._experiments = Experiments(wanted, seed, self._recorder, self._components, self._targets)
+        self._training_data = TrainingData(wanted, self._recorder, self._targets)
+        self._shuffled = ShuffledTargets(seed) if "shuffle-targets" in wanted else None
+        self._targets.replace = self._shuffled
+        self._listener = Listener(self._components, self._steps.parameters) if "units" in wanted else None
 
     def begin(self) -> None:
         """Put the watchers in place."""
@@ -52,8 +61,8 @@ class Hooks:
         self._patches.put(torch, "compile", _not_compiled)
         self._patches.put(torch.nn.Module, "compile", lambda original: _compile_nothing)
         self._recorder.on_forward = self._forward
-        self._experiments.install(self._patches)
-        self._steps.on_pair = self._experiments.saw_step
+        self._training_data.install(self._patches)
+        self._steps.on_pair = self._stepped
         self._recorder.on_input = self._experiments.saw_input
         self._recorder.on_output = self._experiments.saw_output
         if self._record > 0:
@@ -88,7 +97,17 @@ class Hooks:
         self._steps.finish()
         self.withdraw()
         self._components.send_all()
+        if self._shuffled is not None:
+            wire.emit("probe", name="shuffle-targets", value=self._shuffled.happened)
+        self._training_data.tell()
+        if self._listener is not None:
+            wire.emit("probe", name="units", value=guarded(self._listener.units.found)())
         self._experiments.run()
+
+    def _stepped(self, pair: Optional[Pair]) -> None:
+        if self._listener is not None:
+            self._listener.step_done(self._recorder.step + 1)
+        self._training_data.saw_step(pair)
 
     def _forward(self, module: Any, site: Any) -> None:
         self._loop.happened("forward", site)
