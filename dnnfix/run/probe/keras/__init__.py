@@ -8,6 +8,8 @@ calls            the calls of layers, on symbolic and on real tensors
 graphs           graphs as they are written down
 functions        functions and losses that are called
 training         `fit`, `evaluate`, `predict` and their data, held to the budget
+losses           what losses compare, and what they come to
+optimizers       the steps that optimizers take, and operations of the program's own loops
 steps            loss, skill, gradients and updates of each step; `traced_steps` those that run in a graph
 parameters       which weights trained
 in_flight        the call in flight when an exception leaves the program

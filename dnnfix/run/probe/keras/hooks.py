@@ -15,7 +15,9 @@ from .experiments import Experiments
 from .functions import Functions
 from .graphs import Graphs
 from .in_flight import call_in_flight
+from .losses import Losses
 from .names import api, class_name, forget_classes
+from .optimizers import Optimizers
 from .parameters import Parameters
 from .shuffled_targets import ShuffledTargets
 from .skill import Measure
@@ -46,7 +48,9 @@ class Hooks:
         self._functions = Functions(self._recorder, self._graphs)
         self._measure = Measure()
         self._parameters = Parameters(self._components, self._measure.norm)
-        self._steps = Steps(self._recorder, self._parameters, self._measure, record)
+        self._losses = Losses(self._recorder)
+        self._steps = Steps(self._recorder, self._losses, self._parameters, self._measure, record)
+        self._optimizers = Optimizers(self._steps)
         self._sessions = TensorFlowSteps(self._steps)
         self._training = Training(self._components, self._recorder, self._steps)
         self._compiled = Compiled(self._components, backend)
@@ -68,10 +72,11 @@ class Hooks:
         if self._backend == "tensorflow":
             compute_channels_first(self._patches)
             if self._in_graph:
-                Traced(self._steps, self._looks_into_step, self._compiled.runs_eagerly).install(self._patches)
+                Traced(self._losses, self._looks_into_step, self._compiled.runs_eagerly).install(self._patches)
         self._components.install(keras)
         self._compiled.install(self._patches, keras)
-        self._steps.install(self._patches, keras)
+        self._losses.install(self._patches, keras)
+        self._optimizers.install(self._patches, keras)
         self._sessions.install(self._patches)
         self._training.install(self._patches, keras)
         self._recorder.install(self._patches, keras)
@@ -82,13 +87,13 @@ class Hooks:
         self._recorder.on_output = self._experiments.saw_output
         self._recorder.on_loss = self._loss
         self._recorder.loss_made = lambda loss: self._compiled.made_of(self._training.model, loss)
-        self._steps.replace = self._shuffled
-        self._steps.on_batch = self._training_data.saw_batch
-        self._steps.on_evaluation = self._training_data.saw_evaluation
+        self._losses.replace = self._shuffled.shuffled if self._shuffled is not None else None
+        self._losses.on_batch = self._training_data.saw_batch
+        self._losses.on_evaluation = self._training_data.saw_evaluation
         self._training.on_parts = self._training_data.saw_parts
         if self._listener is not None:
             self._listener.install(self._patches, keras)
-            self._steps.on_gradients = self._listener.saw_gradients
+            self._optimizers.on_gradients = self._listener.saw_gradients
             self._steps.on_step = self._listener.step_done
         self._steps.key = lambda: id(self._training.plans[-1].model) if self._training.plans else None
         self._parameters.models = self._models
@@ -98,7 +103,7 @@ class Hooks:
         self.stop_recording()
         self._components.quiet += 1
         self._patches.undo()
-        self._steps.remove()
+        self._optimizers.remove()
 
     def stop_recording(self) -> None:
         """Record no more calls; steps are counted all the same."""
@@ -150,5 +155,5 @@ class Hooks:
     def _loss(self, loss: Any, target: Any, prediction: Any, result: Any) -> None:
         made = self._recorder.loss_made(loss) if loss is not None else None
         name = made.fields["name"] if made is not None else class_name(type(loss)) if loss is not None else ""
-        self._steps.loss_called(name, target, prediction, result)
+        self._losses.called(name, target, prediction, result)
         self._experiments.saw_loss(loss, target, prediction)

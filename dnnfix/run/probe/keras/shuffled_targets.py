@@ -19,7 +19,7 @@ class ShuffledTargets:
         self._random: Any = sys.modules["numpy"].random.RandomState((seed + SEED) % 2**32)
         self._earlier: List[Any] = []
 
-    def __call__(self, y: Any) -> Any:
+    def shuffled(self, y: Any) -> Any:
         """The targets that a loss is to be taken of."""
         first = next(tensors_in(y), None)
         rows = int(first.shape[0]) if first is not None and len(first.shape) else 0

@@ -11,7 +11,7 @@ import sys
 from typing import Any, Callable, List
 
 from ..guard import Patches, note
-from .steps import Steps
+from .losses import Losses
 from .values import tensors_in
 
 
@@ -21,8 +21,8 @@ class Traced:
     `eager` tells whether the step to come has to run eagerly, `by_itself` whether a model always does, as the program has it.
     """
 
-    def __init__(self, steps: Steps, eager: Callable[[], bool], by_itself: Callable[[Any], bool]) -> None:
-        self._steps = steps
+    def __init__(self, losses: Losses, eager: Callable[[], bool], by_itself: Callable[[Any], bool]) -> None:
+        self._losses = losses
         self._eager = eager
         self._by_itself = by_itself
 
@@ -31,7 +31,7 @@ class Traced:
         trainer = getattr(sys.modules.get("keras.src.backend.tensorflow.trainer"), "TensorFlowTrainer", None)
         if trainer is not None and hasattr(trainer, "_make_function"):
             patches.put(trainer, "make_train_function", self._wrap)
-            self._steps.hand_out = hand_out
+            self._losses.hand_out = hand_out
 
     def _wrap(self, original: Any) -> Any:
         def make_train_function(model: Any, force: bool = False) -> Any:
@@ -49,15 +49,15 @@ class Traced:
         return functools.update_wrapper(make_train_function, original)
 
     def _either(self, eager: Any, in_graph: Any) -> Any:
-        steps, wants_eager = self._steps, self._eager
+        losses, wants_eager = self._losses, self._eager
         failed: List[bool] = []
         ran: List[bool] = []
 
         def train_function(iterator: Any) -> Any:
-            if failed or steps.replace is not None or wants_eager():
+            if failed or losses.replace is not None or wants_eager():
                 return eager(iterator)
             try:
-                result = _in_graph(steps, in_graph, iterator)
+                result = _in_graph(losses, in_graph, iterator)
             except Exception as error:
                 if ran or isinstance(error, StopIteration) or type(error).__name__ == "OutOfRangeError":
                     raise
@@ -70,16 +70,16 @@ class Traced:
         return train_function
 
 
-def _in_graph(steps: Steps, function: Any, iterator: Any) -> Any:
+def _in_graph(losses: Losses, function: Any, iterator: Any) -> Any:
     import tensorflow
 
     eagerly = tensorflow.config.functions_run_eagerly()
     tensorflow.config.run_functions_eagerly(False)
-    steps.traced = True
+    losses.traced = True
     try:
         return function(iterator)
     finally:
-        steps.traced = False
+        losses.traced = False
         tensorflow.config.run_functions_eagerly(eagerly)
 
 

@@ -150,7 +150,7 @@ class TensorFlowSteps:
         fed = args[0] if args else kwargs.get("feed_dict")
         asarray: Any = sys.modules["numpy"].asarray
         inputs = [asarray(value) for key, value in (fed or {}).items() if not comes_from(pair[1], key)]
-        self._steps.compared_elsewhere(inputs, values[1], values[0], pair[2])
+        self._steps.losses.compared_elsewhere(inputs, values[1], values[0], pair[2])
 
     @guarded
     def _values(self, run: Any, session: Any, variables: List[Any]) -> Any:
@@ -212,7 +212,7 @@ class TensorFlowSteps:
     @guarded
     def _differentiated(self, target: Any) -> None:
         if not isinstance(target, (list, tuple, dict)):
-            self._steps.loss_seen(target)
+            self._steps.losses.differentiated(target)
 
 
 def _tell(variables: List[Any], before: Any, after: Any) -> Optional[float]:

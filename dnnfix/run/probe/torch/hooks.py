@@ -48,7 +48,7 @@ class Hooks:
         self._experiments = Experiments(wanted, seed, self._recorder, self._components, self._targets)
         self._training_data = TrainingData(wanted, self._recorder, self._targets)
         self._shuffled = ShuffledTargets(seed) if "shuffle-targets" in wanted else None
-        self._targets.replace = self._shuffled
+        self._targets.replace = self._shuffled.shuffled if self._shuffled is not None else None
         self._listener = Listener(self._components, self._steps.parameters) if "units" in wanted else None
 
     def begin(self) -> None:

@@ -20,7 +20,7 @@ class ShuffledTargets:
         self._generator = torch.Generator().manual_seed(seed + SEED)
         self._earlier: List[Any] = []
 
-    def __call__(self, target: Any) -> Any:
+    def shuffled(self, target: Any) -> Any:
         """The targets that a loss is to be taken of."""
         if target.dim() == 0 or target.shape[0] < 2:
             return self._earlier_of(target)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from typing import Any, Callable, Dict, List, Optional
 
 import torch as _torch
 
 from .. import budget, sites, wire
+from ..measures.step_log import StepLog
 from .calls import Recorder
 from .components import Components
 from .loop import Loop
@@ -25,20 +25,18 @@ from .targets import Pair, Targets
 torch: Any = _torch
 
 _WAITING_AT_MOST = 64
-_SECONDS_WAITING = 0.25
 _BACKWARDS_WITHOUT_STEP = 16
 _CALLS_AFTER_TRAINING = 400
 _STEPS_MEASURED = 32
 _MEASURED_EVERY = 8
 
 
-class Steps:
+class Steps(StepLog):
     """The program's training, step by step."""
 
     def __init__(self, recorder: Recorder, components: Components, loop: Loop, targets: Targets, record: int) -> None:
-        self.index = 0
+        super().__init__(_WAITING_AT_MOST)
         self.parameters = Parameters(components)
-        self.step_seconds: Optional[float] = None
         self.on_pair: Callable[[Optional[Pair]], None] = lambda pair: None
         """Told of what the loss of each step compared."""
         self._recorder = recorder
@@ -54,9 +52,6 @@ class Steps:
         self._backwards = 0
         self._within_backward = False
         self._optimizer_steps = 0
-        self._waiting: List[Dict[str, Any]] = []
-        self._flushed = time.monotonic()
-        self._times: List[float] = []
         self._hooks: List[Any] = []
         self._after_training = False
 
@@ -200,18 +195,11 @@ class Steps:
         self.index += 1
         budget.count_step()
         self._recorder.step = self.index
-        now = time.monotonic()
         if not self.parameters.sent and self.parameters.all_stepped():
             self.parameters.send()
         if self.index <= self._record:
             self._end_recorded_step()
-        elif len(self._times) < 10_000:
-            self._times.append(now)
-        if (
-            self.index <= self._record
-            or len(self._waiting) >= _WAITING_AT_MOST
-            or now - self._flushed > _SECONDS_WAITING
-        ):
+        if self._is_due(self.index <= self._record):
             self.flush()
         self._loop.step_done(self.index)
         self._recorder.settle()
@@ -232,13 +220,12 @@ class Steps:
         Of the steps that are not measured, the last one of the run is: it waits until the next one begins.
         """
         kept = 0 if final or not self._waiting or self._waiting[-1]["measured"] else 1
-        waiting = self._waiting[: len(self._waiting) - kept]
-        self._waiting = self._waiting[len(waiting) :]
-        self._flushed = time.monotonic()
+        waiting = self._taken(kept)
         with Quiet():
             pairs = [step["pair"] for step in waiting if step["pair"] is not None]
-            norms = iter(_norms(waiting))
-            skills, spreads = iter(self._skills(pairs)), iter(self._spreads(pairs))
+            norms, none = iter(_norms(waiting)), [None] * len(pairs)
+            skills = iter(guarded(self._skill.of_many)(pairs) or none)
+            spreads = iter(guarded(output_spreads)(pairs) or none)
             for step in waiting:
                 known = step.pop("pair") is not None
                 del step["measured"]
@@ -247,12 +234,6 @@ class Steps:
                 step["skill"] = _rounded(next(skills)) if known else None
                 step["output_std"] = _rounded(next(spreads)) if known else None
                 wire.emit("step", **step)
-
-    def _skills(self, pairs: List[Any]) -> List[Optional[float]]:
-        return guarded(self._skill.of_many)(pairs) or [None] * len(pairs)
-
-    def _spreads(self, pairs: List[Any]) -> List[Optional[float]]:
-        return guarded(output_spreads)(pairs) or [None] * len(pairs)
 
     def stop_recording(self) -> None:
         """Record no calls after training."""
@@ -266,9 +247,6 @@ class Steps:
         self.flush(final=True)
         self.parameters.survey()
         self.parameters.send()
-        if len(self._times) > 1:
-            intervals = sorted(later - earlier for earlier, later in zip(self._times, self._times[1:]))
-            self.step_seconds = intervals[len(intervals) // 2]
 
 
 def _norms(steps: List[Dict[str, Any]]) -> List[Optional[float]]:
