@@ -11,14 +11,13 @@ import functools
 import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .. import sites, wire
+from .. import recorded, sites, wire
 from ..guard import Patches, guarded
+from ..recorded import MOST_CALLS, CallCounts
 from .components import Components, Made, is_application
 from .names import class_name, is_container, is_sequential, is_transparent
 from .values import Ledger, is_data, is_symbolic, numel, tensors_in
 
-_MOST_CALLS = 5000
-_MOST_PER_SITE_AND_STEP = 64
 _MOST_ROOTS_PER_SITE = 16
 
 
@@ -61,7 +60,7 @@ class Recorder:
         self._batches: Dict[int, Any] = {}
         self._calls = 0
         self._roots: Dict[Tuple[int, str], int] = {}
-        self._counts: Dict[Tuple[Any, ...], int] = {}
+        self._counts = CallCounts()
         self.within = 0
         """How many functions or losses are under way, whose insides are not recorded."""
         self._root_phase = "unknown"
@@ -243,10 +242,7 @@ class Recorder:
     def new_call(self, name: str, inputs: List[Dict[str, Any]], phase: str) -> Dict[str, Any]:
         """The fields of a call that is not yet numbered."""
         scope = [type(state.layer).__name__ for state in self.stack if state.transparent]
-        return {
-            "id": 0, "name": name, "site": sites.caller_site(), "component": None, "made_at": None, "args": {},
-            "inputs": inputs, "outputs": [], "phase": phase, "step": self.step, "scope": scope, "path": "",
-        }  # fmt: skip
+        return recorded.call(name, sites.caller_site(), inputs, phase, self.step, scope)
 
     def number(self, call: Dict[str, Any]) -> None:
         """Give the call the next id."""
@@ -255,9 +251,7 @@ class Recorder:
 
     def complete(self, call: Dict[str, Any], outputs: List[Any], measured: bool = False) -> None:
         """Number a call that returned and write it."""
-        key = (str(call["site"]), call["name"], call["component"], call["step"], call["phase"])
-        self._counts[key] = count = self._counts.get(key, 0) + 1
-        if count > _MOST_PER_SITE_AND_STEP or self._calls >= _MOST_CALLS and call["phase"] != "symbolic":
+        if self._counts.is_enough(call) or self._calls >= MOST_CALLS and call["phase"] != "symbolic":
             return
         self.number(call)
         call["outputs"] = [self.ledger.produced(item, call["id"], measured) for item in outputs if is_data(item)]

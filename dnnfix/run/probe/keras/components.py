@@ -9,13 +9,12 @@ import weakref
 from types import FrameType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
-from .. import sites, wire
+from .. import recorded, sites
 from ..guard import guarded
+from ..recorded import MOST_COMPONENTS, ComponentLog
 from ..user_classes import is_user_class
 from .names import api, class_name, is_container, is_sequential, plain
 
-_MOST_COMPONENTS = 3000
-_MOST_PER_SITE = 100
 _OF_KERAS = (
     "_layers",
     "_metrics",
@@ -42,14 +41,13 @@ class Made:
         self.passes = 0
 
 
-class Components:
+class Components(ComponentLog):
     """Every component made so far."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._ids = itertools.count(1)
         self._made: Dict[int, Made] = {}
-        self._sent: Dict[int, str] = {}
-        self._per_site: Dict[str, int] = {}
         self.inputs: Dict[int, Tuple[Any, Any]] = {}
         """Input layers that the program asked for by `Input(...)`: the layer and the site of that call."""
         self.last: Optional[Tuple[Made, Any, int]] = None
@@ -90,7 +88,7 @@ class Components:
 
     @guarded
     def _constructed(self, instance: Any, kind: str, args: Any, kwargs: Any, frame: Optional[FrameType]) -> None:
-        if len(self._made) >= _MOST_COMPONENTS or self.made(instance) is not None:
+        if len(self._made) >= MOST_COMPONENTS or self.made(instance) is not None:
             return
         while frame is not None and frame.f_code.co_name == "__new__":
             # Models swallow their arguments on the way; the outermost `__new__` was given all of them.
@@ -151,8 +149,7 @@ class Components:
 
     def add(self, kind: str, instance: Any, name: str, site: Any, args: Dict[str, Any]) -> Made:
         """Enter an object and write its event."""
-        fields = {"id": next(self._ids), "kind": kind, "name": name, "site": site, "args": args, "attribute": None,
-                  "parameters": [], "children": [], "called": 0 if kind in _CALLED else None}  # fmt: skip
+        fields = recorded.component(next(self._ids), kind, name, site, args, called=0 if kind in _CALLED else None)
         made = self._made[id(instance)] = Made(instance, fields)
         self.send(fields)
         return made
@@ -199,17 +196,6 @@ class Components:
             if made.fields["called"] == 0 and instance in self.ran and made.reference() is not None:
                 made.fields["called"] = 1
             self.send(made.fields)
-
-    def send(self, fields: Dict[str, Any]) -> None:
-        """Write the event where it differs from the one written before."""
-        image = repr(fields)
-        if self._sent.get(fields["id"]) != image:
-            self._sent[fields["id"]] = image
-            wire.emit("component", **fields)
-
-    def _too_many(self, site: Any) -> bool:
-        self._per_site[str(site)] = count = self._per_site.get(str(site), 0) + 1
-        return count > _MOST_PER_SITE
 
 
 def is_application(frame: Optional[FrameType]) -> bool:

@@ -16,7 +16,7 @@ from .functions import Functions
 from .graphs import Graphs
 from .in_flight import call_in_flight
 from .losses import Losses
-from .names import api, class_name, forget_classes
+from .names import api, class_name
 from .optimizers import Optimizers
 from .parameters import Parameters
 from .shuffled_targets import ShuffledTargets
@@ -34,7 +34,7 @@ class Hooks:
 
     def __init__(self, job: Dict[str, Any]) -> None:
         forget_notes()
-        forget_classes()
+        class_name.forget()
         forget_written()
         keras = api()
         backend = keras.backend.backend() if hasattr(keras.backend, "backend") else "tensorflow"

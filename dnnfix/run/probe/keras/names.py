@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from typing import Any, Dict, Optional
+from typing import Any, Optional
 
 from .. import sites
-from ..user_classes import forget_user_classes, is_user_class
+from ..user_classes import ClassNames, is_user_class
 
 AREAS = (
     "layers", "losses", "metrics", "optimizers", "models", "callbacks", "initializers", "regularizers", "constraints",
@@ -26,22 +26,14 @@ OTHER_NAMES = {
 }  # fmt: skip
 """Short and former names of losses and metrics; those that `dnnfix/network/names.py` knows, of which nothing can be imported here."""
 
-_classes: Dict[type, str] = {}
-
 
 def api() -> Any:
     """The package whose public names are those of Keras: `keras` itself, or the one inside TensorFlow."""
     return sys.modules.get("keras") or getattr(sys.modules.get("tensorflow"), "keras", None)
 
 
-def class_name(cls: type) -> str:
-    """`keras.layers.Dense`, `user.Net`: the public name of the class, or of the nearest public one it derives from."""
-    if cls not in _classes:
-        _classes[cls] = "user." + cls.__name__ if is_user_class(cls) else _public(cls)
-    return _classes[cls]
-
-
 def _public(cls: type) -> str:
+    """`keras.layers.Dense`: the public name of the class, or of the nearest public one it derives from."""
     keras = api()
     for base in cls.__mro__:
         if base.__name__ in _MODULES and "keras" in base.__module__ and base.__module__.partition(".")[0] != "torch":
@@ -55,10 +47,7 @@ def _public(cls: type) -> str:
     return re.sub(r"^keras\.src\.", "keras.", "%s.%s" % (cls.__module__, cls.__qualname__))
 
 
-def forget_classes() -> None:
-    """Begin a new run, with user code of its own."""
-    _classes.clear()
-    forget_user_classes()
+class_name = ClassNames(_public)
 
 
 def is_container(layer: Any) -> bool:

@@ -13,7 +13,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch as _torch
 
-from .. import sites, wire
+from .. import recorded, sites, wire
+from ..recorded import MOST_CALLS, CallCounts, key_of
 from ..user_classes import is_user_class
 from .arguments import call_arguments
 from .components import Components, members
@@ -23,9 +24,6 @@ from .quiet import Quiet, guarded
 from .values import EDGES, Ledger, at_edge, keepable, narrows, tensors_in, traceable
 
 torch: Any = _torch
-
-_MOST_CALLS = 5000
-_MOST_PER_SITE_AND_STEP = 64
 
 
 class _Module:
@@ -58,18 +56,18 @@ class Recorder:
         self._stack: List[_Module] = []
         self._paths: Dict[int, Tuple[Any, str]] = {}
         self._pending: List[Dict[str, Any]] = []
-        self._counts: Dict[Tuple[Any, ...], int] = {}
+        self._counts = CallCounts()
         self._last_at: Dict[Tuple[Any, ...], int] = {}
         self._recent: Dict[int, Dict[str, Any]] = {}
         self._calls = 0
-        self._limit = _MOST_CALLS
+        self._limit = MOST_CALLS
         self._running: Tuple[int, int, int] = (0, 0, 0)
         self._watch = Watch(self, program)
 
     def start(self, extra: Optional[int] = None) -> None:
         """Listen; at most `extra` further calls where it is given."""
         if not self.on:
-            self._limit = _MOST_CALLS if extra is None else min(_MOST_CALLS, self._calls + extra)
+            self._limit = MOST_CALLS if extra is None else min(MOST_CALLS, self._calls + extra)
             self.on = True
             self._watch.start()
 
@@ -255,17 +253,12 @@ class Recorder:
         if not self._stack:
             scope = [type(module).__name__ for module, _ in _running_modules()]
         training = self._stack[0].module.training if self._stack else True
-        return {
-            "id": 0, "name": name, "site": sites.caller_site(), "component": None, "made_at": None, "args": {},
-            "inputs": inputs, "outputs": [], "step": self.step, "scope": scope, "path": "",
-            "phase": "train" if training and _tracking() else "eval",
-        }  # fmt: skip
+        phase = "train" if training and Quiet.outer_gradients else "eval"
+        return recorded.call(name, sites.caller_site(), inputs, phase, self.step, scope)
 
     def _complete(self, call: Dict[str, Any], outputs: Any, measured: bool = False) -> None:
-        key = (str(call["site"]), call["name"], call["component"], call["step"], call["phase"])
-        count = self._counts.get(key, 0)
-        self._counts[key] = count + 1
-        if count >= _MOST_PER_SITE_AND_STEP:
+        key = key_of(call)
+        if self._counts.is_enough(call):
             for item in outputs:
                 self.ledger.produced(item, self._last_at[key])
             return
@@ -309,8 +302,3 @@ def _open(module: Any) -> bool:
 def fingerprint(error: BaseException) -> Tuple[Any, ...]:
     """Tells exceptions apart without keeping them, and with them the program's frames, alive."""
     return id(error), type(error), str(error)
-
-
-def _tracking() -> bool:
-    """Whether gradients are tracked in the program (the probe's own operations turn that off for themselves)."""
-    return Quiet.outer_gradients

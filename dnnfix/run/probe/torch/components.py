@@ -10,7 +10,8 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch as _torch
 
-from .. import sites, wire
+from .. import recorded, sites
+from ..recorded import MOST_COMPONENTS, ComponentLog
 from ..user_classes import is_user_class
 from .arguments import Construction
 from .names import class_name, kind_of, plain
@@ -21,21 +22,17 @@ torch: Any = _torch
 MARK = "_dnnfix_component"
 """Attribute of a module that holds its component's id, so that a deep copy still knows what it is a copy of."""
 
-_MOST_COMPONENTS = 3000
-_MOST_PER_SITE = 100
 
-
-class Components:
+class Components(ComponentLog):
     """Every component made so far, with the fields that the trace gets."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.fields: Dict[int, Dict[str, Any]] = {}
         self.roots: List[Any] = []
         self.optimizers: List[Any] = []
         self._objects: Dict[int, Any] = {}
         self._others: Dict[int, int] = {}
-        self._sent: Dict[int, str] = {}
-        self._per_site: Dict[str, int] = {}
         self._latest: Dict[Tuple[str, str], int] = {}
 
     def install(self, patches: Patches) -> None:
@@ -69,7 +66,7 @@ class Components:
     @guarded
     def module_made(self, module: Any, frame: Optional[FrameType]) -> None:
         """Enter a module that is being constructed; `frame` is the one that calls `nn.Module.__init__`."""
-        if self.id_of(module) is not None or len(self.fields) >= _MOST_COMPONENTS or Quiet.depth:
+        if self.id_of(module) is not None or len(self.fields) >= MOST_COMPONENTS or Quiet.depth:
             return
         made = Construction(module, frame)
         inner = not made.direct and _within_constructor(made.caller)
@@ -82,7 +79,7 @@ class Components:
         self._latest[place, name] = fields["id"]
         module.__dict__[MARK] = fields["id"]
         self._remember(fields["id"], module)
-        self._send(fields)
+        self.send(fields, counted=False)
 
     def _take_over(self, component: Optional[int], module: Any, args: Dict[str, Any]) -> None:
         """Let a module stand for the one made before it at its place, if that is gone and was made the same way.
@@ -106,14 +103,14 @@ class Components:
         self._remember(fields["id"], instance)
         if kind == "optimizer":
             self.optimizers.append(instance)
-        self._send(fields)
+        self.send(fields, counted=False)
 
     def add(self, kind: str, instance: Any, site: Any, args: Dict[str, Any]) -> int:
         """Enter an object whose constructor is watched elsewhere; gives its id."""
         fields = self._enter(kind, class_name(type(instance)), site, args)
         self._others[id(instance)] = fields["id"]
         self._remember(fields["id"], instance)
-        self._send(fields)
+        self.send(fields, counted=False)
         return int(fields["id"])
 
     def id_of(self, module: Any) -> Optional[int]:
@@ -122,7 +119,7 @@ class Components:
         if known is None or self.object(known) is module:
             return known  # type: ignore[no-any-return]
         original = self.fields.get(known)
-        if original is None or len(self.fields) >= _MOST_COMPONENTS:
+        if original is None or len(self.fields) >= MOST_COMPONENTS:
             return None
         fields = self._enter(original["kind"], original["name"], original["site"], original["args"])
         module.__dict__[MARK] = fields["id"]
@@ -173,7 +170,7 @@ class Components:
             children = (self.id_of(child) for child in module._modules.values() if child is not None)
             fields["children"] = [child for child in children if child is not None]
             fields["parameters"] = [name for name, value in module._parameters.items() if value is not None]
-            self._send(fields)
+            self.send(fields, counted=False)
 
     @guarded
     def send_all(self) -> None:
@@ -181,28 +178,15 @@ class Components:
         for root in self.roots:
             self.describe_root(root)
         for fields in self.fields.values():
-            self._send(fields, counted=True)
-
-    def _too_many(self, site: Any) -> bool:
-        key = str(site)
-        self._per_site[key] = count = self._per_site.get(key, 0) + 1
-        return site is not None and count > _MOST_PER_SITE
+            self.send(fields)
 
     def _enter(self, kind: str, name: str, site: Any, args: Dict[str, Any]) -> Dict[str, Any]:
-        component = len(self.fields) + 1
-        fields = {"id": component, "kind": kind, "name": name, "site": site, "args": args, "attribute": None,
-                  "parameters": [], "children": [], "called": 0}  # fmt: skip
-        self.fields[component] = fields
+        fields = recorded.component(len(self.fields) + 1, kind, name, site, args, called=0)
+        self.fields[fields["id"]] = fields
         return fields
 
     def _remember(self, component: int, instance: Any) -> None:
         self._objects[component] = weakref.ref(instance)
-
-    def _send(self, fields: Dict[str, Any], counted: bool = False) -> None:
-        image = repr({key: value for key, value in fields.items() if counted or key != "called"})
-        if self._sent.get(fields["id"]) != image:
-            self._sent[fields["id"]] = image
-            wire.emit("component", **fields)
 
 
 def _within_constructor(frame: Optional[FrameType]) -> bool:

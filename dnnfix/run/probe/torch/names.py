@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional
 import torch as _torch
 
 from .. import sites
-from ..user_classes import is_user_class
+from ..user_classes import ClassNames, is_user_class
 
 torch: Any = _torch
 
@@ -52,7 +52,6 @@ _CONTAINERS = ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "Param
 
 _functions: Dict[int, str] = {}
 _kept: List[Any] = []
-_classes: Dict[type, str] = {}
 
 
 def learn_functions() -> None:
@@ -104,20 +103,17 @@ def function_name(function: Any) -> Optional[str]:
     return name
 
 
-def class_name(cls: type) -> str:
-    """`torch.nn.Linear`, `user.Net`: the shortest public place from which the class can be had."""
-    if cls not in _classes:
-        _classes[cls] = "user." + cls.__name__ if is_user_class(cls) else _public(cls)
-    return _classes[cls]
-
-
 def _public(cls: type) -> str:
+    """`torch.nn.Linear`: the shortest public place from which the class can be had."""
     parts = str(cls.__module__).split(".")
     for length in range(1, len(parts) + 1):
         module = sys.modules.get(".".join(parts[:length]))
         if module is not None and getattr(module, cls.__name__, None) is cls:
             return ".".join(parts[:length] + [cls.__name__])
     return cls.__module__ + "." + cls.__qualname__
+
+
+class_name = ClassNames(_public)
 
 
 def is_container(module: Any) -> bool:
