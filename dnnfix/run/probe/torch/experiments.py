@@ -280,16 +280,15 @@ def _again(function: Any, position: int, target: Any, args: Any, kwargs: Any) ->
     return loss
 
 
-def _copied(item: Any) -> Any:
-    """The argument with its tensors cut to a few samples and taken out of the program's hands."""
-    if isinstance(item, torch.Tensor):
-        few = item.detach()[:SAMPLES_KEPT] if item.dim() else item.detach()
-        return few.clone()
-    if type(item) in (tuple, list):
-        return type(item)(_copied(part) for part in item)
-    if type(item) is dict:
-        return {key: _copied(part) for key, part in item.items()}
-    return item
+def _copied(items: Any) -> Any:
+    """The arguments with their tensors cut to a few samples and taken out of the program's hands."""
+
+    def few(item: Any) -> Any:
+        if not isinstance(item, torch.Tensor):
+            return item
+        return (item.detach()[:SAMPLES_KEPT] if item.dim() else item.detach()).clone()
+
+    return rows.mapped(items, few)
 
 
 @contextlib.contextmanager

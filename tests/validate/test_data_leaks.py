@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnnfix.records import Component, Json, Network, RunOutcome, Step, Trace
-from dnnfix.validate.held_back import readings
+from dnnfix.validate.data_leaks import readings
 
 LEARNED: dict[str, Json] = {"rows": 200, "step": 200, "skill": 0.1, "simple": 0.6, "learner": "linear"}
 PART: dict[str, Json] = {"rows": 200, "declared": False, "shared": 0.4, "repeated": 0.0, "covers": 0.2}

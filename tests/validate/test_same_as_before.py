@@ -9,8 +9,8 @@ import pytest
 
 from dnnfix.records import RunOutcome, Status, Trace, Verdict
 from dnnfix.run.recording import NoRecording, RecordedLayer, Recording, read
-from dnnfix.validate.baseline import LOSS_TOLERANCE, OUTPUT_TOLERANCE, compare
 from dnnfix.validate.certificate import Certificate, differences, unrepeated
+from dnnfix.validate.same_as_before import LOSS_TOLERANCE, OUTPUT_TOLERANCE, compare
 
 OLD = Recording(
     layers=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dnnfix.records import Json, RunOutcome, Trace
-from dnnfix.validate.units import readings
+from dnnfix.validate.layer_symptoms import readings
 
 STEPS: list[Json] = [4, 8, 16]
 
