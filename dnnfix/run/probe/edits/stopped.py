@@ -63,19 +63,14 @@ class Text:
     """The text of one file, by places."""
 
     def __init__(self, filename: str) -> None:
-        file = sites._file(filename)
-        self.lines = file.lines
-        self.tree = ast.parse("\n".join(file.lines))
-
-    def place(self, line: int, byte: int) -> Place:
-        """A place from a line and a column in bytes, as the syntax tree counts it."""
-        text = self.lines[line - 1]
-        column = byte if text.isascii() else len(text.encode("utf-8")[:byte].decode("utf-8", "ignore"))
-        return line, column + 1
+        self._file = sites.file_of(filename)
+        self.lines = self._file.lines
+        self.tree = ast.parse("\n".join(self.lines))
 
     def span(self, node: Any) -> Tuple[Place, Place]:
         """Where a node begins and ends."""
-        return self.place(node.lineno, node.col_offset), self.place(node.end_lineno, node.end_col_offset)
+        line, column, end_line, end_column = self._file.in_characters(sites.span_of(node))
+        return (line, column), (end_line, end_column)
 
     def whole(self, statement: Any) -> Tuple[Place, Place]:
         """Where a statement begins, its decorators included, and ends."""

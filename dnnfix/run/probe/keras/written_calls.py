@@ -42,16 +42,15 @@ class Written:
     def _find(self) -> Optional[ast.Call]:
         if self.site is None:
             return None
-        file = sites._file(self._filename)
+        file = sites.file_of(self._filename)
         wanted = tuple(self.site[:4])
-        for node in file._parse():
+        for node in file.nodes():
             if isinstance(node, ast.Call) and tuple(self._span(node)) == wanted:
                 return node
         return None
 
     def _span(self, node: Any) -> List[Any]:
-        file = sites._file(self._filename)
-        return list(file.in_characters((node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)))
+        return list(sites.file_of(self._filename).in_characters(sites.span_of(node)))
 
     def argument(self, name: str, position: Optional[int]) -> Optional[ast.expr]:
         """The expression given for a parameter, by keyword or by position."""
