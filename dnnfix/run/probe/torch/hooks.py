@@ -44,7 +44,8 @@ class Hooks:
         self._targets = Targets()
         self._steps = Steps(self._recorder, self._components, self._loop, self._targets, record)
         self._record = record
-        wanted, seed = set(job.get("experiments", ())), int(job.get("seed", 0))
+        self._wanted = wanted = set(job.get("experiments", ()))
+        seed = int(job.get("seed", 0))
         self._experiments = Experiments(wanted, seed, self._recorder, self._components, self._targets)
         self._training_data = TrainingData(wanted, self._recorder, self._targets)
         self._shuffled = ShuffledTargets(seed) if "shuffle-targets" in wanted else None
@@ -62,7 +63,8 @@ class Hooks:
         self._patches.put(torch.nn.Module, "compile", lambda original: _compile_nothing)
         self._recorder.on_forward = self._forward
         self._training_data.install(self._patches)
-        self._steps.on_pair = self._stepped
+        if self._wanted:
+            self._steps.on_pair = self._stepped
         self._recorder.on_input = self._experiments.saw_input
         self._recorder.on_output = self._experiments.saw_output
         if self._record > 0:
