@@ -101,7 +101,8 @@ def measure(rounds: int, steps: int, framework: str) -> dict[str, Any]:
 
     torch.set_num_threads(1)
     _load_probe()
-    from dnnfix_probe import budget, frameworks, sites, wire  # type: ignore[import-not-found]
+    from dnnfix_probe import budget, sites, wire  # type: ignore[import-not-found]
+    from dnnfix_probe.program import frameworks  # type: ignore[import-not-found]
 
     probe = frameworks.probe_of(framework)
     training = KERAS_TRAINING if framework == "keras" else TRAINING
@@ -122,7 +123,7 @@ def measure(rounds: int, steps: int, framework: str) -> dict[str, Any]:
         for _ in range(rounds):
             for times, asked in ((plain, None), (probed, job), (looked, look)):
                 budget.start(asked or job)
-                hooks = probe.install(wire, asked) if asked is not None else None
+                hooks = frameworks.installed(probe, asked) if asked is not None else None
                 space: dict[str, Any] = {"__name__": "__main__"}
                 exec(code, space)  # noqa: S102
                 space["train"](40, time.process_time)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         size_of,
     )
     from dnnfix.detect.crashes.interfaces import (
-        Refusal,
         free_parameters,
         missing_name,
         refusal,
@@ -211,6 +210,7 @@ if TYPE_CHECKING:
         Json,
         Network,
         Parameter,
+        Refusal,
         RemoveArgument,
         RenameArgument,
         Replace,

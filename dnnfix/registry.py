@@ -78,7 +78,7 @@ def validators() -> tuple[Validator, ...]:
             raise CatalogueError(
                 f"{module.__file__}: a validator has NAME, RUNG and judge. Missing: {', '.join(lacking)}"
             )
-        validator = Validator(name=module.NAME, rung=module.RUNG, judge=module.judge)
+        validator = Validator(module.NAME, module.RUNG, module.judge, getattr(module, "MEASURES", ()))
         if validator.rung not in RUNGS:
             raise CatalogueError(
                 f"{module.__name__}: RUNG must be one of {', '.join(RUNGS)}. Received: {validator.rung}"

@@ -16,7 +16,7 @@ from dnnfix.records import Applicability, Candidate, FixPattern, RunOutcome, Sta
 from dnnfix.run.trace import TraceReader
 from dnnfix.source.program import Source
 from dnnfix.validate.evidence import Evidence
-from dnnfix.validate.ladder import MEASUREMENTS
+from dnnfix.validate.ladder import measurements
 
 PROBE = Path(__file__).parents[1] / "dnnfix" / "run" / "probe"
 
@@ -146,7 +146,7 @@ Observe = Callable[..., Observed]
 def judged(observe: Observe, old: str, new: str) -> dict[str, Status]:
     """What each validator says of a change, from one run of the program before it and one after."""
     old, new = old.lstrip("\n"), new.lstrip("\n")
-    experiments = [experiment.value for experiment in MEASUREMENTS]
+    experiments = [experiment.value for experiment in measurements(registry.validators())]
     before, after = (observe(text, experiments=experiments).trace() for text in (old, new))
     change = Candidate("DNF180", "change", FixPattern.DATA_DIMENSION, (), (), Applicability.UNSAFE)
     sources = [Source.from_bytes(text.encode(), "program.py") for text in (old, new)]

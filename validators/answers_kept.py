@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dnnfix.api import Evidence, Status, Trace, Verdict
+from dnnfix.api import Evidence, Trace, Verdict
 
 NAME = "answers-kept"
 RUNG = "honest"
@@ -48,25 +48,23 @@ class _Examples:
 def judge(evidence: Evidence) -> Verdict:
     """Fail where a gain is claimed and the same examples have other answers."""
     if not evidence.wants_improvement:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no gain was claimed")
+        return Verdict.not_applicable("no gain was claimed")
     before, after = (_examples(trace) for trace in evidence.examples) if evidence.examples else (None, None)
     if before is None or after is None or before.width != after.width:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the answers of the examples cannot be set side by side")
+        return Verdict.not_applicable("the answers of the examples cannot be set side by side")
     count = min(len(before.answers), len(after.answers))
     one, other = before.answers[:count], after.answers[:count]
     if count < FEWEST:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "too few examples were seen")
+        return Verdict.not_applicable("too few examples were seen")
     is_same = _share_of_equal(before.inputs, after.inputs) >= SAME_EXAMPLE
     changed = (
         _other_classes(one, other, is_same) if _are_classes(one) and _are_classes(other) else _other_amounts(one, other)
     )
     if changed is None:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "other examples, or the same in another order, were seen")
+        return Verdict.not_applicable("other examples, or the same in another order, were seen")
     if changed:
-        return Verdict(
-            NAME, RUNG, Status.FAIL, f"the patch changes what is to be learned: {changed}", {"examples": count}
-        )
-    return Verdict(NAME, RUNG, Status.PASS, "the same examples have the same answers", {"examples": count})
+        return Verdict.fails(f"the patch changes what is to be learned: {changed}", {"examples": count})
+    return Verdict.passes("the same examples have the same answers", {"examples": count})
 
 
 def _examples(trace: Trace) -> _Examples | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dnnfix.api import Evidence, Status, Subject, Verdict, loss_uses
+from dnnfix.api import Evidence, Subject, Verdict, loss_uses
 
 NAME = "classes-stay-apart"
 RUNG = "shapes"
@@ -22,15 +22,13 @@ def judge(evidence: Evidence) -> Verdict:
     """Fail on a loss over classes that folds another axis of what the last layer gave into its classes, where none did before."""
     folded = list(_folded(Subject(evidence.source_after, evidence.after)))
     if not folded:
-        return Verdict(NAME, RUNG, Status.PASS, "no loss takes other axes for classes")
+        return Verdict.passes("no loss takes other axes for classes")
     original = Subject(evidence.source_before, evidence.before)
     if not loss_uses(original) or any(_folded(original)):
-        return Verdict(
-            NAME, RUNG, Status.NOT_APPLICABLE, "the original computes no loss, or takes other axes for classes too"
-        )
+        return Verdict.not_applicable("the original computes no loss, or takes other axes for classes too")
     name, given, classes = folded[0]
     reason = f"{name} is to choose among {classes} classes; the last layer gives {given} for each sample"
-    return Verdict(NAME, RUNG, Status.FAIL, reason, {"given": list(given), "classes": classes})
+    return Verdict.fails(reason, {"given": list(given), "classes": classes})
 
 
 def _folded(subject: Subject) -> Iterator[tuple[str, tuple[int, ...], int]]:

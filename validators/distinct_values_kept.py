@@ -9,19 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dnnfix.api import (
-    Call,
-    Evidence,
-    Network,
-    Status,
-    Trace,
-    Value,
-    Verdict,
-    changed_lines,
-    is_loss_call,
-    leading_to,
-    ran_at,
-)
+from dnnfix.api import Call, Evidence, Network, Trace, Value, Verdict, changed_lines, is_loss_call, leading_to, ran_at
 
 NAME = "distinct-values-kept"
 RUNG = "honest"
@@ -37,16 +25,16 @@ def judge(evidence: Evidence) -> Verdict:
         if _lost(given, made) or _one_column(given, made):
             line = call.site.line if call.site is not None else 0
             reason = f"{call.name} at line {line} makes one value of {given.distinct}"
-            return Verdict(NAME, RUNG, Status.FAIL, reason, {"before": given.distinct, "after": 1, "line": line})
+            return Verdict.fails(reason, {"before": given.distinct, "after": 1, "line": line})
     pairs = list(zip(_targets(evidence.before), _targets(evidence.after), strict=False))
     for was, now in pairs:
         if _lost(was, now) or (_more(was) and _one(now) and _size(now) >= max(FEWEST, _size(was))):
             reason = f"the targets are all {now.low:g}; they had {was.distinct} distinct values"
-            return Verdict(NAME, RUNG, Status.FAIL, reason, {"before": was.distinct, "after": 1})
+            return Verdict.fails(reason, {"before": was.distinct, "after": 1})
     if not narrowed and not pairs:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no targets and no casts could be compared")
+        return Verdict.not_applicable("no targets and no casts could be compared")
     measured = {"targets": len(pairs), "casts": len(narrowed)}
-    return Verdict(NAME, RUNG, Status.PASS, "what differed still differs", measured)
+    return Verdict.passes("what differed still differs", measured)
 
 
 def _narrowed(evidence: Evidence) -> list[tuple[Call, Value, Value]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Evidence, Family, Site, Source, Status, Trace, Verdict, changed_lines
+from dnnfix.api import Evidence, Family, Site, Source, Trace, Verdict, changed_lines
 
 NAME = "edits-reached"
 RUNG = "property"
@@ -23,15 +23,15 @@ def judge(evidence: Evidence) -> Verdict:
     network = evidence.after.network
     follows = all(finding.family is Family.VERSIONING for finding in evidence.findings)
     if evidence.before.crash is not None or network is None or not network.calls or follows:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the run itself shows what the patch does")
+        return Verdict.not_applicable("the run itself shows what the patch does")
     lines = changed_lines(evidence.source_before, evidence.source_after)
     owners = list(_owners(evidence.source_after, lines))
     if not owners or len(owners) < len(lines):
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "not only networks and layers are changed")
+        return Verdict.not_applicable("not only networks and layers are changed")
     met = [site for site in _sites(evidence.after) if any(owner.encloses(site) for owner in owners)]
     if met:
-        return Verdict(NAME, RUNG, Status.PASS, f"the run came there, at line {met[0].line}")
-    return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "the run makes no network or layer of what the patch changes")
+        return Verdict.passes(f"the run came there, at line {met[0].line}")
+    return Verdict.inconclusive("the run makes no network or layer of what the patch changes")
 
 
 def _owners(source: Source, lines: frozenset[tuple[str, int]]) -> Iterator[Site]:

@@ -16,7 +16,6 @@ from dnnfix.api import (
     Json,
     Network,
     Parameter,
-    Status,
     Trace,
     Verdict,
     changed_lines,
@@ -41,23 +40,23 @@ def judge(evidence: Evidence) -> Verdict:
     network = evidence.after.network
     held = list(_held(evidence.after))
     if network is None or not held:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no optimizer step was taken that could show gradients")
+        return Verdict.not_applicable("no optimizer step was taken that could show gradients")
     without = [p for p in held if not p.gradient]
     measured: dict[str, Json] = {"weights": len(held), "without": len(without)}
     if not without:
-        return Verdict(NAME, RUNG, Status.PASS, f"all {len(held)} weights get a gradient", measured)
+        return Verdict.passes(f"all {len(held)} weights get a gradient", measured)
     reached = {p.name for p in _held(evidence.before) if p.gradient}
     lost = [p.name for p in without if p.gradient is None and p.name in reached]
     if lost:
-        return Verdict(NAME, RUNG, Status.FAIL, f"{lost[0]} got a gradient before and gets none now", measured)
+        return Verdict.fails(f"{lost[0]} got a gradient before and gets none now", measured)
     cut = next(_cut_off(evidence, network, without), None) if evidence.before.crash is not None else None
     if cut is not None:
         parameter, call = cut
         line = call.site.line if call.site is not None else 0
         reason = f"{parameter.name} gets no gradient: {call.name} at line {line} cuts it off from the loss"
-        return Verdict(NAME, RUNG, Status.FAIL, reason, {**measured, "line": line})
+        return Verdict.fails(reason, {**measured, "line": line})
     reason = f"{len(without)} of {len(held)} weights get no gradient, and not by the patch"
-    return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, reason, measured)
+    return Verdict.not_applicable(reason, measured)
 
 
 def _held(trace: Trace) -> Iterator[Parameter]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 
-from dnnfix.api import Evidence, Status, Trace, Verdict, score
+from dnnfix.api import Evidence, Trace, Verdict, score
 
 NAME = "labels-matter"
 RUNG = "honest"
@@ -27,18 +27,16 @@ def judge(evidence: Evidence) -> Verdict:
     shuffled = _scores(trace for trace in evidence.shuffled if trace.probes.get(SHUFFLED) is not False)
     after = _scores(pair.after for pair in evidence.pairs) or _scores([evidence.after])
     if not shuffled or not after:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no training with labels was seen")
+        return Verdict.not_applicable("no training with labels was seen")
     real, faked = statistics.fmean(after), statistics.fmean(shuffled)
     measured = {"real": round(real, 4), "shuffled": round(faked, 4)}
     if real < LEARNED:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "too little was learned to tell", measured)
+        return Verdict.not_applicable("too little was learned to tell", measured)
     if faked < real / 2:
-        return Verdict(NAME, RUNG, Status.PASS, "permuted labels are learned worse", measured)
+        return Verdict.passes("permuted labels are learned worse", measured)
     if not evidence.wants_improvement:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no gain was claimed", measured)
-    return Verdict(
-        NAME, RUNG, Status.FAIL, f"permuted labels are learned as well ({faked:.2f} of {real:.2f})", measured
-    )
+        return Verdict.not_applicable("no gain was claimed", measured)
+    return Verdict.fails(f"permuted labels are learned as well ({faked:.2f} of {real:.2f})", measured)
 
 
 def _scores(traces: Iterable[Trace]) -> list[float]:

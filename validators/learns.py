@@ -15,7 +15,6 @@ from dnnfix.api import (
     Family,
     Json,
     RunOutcome,
-    Status,
     Trace,
     Verdict,
     decide,
@@ -43,24 +42,20 @@ def judge(evidence: Evidence) -> Verdict:
     """Pass by a settled sequential test; inconclusive while it is open."""
     improvement = evidence.wants_improvement
     if evidence.before.outcome is RunOutcome.CRASHED:
-        return Verdict(
-            NAME, RUNG, Status.NOT_APPLICABLE, "the original crashes, so there is no training to compare with"
-        )
+        return Verdict.not_applicable("the original crashes, so there is no training to compare with")
     if score(evidence.before) is None or score(evidence.after) is None:
         if improvement:
-            return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "no training could be scored")
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the program does not train")
+            return Verdict.inconclusive("no training could be scored")
+        return Verdict.not_applicable("the program does not train")
     differences = [d for d in (difference(pair.before, pair.after) for pair in evidence.pairs) if d is not None]
     if evidence.renames and (
         not differences or (evidence.cut_short and not decide(differences, threshold(improvement)).settled)
     ):
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "not compared; the patch keeps what is computed")
+        return Verdict.not_applicable("not compared; the patch keeps what is computed")
     if not differences and evidence.cut_short:
-        return Verdict(
-            NAME, RUNG, Status.INCONCLUSIVE, "the time of this file was used up before training was compared"
-        )
+        return Verdict.inconclusive("the time of this file was used up before training was compared")
     if not differences:
-        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "the trials could not be compared")
+        return Verdict.inconclusive("the trials could not be compared")
     decision = decide(differences, threshold(improvement))
     scores = [(score(pair.before), score(pair.after)) for pair in evidence.pairs]
     known = [(b, a) for b, a in scores if b is not None and a is not None]
@@ -78,12 +73,12 @@ def judge(evidence: Evidence) -> Verdict:
     if decision.settled == "yes":
         worse = _worse_than_its_score(evidence) or _as_little(evidence, known[0][1].yardstick, after)
         if worse:
-            return Verdict(NAME, RUNG, Status.FAIL, f"with the patch {worse}", measured)
-        return Verdict(NAME, RUNG, Status.PASS, f"trains {goal}: {said}", measured)
+            return Verdict.fails(f"with the patch {worse}", measured)
+        return Verdict.passes(f"trains {goal}: {said}", measured)
     if decision.settled == "no":
-        return Verdict(NAME, RUNG, Status.FAIL, f"does not train {goal}: {said}", measured)
+        return Verdict.fails(f"does not train {goal}: {said}", measured)
     cut = "; the time of this file was used up" if evidence.cut_short else ""
-    return Verdict(NAME, RUNG, Status.INCONCLUSIVE, f"not shown to train {goal}: {said}{cut}", measured)
+    return Verdict.inconclusive(f"not shown to train {goal}: {said}{cut}", measured)
 
 
 def _worse_than_its_score(evidence: Evidence) -> str:

@@ -12,7 +12,7 @@ import ast
 import math
 import re
 
-from dnnfix.api import Evidence, Source, Status, Trace, Verdict, changed_lines
+from dnnfix.api import Evidence, Source, Trace, Verdict, changed_lines
 
 NAME = "named-ranges-hold"
 RUNG = "honest"
@@ -42,11 +42,11 @@ def judge(evidence: Evidence) -> Verdict:
     """Fail when a share is printed that is none, and the original did not print one, or the patch leads to it."""
     after = _figures(evidence.after)
     if not after:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no probability or accuracy was printed")
+        return Verdict.not_applicable("no probability or accuracy was printed")
     outside = {name: value for name, values in after.items() for value in values if _is_outside(value)}
     if not outside:
         measured = {name: max(values) for name, values in after.items()}
-        return Verdict(NAME, RUNG, Status.PASS, "printed shares lie in their range", measured)
+        return Verdict.passes("printed shares lie in their range", measured)
     before = _figures(evidence.before)
     old = {name for name, values in before.items() if any(map(_is_outside, values))}
     if evidence.before.crash is not None:
@@ -54,9 +54,9 @@ def judge(evidence: Evidence) -> Verdict:
         old |= {name for name in outside if name not in led_to}
     new = sorted(set(outside) - old)
     if not new:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "shares are out of range, and not by the patch", {**outside})
+        return Verdict.not_applicable("shares are out of range, and not by the patch", {**outside})
     reason = f"{new[0]} is {outside[new[0]]:g}, which is no share"
-    return Verdict(NAME, RUNG, Status.FAIL, reason, {"name": new[0], "value": outside[new[0]], "largest": WHOLE})
+    return Verdict.fails(reason, {"name": new[0], "value": outside[new[0]], "largest": WHOLE})
 
 
 def _figures(trace: Trace) -> dict[str, list[float]]:

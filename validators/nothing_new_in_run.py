@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable
 
-from dnnfix.api import CodeWarning, Evidence, Family, Json, Status, Trace, Verdict, changed_lines, own_fault
+from dnnfix.api import CodeWarning, Evidence, Family, Json, Trace, Verdict, changed_lines, own_fault
 
 NAME = "nothing-new-in-run"
 RUNG = "run"
@@ -29,14 +29,14 @@ def judge(evidence: Evidence) -> Verdict:
     if not _finite(after) and _finite(before):
         measured: dict[str, Json] = {"losses": tuple(after.losses[-3:])}
         if before.crash is not None and not before.losses and evidence.renames:
-            return own_fault(NAME, RUNG, "the loss becomes non-finite", measured)
-        return Verdict(NAME, RUNG, Status.FAIL, "the loss becomes non-finite", measured)
+            return own_fault("the loss becomes non-finite", measured)
+        return Verdict.fails("the loss becomes non-finite", measured)
     warned = after.warnings if before.crash is None else _on_changed_lines(evidence)
     new = sorted(_kinds(warned) - _kinds(before.warnings))
     if new:
         said = {"warnings": tuple(message for _, message in new[:3])}
-        return Verdict(NAME, RUNG, Status.FAIL, f"a new warning: {new[0][0]}", said)
-    return Verdict(NAME, RUNG, Status.PASS, "no new warning, no non-finite loss")
+        return Verdict.fails(f"a new warning: {new[0][0]}", said)
+    return Verdict.passes("no new warning, no non-finite loss")
 
 
 def _finite(trace: Trace) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from dnnfix.api import Evidence, Status, Verdict
+from dnnfix.api import Evidence, Verdict
 
 NAME = "nothing-suppressed"
 RUNG = "honest"
@@ -35,11 +35,11 @@ def judge(evidence: Evidence) -> Verdict:
         before, after = _profile(file.tree), _profile(evidence.source_after.files[path].tree)
         for kind in (*ADDED, "a filter or exit", "a frozen parameter"):
             if after[kind] > before[kind]:
-                return Verdict(NAME, RUNG, Status.FAIL, f"the patch adds {kind}", {"kind": kind})
+                return Verdict.fails(f"the patch adds {kind}", {"kind": kind})
         if after["training"] < before["training"]:
             measured = {"before": before["training"], "after": after["training"]}
-            return Verdict(NAME, RUNG, Status.FAIL, "the patch takes a training operation away", measured)
-    return Verdict(NAME, RUNG, Status.PASS, "nothing is caught, skipped, frozen or shortened")
+            return Verdict.fails("the patch takes a training operation away", measured)
+    return Verdict.passes("nothing is caught, skipped, frozen or shortened")
 
 
 def _profile(tree: ast.AST) -> Counter[str]:

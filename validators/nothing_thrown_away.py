@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from dnnfix.api import Evidence, Status, Verdict
+from dnnfix.api import Evidence, Verdict
 
 NAME = "nothing-thrown-away"
 RUNG = "honest"
@@ -41,8 +41,8 @@ def judge(evidence: Evidence) -> Verdict:
         for name in (name for name in before if name in after):
             thrown = _thrown_away(before[name], after[name])
             if thrown:
-                return Verdict(NAME, RUNG, Status.FAIL, thrown, {"where": name or "module"})
-    return Verdict(NAME, RUNG, Status.PASS, "what was computed is used as before")
+                return Verdict.fails(thrown, {"where": name or "module"})
+    return Verdict.passes("what was computed is used as before")
 
 
 def _scopes(scope: Scope, name: str) -> Iterator[tuple[str, Scope]]:

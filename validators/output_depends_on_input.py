@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dnnfix.api import Applicability, Evidence, Status, Trace, Verdict, own_fault
+from dnnfix.api import Applicability, Evidence, Trace, Verdict, own_fault
 
 NAME = "output-depends-on-input"
 RUNG = "honest"
+MEASURES = ("input-dependence",)
 
 CONSTANT = 1e-6
 """Relative change of the output below which it counts as constant; float32 rounding alone gives about 1e-7."""
@@ -15,21 +16,19 @@ def judge(evidence: Evidence) -> Verdict:
     """Fail when other inputs give the same output, unless the original's did so too and nobody complained of it."""
     after = _dependence(evidence.after)
     if after is None:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no model call could be repeated on other inputs")
+        return Verdict.not_applicable("no model call could be repeated on other inputs")
     if after > CONSTANT:
-        return Verdict(NAME, RUNG, Status.PASS, "other inputs give other outputs", {"relative_change": after})
+        return Verdict.passes("other inputs give other outputs", {"relative_change": after})
     if evidence.renames:
-        return own_fault(NAME, RUNG, "the output is the same for other inputs", {"relative_change": after})
+        return own_fault("the output is the same for other inputs", {"relative_change": after})
     if all(candidate.applicability is Applicability.SAFE for candidate in evidence.applied):
-        return Verdict(
-            NAME, RUNG, Status.NOT_APPLICABLE, "the patch keeps what is computed", {"relative_change": after}
-        )
+        return Verdict.not_applicable("the patch keeps what is computed", {"relative_change": after})
     before = _dependence(evidence.before)
     if before is not None and before <= CONSTANT and not evidence.wants_improvement:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the original's output is constant too")
-    return Verdict(NAME, RUNG, Status.FAIL, "the output is the same for other inputs", {"relative_change": after})
+        return Verdict.not_applicable("the original's output is constant too")
+    return Verdict.fails("the output is the same for other inputs", {"relative_change": after})
 
 
 def _dependence(trace: Trace) -> float | None:
-    value = trace.probes.get("input-dependence")
+    value = trace.probes.get(MEASURES[0])
     return float(value) if isinstance(value, (int, float)) else None

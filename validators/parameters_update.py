@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dnnfix.api import Evidence, Json, Status, Trace, Verdict, own_fault
+from dnnfix.api import Evidence, Json, Trace, Verdict, own_fault
 
 NAME = "parameters-update"
 RUNG = "honest"
@@ -15,20 +15,20 @@ def judge(evidence: Evidence) -> Verdict:
     """
     after = _moving(evidence.after)
     if after is None:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no optimizer step was taken")
+        return Verdict.not_applicable("no optimizer step was taken")
     moved, total = after
     measured: dict[str, Json] = {"moving": len(moved), "weights": total}
     before = _moving(evidence.before)
     if not moved and not _has_optimizer(evidence.after):
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the program has no optimizer that could move them", measured)
+        return Verdict.not_applicable("the program has no optimizer that could move them", measured)
     if not moved and before is None and evidence.renames:
-        return own_fault(NAME, RUNG, "no weight changes in a training step", measured)
+        return own_fault("no weight changes in a training step", measured)
     if not moved and (before is None or before[0]):
-        return Verdict(NAME, RUNG, Status.FAIL, "no weight changes in a training step", measured)
+        return Verdict.fails("no weight changes in a training step", measured)
     stopped = sorted((before[0] if before is not None else set()) - moved - _gone(evidence))
     if stopped:
-        return Verdict(NAME, RUNG, Status.FAIL, f"{stopped[0]} moved before and does not any more", measured)
-    return Verdict(NAME, RUNG, Status.PASS, f"{len(moved)} of {total} weights change", measured)
+        return Verdict.fails(f"{stopped[0]} moved before and does not any more", measured)
+    return Verdict.passes(f"{len(moved)} of {total} weights change", measured)
 
 
 def _moving(trace: Trace) -> tuple[set[str], int] | None:

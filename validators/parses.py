@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.api import Evidence, Source, Status, Verdict
+from dnnfix.api import Evidence, Source, Verdict
 
 NAME = "parses"
 RUNG = "parse"
@@ -17,14 +17,14 @@ RUNG = "parse"
 def judge(evidence: Evidence) -> Verdict:
     """Pass when the patched text differs from the original and compiles at least as well."""
     if evidence.source_before.contents == evidence.source_after.contents:
-        return Verdict(NAME, RUNG, Status.FAIL, "the patch changes nothing")
+        return Verdict.fails("the patch changes nothing")
     error = _compile_error(evidence.source_after)
     for before, after in zip(evidence.source_before.beside, evidence.source_after.beside, strict=True):
         if (broken := _compile_error(after)) and not _compile_error(before):
-            return Verdict(NAME, RUNG, Status.FAIL, f"the patched {after.path} does not compile: {broken}")
+            return Verdict.fails(f"the patched {after.path} does not compile: {broken}")
     if error and not _compile_error(evidence.source_before):
-        return Verdict(NAME, RUNG, Status.FAIL, f"the patched program does not compile: {error}")
-    return Verdict(NAME, RUNG, Status.PASS, "compiles" if not error else "parses as far as the original did")
+        return Verdict.fails(f"the patched program does not compile: {error}")
+    return Verdict.passes("compiles" if not error else "parses as far as the original did")
 
 
 def _compile_error(source: Source) -> str:

@@ -2,7 +2,7 @@
 
 A crash over shapes goes away as well with a `view` that moves elements from one sample to the next, with the batch taken
 for time, or with a softmax or mean over the batch. The probe therefore repeats a call with half of the rows replaced
-(`dnnfix/run/probe/rows.py`) and says how far the others changed, where it knows the axis of the batch for certain.
+(`dnnfix/run/probe/measures/rows.py`) and says how far the others changed, where it knows the axis of the batch for certain.
 
 Some networks mix rows on purpose: batch statistics in evaluation too, contrast within the batch, attention over it, graphs.
 Where the original ran it is asked whether it did so. After a crash, a patch is to blame only where it changes operations
@@ -20,7 +20,6 @@ from dnnfix.api import (
     Evidence,
     Json,
     Source,
-    Status,
     Trace,
     Verdict,
     changed_lines,
@@ -31,6 +30,7 @@ from dnnfix.api import (
 
 NAME = "rows-stay-apart"
 RUNG = "shapes"
+MEASURES = ("rows-apart",)
 
 MIXED = 1e-3
 """Change of the rows that stayed, as a share of the change of the others, above which they mix. Measured in sound networks: 0
@@ -54,22 +54,22 @@ def judge(evidence: Evidence) -> Verdict:
     """Fail when rows mix that the original kept apart, or that a changed operation on axes may have mixed."""
     after = _mixing(evidence.after)
     if after is None:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no model call whose batch is known could be repeated")
+        return Verdict.not_applicable("no model call whose batch is known could be repeated")
     measured: dict[str, Json] = {"change": after, "threshold": MIXED}
     if after <= MIXED:
-        return Verdict(NAME, RUNG, Status.PASS, "no row depends on the rows beside it", measured)
+        return Verdict.passes("no row depends on the rows beside it", measured)
     if all(candidate.applicability is Applicability.SAFE for candidate in evidence.applied):
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the patch keeps what is computed", measured)
+        return Verdict.not_applicable("the patch keeps what is computed", measured)
     before = _mixing(evidence.before)
     if before is not None and before > MIXED:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the original mixes rows too", {**measured, "before": before})
+        return Verdict.not_applicable("the original mixes rows too", {**measured, "before": before})
     if before is None and not _may_have_mixed(evidence):
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "rows mix, and not by the patch", measured)
-    return Verdict(NAME, RUNG, Status.FAIL, f"rows of a batch change with the rows beside them ({after:.2g})", measured)
+        return Verdict.not_applicable("rows mix, and not by the patch", measured)
+    return Verdict.fails(f"rows of a batch change with the rows beside them ({after:.2g})", measured)
 
 
 def _mixing(trace: Trace) -> float | None:
-    found = trace.probes.get("rows-apart")
+    found = trace.probes.get(MEASURES[0])
     change = found.get("change") if isinstance(found, dict) else None
     return float(change) if isinstance(change, (int, float)) and math.isfinite(change) else None
 

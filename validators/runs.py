@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.api import Evidence, Json, RunOutcome, Source, Status, Subject, Trace, Verdict, loops_around
+from dnnfix.api import Evidence, Json, RunOutcome, Source, Subject, Trace, Verdict, loops_around
 
 NAME = "runs"
 RUNG = "run"
@@ -22,28 +22,26 @@ def judge(evidence: Evidence) -> Verdict:
     before, after = evidence.before, evidence.after
     if not after.outcome.says_something:
         reason = f"the patched program could not be run to an end ({after.outcome.value}: {after.detail})"
-        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason)
+        return Verdict.inconclusive(reason)
     if after.crash is not None:
         where = f" at line {after.crash.site.line}" if after.crash.site else ""
         measured: dict[str, Json] = {"exception": after.crash.kind, "message": after.crash.message[:300]}
-        return Verdict(NAME, RUNG, Status.FAIL, f"the patched program crashes{where}: {after.crash.kind}", measured)
+        return Verdict.fails(f"the patched program crashes{where}: {after.crash.kind}", measured)
     if after.outcome is RunOutcome.EXITED and before.outcome is not RunOutcome.EXITED:
-        return Verdict(NAME, RUNG, Status.FAIL, f"the patched program exits with an error: {after.detail}")
+        return Verdict.fails(f"the patched program exits with an error: {after.detail}")
     if len(after.steps) < len(before.steps) and not (before.hurried and after.hurried):
         measured = {"before": len(before.steps), "after": len(after.steps)}
         if after.hurried:
             reason = "the time of the run was over before the patched program came as far as the original"
-            return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason, measured)
-        return Verdict(NAME, RUNG, Status.FAIL, "the patched program trains fewer steps", measured)
+            return Verdict.inconclusive(reason, measured)
+        return Verdict.fails("the patched program trains fewer steps", measured)
     if after.outcome is RunOutcome.BUDGET and _came_further(before, after):
         reason = "the time of the run was over before the patched program came to where the original did"
-        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason, {"before": before.outcome.value})
+        return Verdict.inconclusive(reason, {"before": before.outcome.value})
     if not after.steps and after.outcome is RunOutcome.FINISHED and _crashed_in_training(evidence):
-        return Verdict(
-            NAME, RUNG, Status.FAIL, "the training in which the program crashed does not take place any more"
-        )
+        return Verdict.fails("the training in which the program crashed does not take place any more")
     reason = f"{before.crash.kind} is gone" if before.crash is not None else "still runs"
-    return Verdict(NAME, RUNG, Status.PASS, reason, {"outcome": after.outcome.value, "steps": len(after.steps)})
+    return Verdict.passes(reason, {"outcome": after.outcome.value, "steps": len(after.steps)})
 
 
 def _crashed_in_training(evidence: Evidence) -> bool:

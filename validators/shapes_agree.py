@@ -13,10 +13,11 @@ import ast
 import re
 from collections import Counter
 
-from dnnfix.api import Applicability, Evidence, Json, Source, Status, Trace, Verdict
+from dnnfix.api import Applicability, Evidence, Json, Source, Trace, Verdict
 
 NAME = "shapes-agree"
 RUNG = "shapes"
+MEASURES = ("batch-sizes",)
 
 TELLING = 12
 """Characters from which on a message tells one crash from another."""
@@ -29,25 +30,25 @@ def judge(evidence: Evidence) -> Verdict:
     """Fail when a batch size that is not refused by the original is refused by the patched model."""
     after = _sizes(evidence.after)
     if not after:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no model call could be repeated on other batch sizes")
+        return Verdict.not_applicable("no model call could be repeated on other batch sizes")
     refused = {size: said for size, said in after.items() if said != "ok"}
     if not refused:
-        return Verdict(NAME, RUNG, Status.PASS, f"batches of {', '.join(after)} agree", {"sizes": dict(after)})
+        return Verdict.passes(f"batches of {', '.join(after)} agree", {"sizes": dict(after)})
     if all(candidate.applicability is Applicability.SAFE for candidate in evidence.applied):
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the patch keeps what is computed", {"sizes": dict(after)})
+        return Verdict.not_applicable("the patch keeps what is computed", {"sizes": dict(after)})
     before = _sizes(evidence.before)
     if before and all(before.get(size, "ok") != "ok" for size in refused):
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the original is tied to its batch size too")
+        return Verdict.not_applicable("the original is tied to its batch size too")
     again = any(_complains_alike(str(said), evidence.before) for said in refused.values())
     if evidence.before.crash is not None and not _writes_batch(evidence) and not again:
         reason = "the program is tied to its batch size, and not by the patch"
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, reason, {"sizes": dict(after)})
+        return Verdict.not_applicable(reason, {"sizes": dict(after)})
     size, said = next(iter(refused.items()))
-    return Verdict(NAME, RUNG, Status.FAIL, f"a batch of {size} fails: {str(said)[:200]}", {"sizes": dict(after)})
+    return Verdict.fails(f"a batch of {size} fails: {str(said)[:200]}", {"sizes": dict(after)})
 
 
 def _sizes(trace: Trace) -> dict[str, Json]:
-    found = trace.probes.get("batch-sizes")
+    found = trace.probes.get(MEASURES[0])
     return dict(found) if isinstance(found, dict) else {}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 
-from dnnfix.api import UNLEARNED_CODE, Evidence, Status, Verdict, comes_to_enough, fails_to_learn, score
+from dnnfix.api import UNLEARNED_CODE, Evidence, Verdict, comes_to_enough, fails_to_learn, score
 
 NAME = "symptom-gone"
 RUNG = "learn"
@@ -21,12 +21,12 @@ def judge(evidence: Evidence) -> Verdict:
     """Pass where no trial of the patched program shows the symptom any more."""
     own = next((finding for finding in evidence.findings if finding.code == UNLEARNED_CODE), None)
     if own is None:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the patch is not for a training that learns nothing")
+        return Verdict.not_applicable("the patch is not for a training that learns nothing")
     if not evidence.pairs:
-        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, "no training could be compared")
+        return Verdict.inconclusive("no training could be compared")
     left = [reading for pair in evidence.pairs for reading in fails_to_learn(pair.after)[:1]]
     if left:
-        return Verdict(NAME, RUNG, Status.FAIL, f"still there: {left[0].said}", {"seeds": len(left)})
+        return Verdict.fails(f"still there: {left[0].said}", {"seeds": len(left)})
     known = [found.value for pair in evidence.pairs if (found := score(pair.after)) is not None]
     reached, wanted = statistics.fmean(known) if known else 0.0, own.evidence.get("reference")
     before = own.evidence.get("skill")
@@ -35,5 +35,5 @@ def judge(evidence: Evidence) -> Verdict:
     measured = {"reached": round(reached, 4), "needed": round(needed, 4)}
     if needed and reached < needed and not all(comes_to_enough(pair.after, needed, begun) for pair in evidence.pairs):
         reason = f"a simple learner comes to {wanted:.2f}, the patched program to {reached:.2f}"
-        return Verdict(NAME, RUNG, Status.FAIL, reason, measured)
-    return Verdict(NAME, RUNG, Status.PASS, "the symptom is gone on every seed", measured)
+        return Verdict.fails(reason, measured)
+    return Verdict.passes("the symptom is gone on every seed", measured)

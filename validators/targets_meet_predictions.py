@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import Evidence, LossUse, Status, Subject, Verdict, loss_uses
+from dnnfix.api import Evidence, LossUse, Subject, Verdict, loss_uses
 
 NAME = "targets-meet-predictions"
 RUNG = "shapes"
@@ -23,12 +23,12 @@ def judge(evidence: Evidence) -> Verdict:
     """Fail on a loss that stretches predictions or targets, where the original had none."""
     after = list(_stretching(Subject(evidence.source_after, evidence.after)))
     if not after:
-        return Verdict(NAME, RUNG, Status.PASS, "no loss stretches what it compares")
+        return Verdict.passes("no loss stretches what it compares")
     if any(_stretching(Subject(evidence.source_before, evidence.before))):
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the original stretches what its losses compare too")
+        return Verdict.not_applicable("the original stretches what its losses compare too")
     name, prediction, target = after[0]
     reason = f"{name} compares {prediction} with {target}, element by element"
-    return Verdict(NAME, RUNG, Status.FAIL, reason, {"prediction": list(prediction), "target": list(target)})
+    return Verdict.fails(reason, {"prediction": list(prediction), "target": list(target)})
 
 
 def _stretching(subject: Subject) -> Iterator[tuple[str, Shape, Shape]]:

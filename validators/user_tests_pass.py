@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dnnfix.api import Evidence, Status, Verdict
+from dnnfix.api import Evidence, Verdict
 
 NAME = "user-tests-pass"
 RUNG = "harmless"
@@ -13,15 +13,15 @@ TIMED_OUT = 124
 def judge(evidence: Evidence) -> Verdict:
     """Fail when the test command succeeded before and fails after; inconclusive when it was not over in time."""
     if evidence.tests is None:
-        return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "no test command was given (--test-command)")
+        return Verdict.not_applicable("no test command was given (--test-command)")
     (before, _), (after, output) = evidence.tests
     measured = {"before": before, "after": after}
     if after == 0:
-        return Verdict(NAME, RUNG, Status.PASS, "the test command succeeds", measured)
+        return Verdict.passes("the test command succeeds", measured)
     if after == TIMED_OUT:
         reason = "the test command was not over in the time of this file; a larger --budget gives it more"
-        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason, measured)
+        return Verdict.inconclusive(reason, measured)
     if before == 0:
         last = output.strip().splitlines()[-1:] or [""]
-        return Verdict(NAME, RUNG, Status.FAIL, f"the test command fails with the patch: {last[0][:200]}", measured)
-    return Verdict(NAME, RUNG, Status.NOT_APPLICABLE, "the test command fails without the patch too", measured)
+        return Verdict.fails(f"the test command fails with the patch: {last[0][:200]}", measured)
+    return Verdict.not_applicable("the test command fails without the patch too", measured)

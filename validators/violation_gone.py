@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dnnfix.api import Evidence, Family, Status, Trace, Verdict
+from dnnfix.api import Evidence, Family, Trace, Verdict
 
 NAME = "violation-gone"
 RUNG = "property"
@@ -24,20 +24,18 @@ def judge(evidence: Evidence) -> Verdict:
         was = max(before[kind], count)
         if after[kind] > was - count:
             rest = [finding for finding in evidence.remaining if finding.kind == kind]
-            return Verdict(
-                NAME, RUNG, Status.FAIL, f"still there: {rest[0].message}", {"left": after[kind], "was": was}
-            )
+            return Verdict.fails(f"still there: {rest[0].message}", {"left": after[kind], "was": was})
     if evidence.before.crash is None:
         new = [f for f in evidence.remaining if f.kind not in meant and after[f.kind] > before[f.kind]]
         if new:
-            return Verdict(NAME, RUNG, Status.FAIL, f"a new finding, {new[0].code}: {new[0].message}")
+            return Verdict.fails(f"a new finding, {new[0].code}: {new[0].message}")
     unseen = [
         f for f in evidence.findings if f.family is Family.LOSS_ACTIVATION and not _computes_a_loss(evidence.after)
     ]
     if unseen:
         reason = f"{unseen[0].code} is gone from the text, and no run computed a loss that could show it"
-        return Verdict(NAME, RUNG, Status.INCONCLUSIVE, reason)
-    return Verdict(NAME, RUNG, Status.PASS, "no longer observed", {"left": sum(after.values())})
+        return Verdict.inconclusive(reason)
+    return Verdict.passes("no longer observed", {"left": sum(after.values())})
 
 
 def _computes_a_loss(trace: Trace) -> bool:

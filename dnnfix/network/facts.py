@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from dnnfix.network.activations import ACTIVATION_FORMS, ACTIVATIONS, ActivationFacts, activation_name
 from dnnfix.network.layers import KEEPS_VALUES, LAYERS, SHAPE_ONLY, LayerFacts
-from dnnfix.network.losses import LOSSES, LossFacts, Prediction, Target, Task
+from dnnfix.network.losses import LOSSES, LossFacts, Prediction, Target, Task, snake
 from dnnfix.network.names import (
     LOSS_STRINGS,
     METRIC_ALIASES,
@@ -21,7 +21,6 @@ from dnnfix.network.names import (
     loss_name,
     metric_name,
     optimizer_name,
-    snake,
 )
 from dnnfix.network.signatures import Signature, bind, defaults, signature
 from dnnfix.records import Call, Component, Json, Network, Value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from dnnfix.network.losses import LOSSES
+from dnnfix.network.losses import LOSSES, snake
 from dnnfix.source.known import KERAS_OPTIMIZERS
 
 _SHORT = {
@@ -49,11 +49,6 @@ _METRIC_CLASSES = (
     "CategoricalHinge", "F1Score", "FBetaScore", "IoU", "BinaryIoU", "MeanIoU", "OneHotIoU", "OneHotMeanIoU", "Mean",
     "Sum", "ConcordanceCorrelation", "PearsonCorrelation",
 )  # fmt: skip
-
-
-def snake(name: str) -> str:
-    """`MeanIoU` as `mean_io_u`: the way Keras writes class names in snake case."""
-    return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)).lower()
 
 
 METRIC_ALIASES = {short: snake(name) for short, name in _SHORT.items()}

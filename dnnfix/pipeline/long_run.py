@@ -16,7 +16,6 @@ from dnnfix.pipeline.attempt import Attempt
 from dnnfix.pipeline.remarks import heard_of_training, searchable
 from dnnfix.pipeline.runs import Progress
 from dnnfix.records import RunOutcome, Trace
-from dnnfix.run.job import WHOLE
 from dnnfix.source.program import Source
 from dnnfix.synthesize.search import repair
 from dnnfix.template import FixTemplate
@@ -34,7 +33,7 @@ def after_long_run(
     if first.accepted or not _worthwhile(first) or laboratory.out_of_time():
         return first
     progress("looking further into training")
-    laboratory.observed_steps = WHOLE
+    laboratory.observe_further()
     trace = laboratory.observe(source, first.settings.seed)
     if _shows_more(first.trace, trace):
         own = searchable(source, trace, first.settings)

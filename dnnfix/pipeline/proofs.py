@@ -84,8 +84,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     device = written.device.split()[0] if settings.device == "auto" and card.present() else settings.device
     again = replace(settings, seed=written.seed, budget=budget, arguments=written.arguments, device=device)
     with laboratory_for(before, again, []) as laboratory:
-        laboratory.reproduced(written.reproduction)
-        laboratory.observed_steps, laboratory.trained_steps = written.observed_steps, written.trained_steps
+        laboratory.repeat(written.reproduction, written.observed_steps, written.trained_steps)
         trace = laboratory.observe(before, written.seed)
         findings = laboratory.findings(before, trace)
         crash = unexplained_crash(before, trace)

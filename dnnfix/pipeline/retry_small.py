@@ -7,7 +7,6 @@ well it learns.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
@@ -40,7 +39,7 @@ def retried_with_less_data(
         return first
     progress("trying with less data")
     settings = replace(first.settings, budget=SLOWER * first.settings.budget)
-    laboratory.begin_again(time.monotonic() + settings.budget, seconds_of_a_run(settings))
+    laboratory.begin_again(settings.budget, seconds_of_a_run(settings))
     smaller = made_runnable(source, stood, laboratory, settings, progress, little_data=True)
     if not smaller.steps or smaller.scaffold == first.reproduction.scaffold:
         return first

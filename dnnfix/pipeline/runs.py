@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -41,9 +40,10 @@ def laboratory_for(
 
     `runner` serves several programs in turn, with its warm processes; without it the program has one of its own.
     """
+    from dnnfix.validate.deadline import Deadline
     from dnnfix.validate.laboratory import TrialLaboratory
 
-    deadline = time.monotonic() + settings.budget
+    deadline = Deadline(settings.budget)
     templates = selected(settings)
 
     def findings_of(program: Source, trace: Trace | None) -> tuple[Finding, ...]:
@@ -132,12 +132,11 @@ def made_runnable(
     if not needed(trace):
         return Reproduction()
 
-    begun = time.monotonic()
-    case = replace(case_of(source, (trace,), settings), little_data=little_data)
-    reproduction, _ = attempt(case, within(laboratory, source, settings, progress))
-    if reproduction.scaffold != laboratory.reproduction.scaffold:  # else the last run was within it, and is kept
-        laboratory.reproduced(reproduction)
-    laboratory.deadline += time.monotonic() - begun
+    with laboratory.deadline.extended():
+        case = replace(case_of(source, (trace,), settings), little_data=little_data)
+        reproduction, _ = attempt(case, within(laboratory, source, settings, progress))
+        if reproduction.scaffold != laboratory.reproduction.scaffold:  # else the last run was within it, and is kept
+            laboratory.reproduced(reproduction)
     return reproduction
 
 

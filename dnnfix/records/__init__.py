@@ -55,12 +55,15 @@ from dnnfix.records.sites import (
     Wrap,
 )
 from dnnfix.records.trace import (
+    CallParameter,
     Caught,
     CodeWarning,
     Crash,
     Frame,
     Held,
     LoopEvent,
+    Offer,
+    Refusal,
     Step,
     Trace,
 )

@@ -114,6 +114,26 @@ class Verdict:
     measured: Mapping[str, Json] = field(default_factory=dict)
     seconds: float = 0.0
 
+    @classmethod
+    def passes(cls, reason: str, measured: Mapping[str, Json] | None = None) -> Verdict:
+        """That a validator lets a patch through; it puts its name under it (`Validator.judge`), as under those below."""
+        return cls("", "", Status.PASS, reason, measured or {})
+
+    @classmethod
+    def fails(cls, reason: str, measured: Mapping[str, Json] | None = None) -> Verdict:
+        """That it refuses the patch."""
+        return cls("", "", Status.FAIL, reason, measured or {})
+
+    @classmethod
+    def inconclusive(cls, reason: str, measured: Mapping[str, Json] | None = None) -> Verdict:
+        """That it cannot tell, which lets no patch through."""
+        return cls("", "", Status.INCONCLUSIVE, reason, measured or {})
+
+    @classmethod
+    def not_applicable(cls, reason: str, measured: Mapping[str, Json] | None = None) -> Verdict:
+        """That it has no say in the patch."""
+        return cls("", "", Status.NOT_APPLICABLE, reason, measured or {})
+
 
 @dataclass(frozen=True, slots=True)
 class Curve:

@@ -40,12 +40,59 @@ class Held:
     text: str | None = None
 
 
+VAR_KEYWORD = 4
+"""The kind of a parameter that takes all other keywords."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallParameter:
+    """A parameter of a function: its name, how it is given (`kind`, as `inspect` numbers them), and whether it may be left out."""
+
+    name: str
+    kind: int
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A name that there is. `path` reaches it from the program's own names where it is not of the same object."""
+
+    name: str
+    path: str = ""
+    callable: bool = False
+    parameters: tuple[CallParameter, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the program asked an object or a function for, and what there is near to it.
+
+    `kind` is what was asked: a `module`, a `class` or an `object`; `asked` is `name`, `call`, or `module` where one was called;
+    `own` says that it is the program's own. `parameters` are those of what was called.
+    """
+
+    site: Site
+    name: str
+    owner: str
+    kind: str
+    asked: str
+    parameters: tuple[CallParameter, ...] | None
+    near: tuple[Offer, ...]
+    own: bool = False
+
+    @property
+    def passes_on(self) -> bool:
+        """Whether the function takes any keywords, which it hands on."""
+        return any(each.kind == VAR_KEYWORD for each in self.parameters or ())
+
+
 @dataclass(frozen=True, slots=True)
 class Crash:
     """The exception that ended a run. `call` is the recorded call in flight; its inputs are known, it has no outputs.
 
     `written` has the frames in which the operation that failed was written, where a graph was written first and run
-    later (sessions of TensorFlow 1); their sites are whole statements. `held` has the values in the failing statement.
+    later (sessions of TensorFlow 1); their sites are whole statements. `held` has the values in the failing statement,
+    `refusal` what would have been taken, where it was refused a name or arguments.
     """
 
     kind: str
@@ -54,6 +101,7 @@ class Crash:
     call: Call | None = None
     written: tuple[Frame, ...] = ()
     held: tuple[Held, ...] = ()
+    refusal: Refusal | None = None
 
     @property
     def site(self) -> Site | None:

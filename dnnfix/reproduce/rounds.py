@@ -58,7 +58,7 @@ def broke(trace: Trace) -> bool:
 
 
 SCAFFOLD_FAILED = "the scaffold failed: "
-"""How the probe begins its account of such an end (`run/probe/outcome.py`)."""
+"""How the probe begins its account of such an end (`run/probe/crash/outcome.py`)."""
 
 
 def _joined(kept: Reproduction, more: tuple[str, ...]) -> tuple[str, ...]:

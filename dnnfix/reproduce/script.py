@@ -6,8 +6,8 @@ import ast
 import copy
 
 from dnnfix.records import Reproduction
-from dnnfix.run.probe.cells import late_futures
-from dnnfix.run.probe.scaffold import placements
+from dnnfix.run.probe.program.cells import late_futures
+from dnnfix.run.probe.program.scaffold import placements
 from dnnfix.source.program import Source
 from dnnfix.source.tree import first_line
 

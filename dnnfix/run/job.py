@@ -41,7 +41,7 @@ class Experiment(StrEnum):
     """What simple learners come to on the rows that training goes through: `skill`, `linear` (of the linear one), `luck` (what
     they come to on permuted targets), `learner`, `rows`, `counts` (of each class), `answer` (the column that is the target);
     null where the rows are of a form that they do not know. And what the
-    program's own evaluations show: as `held-back` the last one, as `parts` rows that parts of its data share (`held_back.py`)."""
+    program's own evaluations show: as `held-back` the last one, as `parts` rows that parts of its data share (`new_rows.py`)."""
     UNITS = "units"
     """What the units of each layer give, and the gradients of its weights, in steps 4, 8, 16 and so on: `steps`; `layers` with
     `name`, `site`, `shares` (of outputs that are zero, or at an end of their range), `spreads` (over the rows, beside their size);

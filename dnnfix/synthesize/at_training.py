@@ -32,7 +32,7 @@ from dnnfix.synthesize.causes import Cause, causes
 from dnnfix.synthesize.causes.epochs import EPOCHS, LONGEST, TIMES
 from dnnfix.synthesize.racing import Racer, race
 from dnnfix.synthesize.stored import begins_with_stored
-from dnnfix.validate import held_back
+from dnnfix.validate import data_leaks
 from dnnfix.validate.changes import is_loss_call
 from dnnfix.validate.ladder import Laboratory
 from dnnfix.validate.learning import LEARNED, score
@@ -117,7 +117,7 @@ class Look:
     @property
     def misleading(self) -> Finding | None:
         """What is said of a training that looks better than it is."""
-        found = held_back.readings(self.trace)
+        found = data_leaks.readings(self.trace)
         if not found:
             return None
         said = "; ".join(reading.said for reading in found)

@@ -17,9 +17,9 @@ from dnnfix import __version__
 from dnnfix.errors import CertificateError
 from dnnfix.records import Applicability, Json, Patch, Reproduction, Scaffold, Status, Verdict
 from dnnfix.run.job import Device, Tier
-from dnnfix.validate.baseline import NAME as SAME_AS_BEFORE
 from dnnfix.validate.evidence import Evidence
 from dnnfix.validate.laboratory import OBSERVED_STEPS, TRAINED_STEPS
+from dnnfix.validate.same_as_before import NAME as SAME_AS_BEFORE
 
 SCHEMA = "dnnfix-certificate/1"
 NOTHING_DONE = Reproduction()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from dnnfix.network.facts import is_loss
 from dnnfix.records import Call, Network, Site
@@ -44,22 +44,19 @@ def is_loss_call(network: Network, call: Call) -> bool:
 
 def leading_to(network: Network, calls: Iterable[Call]) -> Iterator[Call]:
     """The calls given and those from which their inputs were made, each once."""
-    waiting, seen = list(calls), set[int]()
-    while waiting:
-        call = waiting.pop()
-        if call.id not in seen:
-            seen.add(call.id)
-            yield call
-            makers = (network.producer(value) for value in call.inputs)
-            waiting += [maker for maker in makers if maker is not None]
+    return _reached(calls, lambda call: [m for value in call.inputs if (m := network.producer(value)) is not None])
 
 
 def following(network: Network, calls: Iterable[Call]) -> Iterator[Call]:
     """The calls given and those that take what came of them, each once."""
+    return _reached(calls, lambda call: [user for value in call.outputs for user in network.users(value)])
+
+
+def _reached(calls: Iterable[Call], beside: Callable[[Call], list[Call]]) -> Iterator[Call]:
     waiting, seen = list(calls), set[int]()
     while waiting:
         call = waiting.pop()
         if call.id not in seen:
             seen.add(call.id)
             yield call
-            waiting += [user for value in call.outputs for user in network.users(value)]
+            waiting += beside(call)

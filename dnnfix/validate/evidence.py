@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from dnnfix.records import Applicability, Candidate, Family, Finding, Json, Status, Symptom, Trace, Verdict
+from dnnfix.records import Applicability, Candidate, Family, Finding, Json, Symptom, Trace, Verdict
 from dnnfix.source.program import Source
 from dnnfix.validate.learning import LEARNED, score
 
@@ -84,10 +84,10 @@ class Evidence:
         return bool(skills) and statistics.fmean(skills) >= LEARNED
 
 
-def own_fault(name: str, rung: str, seen: str, measured: Mapping[str, Json]) -> Verdict:
+def own_fault(seen: str, measured: Mapping[str, Json]) -> Verdict:
     """The verdict on what is wrong with a patched program, and cannot come of a patch that `renames`."""
     reason = f"{seen}; the patch keeps what is computed, so that is a fault of the program's own"
-    return Verdict(name, rung, Status.NOT_APPLICABLE, reason, {**measured, OWN_FAULT: True})
+    return Verdict.not_applicable(reason, {**measured, OWN_FAULT: True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +96,11 @@ class Validator:
 
     name: str
     rung: str
-    judge: Callable[[Evidence], Verdict]
+    opinion: Callable[[Evidence], Verdict]
+    """What `judge` of its module says, without its name."""
+    measures: tuple[str, ...] = ()
+    """The experiments of `dnnfix.run.job` whose results it reads in the first run before and after."""
+
+    def judge(self, evidence: Evidence) -> Verdict:
+        """The verdict on a candidate."""
+        return replace(self.opinion(evidence), validator=self.name, rung=self.rung)

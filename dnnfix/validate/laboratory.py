@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from dnnfix.run.job import WHOLE, Budget, Experiment, Job, Speculation
 from dnnfix.run.runner import Runner
 from dnnfix.run.sandbox import run_command
 from dnnfix.source.program import Source
+from dnnfix.validate.deadline import Deadline
 from dnnfix.validate.evidence import Validator
 from dnnfix.validate.old_era import OldEra
 
@@ -60,12 +60,12 @@ Key = tuple[tuple[bytes, ...], int, int, tuple[Experiment, ...]]
 
 @dataclass
 class TrialLaboratory:
-    """Observes and trains variants of the program at `path`, within `deadline` (in `time.monotonic` seconds)."""
+    """Observes and trains variants of the program at `path`, until `deadline`."""
 
     runner: Runner
     path: str
     detector: Callable[[Source, Trace | None], tuple[Finding, ...]]
-    deadline: float
+    deadline: Deadline
     validators: tuple[Validator, ...]
     test_command: str | None = None
     workers: int = 1
@@ -123,7 +123,7 @@ class TrialLaboratory:
 
     def time_left(self) -> float:
         """Seconds of the file's time that are left."""
-        return max(0.0, self.deadline - time.monotonic())
+        return self.deadline.left
 
     def prepare(self, sources: Sequence[Source], seeds: Sequence[int]) -> None:
         """Train every program on every seed side by side, so that `train` has the traces at hand.
@@ -172,16 +172,25 @@ class TrialLaboratory:
 
     def out_of_time(self) -> bool:
         """Whether the time of the file is used up."""
-        return time.monotonic() >= self.deadline
+        return self.deadline.passed
 
     def stalled(self) -> bool:
         """Whether the time of a run was over before its first optimizer step."""
         return any(trace.outcome is RunOutcome.TIMEOUT and not trace.steps for trace in self._cache.values())
 
-    def begin_again(self, deadline: float, seconds: float) -> None:
-        """Go on until `deadline` with so many seconds for each run; what was seen in other runs is forgotten."""
-        self.deadline, self.seconds = deadline, seconds
+    def begin_again(self, budget: float, seconds: float) -> None:
+        """Go on for `budget` seconds from now with so many for each run; what was seen in other runs is forgotten."""
+        self.deadline, self.seconds = Deadline(budget), seconds
         self._cache.clear()
+
+    def observe_further(self) -> None:
+        """Have observing runs end by the clock alone from now on, and by no number of steps."""
+        self.observed_steps = WHOLE
+
+    def repeat(self, reproduction: Reproduction, observed_steps: int, trained_steps: int) -> None:
+        """Run every program as those of a certificate were run: inside of what, and for how many steps."""
+        self.reproduced(reproduction)
+        self.observed_steps, self.trained_steps = observed_steps, trained_steps
 
     def as_before(self, before: Source, after: Source, seed: int) -> Verdict | None:
         """What a comparison with `before` in the old era says of `after`; `None` where there is no such interpreter."""
@@ -197,7 +206,7 @@ class TrialLaboratory:
         """Exit status and last lines of the test command, run in a copy of the program's folder with `source` in it."""
         if not self.test_command:
             return None
-        seconds = max(LEAST_FOR_TESTS, self.deadline - time.monotonic())
+        seconds = max(LEAST_FOR_TESTS, self.time_left())
         with tempfile.TemporaryDirectory(prefix="dnnfix-tests-") as scratch:
             beside = {module.path: module.raw for module in source.beside}
             return run_command(self.test_command, Path(self.path), source.raw, Path(scratch), seconds, beside)
@@ -225,7 +234,7 @@ class TrialLaboratory:
         return known if known is not None else self._keep(key, self.runner.run(self._job(source, *key[1:])))
 
     def _job(self, source: Source, seed: int, steps: int, experiments: tuple[Experiment, ...]) -> Job:
-        left = max(1.0, self.deadline - time.monotonic())
+        left = max(1.0, self.time_left())
         seconds = min(self.seconds, left)
         observed = steps in (self.observed_steps, WHOLE)
         budget = Budget(steps, seconds=seconds, training=FOR_TRAINING * seconds if observed else None)

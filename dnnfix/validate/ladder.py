@@ -7,7 +7,7 @@ validators, which are pure. Every verdict is kept, with the time that its rung t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -16,15 +16,7 @@ from dnnfix.run.job import Experiment, Speculation
 from dnnfix.source.program import Source
 from dnnfix.validate.evidence import RUNGS, Evidence, Pair, Validator
 from dnnfix.validate.learning import MAX_PAIRS, MIN_PAIRS, decide, difference, score, threshold
-
-MEASUREMENTS = (
-    Experiment.BATCH_SIZES,
-    Experiment.INPUT_DEPENDENCE,
-    Experiment.ADVERSARIAL,
-    Experiment.INFORMATION,
-    Experiment.ROWS_APART,
-)
-"""What is measured in the runs that a candidate is compared by."""
+from dnnfix.validate.side_effects import MEASURED
 
 TRAINED = ("learn", "honest", "harmless")
 """Rungs that a patch which only renames is judged on with what time was left for."""
@@ -142,14 +134,21 @@ def _nothing(evidence: Evidence, laboratory: Laboratory) -> Evidence:
 
 def _run(evidence: Evidence, laboratory: Laboratory) -> Evidence:
     seed, observe = evidence.before.seed, laboratory.observe
-    after = observe(evidence.source_after, seed, *MEASUREMENTS)
+    measured = measurements(laboratory.validators)
+    after = observe(evidence.source_after, seed, *measured)
     if evidence.before.crash is None and after.crashed_after_cut:  # uncut, it may well not
         observe = laboratory.observe_whole
-        after = observe(evidence.source_after, seed, *MEASUREMENTS)
+        after = observe(evidence.source_after, seed, *measured)
     if evidence.before.crash is not None or after.crash is not None:
         return replace(evidence, after=after)
-    before = observe(evidence.source_before, seed, *MEASUREMENTS)
+    before = observe(evidence.source_before, seed, *measured)
     return replace(evidence, before=before, after=after)
+
+
+def measurements(validators: Iterable[Validator]) -> tuple[Experiment, ...]:
+    """What is measured in the runs that a candidate is compared by: what its judges read, and what the side effects are told by."""
+    read = (Experiment(name) for validator in validators for name in validator.measures)
+    return tuple(sorted({*MEASURED, *read}))
 
 
 def _compared(evidence: Evidence, laboratory: Laboratory) -> list[Verdict]:

@@ -101,7 +101,6 @@ class Decision:
 
     settled: str
     evidence_for: float
-    evidence_against: float
     wins: int
     losses: int
 
@@ -125,7 +124,7 @@ def decide(differences: Sequence[float], threshold: float) -> Decision:
         capital_for *= 1 + STAKE if won else 1 - STAKE
         capital_against *= 1 - STAKE if won else 1 + STAKE
         if capital_for >= EVIDENCE_NEEDED:
-            return Decision("yes", capital_for, capital_against, wins, losses)
+            return Decision("yes", capital_for, wins, losses)
         if capital_against >= EVIDENCE_NEEDED:
-            return Decision("no", capital_for, capital_against, wins, losses)
-    return Decision("", capital_for, capital_against, wins, losses)
+            return Decision("no", capital_for, wins, losses)
+    return Decision("", capital_for, wins, losses)

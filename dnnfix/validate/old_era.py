@@ -12,7 +12,7 @@ from dnnfix.run.interpreter import describe, describe_baseline
 from dnnfix.run.job import Job, Recorder
 from dnnfix.run.recording import NoRecording, Recording, read
 from dnnfix.run.runner import Runner
-from dnnfix.validate.baseline import compare
+from dnnfix.validate.same_as_before import compare
 
 PROCESSES = 512
 """Processes and threads that a recording may have: TensorFlow 1 starts several threads for each core."""

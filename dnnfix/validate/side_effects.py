@@ -14,6 +14,9 @@ from dnnfix.run.job import Experiment
 from dnnfix.validate.evidence import Evidence
 from dnnfix.validate.learning import score
 
+MEASURED = (Experiment.ADVERSARIAL, Experiment.INFORMATION)
+"""What has to be measured for it in the first run before and after."""
+
 
 def side_effects(evidence: Evidence) -> Mapping[str, Json]:
     """Numbers before and after, `None` where a run did not show them.

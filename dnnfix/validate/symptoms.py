@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dnnfix.records import Call, Json, Network, RunOutcome, Symptom, Trace
-from dnnfix.validate import units
+from dnnfix.validate import layer_symptoms
 from dnnfix.validate.changes import is_loss_call, leading_to
 from dnnfix.validate.learning import score
 from dnnfix.validate.reading import Reading
@@ -306,7 +306,7 @@ def _how(trace: Trace, losses: Sequence[float]) -> list[Reading]:
         found.append(_curve("oscillating", "the loss swings from step to step by half of its size", first, last))
     elif abs(first - last) <= STILL * abs(first):
         found.append(_curve("flat", f"the loss stays at {last:.3g}", first, last))
-    return [*found, *_unbalanced(reference(trace)), *units.readings(trace)]
+    return [*found, *_unbalanced(reference(trace)), *layer_symptoms.readings(trace)]
 
 
 def _unbalanced(data: Reference | None) -> list[Reading]:

@@ -13,7 +13,7 @@ from dnnfix.fix_templates.data_dimension.reshaped_to_foreign_sizes import Reshap
 from dnnfix.fix_templates.data_dimension.tensors_cannot_be_joined import TensorsCannotBeJoined
 from dnnfix.fix_templates.layer_dimension.layer_not_made_for_input import LayerNotMadeForInput
 from dnnfix.records import Crash, Frame, Json, RunOutcome, Trace
-from dnnfix.run.probe.frame_names import names_of
+from dnnfix.run.probe.crash.frame_names import names_of
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject

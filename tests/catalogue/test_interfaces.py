@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from dnnfix.detect.crashes.interfaces import Parameter, missing_name, refusal, takes, unknown_keywords
+from dnnfix.detect.crashes.interfaces import missing_name, refusal, takes, unknown_keywords
 from dnnfix.fix_templates.data_type.unknown_argument import UnknownArgument
 from dnnfix.fix_templates.data_type.unknown_attribute import UnknownAttribute
-from dnnfix.records import Crash, Frame, RunOutcome, Site, Trace
+from dnnfix.records import CallParameter, Crash, Frame, Offer, Refusal, RunOutcome, Site, Trace
+from dnnfix.run.trace import record
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.source.spelling import likeness
@@ -20,19 +21,16 @@ from dnnfix.synthesize.candidates import propose
 PLACE, REST, KEYWORD, OTHERS = 1, 2, 3, 4
 
 
-def parameters(*names: str, optional: tuple[str, ...] = (), others: bool = False) -> list[list[Any]]:
-    found: list[list[Any]] = [[name, PLACE, name in optional] for name in names]
-    return [*found, ["kwargs", OTHERS, False]] if others else found
+def parameters(*names: str, optional: tuple[str, ...] = (), others: bool = False) -> tuple[CallParameter, ...]:
+    found = tuple(CallParameter(name, PLACE, name in optional) for name in names)
+    return (*found, CallParameter("kwargs", OTHERS, False)) if others else found
 
 
-def crashed(text: str, told: dict[str, Any], kind: str, message: str = "") -> Subject:
+def crashed(text: str, told: dict[str, Any], kind: str) -> Subject:
     source = Source.from_bytes(text.encode(), "program.py")
-    trace = Trace(
-        RunOutcome.CRASHED,
-        crash=Crash(kind, message, (Frame(Site(3, 1, 3, 2), "<module>"),)),
-        probes={"interface": told},
-    )
-    return Subject(source, trace)
+    refused = Refusal(**{**told, "site": Site(*told["site"]), "near": tuple(told["near"])})
+    crash = Crash(kind, "", (Frame(Site(3, 1, 3, 2), "<module>"),), refusal=refused)
+    return Subject(source, Trace(RunOutcome.CRASHED, crash=crash))
 
 
 def repaired(template: Any, subject: Subject) -> list[str]:
@@ -87,13 +85,13 @@ def test_names_that_are_others(pair: tuple[str, str]) -> None:
 def test_whether_a_call_is_taken(call: str, fits: bool | None) -> None:
     node = ast.parse(call, mode="eval").body
     assert isinstance(node, ast.Call)
-    assert takes([Parameter("a", PLACE, False), Parameter("b", PLACE, True)], node) is fits
+    assert takes([CallParameter("a", PLACE, False), CallParameter("b", PLACE, True)], node) is fits
 
 
 def test_of_names_that_are_alike_the_one_that_takes_the_call_is_meant() -> None:
     near = [
-        ["reduce_sum", "", True, parameters("input_tensor", "axis", "keep_dims", optional=("axis", "keep_dims"))],
-        ["segment_sum", "", True, parameters("data", "segment_ids")],
+        Offer("reduce_sum", "", True, parameters("input_tensor", "axis", "keep_dims", optional=("axis", "keep_dims"))),
+        Offer("segment_sum", "", True, parameters("data", "segment_ids")),
     ]
     told = {"site": [3, 5, 3, 11, ""], "name": "sum", "owner": "tensorflow", "kind": "module", "asked": "name"}
     text = "import tensorflow as tf\n\nx = tf.sum(y, axis=1)\n"
@@ -102,7 +100,7 @@ def test_of_names_that_are_alike_the_one_that_takes_the_call_is_meant() -> None:
 
 
 def test_two_names_that_are_equally_near_leave_the_program_alone() -> None:
-    near = [[name, "", True, parameters("num_features")] for name in ("BatchNorm1d", "BatchNorm2d")]
+    near = [Offer(name, "", True, parameters("num_features")) for name in ("BatchNorm1d", "BatchNorm2d")]
     told = {"site": [3, 5, 3, 17, ""], "name": "BatchNorm", "owner": "torch.nn", "kind": "module", "asked": "name"}
     subject = crashed(
         "from torch import nn\n\nx = nn.BatchNorm(3)\n", {**told, "parameters": None, "near": near}, "AttributeError"
@@ -121,7 +119,10 @@ def test_an_argument_too_many_before_a_name() -> None:
 def test_a_call_without_arguments_is_meant_for_the_function_that_takes_none() -> None:
     text = "import tensorflow.compat.v1 as tf\n\ntf.get_variable().reuse_variables()\n"
     told = {"site": [3, 1, 3, 18, ""], "name": "get_variable", "owner": "tensorflow", "kind": "module", "asked": "call"}
-    near = [["get_variable_scope", "", True, []], ["Variable", "", True, parameters("value", optional=("value",))]]
+    near = [
+        Offer("get_variable_scope", "", True, ()),
+        Offer("Variable", "", True, parameters("value", optional=("value",))),
+    ]
     known = parameters("name", "shape", optional=("shape",))
     subject = crashed(text, {**told, "parameters": known, "near": near}, "TypeError")
     assert repaired(UnknownArgument, subject) == [text.replace("get_variable()", "get_variable_scope()")]
@@ -130,7 +131,7 @@ def test_a_call_without_arguments_is_meant_for_the_function_that_takes_none() ->
 def test_a_function_of_another_spelling_that_takes_the_call_comes_first() -> None:
     text = "import tensorflow as tf\n\nx = tf.arg_max(y, axis=1)\n"
     told = {"site": [3, 5, 3, 26, ""], "name": "arg_max", "owner": "tensorflow", "kind": "module", "asked": "call"}
-    near = [["argmax", "", True, parameters("input", "axis", optional=("axis",))]]
+    near = [Offer("argmax", "", True, parameters("input", "axis", optional=("axis",)))]
     known = parameters("input", "dimension")
     subject = crashed(text, {**told, "parameters": known, "near": near}, "TypeError")
     assert repaired(UnknownArgument, subject) == [
@@ -150,9 +151,16 @@ def test_of_a_function_that_takes_any_keyword_those_count_that_are_nearly_its_ow
     assert repaired(UnknownArgument, subject) == [text.replace("unit=", "units=")]
 
 
-@pytest.mark.parametrize("told", [None, [], {}, {"site": 3}, {"site": [1, 2, 3, 4, ""], "name": "x", "near": [1]}])
-def test_what_is_not_of_the_form_tells_nothing(told: Any) -> None:
-    assert refusal(crashed("import torch\n", told, "AttributeError")) is None
+@pytest.mark.parametrize("told", [[], {}, {"site": 3}, {"site": [1, 2, 3, 4, ""], "name": "x", "near": [1]}])
+def test_what_is_not_of_the_form_is_refused(told: Any) -> None:
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        record(Crash, {"kind": "AttributeError", "message": "", "refusal": told})
+
+
+def test_a_crash_without_a_refusal() -> None:
+    crash = record(Crash, {"kind": "AttributeError", "message": "", "refusal": None})
+    source = Source.from_bytes(b"import torch\n", "program.py")
+    assert refusal(Subject(source, Trace(RunOutcome.CRASHED, crash=crash))) is None
 
 
 def test_a_name_without_offers() -> None:

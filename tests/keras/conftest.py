@@ -10,7 +10,7 @@ import pytest
 from tests.observing import Observe, Zygote
 
 _WARM = """
-from dnnfix_probe import warm
+from dnnfix_probe.process import warm
 missing = warm.up("keras", ["numpy", "pandas"])["missing"]
 if missing:
     sys.exit(str(missing))

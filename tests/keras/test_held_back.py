@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnnfix.validate.held_back import readings
+from dnnfix.validate.data_leaks import readings
 from tests.observing import Observe
 
 PROGRAM = """\

@@ -23,7 +23,7 @@ def skill() -> Iterator[Any]:
     package = types.ModuleType("probe_by_itself")
     package.__path__ = [str(PROBE)]
     sys.modules["probe_by_itself"] = package
-    yield importlib.import_module("probe_by_itself.keras_skill")
+    yield importlib.import_module("probe_by_itself.keras.skill")
     for name in [name for name in sys.modules if name.startswith("probe_by_itself")]:
         del sys.modules[name]
 

@@ -11,6 +11,7 @@ import torch
 
 from dnnfix.network import facts
 from dnnfix.records import Call, Component
+from dnnfix.run.probe.keras.names import OTHER_NAMES
 from tests.network import read_signatures
 
 
@@ -111,6 +112,11 @@ def test_keras_strings_are_those_that_keras_takes() -> None:
     assert known <= set(facts.METRIC_STRINGS)
     real = set(optimizers.ALL_OBJECTS_DICT) - {"optimizer", "optimizermap", "lossscaleoptimizer", "multioptimizer"}
     assert real <= set(facts.OPTIMIZER_STRINGS)
+
+
+def test_the_probe_knows_the_other_names_that_the_engine_knows() -> None:
+    known = facts.OLD_LOSS_STRINGS | facts.METRIC_ALIASES.keys()
+    assert {short: facts.snake(facts.LOSS_STRINGS[short].rpartition(".")[2]) for short in known} == OTHER_NAMES
 
 
 def test_signatures_are_those_of_the_installed_frameworks() -> None:

@@ -10,7 +10,7 @@ import pytest
 from dnnfix.records import EditAction, EditStep, Reproduction, RunOutcome, Scaffold
 from dnnfix.reproduce.plan import joined
 from dnnfix.reproduce.script import script
-from dnnfix.run.probe.scaffold import placements
+from dnnfix.run.probe.program.scaffold import placements
 from dnnfix.source.program import Source
 from tests.reproduce.conftest import Run
 

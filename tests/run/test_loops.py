@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnnfix.run.probe import budget, loops, sites
+from dnnfix.run.probe import budget, sites
+from dnnfix.run.probe.program import loops
 
 
 @pytest.fixture(autouse=True)

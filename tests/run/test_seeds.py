@@ -12,7 +12,7 @@ import pytest
 PROGRAM = """
 import sys
 import keras
-from dnnfix.run.probe.seeds import plant
+from dnnfix.run.probe.program.seeds import plant
 
 drawn = []
 for seed in (3, 3, 4):

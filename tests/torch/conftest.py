@@ -14,8 +14,8 @@ import torch
 torch.set_num_threads(1)
 net = torch.nn.Linear(2, 2)
 torch.optim.Adam(net.parameters()).zero_grad()
-from dnnfix_probe import torch_probe
-torch_probe.warm()
+from dnnfix_probe.torch import hooks
+hooks.warm()
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from dnnfix.config import Settings
 from dnnfix.pipeline import suggest_file
-from dnnfix.validate.held_back import readings
+from dnnfix.validate.data_leaks import readings
 from tests.observing import Observe
 
 PROGRAM = """\

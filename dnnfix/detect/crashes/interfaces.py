@@ -10,14 +10,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
 
-from dnnfix.records import Site
+from dnnfix.records import CallParameter, Refusal
+from dnnfix.records.trace import VAR_KEYWORD
 from dnnfix.source.spelling import SHARED, SLIP, likeness, likest
 from dnnfix.subject import Subject
 
-_BY_NAME_TOO, _REST, _BY_NAME, _OTHERS = 1, 2, 3, 4
+_BY_NAME_TOO, _REST, _BY_NAME = 1, 2, 3
 """Kinds of parameters, as `inspect` numbers them; 0 is one that is given by its place only."""
 
 _ONE_MEANING = (
@@ -37,68 +36,9 @@ _ONE_MEANING = (
 """Names that the libraries have for the same argument."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter of a function: its name, how it is given, and whether it may be left out."""
-
-    name: str
-    kind: int
-    optional: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A name that the library has. `path` reaches it from the program's own names where it is not of the same object."""
-
-    name: str
-    path: str
-    callable: bool
-    parameters: tuple[Parameter, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """What the program asked for, and what is there. `asked` is `name`, `call` or `module`; `own` for what is the program's own."""
-
-    site: Site
-    name: str
-    owner: str
-    kind: str
-    asked: str
-    parameters: tuple[Parameter, ...] | None
-    near: tuple[Offer, ...]
-    own: bool = False
-
-    @property
-    def passes_on(self) -> bool:
-        """Whether the function takes any keywords, which it hands on."""
-        return any(each.kind == _OTHERS for each in self.parameters or ())
-
-
 def refusal(subject: Subject) -> Refusal | None:
     """The refusal that the run crashed with, where the probe saw one in the program itself."""
-    trace = subject.trace
-    told: Any = trace.probes.get("interface") if trace is not None and trace.crash is not None else None
-    try:
-        line, column, end_line, end_column, path = told["site"]
-        offers = tuple(
-            Offer(str(name), str(at), bool(can), _parameters(given)) for name, at, can, given in told["near"]
-        )
-        site = Site(int(line), int(column), int(end_line), int(end_column), str(path))
-        crashed_at = subject.crash.site if subject.crash is not None else None
-        if crashed_at is not None and replace(crashed_at, path=site.path) == site:
-            site = crashed_at  # a module that is looked at as if it were the program has no path
-        name, owner, kind, asked = (str(told[key]) for key in ("name", "owner", "kind", "asked"))
-        own = told.get("own") is True
-        return Refusal(site, name, owner, kind, asked, _parameters(told["parameters"]), offers, own)
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _parameters(told: Any) -> tuple[Parameter, ...] | None:
-    if not isinstance(told, list):
-        return None
-    return tuple(Parameter(str(name), int(kind), bool(optional)) for name, kind, optional in told)
+    return subject.crash.refusal if subject.crash is not None else None
 
 
 def same_meaning(asked: str, known: str) -> bool:
@@ -107,7 +47,7 @@ def same_meaning(asked: str, known: str) -> bool:
 
 
 def takes(
-    parameters: Iterable[Parameter] | None, call: ast.Call, renamed: Mapping[str, str] | None = None
+    parameters: Iterable[CallParameter] | None, call: ast.Call, renamed: Mapping[str, str] | None = None
 ) -> bool | None:
     """Whether a function takes a call as it is written, with keywords `renamed`; `None` where it cannot be told."""
     if parameters is None:
@@ -123,7 +63,7 @@ def takes(
         return False
     filled = {each.name for each in by_place[: len(call.args)]}
     named = {each.name for each in known if each.kind in (_BY_NAME_TOO, _BY_NAME)}
-    if given & filled or not given <= named and not any(each.kind == _OTHERS for each in known):
+    if given & filled or not given <= named and not any(each.kind == VAR_KEYWORD for each in known):
         return False
     wanted = {each.name for each in known if each.kind in (0, _BY_NAME_TOO, _BY_NAME) and not each.optional}
     return wanted <= filled | given
@@ -151,7 +91,7 @@ def _built_in(asked: Refusal) -> bool:
     return asked.owner.partition(".")[0] in ("torch", "numpy")
 
 
-def free_parameters(asked: Refusal, call: ast.Call) -> Iterator[Parameter]:
+def free_parameters(asked: Refusal, call: ast.Call) -> Iterator[CallParameter]:
     """The parameters of the called function that the call does not fill yet."""
     known = asked.parameters or ()
     by_place = [each for each in known if each.kind <= _BY_NAME_TOO]

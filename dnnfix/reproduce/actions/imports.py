@@ -20,7 +20,7 @@ from dnnfix.reproduce.actions import environments
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import readers
-from dnnfix.run.probe.removed import OLD_PYTHON
+from dnnfix.run.probe.program.removed_modules import OLD_PYTHON
 from dnnfix.source import names
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once

@@ -32,7 +32,8 @@ def _load_package() -> None:
 
 
 def _run_one(path: str) -> None:
-    from dnnfix_probe import program, wire  # type: ignore[import-not-found]
+    from dnnfix_probe import wire  # type: ignore[import-not-found]
+    from dnnfix_probe.program import execution  # type: ignore[import-not-found]
 
     with open(path, encoding="utf-8") as stream:
         job = json.load(stream)
@@ -40,17 +41,17 @@ def _run_one(path: str) -> None:
     trace = os.dup(1)
     wire.attach(trace)
     os.dup2(2, 1)
-    program.run(job, job["program"].encode("utf-8"), os.getcwd(), trace, None)
+    execution.run(job, job["program"].encode("utf-8"), os.getcwd(), trace, None)
 
 
 def _serve(descriptor: int) -> None:
-    from dnnfix_probe import zygote
+    from dnnfix_probe.process import zygote  # type: ignore[import-not-found]
 
     zygote.serve(socket.socket(fileno=descriptor))
 
 
 def _try(tier: str) -> None:
-    from dnnfix_probe import tier_report
+    from dnnfix_probe.sandbox import tier_report  # type: ignore[import-not-found]
 
     tier_report.report(tier)
 

@@ -12,7 +12,10 @@ import itertools
 import os
 import sys
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+PROBE = os.path.dirname(os.path.abspath(__file__))
+"""The folder of the probe: frames of code in it are none of the program's, and none of a library's."""
 
 Site = List[Any]
 Span = Tuple[int, int, int, int]
@@ -21,7 +24,7 @@ _root = ""
 _program = ""
 _user: Dict[str, Optional[str]] = {}
 _texts: Dict[str, str] = {}
-_files: Dict[str, "_File"] = {}
+_files: Dict[str, "File"] = {}
 _cache: Dict[Tuple[int, int], Optional[Site]] = {}
 _positions: Dict[int, Tuple[CodeType, List[Any]]] = {}
 
@@ -76,17 +79,29 @@ def frames_of(traceback: Optional[TracebackType]) -> List[Dict[str, Any]]:
 
 def entries_of(traceback: Optional[TracebackType]) -> List[TracebackType]:
     """The entries of a traceback whose frames run user code at a known site, outermost first."""
-    entries = []
+    entries = every_entry(traceback)
+    return [one for one in entries if is_user_frame(one.tb_frame) and site_of_entry(one) is not None]
+
+
+def every_entry(traceback: Optional[TracebackType]) -> Iterator[TracebackType]:
+    """The entries of a traceback, outermost first."""
     while traceback is not None:
-        if is_user_frame(traceback.tb_frame) and site_of_entry(traceback) is not None:
-            entries.append(traceback)
+        yield traceback
         traceback = traceback.tb_next
-    return entries
+
+
+def causes(error: Optional[BaseException]) -> Iterator[BaseException]:
+    """The exception and those that it says it was raised from."""
+    seen: List[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield error
+        error = error.__cause__
 
 
 def expression(filename: str, site: Site) -> Optional[ast.AST]:
     """The expression, or else the statement, that spans a site of a user's file."""
-    return _file(filename).node(tuple(site[:4]))
+    return file_of(filename).node(tuple(site[:4]))
 
 
 def site_of_entry(entry: TracebackType) -> Optional[Site]:
@@ -122,16 +137,16 @@ def line_site(filename: str, line: int) -> Optional[Site]:
     """The statement that begins on or spans a line of a user's file; `None` for files that are not the user's."""
     if not is_user_file(filename):
         return None
-    return _as_site(filename, _file(filename).statement(line))
+    return _as_site(filename, file_of(filename).statement(line))
 
 
 def nodes_in(filename: str, site: Site) -> List[Tuple[ast.AST, Site]]:
     """The expressions of a user's file that lie within a site, each with its own, those further out first."""
-    file = _file(filename)
+    file = file_of(filename)
     found: List[Tuple[ast.AST, Site]] = []
-    for node in file._parse():
+    for node in file.nodes():
         if isinstance(node, ast.expr):
-            own = _as_site(filename, file.in_characters(_span_of(node)))
+            own = _as_site(filename, file.in_characters(span_of(node)))
             if own is not None and tuple(site[:2]) <= tuple(own[:2]) and tuple(own[2:4]) <= tuple(site[2:4]):
                 found.append((node, own))
     return found
@@ -153,7 +168,7 @@ def _site(code: CodeType, lasti: int, line: Optional[int]) -> Optional[Site]:
         return _cache[key]
     except KeyError:
         pass
-    file = _file(code.co_filename)
+    file = file_of(code.co_filename)
     span = _span(code, lasti)
     if span is not None:
         span = file.whole(file.in_characters(span))
@@ -185,7 +200,8 @@ def _span(code: CodeType, lasti: int) -> Optional[Span]:
     return None
 
 
-def _file(filename: str) -> "_File":
+def file_of(filename: str) -> "File":
+    """The text of a user's file, as it was compiled, read once."""
     if filename not in _files:
         text = _texts.get(filename)
         if text is None:
@@ -194,11 +210,11 @@ def _file(filename: str) -> "_File":
                     text = stream.read().decode("utf-8", "replace")
             except OSError:
                 text = ""
-        _files[filename] = _File(text)
+        _files[filename] = File(text)
     return _files[filename]
 
 
-class _File:
+class File:
     """The text of one file of user code, with its expressions by where they end."""
 
     def __init__(self, text: str) -> None:
@@ -210,7 +226,7 @@ class _File:
     def in_characters(self, span: Span) -> Span:
         """The span with columns in characters from 1 instead of bytes from 0."""
         line, column, end_line, end_column = span
-        return line, self._character(line, column), end_line, self._character(end_line, end_column)
+        return line, self.column(line, column), end_line, self.column(end_line, end_column)
 
     def whole(self, span: Span) -> Span:
         """The span of the call that ends where `span` ends.
@@ -218,7 +234,7 @@ class _File:
         For a method called on a later line than the one its object begins on, the interpreter reports the call from
         the method's name on; the expression begins earlier.
         """
-        self._parse()
+        self.nodes()
         candidates = self._ends.get((span[2], span[3]), [])
         if not candidates or span in candidates:
             return span
@@ -228,10 +244,10 @@ class _File:
     def statement(self, line: int) -> Optional[Span]:
         """The innermost statement, or head of a compound statement, that spans the line."""
         best: Optional[Span] = None
-        for node in self._parse():
+        for node in self.nodes():
             if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
                 head = _head(node)
-                span = self.in_characters(_span_of(head))
+                span = self.in_characters(span_of(head))
                 if head is not node and not span[0] <= line <= span[2]:
                     continue
                 if best is None or span >= best:
@@ -242,12 +258,13 @@ class _File:
         """The expression that spans exactly this, or else the statement."""
         found = [
             each
-            for each in self._parse()
-            if isinstance(each, (ast.expr, ast.stmt)) and self.in_characters(_span_of(each)) == span
+            for each in self.nodes()
+            if isinstance(each, (ast.expr, ast.stmt)) and self.in_characters(span_of(each)) == span
         ]
         return next((each for each in found if isinstance(each, ast.expr)), found[0] if found else None)
 
-    def _character(self, line: int, column: int) -> int:
+    def column(self, line: int, column: int) -> int:
+        """A column in characters from 1, of one in bytes from 0."""
         if not 0 < line <= len(self.lines):
             return column + 1
         text = self.lines[line - 1]
@@ -255,7 +272,8 @@ class _File:
             return column + 1
         return len(text.encode("utf-8")[:column].decode("utf-8", "ignore")) + 1
 
-    def _parse(self) -> List[ast.AST]:
+    def nodes(self) -> List[ast.AST]:
+        """Every node of the syntax tree; none where the text is no Python."""
         if self._nodes is None:
             try:
                 self._nodes = list(ast.walk(ast.parse(self._text)))
@@ -263,7 +281,7 @@ class _File:
                 self._nodes = []
             for node in self._nodes:
                 if isinstance(node, ast.Call):
-                    span = self.in_characters(_span_of(node))
+                    span = self.in_characters(span_of(node))
                     self._ends.setdefault(span[2:], []).append(span)
         return self._nodes
 
@@ -279,5 +297,6 @@ def _head(node: ast.stmt) -> ast.AST:
     return node
 
 
-def _span_of(node: Any) -> Span:
+def span_of(node: Any) -> Span:
+    """Where a node of a syntax tree begins and ends, columns in bytes from 0."""
     return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset

@@ -1,9 +1,9 @@
-"""Which classes are written in user code."""
+"""Which classes are written in user code, and what classes are called in the trace."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 from . import sites
 
@@ -24,10 +24,24 @@ def is_user_class(cls: type) -> bool:
     return known
 
 
+class ClassNames:
+    """The names of classes in the trace: `user.Net`, or what `public` says of those of the library."""
+
+    def __init__(self, public: Callable[[type], str]) -> None:
+        self._public = public
+        self._names: Dict[type, str] = {}
+
+    def __call__(self, cls: type) -> str:
+        """The name of a class."""
+        if cls not in self._names:
+            self._names[cls] = "user." + cls.__name__ if is_user_class(cls) else self._public(cls)
+        return self._names[cls]
+
+    def forget(self) -> None:
+        """Begin a new run, with user code of its own."""
+        self._names.clear()
+        _known.clear()
+
+
 def _code(value: Any) -> Any:
     return getattr(getattr(value, "__func__", value), "__code__", None)
-
-
-def forget_user_classes() -> None:
-    """Begin a new run, with user code of its own."""
-    _known.clear()

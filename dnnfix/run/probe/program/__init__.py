@@ -1,0 +1,1 @@
+"""How a program is run: compiled with guarded loops, seeded, inside its scaffold, with nobody there to answer it."""

@@ -1,0 +1,45 @@
+"""Imports the modules beside the program with guarded loops, so that training in them is cut to the budget too."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from typing import Any, Optional, Sequence
+
+from .. import sites
+from . import loops
+
+
+def install(top: str, program: str) -> None:
+    """Put the program's folder first on the path, the folders above it, below `top`, last, and guard what is found."""
+    folder = os.path.dirname(program)
+    sys.path.insert(0, folder)
+    above = os.path.dirname(folder)
+    while above.startswith(top.rstrip(os.sep) + os.sep):
+        sys.path += [above] + [place for place in (os.path.join(above, "src"),) if os.path.isdir(place)]
+        above = os.path.dirname(above)
+    sys.meta_path.insert(0, _Finder())
+
+
+class _Finder:
+    """Finds what the path finder finds, and gives files of user code the loader below."""
+
+    def find_spec(self, name: str, path: Optional[Sequence[str]], target: Any = None) -> Any:
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader or not spec.origin:
+            return None
+        if not sites.is_user_file(spec.origin):
+            return None
+        spec.loader = _Loader(name, spec.origin)
+        return spec
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Compiles from source each time: byte code of an unguarded module must not be taken, nor left behind."""
+
+    def get_code(self, fullname: str) -> Any:
+        source = self.get_data(self.path)
+        sites.add_source(self.path, importlib.util.decode_source(source))
+        return loops.compile_source(source, self.path)

@@ -1,0 +1,182 @@
+"""Runs a program inside a scaffold: code before it, code after it, and definitions where its statements need them.
+
+The program's own statements keep their places, so that sites stay those of the file; code of the scaffold has file
+names of its own and is never the user's. The parent uses `placements` as well, to write the same thing as a script.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from .. import sites
+from . import cells, loops
+
+DEFINE = "__dnnfix_define__"
+START, END = "<before the program>", "<after the program>"
+_DEFINITION = "<definition of %s>"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+class Placement(NamedTuple):
+    """Before which statement of which block a definition goes; an index beyond the last one is the block's end."""
+
+    block: List[ast.stmt]
+    position: int
+
+
+def compiled(source: Any, filename: str, scaffold: Optional[Dict[str, Any]], namespace: Dict[str, Any]) -> List[Any]:
+    """Code to execute in `namespace`, one after the other; raises what `compile` raises of the program."""
+    if not scaffold:
+        return [loops.compile_source(source, filename)]
+    tree = change(cells.parsed(source, filename), scaffold, namespace)
+    program = loops.compile_tree(tree, filename)
+    start = compile(scaffold.get("start", ""), START, "exec", dont_inherit=True)
+    end = compile(scaffold.get("end", ""), END, "exec", dont_inherit=True)
+    return [start, program, end]
+
+
+def failed(error: BaseException, in_call: bool) -> Optional[str]:
+    """Says how the scaffold failed, where its own code raised; `None` where the program did.
+
+    The program did where its code is the last of the two on the way to the exception, and also where code behind the
+    program calls a network of the program's (`in_call`) that raises: layers have no code of the user's inside.
+    """
+    last, own = "", False
+    for entry in sites.every_entry(error.__traceback__):
+        filename = entry.tb_frame.f_code.co_filename
+        scaffold = filename in (START, END) or filename.startswith(_DEFINITION.partition("%")[0])
+        if scaffold or sites.is_user_file(filename):
+            last, own = filename, scaffold
+    if not own or (last == END and in_call):
+        return None
+    return "the scaffold failed: %s: %s" % (type(error).__name__, error)
+
+
+def text_of(job: Dict[str, Any]) -> str:
+    """The code of a job's scaffold that stands for the program's own: what its definitions import.
+
+    Stand-ins import what they need when they are called, for programs of every framework; that says nothing.
+    """
+    scaffold = job.get("scaffold") or {}
+    return "\n".join(code for _name, code in scaffold.get("definitions", ()))
+
+
+def change(tree: ast.Module, scaffold: Dict[str, Any], namespace: Dict[str, Any]) -> ast.Module:
+    """The program's tree, changed in place: literals replaced, definitions called for; `namespace` is where they run."""
+    replaced = dict(tuple(pair) for pair in scaffold.get("literals", ()))
+    if replaced:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in replaced:
+                node.value = replaced[node.value]
+    definitions = [(str(name), str(code)) for name, code in scaffold.get("definitions", ())]
+    codes = [compile(code, _DEFINITION % name, "exec") for name, code in definitions]
+
+    def define(number: int) -> None:
+        exec(codes[number], namespace)
+
+    setattr(builtins, DEFINE, define)
+    places = placements(tree, definitions)
+    # Of one block the last place first, so that indices of those before it stay right; of one place the last call first.
+    for number in sorted(range(len(places)), key=lambda n: (places[n].position, n), reverse=True):
+        block, index = places[number]
+        block.insert(index, _call(number, block[min(index, len(block) - 1)] if block else None))
+    return tree
+
+
+def placements(tree: ast.Module, definitions: Sequence[Tuple[str, str]]) -> List[Placement]:
+    """Where each definition goes: once what its code needs is bound, and before the first use where that comes later."""
+    given = {name for name, _code in definitions}
+    return [_place(tree.body, name, _loaded(code) - given, _after_header(tree)) for name, code in definitions]
+
+
+def _place(block: List[ast.stmt], name: str, needs: Set[str], least: int) -> Placement:
+    """The place for a definition of `name` in a block, or in a block of a compound statement in it."""
+    ready = least
+    for index, statement in enumerate(block):
+        bound = needs & set(_bound(statement))
+        inner = [b for b in _inner(statement) if any(needs & set(_bound(s)) and _uses(s2, name) for s in b for s2 in b)]
+        if bound and inner:
+            return _place(inner[0], name, needs, 0)
+        if bound and not _is_rebound(bound, block[:index]):
+            ready = max(ready, index + 1)
+    first = next((i for i, statement in enumerate(block) if _uses(statement, name)), len(block))
+    return Placement(block, max(least, min(ready, first)))
+
+
+def _is_rebound(names: Set[str], before: Sequence[ast.stmt]) -> bool:
+    """Whether all these names had a value already by the statements before one: its first value is what a definition waits for."""
+    return names <= {name for earlier in before for name in _bound(earlier)}
+
+
+def _after_header(tree: ast.Module) -> int:
+    """The index of the first statement behind the docstring and the imports from `__future__`."""
+    index = 0
+    for statement in tree.body:
+        documented = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+        if not (future or (documented and index == 0)):
+            return index
+        index += 1
+    return index
+
+
+def _inner(statement: ast.stmt) -> Iterator[List[ast.stmt]]:
+    """The blocks of a statement that run at the level it stands on: not those of functions and classes."""
+    if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
+        return
+    for field in _BLOCKS:
+        block = getattr(statement, field, None)
+        if block:
+            yield block
+
+
+def _level(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and what stands in it, without the bodies of functions."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _FUNCTIONS):
+            for part in [*getattr(child, "decorator_list", ()), *child.args.defaults]:
+                yield from _level(part)
+        else:
+            yield from _level(child)
+
+
+def _uses(statement: ast.stmt, name: str) -> bool:
+    if isinstance(statement, _FUNCTIONS):
+        parts: Iterable[ast.AST] = [*statement.decorator_list, *statement.args.defaults]
+    else:
+        parts = [statement]
+    loads = (node for part in parts for node in _level(part) if isinstance(node, ast.Name))
+    return any(node.id == name for node in loads if isinstance(node.ctx, (ast.Load, ast.Del)))
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement binds at its level."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield statement.name
+        return
+    for node in _level(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                yield (alias.asname or alias.name).partition(".")[0]
+
+
+def _loaded(code: str) -> Set[str]:
+    """The names that a definition's code needs and does not make itself."""
+    tree = ast.parse(code)
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return {node.id for node in names if isinstance(node.ctx, ast.Load)} - stored
+
+
+def _call(number: int, like: Optional[ast.stmt]) -> ast.stmt:
+    call = ast.Call(func=ast.Name(id=DEFINE, ctx=ast.Load()), args=[ast.Constant(value=number, kind=None)], keywords=[])
+    statement = ast.Expr(value=call)
+    if like is not None:
+        ast.copy_location(statement, like)
+    return ast.fix_missing_locations(statement)

@@ -1,0 +1,52 @@
+"""Keeps a program from waiting for a person, and turns its warnings into events."""
+
+from __future__ import annotations
+
+import builtins
+import warnings
+from typing import Any, Set
+
+from .. import sites, wire
+
+MOST_WARNINGS = 200
+"""Warnings that one trace holds at most."""
+
+
+_FOR_AUTHORS = (DeprecationWarning, PendingDeprecationWarning)
+"""Warnings that concern the author of the code they point at; from library code they are of no use here."""
+
+_OF_THE_WATCHERS = "run_functions_eagerly"
+"""What a warning names that comes of how the program is watched, and not of the program."""
+
+
+class NeedsInput(EOFError):
+    """The program asks a question on its standard input, which nobody answers."""
+
+
+def install() -> None:
+    """Make `input` fail by name. Figures are drawn nowhere by MPLBACKEND=Agg, with which `show` returns at once."""
+    builtins.input = _refuse
+
+
+def _refuse(prompt: Any = "") -> str:
+    raise NeedsInput("the program asks for input: %s" % (prompt,))
+
+
+def catch_warnings() -> None:
+    """Report every category of warning once per site, in place of printing it."""
+    seen: Set[Any] = set()
+
+    def show(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+        site = sites.line_site(filename, lineno)
+        if (site is None and issubclass(category, _FOR_AUTHORS)) or _OF_THE_WATCHERS in str(message):
+            return
+        site = site or sites.caller_site()
+        key = (category.__name__, str(site) if site else str(message)[:80])
+        if key not in seen and len(seen) < MOST_WARNINGS:
+            seen.add(key)
+            wire.emit("warning", category=category.__name__, message=wire.shorten(str(message), 1000), site=site)
+
+    warnings.showwarning = show
+    warnings.simplefilter("always", DeprecationWarning)
+    # Last in line: what the libraries silence stays silent, everything else is seen wherever it comes up.
+    warnings.simplefilter("always", append=True)

@@ -1,0 +1,67 @@
+"""Components and calls as the trace has them, whatever framework they are of, and how many of them it has at most."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import wire
+
+MOST_COMPONENTS = 3000
+MOST_CALLS = 5000
+_MOST_PER_SITE = 100
+_MOST_PER_SITE_AND_STEP = 64
+
+
+class ComponentLog:
+    """Writes components, and writes them again where something of them changed."""
+
+    def __init__(self) -> None:
+        self._sent: Dict[int, str] = {}
+        self._per_site: Dict[str, int] = {}
+
+    def _too_many(self, site: Any) -> bool:
+        """Whether so many were made at a site that further ones tell nothing new; one more is made there."""
+        key = str(site)
+        self._per_site[key] = count = self._per_site.get(key, 0) + 1
+        return site is not None and count > _MOST_PER_SITE
+
+    def send(self, fields: Dict[str, Any], counted: bool = True) -> None:
+        """Write a component where it differs from what was written before; not `counted`, calls make no difference."""
+        image = repr({key: value for key, value in fields.items() if counted or key != "called"})
+        if self._sent.get(fields["id"]) != image:
+            self._sent[fields["id"]] = image
+            wire.emit("component", **fields)
+
+
+class CallCounts:
+    """How often which call was recorded at one place, in one step."""
+
+    def __init__(self) -> None:
+        self._counts: Dict[Tuple[Any, ...], int] = {}
+
+    def is_enough(self, call: Dict[str, Any]) -> bool:
+        """Whether a call was recorded so often that once more tells nothing new; it is counted."""
+        key = key_of(call)
+        self._counts[key] = count = self._counts.get(key, 0) + 1
+        return count > _MOST_PER_SITE_AND_STEP
+
+
+def key_of(call: Dict[str, Any]) -> Tuple[Any, ...]:
+    """What is the same of calls that one place makes in one step."""
+    return (str(call["site"]), call["name"], call["component"], call["step"], call["phase"])
+
+
+def component(
+    number: int, kind: str, name: str, site: Any, args: Dict[str, Any], called: Optional[int]
+) -> Dict[str, Any]:
+    """The fields of a component that has just been made."""
+    return {"id": number, "kind": kind, "name": name, "site": site, "args": args, "attribute": None,
+            "parameters": [], "children": [], "called": called}  # fmt: skip
+
+
+def call(name: str, site: Any, inputs: List[Dict[str, Any]], phase: str, step: int, scope: List[str]) -> Dict[str, Any]:
+    """The fields of a call that is not yet numbered, and has given nothing yet."""
+    return {
+        "id": 0, "name": name, "site": site, "component": None, "made_at": None, "args": {}, "inputs": inputs,
+        "outputs": [], "phase": phase, "step": step, "scope": scope, "path": "",
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Training of TensorFlow programs that Keras has no part in."""
