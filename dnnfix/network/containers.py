@@ -165,7 +165,7 @@ def builtin(machine: Machine, name: str, arguments: Arguments, node: ast.AST | N
     if name == "setattr" and isinstance(first, Instance) and len(arguments.positional) == 3:
         label = arguments.positional[1][0]
         if isinstance(label, Plain) and isinstance(label.value, str):
-            machine.store(first, label.value, arguments.positional[2][0])
+            machine.store(first.attributes, label.value, arguments.positional[2][0], first.context)
             return Plain(None)
     if name in ("getattr", "setattr", "vars", "map", "filter"):
         machine.escape_all(arguments)

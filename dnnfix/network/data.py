@@ -6,12 +6,9 @@ import ast
 
 from dnnfix.network.machine import Arguments
 from dnnfix.network.recorder import Recorder, literal_facts
+from dnnfix.network.torch_names import CASTS
 from dnnfix.network.values import Abstract, Items, Library, Plain, Tensor
 
-_DTYPES = {
-    "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
-    "bool": "bool", "uint8": "uint8", "bfloat16": "bfloat16",
-}  # fmt: skip
 _TYPED = {
     "torch.FloatTensor": "float32", "torch.DoubleTensor": "float64", "torch.LongTensor": "int64",
     "torch.IntTensor": "int32", "torch.HalfTensor": "float16", "torch.ByteTensor": "uint8",
@@ -31,14 +28,14 @@ _NUMPY_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int
 def dtype_of(value: Abstract | None) -> str | None:
     """The dtype that an argument names: `torch.long`, `torch.LongTensor`, `np.float32`, `"float32"`, `float`."""
     if isinstance(value, Plain) and isinstance(value.value, str):
-        return _DTYPES.get(value.value, value.value) if value.value.isidentifier() else None
+        return CASTS.get(value.value, value.value) if value.value.isidentifier() else None
     if not isinstance(value, Library):
         return None
     area, _, name = value.name.rpartition(".")
     if area in ("torch", "torch.cuda") and name.endswith("Tensor"):
         return _TYPED.get(f"torch.{name}")
     if area == "torch":
-        return _DTYPES.get(name, name)
+        return CASTS.get(name, name)
     if area in ("numpy", "tensorflow"):
         return "bool" if name == "bool_" else name if name in _NUMPY_DTYPES else None
     return {"float": "float64", "int": "int64", "bool": "bool"}.get(name) if area == "builtins" else None
@@ -101,7 +98,7 @@ def _torch_randint(arguments: Arguments) -> dict[str, object]:
         numbers = [low.value if isinstance(low, Plain) and isinstance(low.value, int) else 0, high.value]
     sizes = [v for v, _ in arguments.positional if isinstance(v, Items)]
     size = sizes[0] if sizes else arguments.get(None, "size")
-    facts: dict[str, object] = {"shape": _dimensions(size), "dtype": "int64", "integral": True}
+    facts: dict[str, object] = {"shape": dimensions(size), "dtype": "int64", "integral": True}
     leading = [v for v, _ in arguments.positional if not isinstance(v, Items)]
     if numbers and len(numbers) >= len(leading):
         start, stop = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
@@ -118,18 +115,18 @@ def _numpy_random(short: str, arguments: Arguments) -> dict[str, object] | None:
     if short in ("rand", "randn"):
         shape = shape_of(arguments, 0)
     elif short in ("uniform", "normal"):
-        shape = _dimensions(arguments.get(2, "size"))
+        shape = dimensions(arguments.get(2, "size"))
     else:
-        shape = _dimensions(arguments.get(0, "size"))
+        shape = dimensions(arguments.get(0, "size"))
     return {"shape": shape, "dtype": "float64", "low": low, "high": high}
 
 
 def _numpy_randint(short: str, arguments: Arguments) -> dict[str, object]:
     facts: dict[str, object] = {"integral": True if short != "choice" else None}
     if short == "choice":
-        return {**facts, "shape": _dimensions(arguments.get(1, "size"))}
+        return {**facts, "shape": dimensions(arguments.get(1, "size"))}
     low, high = arguments.get(0, "low"), arguments.get(1, "high")
-    facts |= {"shape": _dimensions(arguments.get(2, "size")), "dtype": "int64"}
+    facts |= {"shape": dimensions(arguments.get(2, "size")), "dtype": "int64"}
     if isinstance(low, Plain) and isinstance(low.value, int):
         if high is None or (isinstance(high, Plain) and high.value is None):
             return {**facts, "low": 0.0, "high": float(low.value - 1)}
@@ -145,7 +142,7 @@ def shape_of(arguments: Arguments, position: int, *names: str) -> tuple[int | No
         return None
     first = arguments.get(position, *names)
     if isinstance(first, Items):
-        return _dimensions(first)
+        return dimensions(first)
     sizes = [v for v, _ in arguments.positional[position:]] or ([first] if first is not None else [])
     if not sizes or not all(isinstance(s, Plain) and _is_size(s.value) for s in sizes):
         return None
@@ -156,18 +153,14 @@ def _is_size(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _dimensions(size: Abstract | None) -> tuple[int | None, ...] | None:
+def dimensions(size: Abstract | None) -> tuple[int | None, ...] | None:
+    """The shape that one argument gives, with unknown sizes as `None`; `None` where their number is unknown."""
     if isinstance(size, Plain) and isinstance(size.value, int) and not isinstance(size.value, bool):
         return (size.value,)
     if isinstance(size, Items) and size.exact:
         plain = [v.value if isinstance(v, Plain) and _is_size(v.value) else None for v in size.values()]
         return tuple(v if isinstance(v, int) else None for v in plain)
     return None
-
-
-def symbolic_shape(size: Abstract | None) -> tuple[int | None, ...] | None:
-    """A Keras shape argument with its unknown sizes as `None`."""
-    return _dimensions(size)
 
 
 def _literal(what: Abstract | None, framework: str, dtype: str | None) -> dict[str, object]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from dnnfix.network.activations import ACTIVATION_FORMS, ACTIVATIONS, ActivationFacts, activation_name
 from dnnfix.network.layers import KEEPS_VALUES, LAYERS, SHAPE_ONLY, LayerFacts
-from dnnfix.network.losses import LOSSES, LossFacts, Prediction, Target, Task
+from dnnfix.network.losses import LOSSES, LossFacts, Prediction, Target, Task, snake
 from dnnfix.network.names import (
     LOSS_STRINGS,
     METRIC_ALIASES,
@@ -21,7 +21,6 @@ from dnnfix.network.names import (
     loss_name,
     metric_name,
     optimizer_name,
-    snake,
 )
 from dnnfix.network.signatures import Signature, bind, defaults, signature
 from dnnfix.records import Call, Component, Json, Network, Value
@@ -212,9 +211,14 @@ def stated_output(of: Call | Component) -> int | None:
     return (projected or size) * (2 if both else 1)
 
 
-def through(network: Network, value: Value, passing: frozenset[str] = KEEPS_VALUES, limit: int = 64) -> Call | None:
+_MOST_LOOKED_THROUGH = 64
+
+
+def through(network: Network, value: Value, passing: frozenset[str] = KEEPS_VALUES) -> Call | None:
     """The call that made the values, looking through calls in `passing` (by default those that keep every value)."""
     call = network.producer(value)
-    while call is not None and call.name in passing and call.inputs and limit > 0:
-        call, limit = network.producer(call.inputs[0]), limit - 1
+    for _ in range(_MOST_LOOKED_THROUGH):
+        if call is None or call.name not in passing or not call.inputs:
+            break
+        call = network.producer(call.inputs[0])
     return call

@@ -6,11 +6,11 @@ import ast
 
 from dnnfix.network.activations import ACTIVATION_FORMS, activation_name
 from dnnfix.network.containers import several
-from dnnfix.network.data import symbolic_shape
+from dnnfix.network.data import dimensions
 from dnnfix.network.layers import LAYERS
 from dnnfix.network.losses import LOSSES
 from dnnfix.network.machine import Arguments, Machine
-from dnnfix.network.names import component_kind
+from dnnfix.network.names import KERAS_FUNCTIONAL, KERAS_SEQUENTIALS, component_kind
 from dnnfix.network.signatures import bind, defaults
 from dnnfix.network.values import (
     Abstract,
@@ -27,8 +27,6 @@ from dnnfix.network.values import (
 from dnnfix.records import Json, Value
 
 INPUTS = ("keras.Input", "keras.layers.Input", "keras.engine.input_layer.Input", "keras.layers.InputLayer")
-SEQUENTIALS = ("keras.Sequential", "keras.models.Sequential")
-MODELS = ("keras.Model", "keras.models.Model")
 _MERGES = {"add": "Add", "concatenate": "Concatenate", "multiply": "Multiply", "average": "Average",
            "maximum": "Maximum", "minimum": "Minimum", "subtract": "Subtract", "dot": "Dot"}  # fmt: skip
 _AREAS = ("keras.ops", "keras.backend", "keras.activations", "tensorflow", "tensorflow.nn", "tensorflow.math",
@@ -54,9 +52,9 @@ class KerasLibrary:
         """A call of the Keras or TensorFlow function or class `name`."""
         if name in INPUTS:
             return self._input(name, arguments, node)
-        if name in SEQUENTIALS:
+        if name in KERAS_SEQUENTIALS:
             return self._sequential(arguments, node)
-        if name in MODELS:
+        if name in KERAS_FUNCTIONAL:
             return self._functional(arguments, node)
         kind = component_kind(name)
         if kind is not None:
@@ -78,8 +76,8 @@ class KerasLibrary:
     # --- constructors
 
     def _input(self, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract:
-        shape = symbolic_shape(arguments.get(0, "shape", "input_shape"))
-        batch = symbolic_shape(arguments.get(None, "batch_shape", "batch_input_shape"))
+        shape = dimensions(arguments.get(0, "shape", "input_shape"))
+        batch = dimensions(arguments.get(None, "batch_shape", "batch_input_shape"))
         whole = batch if batch is not None else (None, *shape) if shape is not None else None
         dtype = arguments.get(None, "dtype")
         kind = dtype.value if isinstance(dtype, Plain) and isinstance(dtype.value, str) else None

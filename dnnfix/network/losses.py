@@ -138,6 +138,7 @@ _TORCH_FUNCTIONS = {
     "MultiLabelSoftMarginLoss": "multilabel_soft_margin_loss",
     "MultiLabelMarginLoss": "multilabel_margin_loss",
     "KLDivLoss": "kl_div",
+    "SmoothL1Loss": "smooth_l1_loss",
     "NLLLoss2d": "",
     "AdaptiveLogSoftmaxWithLoss": "",
 }
@@ -183,9 +184,9 @@ _TENSORFLOW: tuple[_Row, ...] = (
 )
 
 
-def _snake(name: str) -> str:
-    """The name of a class as a function is called: `MSELoss`, `mse_loss`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+def snake(name: str) -> str:
+    """`MeanIoU` as `mean_io_u`: the way Keras writes class names in snake case, and torch most of its losses."""
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)).lower()
 
 
 def _facts(rows: tuple[_Row, ...], home: str, framework: str, **all_of: object) -> Iterator[tuple[str, LossFacts]]:
@@ -197,7 +198,7 @@ def _facts(rows: tuple[_Row, ...], home: str, framework: str, **all_of: object) 
 
 def _torch() -> Iterator[LossFacts]:
     for short, facts in _facts(_TORCH, "torch.nn", "torch"):
-        function = _TORCH_FUNCTIONS.get(short, _snake(short))
+        function = _TORCH_FUNCTIONS.get(short, snake(short))
         twin = f"torch.nn.functional.{function}" if function else None
         yield replace(facts, twin=twin)
         if twin:
@@ -207,7 +208,7 @@ def _torch() -> Iterator[LossFacts]:
 def _keras() -> Iterator[LossFacts]:
     second = {"prediction_first": False, "prediction_argument": "y_pred", "target_argument": "y_true"}
     for short, facts in _facts(_KERAS, "keras.losses", "keras", **second):
-        function = _snake(short)
+        function = snake(short)
         as_function = replace(facts, name=f"keras.losses.{function}", function=True, twin=facts.name)
         yield replace(facts, twin=as_function.name)
         yield as_function

@@ -297,14 +297,15 @@ class TorchLibrary:
         if name in ("add_module", "register_module") and isinstance(base, Instance):
             label, part = arguments.get(0, "name"), arguments.get(1, "module")
             if isinstance(label, Plain) and isinstance(label.value, str) and part is not None:
-                self.machine.store(base, label.value, part)
+                self.machine.store(base.attributes, label.value, part, base.context)
             else:
                 self.machine.open_up(base)
             return Plain(None)
         if name in ("register_buffer", "register_parameter") and isinstance(base, Instance):
             label = arguments.get(0, "name")
             if isinstance(label, Plain) and isinstance(label.value, str):
-                self.machine.store(base, label.value, self.recorder.tensor("torch", origin="parameter"))
+                made = self.recorder.tensor("torch", origin="parameter")
+                self.machine.store(base.attributes, label.value, made, base.context)
             return Plain(None)
         if name in ("forward", "__call__"):
             return None
