@@ -7,7 +7,7 @@ import ast
 from dnnfix.network.machine import Arguments
 from dnnfix.network.recorder import Recorder, literal_facts
 from dnnfix.network.torch_names import CASTS
-from dnnfix.network.values import Abstract, Items, Library, Plain, Tensor
+from dnnfix.network.values import Abstract, Items, Library, Plain, Tensor, integer, string
 
 _TYPED = {
     "torch.FloatTensor": "float32", "torch.DoubleTensor": "float64", "torch.LongTensor": "int64",
@@ -27,8 +27,8 @@ _NUMPY_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int
 
 def dtype_of(value: Abstract | None) -> str | None:
     """The dtype that an argument names: `torch.long`, `torch.LongTensor`, `np.float32`, `"float32"`, `float`."""
-    if isinstance(value, Plain) and isinstance(value.value, str):
-        return CASTS.get(value.value, value.value) if value.value.isidentifier() else None
+    if (given := string(value)) is not None:
+        return CASTS.get(given, given) if given.isidentifier() else None
     if not isinstance(value, Library):
         return None
     area, _, name = value.name.rpartition(".")
@@ -92,10 +92,9 @@ def _plain_area(short: str, framework: str, arguments: Arguments) -> dict[str, o
 
 
 def _torch_randint(arguments: Arguments) -> dict[str, object]:
-    numbers = [v.value for v, _ in arguments.positional if isinstance(v, Plain) and isinstance(v.value, int)]
-    low, high = arguments.get(None, "low"), arguments.get(None, "high")
-    if isinstance(high, Plain) and isinstance(high.value, int):
-        numbers = [low.value if isinstance(low, Plain) and isinstance(low.value, int) else 0, high.value]
+    numbers = [number for value, _ in arguments.positional if (number := integer(value)) is not None]
+    if (high := integer(arguments.get(None, "high"))) is not None:
+        numbers = [integer(arguments.get(None, "low")) or 0, high]
     sizes = [v for v, _ in arguments.positional if isinstance(v, Items)]
     size = sizes[0] if sizes else arguments.get(None, "size")
     facts: dict[str, object] = {"shape": dimensions(size), "dtype": "int64", "integral": True}
@@ -125,14 +124,12 @@ def _numpy_randint(short: str, arguments: Arguments) -> dict[str, object]:
     facts: dict[str, object] = {"integral": True if short != "choice" else None}
     if short == "choice":
         return {**facts, "shape": dimensions(arguments.get(1, "size"))}
-    low, high = arguments.get(0, "low"), arguments.get(1, "high")
     facts |= {"shape": dimensions(arguments.get(2, "size")), "dtype": "int64"}
-    if isinstance(low, Plain) and isinstance(low.value, int):
-        if high is None or (isinstance(high, Plain) and high.value is None):
-            return {**facts, "low": 0.0, "high": float(low.value - 1)}
-        if isinstance(high, Plain) and isinstance(high.value, int):
-            last = high.value if short == "random_integers" else high.value - 1
-            return {**facts, "low": float(low.value), "high": float(last)}
+    low, high = integer(arguments.get(0, "low")), arguments.get(1, "high")
+    if low is not None and (high is None or (isinstance(high, Plain) and high.value is None)):
+        return {**facts, "low": 0.0, "high": float(low - 1)}
+    if low is not None and (last := integer(high)) is not None:
+        return {**facts, "low": float(low), "high": float(last if short == "random_integers" else last - 1)}
     return facts
 
 
@@ -144,41 +141,30 @@ def shape_of(arguments: Arguments, position: int, *names: str) -> tuple[int | No
     if isinstance(first, Items):
         return dimensions(first)
     sizes = [v for v, _ in arguments.positional[position:]] or ([first] if first is not None else [])
-    if not sizes or not all(isinstance(s, Plain) and _is_size(s.value) for s in sizes):
-        return None
-    return tuple(s.value for s in sizes if isinstance(s, Plain) and isinstance(s.value, int))
+    known = tuple(length for size in sizes if (length := _length(size)) is not None)
+    return known if known and len(known) == len(sizes) else None
 
 
-def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _length(size: Abstract | None) -> int | None:
+    """The integer that a literal is, which is no truth value."""
+    return None if isinstance(size, Plain) and isinstance(size.value, bool) else integer(size)
 
 
 def dimensions(size: Abstract | None) -> tuple[int | None, ...] | None:
     """The shape that one argument gives, with unknown sizes as `None`; `None` where their number is unknown."""
-    if isinstance(size, Plain) and isinstance(size.value, int) and not isinstance(size.value, bool):
-        return (size.value,)
     if isinstance(size, Items) and size.exact:
-        plain = [v.value if isinstance(v, Plain) and _is_size(v.value) else None for v in size.values()]
-        return tuple(v if isinstance(v, int) else None for v in plain)
-    return None
+        return tuple(_length(part) for part in size.values())
+    return (length,) if (length := _length(size)) is not None else None
 
 
 def _literal(what: Abstract | None, framework: str, dtype: str | None) -> dict[str, object]:
     """Shape, dtype and range of a nested literal list."""
     if isinstance(what, Tensor):
-        return {
-            "shape": what.value.shape,
-            "dtype": dtype or what.value.dtype,
-            "low": what.value.low,
-            "high": what.value.high,
-        }
+        value = what.value
+        return {"shape": value.shape, "dtype": dtype or value.dtype, "low": value.low, "high": value.high}
     if isinstance(what, Plain) and isinstance(what.value, int | float) and dtype is None:
-        return {
-            "shape": (),
-            "dtype": _dtype([what.value], framework),
-            "low": float(what.value),
-            "high": float(what.value),
-        }
+        number = float(what.value)
+        return {"shape": (), "dtype": _dtype([what.value], framework), "low": number, "high": number}
     facts = literal_facts(what) if isinstance(what, Items) else {}
     facts["dtype"] = dtype
     if dtype is None and isinstance(what, Items) and facts.get("shape") is not None:

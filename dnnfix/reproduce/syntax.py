@@ -36,6 +36,11 @@ def ends(source: Source, statement: ast.stmt) -> bool:
     return named or made is not None and source.qualified(made.func) in _PARSERS
 
 
+def methods_of(definition: ast.ClassDef) -> dict[str, ast.FunctionDef]:
+    """The methods that stand in a class, by their names; of several of one name the last."""
+    return {part.name: part for part in definition.body if isinstance(part, ast.FunctionDef)}
+
+
 def is_static(function: ast.FunctionDef) -> bool:
     """Whether a method takes no object."""
     return any(last_name(decorator) == "staticmethod" for decorator in function.decorator_list)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from dnnfix.network.from_source import network_from_source
 from dnnfix.records import Call, Component, Network
 from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.syntax import shortened
+from dnnfix.reproduce.syntax import shortened, string
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import last_name
 
@@ -149,9 +149,8 @@ def _comments(source: Source) -> tuple[tuple[int, str, bool], ...]:
     except (tokenize.TokenError, SyntaxError):
         return tuple(found)
     for node in source.nodes(ast.Expr):
-        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines = node.value.value.split("\n")
-            found += [(node.lineno + number, text, True) for number, text in enumerate(lines)]
+        if (said := string(node.value)) is not None:
+            found += [(node.lineno + number, text, True) for number, text in enumerate(said.split("\n"))]
     return tuple(sorted(found))
 
 

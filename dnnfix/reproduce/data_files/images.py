@@ -9,9 +9,10 @@ import re
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import arrays, clues
-from dnnfix.reproduce.data_files.made import Made
+from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
-from dnnfix.source.given import keyword_value
+from dnnfix.reproduce.syntax import strings
+from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import last_name
 
@@ -187,10 +188,7 @@ def likeliest_asked(source: Source) -> tuple[int, int]:
         if name not in _LIKELIEST:
             continue
         method = name == "topk" and source.qualified(call.func) not in ("torch.topk",)
-        place = 0 if method else _LIKELIEST[name]
-        given = keyword_value(call, "k")
-        if given is None and len(call.args) > place:
-            given = call.args[place]
+        given = argument_value(call, "k", 0 if method else _LIKELIEST[name])
         found += [(count, call.lineno) for count in _numbers(source, given)]
     return max(found)
 
@@ -235,13 +233,12 @@ def _keys(source: Source) -> tuple[str, ...]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    found = [
-        node.slice.value
+    looked_up = [
+        node.slice
         for node in source.nodes(ast.Subscript)
-        if isinstance(node.value, ast.Name) and node.value.id in dicts and isinstance(node.slice, ast.Constant)
-        if isinstance(node.slice.value, str)
+        if isinstance(node.value, ast.Name) and node.value.id in dicts
     ]
-    names = tuple(dict.fromkeys(found))
+    names = tuple(dict.fromkeys(strings(looked_up)))
     return (*names, "Other") if len(names) == 1 else names
 
 

@@ -9,8 +9,8 @@ import re
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import clues
 from dnnfix.reproduce.data.frames import ROWS, listed
+from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.data_files.images import size_of
-from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.data_files.tables import rows_file
 from dnnfix.reproduce.flow.values import Datum
 from dnnfix.source.program import Source
