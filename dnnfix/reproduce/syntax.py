@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import io
+import tokenize
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
@@ -89,6 +92,20 @@ def tests_around(source: Source, node: ast.AST) -> Iterator[ast.expr]:
     while above is not None:
         yield above.test
         above = source.enclosing(above, ast.If)
+
+
+@once
+def comments(source: Source) -> tuple[tuple[int, str, bool], ...]:
+    """The comments and lines of docstrings: line, text, and whether nothing else stands on the line."""
+    found: list[tuple[int, str, bool]] = []
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+            if token.type == tokenize.COMMENT:
+                found.append((token.start[0], token.string.lstrip("#"), not token.line[: token.start[1]].strip()))
+    for node in source.nodes(ast.Expr):
+        if (said := string(node.value)) is not None:
+            found += [(node.lineno + number, text, True) for number, text in enumerate(said.split("\n"))]
+    return tuple(sorted(found))
 
 
 @once

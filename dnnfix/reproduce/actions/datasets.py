@@ -19,7 +19,7 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.conventions import HUB_SETS, MNIST_FILE, TFDS
 from dnnfix.reproduce.data.weight import few_of_a_batch, few_together
 from dnnfix.reproduce.data_files import images
-from dnnfix.reproduce.syntax import given, string, strings
+from dnnfix.reproduce.syntax import call_of, given, string, strings
 from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source, once
 
@@ -393,8 +393,7 @@ def used(source: Source) -> dict[str, ast.expr | ast.alias]:
         if name == "torchvision.datasets" and _by_name(source, node):
             found.update((known, node) for known in KNOWN if known.startswith(name + ".") and known not in found)
         elif name in KNOWN or _asks_for_download(name):
-            call = source.parent(node)
-            found.setdefault(name, call if isinstance(call, ast.Call) and call.func is node else node)
+            found.setdefault(name, call_of(source, node) or node)
     return found
 
 

@@ -77,13 +77,11 @@ def _classes(case: Case, datum: Datum) -> tuple[list[str], str]:
         return [*compared, "other"], f"line {datum.of('compared')[0].line}: names are compared with {compared[0]!r}"
     if compared:
         return compared, f"line {datum.of('compared')[0].line}: names are compared with these"
-    ends = clues.ends(case.source)
-    if ends.outputs and ends.outputs > 1 and ends.form in ("classes", "one-hot", None):
-        return [f"class_{place}" for place in range(min(ends.outputs, MOST_CLASSES))], clues.FROM_NETWORK.format(
-            what="output"
-        )
-    count, line = likeliest_asked(case.source)
-    told = f"line {line}: the {count} likeliest classes are asked for" if count > 2 else "a guess: two classes"
+    count = clues.ends(case.source).classes(or_untold=True)
+    told = clues.FROM_NETWORK.format(what="output")
+    if count < 2:
+        count, line = likeliest_asked(case.source)
+        told = f"line {line}: the {count} likeliest classes are asked for" if count > 2 else "a guess: two classes"
     return [f"class_{place}" for place in range(min(max(2, count), MOST_CLASSES))], told
 
 
@@ -170,8 +168,7 @@ def _named(case: Case, names: list[str], told: str) -> tuple[list[str], str]:
     keys = _keys(case.source)
     if not keys:
         return names, told
-    ends = clues.ends(case.source)
-    outputs = ends.outputs if ends.outputs and ends.form in ("classes", "one-hot", None) else 0
+    outputs = clues.ends(case.source).classes(or_untold=True)
     wanted = min(max(likeliest_asked(case.source)[0], outputs, len(keys)), MOST_CLASSES)
     more = [f"Other_{place}" for place in range(len(keys), wanted)]
     return [*keys, *more], f"names are looked up{f', and {wanted} classes are asked for' if more else ''}"
@@ -261,9 +258,7 @@ def asked_for(case: Case, flow: Flow) -> EditStep | None:
         if (sources and not others) or any(case.exists(text) for text in others):
             continue
         (height, width), told = size_of(case, datum)
-        ends = clues.ends(case.source)
-        classes = ends.outputs if ends.outputs and ends.form in ("classes", "one-hot") else 2
-        stand_in = f"made_when_asked({(height, width)!r}, {min(classes, 255)})"
+        stand_in = f"made_when_asked({(height, width)!r}, {min(clues.ends(case.source).classes() or 2, 255)})"
         return EditStep(
             EditAction.INPUT_DATA,
             f"images of {height}x{width}, each made when the program opens it in a folder that is not there",

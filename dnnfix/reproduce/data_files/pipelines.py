@@ -142,8 +142,7 @@ def _picture_of(source: Source) -> tuple[int, ...]:
 
 
 def _classes(case: Case) -> int:
-    ends = clues.ends(case.source)
-    return max(2, ends.outputs or 2) if ends.form in ("classes", "one-hot", None) else 2
+    return max(2, clues.ends(case.source).classes(or_untold=True))
 
 
 def _files(source: Source) -> tuple[Source, ...]:
