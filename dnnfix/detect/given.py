@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from dnnfix.network.facts import argument_position
+from dnnfix.network.names import KERAS_SEQUENTIALS
 from dnnfix.records import Call, Site
 from dnnfix.subject import Subject
 
-CONTAINERS = frozenset({"torch.nn.Sequential", "keras.Sequential", "keras.models.Sequential", "torch.nn.ModuleList"})
+CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", *KERAS_SEQUENTIALS})
 
 
 def argument(subject: Subject, node: ast.Call, canonical: str, name: str) -> ast.expr | None:

@@ -67,14 +67,15 @@ _TORCH_LAYERS = {
     "GLU": "glu", "Identity": "linear",
 }  # fmt: skip
 _TORCH_FUNCTIONS = {
-    "softmax": "softmax", "softmin": "softmin", "gumbel_softmax": "gumbel_softmax", "log_softmax": "log_softmax",
-    "logsigmoid": "log_sigmoid", "sigmoid": "sigmoid", "hardsigmoid": "hard_sigmoid", "tanh": "tanh",
-    "hardtanh": "hard_tanh", "softsign": "softsign", "relu": "relu", "softplus": "softplus", "relu6": "relu6",
-    "elu": "elu", "celu": "celu", "selu": "selu", "gelu": "gelu", "silu": "silu", "mish": "mish",
-    "hardswish": "hard_silu", "leaky_relu": "leaky_relu", "prelu": "prelu", "rrelu": "rrelu",
-    "hardshrink": "hard_shrink", "softshrink": "soft_shrink", "tanhshrink": "tanh_shrink", "threshold": "threshold",
-    "glu": "glu", "relu_": "relu", "elu_": "elu", "leaky_relu_": "leaky_relu",
-}  # fmt: skip
+    **{
+        layer.lower(): name
+        for layer, name in _TORCH_LAYERS.items()
+        if layer not in ("Softmax2d", "LogSoftmax", "LeakyReLU", "Identity")
+    },
+    **{name: name for name in ("log_softmax", "leaky_relu", "gumbel_softmax")},
+    **{f"{name}_": name for name in ("relu", "elu", "leaky_relu")},
+}
+"""The functions of `torch.nn.functional`: most are called as their layers, in small letters."""
 _TENSOR_METHODS = ("softmax", "log_softmax", "sigmoid", "tanh", "relu")
 _TORCH_TOP = (*_TENSOR_METHODS, "selu", "celu", "prelu", "rrelu", "hardshrink", "threshold")
 _KERAS_LAYERS = {"Softmax": "softmax", "ReLU": "relu", "LeakyReLU": "leaky_relu", "PReLU": "prelu", "ELU": "elu"}

@@ -48,16 +48,14 @@ class Bindings:
             value.node = target
         if target.id in env.global_names:
             home = env.module if env.module is not None else env
-            old = home.names.get(target.id)
-            sure = old is None or self.machine.certain(home.context)
-            home.names[target.id] = value if sure or old is None else self.machine.join(old, value)
+            self.machine.store(home.names, target.id, value, home.context)
         else:
             env.names[target.id] = value
 
     def _bind_attribute(self, target: ast.Attribute, value: Abstract, env: Env) -> None:
         base = self.machine.evaluate(target.value, env)
         if isinstance(base, Instance):
-            self.machine.store(base, target.attr, value)
+            self.machine.store(base.attributes, target.attr, value, base.context)
         elif isinstance(base, Class):
             base.methods.pop(target.attr, None)
             base.env.names[target.attr] = Opaque()
@@ -74,9 +72,7 @@ class Bindings:
         key = self.machine.evaluate(target.slice, env)
         if isinstance(base, Mapping_):
             if isinstance(key, Plain) and not isinstance(key.value, list | dict):
-                old = base.entries.get(key.value)
-                sure = old is None or self.machine.certain(base.context)
-                base.entries[key.value] = value if sure or old is None else self.machine.join(old, value)
+                self.machine.store(base.entries, key.value, value, base.context)
             else:
                 base.closed = False
                 self.machine.escape(value)

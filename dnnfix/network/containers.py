@@ -20,6 +20,8 @@ from dnnfix.network.values import (
     Plain,
     Tensor,
     holds_modules,
+    integer,
+    string,
 )
 
 MOST_UNROLLED = 64
@@ -72,8 +74,7 @@ def element(machine: Machine, base: Items, index: Abstract, node: ast.AST | None
     """`base[index]` of a list or container."""
     if isinstance(index, Items) and index.kind == "slice":
         return _slice(machine, base, index)
-    if isinstance(index, Plain) and isinstance(index.value, int):
-        at = index.value
+    if (at := integer(index)) is not None:
         before = base.items[: at + 1] if at >= 0 else base.items[at:]
         if -len(base.items) <= at < len(base.items) and all(i.certain for i in before):
             return base.items[at].value
@@ -162,11 +163,10 @@ def builtin(machine: Machine, name: str, arguments: Arguments, node: ast.AST | N
         return _range(first, arguments)
     if name in ("enumerate", "iter", "next", "reversed", "sorted"):
         return _enumerated(machine, name, first, node)
-    if name == "setattr" and isinstance(first, Instance) and len(arguments.positional) == 3:
-        label = arguments.positional[1][0]
-        if isinstance(label, Plain) and isinstance(label.value, str):
-            machine.store(first, label.value, arguments.positional[2][0])
-            return Plain(None)
+    label = string(arguments.get(1)) if name == "setattr" and len(arguments.positional) == 3 else None
+    if isinstance(first, Instance) and label is not None:
+        machine.store(first.attributes, label, arguments.positional[2][0], first.context)
+        return Plain(None)
     if name in ("getattr", "setattr", "vars", "map", "filter"):
         machine.escape_all(arguments)
         for value, _ in arguments.all():
@@ -227,9 +227,7 @@ def list_method(machine: Machine, base: Items, name: str, arguments: Arguments, 
         extend(machine, base, value)
         return base if base.draft is not None else Plain(None)
     if name == "insert" and value is not None:
-        at = arguments.get(0)
-        place = at.value if isinstance(at, Plain) and isinstance(at.value, int) else 0
-        base.items.insert(place, Item(machine.followed(value), machine.certain(base.context)))
+        base.items.insert(integer(arguments.get(0)) or 0, Item(machine.followed(value), machine.certain(base.context)))
         return Plain(None)
     if name in ("copy", "children", "modules", "values"):
         return Items("list", list(base.items), machine.context) if name != "modules" else _lost(machine, base)

@@ -6,12 +6,9 @@ import ast
 
 from dnnfix.network.machine import Arguments
 from dnnfix.network.recorder import Recorder, literal_facts
-from dnnfix.network.values import Abstract, Items, Library, Plain, Tensor
+from dnnfix.network.torch_names import CASTS
+from dnnfix.network.values import Abstract, Items, Library, Plain, Tensor, integer, string
 
-_DTYPES = {
-    "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
-    "bool": "bool", "uint8": "uint8", "bfloat16": "bfloat16",
-}  # fmt: skip
 _TYPED = {
     "torch.FloatTensor": "float32", "torch.DoubleTensor": "float64", "torch.LongTensor": "int64",
     "torch.IntTensor": "int32", "torch.HalfTensor": "float16", "torch.ByteTensor": "uint8",
@@ -30,15 +27,15 @@ _NUMPY_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int
 
 def dtype_of(value: Abstract | None) -> str | None:
     """The dtype that an argument names: `torch.long`, `torch.LongTensor`, `np.float32`, `"float32"`, `float`."""
-    if isinstance(value, Plain) and isinstance(value.value, str):
-        return _DTYPES.get(value.value, value.value) if value.value.isidentifier() else None
+    if (given := string(value)) is not None:
+        return CASTS.get(given, given) if given.isidentifier() else None
     if not isinstance(value, Library):
         return None
     area, _, name = value.name.rpartition(".")
     if area in ("torch", "torch.cuda") and name.endswith("Tensor"):
         return _TYPED.get(f"torch.{name}")
     if area == "torch":
-        return _DTYPES.get(name, name)
+        return CASTS.get(name, name)
     if area in ("numpy", "tensorflow"):
         return "bool" if name == "bool_" else name if name in _NUMPY_DTYPES else None
     return {"float": "float64", "int": "int64", "bool": "bool"}.get(name) if area == "builtins" else None
@@ -95,13 +92,12 @@ def _plain_area(short: str, framework: str, arguments: Arguments) -> dict[str, o
 
 
 def _torch_randint(arguments: Arguments) -> dict[str, object]:
-    numbers = [v.value for v, _ in arguments.positional if isinstance(v, Plain) and isinstance(v.value, int)]
-    low, high = arguments.get(None, "low"), arguments.get(None, "high")
-    if isinstance(high, Plain) and isinstance(high.value, int):
-        numbers = [low.value if isinstance(low, Plain) and isinstance(low.value, int) else 0, high.value]
+    numbers = [number for value, _ in arguments.positional if (number := integer(value)) is not None]
+    if (high := integer(arguments.get(None, "high"))) is not None:
+        numbers = [integer(arguments.get(None, "low")) or 0, high]
     sizes = [v for v, _ in arguments.positional if isinstance(v, Items)]
     size = sizes[0] if sizes else arguments.get(None, "size")
-    facts: dict[str, object] = {"shape": _dimensions(size), "dtype": "int64", "integral": True}
+    facts: dict[str, object] = {"shape": dimensions(size), "dtype": "int64", "integral": True}
     leading = [v for v, _ in arguments.positional if not isinstance(v, Items)]
     if numbers and len(numbers) >= len(leading):
         start, stop = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
@@ -118,24 +114,22 @@ def _numpy_random(short: str, arguments: Arguments) -> dict[str, object] | None:
     if short in ("rand", "randn"):
         shape = shape_of(arguments, 0)
     elif short in ("uniform", "normal"):
-        shape = _dimensions(arguments.get(2, "size"))
+        shape = dimensions(arguments.get(2, "size"))
     else:
-        shape = _dimensions(arguments.get(0, "size"))
+        shape = dimensions(arguments.get(0, "size"))
     return {"shape": shape, "dtype": "float64", "low": low, "high": high}
 
 
 def _numpy_randint(short: str, arguments: Arguments) -> dict[str, object]:
     facts: dict[str, object] = {"integral": True if short != "choice" else None}
     if short == "choice":
-        return {**facts, "shape": _dimensions(arguments.get(1, "size"))}
-    low, high = arguments.get(0, "low"), arguments.get(1, "high")
-    facts |= {"shape": _dimensions(arguments.get(2, "size")), "dtype": "int64"}
-    if isinstance(low, Plain) and isinstance(low.value, int):
-        if high is None or (isinstance(high, Plain) and high.value is None):
-            return {**facts, "low": 0.0, "high": float(low.value - 1)}
-        if isinstance(high, Plain) and isinstance(high.value, int):
-            last = high.value if short == "random_integers" else high.value - 1
-            return {**facts, "low": float(low.value), "high": float(last)}
+        return {**facts, "shape": dimensions(arguments.get(1, "size"))}
+    facts |= {"shape": dimensions(arguments.get(2, "size")), "dtype": "int64"}
+    low, high = integer(arguments.get(0, "low")), arguments.get(1, "high")
+    if low is not None and (high is None or (isinstance(high, Plain) and high.value is None)):
+        return {**facts, "low": 0.0, "high": float(low - 1)}
+    if low is not None and (last := integer(high)) is not None:
+        return {**facts, "low": float(low), "high": float(last if short == "random_integers" else last - 1)}
     return facts
 
 
@@ -145,47 +139,32 @@ def shape_of(arguments: Arguments, position: int, *names: str) -> tuple[int | No
         return None
     first = arguments.get(position, *names)
     if isinstance(first, Items):
-        return _dimensions(first)
+        return dimensions(first)
     sizes = [v for v, _ in arguments.positional[position:]] or ([first] if first is not None else [])
-    if not sizes or not all(isinstance(s, Plain) and _is_size(s.value) for s in sizes):
-        return None
-    return tuple(s.value for s in sizes if isinstance(s, Plain) and isinstance(s.value, int))
+    known = tuple(length for size in sizes if (length := _length(size)) is not None)
+    return known if known and len(known) == len(sizes) else None
 
 
-def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _length(size: Abstract | None) -> int | None:
+    """The integer that a literal is, which is no truth value."""
+    return None if isinstance(size, Plain) and isinstance(size.value, bool) else integer(size)
 
 
-def _dimensions(size: Abstract | None) -> tuple[int | None, ...] | None:
-    if isinstance(size, Plain) and isinstance(size.value, int) and not isinstance(size.value, bool):
-        return (size.value,)
+def dimensions(size: Abstract | None) -> tuple[int | None, ...] | None:
+    """The shape that one argument gives, with unknown sizes as `None`; `None` where their number is unknown."""
     if isinstance(size, Items) and size.exact:
-        plain = [v.value if isinstance(v, Plain) and _is_size(v.value) else None for v in size.values()]
-        return tuple(v if isinstance(v, int) else None for v in plain)
-    return None
-
-
-def symbolic_shape(size: Abstract | None) -> tuple[int | None, ...] | None:
-    """A Keras shape argument with its unknown sizes as `None`."""
-    return _dimensions(size)
+        return tuple(_length(part) for part in size.values())
+    return (length,) if (length := _length(size)) is not None else None
 
 
 def _literal(what: Abstract | None, framework: str, dtype: str | None) -> dict[str, object]:
     """Shape, dtype and range of a nested literal list."""
     if isinstance(what, Tensor):
-        return {
-            "shape": what.value.shape,
-            "dtype": dtype or what.value.dtype,
-            "low": what.value.low,
-            "high": what.value.high,
-        }
+        value = what.value
+        return {"shape": value.shape, "dtype": dtype or value.dtype, "low": value.low, "high": value.high}
     if isinstance(what, Plain) and isinstance(what.value, int | float) and dtype is None:
-        return {
-            "shape": (),
-            "dtype": _dtype([what.value], framework),
-            "low": float(what.value),
-            "high": float(what.value),
-        }
+        number = float(what.value)
+        return {"shape": (), "dtype": _dtype([what.value], framework), "low": number, "high": number}
     facts = literal_facts(what) if isinstance(what, Items) else {}
     facts["dtype"] = dtype
     if dtype is None and isinstance(what, Items) and facts.get("shape") is not None:

@@ -23,6 +23,7 @@ from dnnfix.network.values import (
     Plain,
     Tensor,
     holds_modules,
+    integer,
     module_like,
 )
 
@@ -148,8 +149,8 @@ class Expressions:
         if isinstance(left, Items) and isinstance(right, Items) and isinstance(op, ast.Add) and left.draft is None:
             return Items(left.kind, joined(left.items, right.items), self.machine.context)
         if isinstance(left, Items) and isinstance(op, ast.Mult) and left.draft is None:
-            if isinstance(right, Plain) and isinstance(right.value, int) and len(left.items) * right.value <= 64:
-                return Items(left.kind, left.items * right.value, self.machine.context)
+            if (times := integer(right)) is not None and len(left.items) * times <= 64:
+                return Items(left.kind, left.items * times, self.machine.context)
             return Items(left.kind, [Item(i.value, False) for i in left.items], self.machine.context)
         frameworks = {v.framework for v in (left, right) if isinstance(v, Tensor)}
         if not frameworks or not name:
@@ -217,9 +218,8 @@ class Expressions:
 
     def _index_tensor(self, base: Tensor, index: Abstract, node: ast.Subscript) -> Abstract:
         if base.multiple:
-            if isinstance(index, Plain) and isinstance(index.value, int):
-                return Tensor(self.recorder.value(producer=base.value.producer), base.framework)
-            return Tensor(self.recorder.value(producer=base.value.producer), base.framework, multiple=True)
+            several = integer(index) is None
+            return Tensor(self.recorder.value(producer=base.value.producer), base.framework, multiple=several)
         if base.framework == "numpy":
             return self.recorder.tensor("numpy", origin="data", dtype=base.value.dtype, site=self.recorder.site(node))
         prefix = "torch.Tensor." if base.framework == "torch" else "keras.ops."

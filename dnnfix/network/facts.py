@@ -211,9 +211,14 @@ def stated_output(of: Call | Component) -> int | None:
     return (projected or size) * (2 if both else 1)
 
 
-def through(network: Network, value: Value, passing: frozenset[str] = KEEPS_VALUES, limit: int = 64) -> Call | None:
+_MOST_LOOKED_THROUGH = 64
+
+
+def through(network: Network, value: Value, passing: frozenset[str] = KEEPS_VALUES) -> Call | None:
     """The call that made the values, looking through calls in `passing` (by default those that keep every value)."""
     call = network.producer(value)
-    while call is not None and call.name in passing and call.inputs and limit > 0:
-        call, limit = network.producer(call.inputs[0]), limit - 1
+    for _ in range(_MOST_LOOKED_THROUGH):
+        if call is None or call.name not in passing or not call.inputs:
+            break
+        call = network.producer(call.inputs[0])
     return call

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from functools import partial
 
 from dnnfix.network.attributes import Attributes
 from dnnfix.network.bindings import Bindings
@@ -64,20 +66,14 @@ class Interpreter:
     def run(self) -> Recorder:
         """Read the program; whatever stops the reading, what was found is kept."""
         try:
-            self._read(self.machine.source.tree.body)
+            for statement in self.machine.source.tree.body:
+                self._guarded(partial(self.machine.execute, [statement], self.machine.module))
             self._guarded(self.user_code.read_leftovers)
             self._guarded(self.keras_models.finish)
             self._guarded(self._run_idle_chains)
         except Exhausted:
             self.recorder.complete = False
         return self.recorder
-
-    def _read(self, body: list[ast.stmt]) -> None:
-        for statement in body:
-            try:
-                self.machine.execute([statement], self.machine.module)
-            except RecursionError:
-                self.recorder.complete = False
 
     def _run_idle_chains(self) -> None:
         """Call each torch `Sequential` that is no part of a model and that nothing called, with an unknown input.
@@ -94,12 +90,11 @@ class Interpreter:
                 node = self.machine.source.node_at(draft.site) if draft.site is not None else None
                 self.torch.run_sequential(root, Arguments(), node if isinstance(node, ast.Call) else None)
 
-    def _guarded(self, read: object) -> None:
-        if callable(read):
-            try:
-                read()
-            except RecursionError:
-                self.recorder.complete = False
+    def _guarded(self, read: Callable[[], object]) -> None:
+        try:
+            read()
+        except RecursionError:
+            self.recorder.complete = False
 
     # --- calls
 

@@ -6,12 +6,12 @@ import ast
 
 from dnnfix.network.activations import ACTIVATION_FORMS, activation_name
 from dnnfix.network.containers import several
-from dnnfix.network.data import symbolic_shape
+from dnnfix.network.data import dimensions
 from dnnfix.network.layers import LAYERS
+from dnnfix.network.library import FrameworkLibrary
 from dnnfix.network.losses import LOSSES
-from dnnfix.network.machine import Arguments, Machine
-from dnnfix.network.names import component_kind
-from dnnfix.network.signatures import bind, defaults
+from dnnfix.network.machine import Arguments
+from dnnfix.network.names import KERAS_FUNCTIONAL, KERAS_SEQUENTIALS, component_kind
 from dnnfix.network.values import (
     Abstract,
     Function,
@@ -22,13 +22,11 @@ from dnnfix.network.values import (
     Opaque,
     Plain,
     Tensor,
-    module_like,
+    string,
 )
 from dnnfix.records import Json, Value
 
 INPUTS = ("keras.Input", "keras.layers.Input", "keras.engine.input_layer.Input", "keras.layers.InputLayer")
-SEQUENTIALS = ("keras.Sequential", "keras.models.Sequential")
-MODELS = ("keras.Model", "keras.models.Model")
 _MERGES = {"add": "Add", "concatenate": "Concatenate", "multiply": "Multiply", "average": "Average",
            "maximum": "Maximum", "minimum": "Minimum", "subtract": "Subtract", "dot": "Dot"}  # fmt: skip
 _AREAS = ("keras.ops", "keras.backend", "keras.activations", "tensorflow", "tensorflow.nn", "tensorflow.math",
@@ -43,24 +41,23 @@ _ENCODINGS = (
 _KEPT = ("dropout", "normalization")
 
 
-class KerasLibrary:
+class KerasLibrary(FrameworkLibrary):
     """Constructors and calls of Keras layers and functions; models are in `keras_models`."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.recorder = machine.recorder
+    framework = "keras"
+    first_part = "layer"
 
     def call(self, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract:
         """A call of the Keras or TensorFlow function or class `name`."""
         if name in INPUTS:
             return self._input(name, arguments, node)
-        if name in SEQUENTIALS:
+        if name in KERAS_SEQUENTIALS:
             return self._sequential(arguments, node)
-        if name in MODELS:
+        if name in KERAS_FUNCTIONAL:
             return self._functional(arguments, node)
         kind = component_kind(name)
         if kind is not None:
-            return self._make(kind, name, arguments, node)
+            return self.made(kind, name, arguments, node)
         if name in LOSSES:
             return self.loss(name, arguments, node)
         area, _, short = name.rpartition(".")
@@ -78,13 +75,10 @@ class KerasLibrary:
     # --- constructors
 
     def _input(self, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract:
-        shape = symbolic_shape(arguments.get(0, "shape", "input_shape"))
-        batch = symbolic_shape(arguments.get(None, "batch_shape", "batch_input_shape"))
+        shape = dimensions(arguments.get(0, "shape", "input_shape"))
+        batch = dimensions(arguments.get(None, "batch_shape", "batch_input_shape"))
         whole = batch if batch is not None else (None, *shape) if shape is not None else None
-        dtype = arguments.get(None, "dtype")
-        kind = dtype.value if isinstance(dtype, Plain) and isinstance(dtype.value, str) else None
-        if "dtype" not in arguments.keywords:
-            kind = "float32"
+        kind = string(arguments.get(None, "dtype")) if "dtype" in arguments.keywords else "float32"
         return self.recorder.tensor("keras", shape=whole, dtype=kind, origin="symbolic", site=self.recorder.site(node))
 
     def _sequential(self, arguments: Arguments, node: ast.Call | None) -> Abstract:
@@ -109,27 +103,14 @@ class KerasLibrary:
         self.recorder.roots.append(made)
         return made
 
-    def _make(self, kind: str, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract:
-        draft = self.recorder.draft(kind, name, node, self.arguments(name, arguments))
-        made = Made(draft, "keras")
-        inner = [v for v, _ in arguments.all() if module_like(v)]
-        made.inner = tuple(("layer" if i == 0 else str(i), v) for i, v in enumerate(inner))
-        for value in inner:
-            self.machine.escape(value, deep=True)
-        if kind in ("layer", "model", "loss"):
-            self.recorder.roots.append(made)
-        return made
-
     def arguments(self, name: str, arguments: Arguments) -> dict[str, Json]:
-        """A constructor's arguments by parameter name with defaults; activations by their short names."""
-        positional = [self.recorder.json(value, node) for value, node in arguments.positional]
-        keywords = {k: self.recorder.json(value, node) for k, (value, node) in arguments.keywords.items()}
-        given = bind(name, positional, keywords)
-        if "activation" in given:
-            given["activation"] = self._activation(arguments, name, given["activation"])
-        return given if arguments.open else {**defaults(name), **given}
+        """As for any library, with activations by their short names."""
+        found = super().arguments(name, arguments)
+        if "activation" in found:
+            found["activation"] = self._activation(arguments, found["activation"])
+        return found
 
-    def _activation(self, arguments: Arguments, name: str, given: Json) -> Json:
+    def _activation(self, arguments: Arguments, given: Json) -> Json:
         value = arguments.get(None, "activation")
         if isinstance(value, Function | Made):
             text = value.draft.name if isinstance(value, Made) else "function"

@@ -294,11 +294,10 @@ class KerasModels:
             return self.recorder.draft("loss", f"user.{name}", node)
         if isinstance(loss, Instance):
             return loss.draft or self.recorder.draft("loss", f"user.{loss.of.node.name}", node)
-        given = loss.value if isinstance(loss, Plain) else loss.name if isinstance(loss, Library) else None
-        if not isinstance(given, str):
+        given, spelled = _spelled(loss, node)
+        if not given:
             return None
         name = loss_name(given)
-        spelled = loss.node if isinstance(loss, Plain) and loss.node is not None else node
         known = name or f"unknown.{given}"
         return self.recorder.draft("loss", known, spelled or call, dict(defaults(name)) if name else {})
 
@@ -306,12 +305,8 @@ class KerasModels:
         """The optimizer and the metrics that `compile` was given as strings."""
         optimizer = compiled.arguments.node(0, "optimizer")
         if optimizer is not None:
-            value, node = optimizer
-            given = value.value if isinstance(value, Plain) else value.name if isinstance(value, Library) else None
-            name = optimizer_name(given.rpartition(".")[2]) if isinstance(given, str) else None
-            if name is not None:
-                spelled = value.node if isinstance(value, Plain) and value.node is not None else node
-                self.recorder.draft("optimizer", name, spelled, dict(defaults(name)))
+            given, spelled = _spelled(*optimizer)
+            self._component("optimizer", optimizer_name(given.rpartition(".")[2]), spelled)
         metrics = compiled.arguments.node(2, "metrics")
         if metrics is not None:
             self._metrics(*metrics)
@@ -326,8 +321,16 @@ class KerasModels:
             for inner in value.entries.values():
                 self._metrics(inner, inner.node if isinstance(inner, Plain) else node)
             return
-        given = value.value if isinstance(value, Plain) else value.name if isinstance(value, Library) else None
-        name = metric_name(given) if isinstance(given, str) else None
+        given, spelled = _spelled(value, node)
+        self._component("metric", metric_name(given), spelled)
+
+    def _component(self, kind: str, name: str | None, node: ast.expr | None) -> None:
         if name is not None:
-            spelled = value.node if isinstance(value, Plain) and value.node is not None else node
-            self.recorder.draft("metric", name, spelled, dict(defaults(name)))
+            self.recorder.draft(kind, name, node, dict(defaults(name)))
+
+
+def _spelled(value: Abstract, node: ast.expr | None) -> tuple[str, ast.expr | None]:
+    """The string or canonical name that a component is given as, empty where it is neither, and where that stands."""
+    given = value.value if isinstance(value, Plain) else value.name if isinstance(value, Library) else None
+    spelled = value.node if isinstance(value, Plain) and value.node is not None else node
+    return (given if isinstance(given, str) else ""), spelled

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeVar
 
 from dnnfix.network.recorder import Recorder, draft_of, parts
 from dnnfix.network.values import (
@@ -40,6 +41,9 @@ ALL_STEPS = 120_000
 """After this many, reading stops; what was found is kept."""
 DEEPEST = 20
 """Calls of the program's functions are followed this deep."""
+
+
+Key = TypeVar("Key")
 
 
 class Flow(Enum):
@@ -261,11 +265,10 @@ class Machine:
             for _, part in parts(value):
                 self.escape(part, deep=True)
 
-    def store(self, target: Instance, name: str, value: Abstract) -> None:
-        """Set an attribute; joined with the old value unless it surely replaces it."""
-        old = target.attributes.get(name)
-        sure = old is None or self.certain(target.context)
-        target.attributes[name] = value if sure or old is None else self.join(old, value)
+    def store(self, held: dict[Key, Abstract], key: Key, value: Abstract, context: int) -> None:
+        """Set an attribute, an entry or a name of what was made in `context`; joined with the old value unless it surely replaces it."""
+        old = held.get(key)
+        held[key] = value if old is None or self.certain(context) else self.join(old, value)
 
     def followed(self, value: Abstract) -> Abstract:
         """The value, or something unknown in its place where it holds more than is followed."""

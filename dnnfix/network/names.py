@@ -6,8 +6,6 @@ that Keras 1 and 2 took as well.
 
 from __future__ import annotations
 
-import re
-
 from dnnfix.network.losses import LOSSES, snake
 from dnnfix.source.known import KERAS_OPTIMIZERS
 
@@ -91,10 +89,15 @@ def optimizer_name(given: str) -> str | None:
     return OPTIMIZER_STRINGS.get(given.lower())
 
 
-_CLASS = re.compile(r"^[A-Z]")
 _LOADERS = ("torch.utils.data.DataLoader", "keras.utils.PyDataset", "keras.utils.Sequence",
             "keras.preprocessing.image.ImageDataGenerator")  # fmt: skip
-_TORCH_MODELS = ("torchvision.models.", "torch.hub.load", "timm.create_model")
+_MODELS = ("torchvision.models.", "torch.hub.load", "timm.create_model", "keras.applications.")
+
+KERAS_SEQUENTIALS = ("keras.Sequential", "keras.models.Sequential")
+"""The class of Keras models that are a list of layers, by its canonical names."""
+
+KERAS_FUNCTIONAL = ("keras.Model", "keras.models.Model")
+"""The class of Keras models that have inputs and outputs, or that the program derives from."""
 
 
 def component_kind(name: str) -> str | None:
@@ -106,12 +109,10 @@ def component_kind(name: str) -> str | None:
         return None if LOSSES[name].function else "loss"
     if name in _LOADERS:
         return "loader"
-    if name.startswith(_TORCH_MODELS) or name.startswith("keras.applications."):
-        return "model"
-    if name in ("keras.Sequential", "keras.Model", "keras.models.Sequential", "keras.models.Model"):
+    if name.startswith(_MODELS) or name in KERAS_SEQUENTIALS + KERAS_FUNCTIONAL:
         return "model"
     area, _, last = name.rpartition(".")
-    if not _CLASS.match(last):
+    if not last[:1].isupper():
         return None
     kinds = {
         "torch.nn": "layer", "torch.optim": "optimizer", "torch.optim.lr_scheduler": "scheduler",

@@ -8,10 +8,10 @@ from dnnfix.network.activations import ACTIVATION_FORMS
 from dnnfix.network.containers import elements
 from dnnfix.network.data import dtype_of
 from dnnfix.network.layers import LAYERS
+from dnnfix.network.library import FrameworkLibrary
 from dnnfix.network.losses import LOSSES
-from dnnfix.network.machine import Arguments, Machine
+from dnnfix.network.machine import Arguments
 from dnnfix.network.names import component_kind
-from dnnfix.network.signatures import bind, defaults
 from dnnfix.network.torch_names import (
     CASTS,
     FREE_ARGUMENTS,
@@ -38,19 +38,17 @@ from dnnfix.network.values import (
     Parameters,
     Plain,
     Tensor,
-    module_like,
+    string,
 )
 from dnnfix.records import Json, Value
 
 CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
 
 
-class TorchLibrary:
+class TorchLibrary(FrameworkLibrary):
     """Constructors and calls of torch."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.recorder = machine.recorder
+    framework = "torch"
 
     # --- constructors and functions
 
@@ -88,16 +86,9 @@ class TorchLibrary:
         return made
 
     def _make(self, kind: str, name: str, arguments: Arguments, node: ast.Call | None) -> Abstract:
-        draft = self.recorder.draft(kind, name, node, self.arguments(name, arguments))
-        made = Made(draft, "torch")
+        made = self.made(kind, name, arguments, node)
         if kind == "optimizer":
             self._optimizer(made, arguments)
-        elif kind in ("layer", "model", "loss"):
-            inner = [v for v, _ in arguments.all() if module_like(v)]
-            made.inner = tuple((str(i), v) for i, v in enumerate(inner))
-            for value in inner:
-                self.machine.escape(value, deep=True)
-            self.recorder.roots.append(made)
         return made
 
     def _optimizer(self, made: Made, arguments: Arguments) -> None:
@@ -111,13 +102,6 @@ class TorchLibrary:
         of = value.of if isinstance(value, Parameters) else ()
         drafts = [d.draft for d in of if isinstance(d, Instance | Made | Items) and d.draft is not None]
         made.draft.children = tuple(d.id for d in drafts)
-
-    def arguments(self, name: str, arguments: Arguments) -> dict[str, Json]:
-        """A constructor's arguments by parameter name, defaults included unless a star argument hides some."""
-        positional = [self.recorder.json(value, node) for value, node in arguments.positional]
-        keywords = {k: self.recorder.json(value, node) for k, (value, node) in arguments.keywords.items()}
-        given = bind(name, positional, keywords)
-        return given if arguments.open else {**defaults(name), **given}
 
     # --- calls of layers and losses
 
@@ -295,16 +279,16 @@ class TorchLibrary:
         if name in ("modules", "children", "named_modules", "named_children"):
             return OneOf(base)
         if name in ("add_module", "register_module") and isinstance(base, Instance):
-            label, part = arguments.get(0, "name"), arguments.get(1, "module")
-            if isinstance(label, Plain) and isinstance(label.value, str) and part is not None:
-                self.machine.store(base, label.value, part)
+            label, part = string(arguments.get(0, "name")), arguments.get(1, "module")
+            if label is not None and part is not None:
+                self.machine.store(base.attributes, label, part, base.context)
             else:
                 self.machine.open_up(base)
             return Plain(None)
         if name in ("register_buffer", "register_parameter") and isinstance(base, Instance):
-            label = arguments.get(0, "name")
-            if isinstance(label, Plain) and isinstance(label.value, str):
-                self.machine.store(base, label.value, self.recorder.tensor("torch", origin="parameter"))
+            if (label := string(arguments.get(0, "name"))) is not None:
+                made = self.recorder.tensor("torch", origin="parameter")
+                self.machine.store(base.attributes, label, made, base.context)
             return Plain(None)
         if name in ("forward", "__call__"):
             return None

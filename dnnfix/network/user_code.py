@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from dnnfix.network.containers import elements, several
 from dnnfix.network.machine import Arguments, Flow, Frame, Machine
+from dnnfix.network.names import KERAS_FUNCTIONAL, KERAS_SEQUENTIALS
 from dnnfix.network.nodes import own_nodes
 from dnnfix.network.values import (
     Abstract,
@@ -64,23 +66,13 @@ class UserCode:
             method.of = made
         return made
 
-    def find(self, of: Class, name: str, depth: int = 0) -> Function | None:
+    def find(self, of: Class, name: str) -> Function | None:
         """A method by name, in the class or in the bases that the program defines."""
-        if name in of.methods:
-            return of.methods[name]
-        for base in of.bases if depth < 16 else ():
-            if isinstance(base, Class) and (found := self.find(base, name, depth + 1)) is not None:
-                return found
-        return None
+        return next((one.methods[name] for one in _lineage(of) if name in one.methods), None)
 
-    def find_value(self, of: Class, name: str, depth: int = 0) -> Abstract | None:
+    def find_value(self, of: Class, name: str) -> Abstract | None:
         """A class attribute by name."""
-        if name in of.env.names:
-            return of.env.names[name]
-        for base in of.bases if depth < 16 else ():
-            if isinstance(base, Class) and (found := self.find_value(base, name, depth + 1)) is not None:
-                return found
-        return None
+        return next((one.env.names[name] for one in _lineage(of) if name in one.env.names), None)
 
     def bind_method(self, method: Function, to: Instance) -> Function:
         """A method bound to an object as its kind asks."""
@@ -122,7 +114,7 @@ class UserCode:
             return None
         if base == "torch.nn.Sequential":
             return Items(base, [], self.machine.context, made.draft)
-        if base in ("keras.Sequential", "keras.models.Sequential"):
+        if base in KERAS_SEQUENTIALS:
             layers = Items("keras.Sequential", [], self.machine.context, made.draft)
             return KerasModel(made.draft, self.machine.context, layers)
         return None
@@ -140,7 +132,7 @@ class UserCode:
             )
             return True
         found = arguments.get(0, "inputs"), arguments.get(1, "outputs")
-        functional = _library_base(made.of) in ("keras.Model", "keras.models.Model") and made.draft is not None
+        functional = _library_base(made.of) in KERAS_FUNCTIONAL and made.draft is not None
         if functional and made.draft is not None and found[0] is not None and found[1] is not None:
             made.inner = KerasModel(made.draft, self.machine.context, None, several(found[0]), several(found[1]))
             return True
@@ -304,7 +296,7 @@ class UserCode:
     def _stand_in(self, of: Class) -> Instance:
         """The object to read a class's methods on: the only one there is, else one made with unknown arguments."""
         if of.node not in self._stand_ins:
-            there = [i for i in self.machine.instances if _derives(i.of, of)]
+            there = [i for i in self.machine.instances if any(one is of for one in _lineage(i.of))]
             if len(there) != 1:
                 for instance in there:
                     self.machine.escape(instance, deep=True)
@@ -313,10 +305,12 @@ class UserCode:
         return self._stand_ins[of.node]
 
 
-def _derives(one: Class, other: Class, depth: int = 0) -> bool:
-    if one is other:
-        return True
-    return depth < 16 and any(isinstance(b, Class) and _derives(b, other, depth + 1) for b in one.bases)
+def _lineage(of: Class, depth: int = 0) -> Iterator[Class]:
+    """A class, and those of the program that it is derived from, in the order in which they are asked for a name."""
+    yield of
+    for base in of.bases if depth < 16 else ():
+        if isinstance(base, Class):
+            yield from _lineage(base, depth + 1)
 
 
 def _is_object(base: Abstract) -> bool:

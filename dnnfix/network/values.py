@@ -243,6 +243,16 @@ class Env:
         return None
 
 
+def integer(value: Abstract | None) -> int | None:
+    """The integer that a literal is; `None` for all else."""
+    return value.value if isinstance(value, Plain) and isinstance(value.value, int) else None
+
+
+def string(value: Abstract | None) -> str | None:
+    """The string that a literal is; `None` for all else."""
+    return value.value if isinstance(value, Plain) and isinstance(value.value, str) else None
+
+
 def module_like(value: Abstract) -> bool:
     """Whether the value is a layer, a model or a container of layers."""
     if isinstance(value, Made):

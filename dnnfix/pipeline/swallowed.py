@@ -14,7 +14,7 @@ from dnnfix.pipeline.attempt import Attempt
 from dnnfix.pipeline.remarks import searchable
 from dnnfix.pipeline.runs import Progress
 from dnnfix.records import Caught, EditAction, EditStep, Reproduction, RunOutcome, Trace
-from dnnfix.reproduce.actions.network import TRAINING
+from dnnfix.reproduce.harness.unused import TRAINING
 from dnnfix.source.program import Source
 from dnnfix.synthesize.search import repair
 from dnnfix.template import FixTemplate

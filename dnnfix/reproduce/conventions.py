@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dnnfix.source.known import words
 
 _FROM: dict[str, str] = {
@@ -136,6 +138,9 @@ TFDS = {
     "rock_paper_scissors", "tf_flowers", "beans", "imdb_reviews", "ag_news_subset",
 }  # fmt: skip
 """The data sets of TensorFlow Datasets that can be made."""
+
+MNIST_FILE = re.compile(r"(?:train|t10k)-(?:images|labels)[-.]idx[13]-ubyte(?:\.gz)?")
+"""The names of the four files of MNIST."""
 
 HUB_SETS = words("imdb rotten_tomatoes ag_news emotion sst2 yelp_polarity tweet_eval mnist fashion_mnist cifar10")
 """The data sets of the Hugging Face hub that can be made."""

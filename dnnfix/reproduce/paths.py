@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from dnnfix.reproduce.syntax import strings
 from dnnfix.source.program import Source, once
 
 MADE = "made"
@@ -32,7 +33,7 @@ def inside(source: Source, path: str) -> tuple[str, tuple[tuple[str, str], ...]]
 @once
 def _outer_constants(source: Source) -> frozenset[str]:
     """The string constants of a program that begin a path outside of its folder."""
-    texts = {node.value for node in source.nodes(ast.Constant) if isinstance(node.value, str)}
+    texts = strings(source.nodes(ast.Constant))
     return frozenset(text for text in texts if len(text) < 400 and "\n" not in text and _OUTSIDE.match(text))
 
 

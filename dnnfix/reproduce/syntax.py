@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import io
+import tokenize
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from dnnfix.source.known import words
-from dnnfix.source.program import Source
+from dnnfix.source.program import Source, once
 from dnnfix.source.tree import last_name
 
 _ENDINGS = words("builtins.exit builtins.quit sys.exit os._exit os.abort")
@@ -34,14 +39,83 @@ def ends(source: Source, statement: ast.stmt) -> bool:
     return named or made is not None and source.qualified(made.func) in _PARSERS
 
 
+def methods_of(definition: ast.ClassDef) -> dict[str, ast.FunctionDef]:
+    """The methods that stand in a class, by their names; of several of one name the last."""
+    return {part.name: part for part in definition.body if isinstance(part, ast.FunctionDef)}
+
+
 def is_static(function: ast.FunctionDef) -> bool:
     """Whether a method takes no object."""
     return any(last_name(decorator) == "staticmethod" for decorator in function.decorator_list)
 
 
-def texts(call: ast.Call) -> list[str]:
-    """The constant texts among the positional arguments of a call."""
-    return [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+def string(node: ast.AST | None) -> str | None:
+    """The string that a constant is; `None` for all else."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def strings(nodes: Iterable[ast.expr]) -> list[str]:
+    """The constant strings among expressions."""
+    return [value for node in nodes if (value := string(node)) is not None]
+
+
+def given(call: ast.Call) -> list[ast.expr]:
+    """All arguments of a call, those with a keyword last."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def named(source: Source, name: str) -> list[ast.Name]:
+    """Where a name is read."""
+    return [node for node in source.nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
+
+
+def method_calls(source: Source, *names: str) -> list[ast.Call]:
+    """The calls of methods of these names, whoever has them."""
+    return [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and call.func.attr in names]
+
+
+def call_of(source: Source, node: ast.AST) -> ast.Call | None:
+    """The call whose function an expression is."""
+    above = source.parent(node)
+    return above if isinstance(above, ast.Call) and above.func is node else None
+
+
+def assigned(node: ast.AST | None) -> str:
+    """The name that an assignment gives its value to; empty where it is none, or gives it to several or another target."""
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def tests_around(source: Source, node: ast.AST) -> Iterator[ast.expr]:
+    """The tests of the `if` statements that a node stands in, the innermost first."""
+    above = source.enclosing(node, ast.If)
+    while above is not None:
+        yield above.test
+        above = source.enclosing(above, ast.If)
+
+
+@once
+def comments(source: Source) -> tuple[tuple[int, str, bool], ...]:
+    """The comments and lines of docstrings: line, text, and whether nothing else stands on the line."""
+    found: list[tuple[int, str, bool]] = []
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+            if token.type == tokenize.COMMENT:
+                found.append((token.start[0], token.string.lstrip("#"), not token.line[: token.start[1]].strip()))
+    for node in source.nodes(ast.Expr):
+        if (said := string(node.value)) is not None:
+            found += [(node.lineno + number, text, True) for number, text in enumerate(said.split("\n"))]
+    return tuple(sorted(found))
+
+
+@once
+def bound_names(source: Source) -> frozenset[str]:
+    """Every name that the program binds anywhere: what an undefined name may be a misspelling of."""
+    found = {node.id for node in source.nodes(ast.Name) if not isinstance(node.ctx, ast.Load)}
+    found |= {node.name for node in source.nodes(ast.FunctionDef)} | {node.name for node in source.nodes(ast.ClassDef)}
+    found |= {argument.arg for argument in source.nodes(ast.arg)}
+    found |= {(alias.asname or alias.name).partition(".")[0] for alias in source.nodes(ast.alias)}
+    return frozenset(found) - frozenset(dir(builtins))
 
 
 def shortened(text: str, length: int) -> str:

@@ -129,11 +129,6 @@ KERAS_PAIRS = {
         {"model": "layers.Dense(16, activation='relu', trainable=False), layers.Dense(3, activation='softmax', "
                   "kernel_initializer='zeros', trainable=False)"},
     ),
-    "the next value of a series: an end that cannot reach it": (
-        "x, y = made_next_values(1000, 20)",
-        {"model": "keras.Input((20, 1)), layers.LSTM(16), layers.Dense(1)", "loss": "'mse'"},
-        {"model": "keras.Input((20, 1)), layers.LSTM(16), layers.Dense(1, activation='softmax')"},
-    ),
 }  # fmt: skip
 
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce.actions.hyperparameters import bound_names
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.syntax import bound_names
 
 ACTION = EditAction.COMPILER_ERRORS
 

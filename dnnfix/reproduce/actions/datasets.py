@@ -8,7 +8,6 @@ program does not fit it, that still shows. A function that a newer release remov
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -17,10 +16,11 @@ from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.arguments.guards import looks_for_file
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.conventions import HUB_SETS, TFDS
+from dnnfix.reproduce.conventions import HUB_SETS, MNIST_FILE, TFDS
 from dnnfix.reproduce.data.weight import few_of_a_batch, few_together
 from dnnfix.reproduce.data_files import images
-from dnnfix.source.given import argument_value, keyword_value
+from dnnfix.reproduce.syntax import call_of, given, string, strings
+from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source, once
 
 ACTION = EditAction.DATASETS
@@ -42,6 +42,10 @@ class _Known:
             said = f"{name} gives made-up data: {self.holds}"
             return said, "the documented form of the data set; what it shows is made up and can be learned"
         return f"{name}: {self.holds}", "what it needs would be downloaded"
+
+    def with_fewer(self, count: int) -> _Known:
+        """The stand-in for the first ones of the data set."""
+        return replace(self, code=self.code.replace(")", f", {count})"))
 
     @property
     def start(self) -> str:
@@ -208,11 +212,11 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
             few = _few(case, name)
             said, why = known.told(name)
             if few:
-                known = replace(known, code=known.code.replace(")", f", {few})"))
+                known = known.with_fewer(few)
                 said += f", of which the first {few} are taken"
                 why += "; a whole batch would take the network longer than a run"
             if tests := _tests(case, name):
-                known = replace(known, code=known.code.replace(")", f", {tests})"))
+                known = known.with_fewer(tests)
                 said += f", of which the first {tests} for testing are taken"
                 why += "; all of them at once would take the network more memory than a run has"
             yield EditStep(
@@ -256,7 +260,7 @@ def _for_the_tutorials(case: Case) -> Iterator[EditStep]:
     if line is not None and _installed(case, known):
         few = ""
         if tests := _tests(case, name):
-            known = replace(known, code=known.code.replace(")", f", {tests})"))
+            known = known.with_fewer(tests)
             few = (
                 f", of which the first {tests} for testing are taken: all at once are too much for the memory of a run"
             )
@@ -277,7 +281,7 @@ def _for_the_prices(case: Case) -> Iterator[EditStep]:
     nodes: list[ast.expr | ast.alias] = [n for n in case.source.nodes(ast.alias) if n.name == "load_boston"]
     nodes += [n for n in case.source.nodes(ast.Attribute) if n.attr == "load_boston"]
     asked = bool(nodes)
-    nodes += [n for n in case.source.nodes(ast.Constant) if isinstance(n.value, str) and _PRICES in n.value]
+    nodes += [n for n in case.source.nodes(ast.Constant) if _PRICES in (string(n) or "")]
     if nodes:
         told = "for a repair of the program: scikit-learn has the prices no more" if asked else "the form of the page"
         yield EditStep(
@@ -289,15 +293,10 @@ def _for_the_prices(case: Case) -> Iterator[EditStep]:
         )
 
 
-_IDX = re.compile(r"(?:train|t10k)-(?:images|labels)[-.]idx[13]-ubyte(?:\.gz)?")
-
-
 def _for_the_files_of_mnist(case: Case) -> Iterator[EditStep]:
     """The four files of MNIST, for who fetches them by their names; a quarter of the images where no count is written down."""
     source = case.source
-    named = [
-        n for n in source.nodes(ast.Constant) if isinstance(n.value, str) and _IDX.fullmatch(n.value.rpartition("/")[2])
-    ]
+    named = [n for n in source.nodes(ast.Constant) if MNIST_FILE.fullmatch((string(n) or "").rpartition("/")[2])]
     fetched = source.words & {"urlopen", "urlretrieve"}
     if not named or not fetched:
         return
@@ -318,7 +317,7 @@ def _for_the_files_of_mnist(case: Case) -> Iterator[EditStep]:
 def _for_the_words(case: Case) -> Iterator[EditStep]:
     """The archive of words that programs learn embeddings from; it has its size where the program looks at that."""
     source = case.source
-    named = [n for n in source.nodes(ast.Constant) if isinstance(n.value, str) and n.value.endswith(_WORDS)]
+    named = [n for n in source.nodes(ast.Constant) if (string(n) or "").endswith(_WORDS)]
     if not named or "urlretrieve" not in source.words or any(case.exists(str(n.value)) for n in named):
         return
     size = _WORDS_SIZE if any(n.value == _WORDS_SIZE for n in source.nodes(ast.Constant)) else 0
@@ -355,11 +354,7 @@ def _downloads(case: Case) -> Iterator[EditStep | Gap]:
     """Single files that a program fetches: made where the name tells what is in them."""
     for name, places in _FETCHERS.items():
         for call in case.source.calls(name):
-            texts = [
-                part.value
-                for part in (*call.args, *(keyword.value for keyword in call.keywords))
-                if isinstance(part, ast.Constant) and isinstance(part.value, str)
-            ]
+            texts = strings(given(call))
             files = [text.rpartition("/")[2] for text in texts]
             kinds = {
                 file: kind for file in files if (kind := _FILES.get(file, "text" if file.endswith(".txt") else ""))
@@ -398,8 +393,7 @@ def used(source: Source) -> dict[str, ast.expr | ast.alias]:
         if name == "torchvision.datasets" and _by_name(source, node):
             found.update((known, node) for known in KNOWN if known.startswith(name + ".") and known not in found)
         elif name in KNOWN or _asks_for_download(name):
-            call = source.parent(node)
-            found.setdefault(name, call if isinstance(call, ast.Call) and call.func is node else node)
+            found.setdefault(name, call_of(source, node) or node)
     return found
 
 
@@ -459,8 +453,8 @@ def _not_that_one(name: str, node: ast.expr | ast.alias) -> Gap | None:
 
 
 def _constant(call: ast.Call, keyword: str, position: int | None = 0) -> object:
-    given = keyword_value(call, keyword) if position is None else argument_value(call, keyword, position)
-    return given.value if isinstance(given, ast.Constant) else None
+    value = argument_value(call, keyword, position)
+    return value.value if isinstance(value, ast.Constant) else None
 
 
 def _installed(case: Case, known: _Known) -> bool:

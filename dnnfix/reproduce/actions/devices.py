@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from dnnfix.records import EditAction, EditStep, Scaffold, Site
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.syntax import method_calls, string, tests_around
 from dnnfix.source.program import Source
 
 ACTION = EditAction.HYPERPARAMETERS
@@ -28,13 +29,12 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     if case.gpu or not _missed(case):
         return
     source = case.source
-    joining = [c for c in source.all_calls if isinstance(c.func, ast.Attribute) and c.func.attr == "init_process_group"]
-    if any(not _is_asked_for(source, call) for call in joining):
+    if any(not _is_asked_for(source, call) for call in method_calls(source, "init_process_group")):
         yield Gap(
             "the program trains in several processes that find each other over the network: run one of them alone"
         )
         return
-    named = [node for node in source.nodes(ast.Constant) if isinstance(node.value, str) and _names_one(node.value)]
+    named = [node for node in source.nodes(ast.Constant) if _names_one(string(node) or "")]
     literals = {str(node.value): _on_cpu(str(node.value)) for node in named}
     uses = [*named, *(node for node in source.nodes(ast.Attribute) if node.attr in _METHODS or _is_cuda(node))]
     torch = "torch" in source.frameworks and case.installed("torch")
@@ -80,7 +80,7 @@ def _names_gpu(case: Case) -> bool:
     """Whether the program puts something on a GPU without a test of a flag around it."""
     if "torch" not in case.source.frameworks:
         return False
-    named = [n for n in case.source.nodes(ast.Constant) if isinstance(n.value, str) and _NAMED.match(n.value)]
+    named = [node for node in case.source.nodes(ast.Constant) if _NAMED.match(string(node) or "")]
     called = [n for n in case.source.nodes(ast.Attribute) if n.attr in _METHODS or _is_cuda(n)]
     return any(not _is_chosen(case.source, node) for node in (*named, *called))
 
@@ -105,12 +105,8 @@ def _is_always(source: Source, test: ast.expr) -> bool:
 
 def _is_asked_for(source: Source, node: ast.AST) -> bool:
     """Whether a node is reached only where the program is told to train in several processes."""
-    above = source.enclosing(node, ast.If)
-    while above is not None:
-        if re.search(r"distrib|world|rank|multi", ast.unparse(above.test), re.IGNORECASE):
-            return True
-        above = source.enclosing(above, ast.If)
-    return False
+    told = re.compile(r"distrib|world|rank|multi", re.IGNORECASE)
+    return any(told.search(ast.unparse(test)) for test in tests_around(source, node))
 
 
 def _is_cuda(node: ast.Attribute) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 from collections.abc import Iterator
 
@@ -15,7 +14,8 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data.clues import shapes_of
 from dnnfix.reproduce.harness.construct import SETTINGS, settings_of
 from dnnfix.reproduce.harness.sizes import GUESS, value_of
-from dnnfix.source.program import Source, once
+from dnnfix.reproduce.syntax import bound_names, call_of, named, string, strings
+from dnnfix.source.program import Source
 from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.HYPERPARAMETERS
@@ -66,35 +66,14 @@ def _step(name: str, code: str, evidence: str, line: int, what: str) -> EditStep
     )
 
 
-@once
-def bound_names(source: Source) -> frozenset[str]:
-    """Every name that the program binds anywhere: what an undefined name may be a misspelling of."""
-    found = {node.id for node in source.nodes(ast.Name) if not isinstance(node.ctx, ast.Load)}
-    found |= {node.name for node in source.nodes(ast.FunctionDef)} | {node.name for node in source.nodes(ast.ClassDef)}
-    found |= {argument.arg for argument in source.nodes(ast.arg)}
-    found |= {(alias.asname or alias.name).partition(".")[0] for alias in source.nodes(ast.alias)}
-    return frozenset(found) - frozenset(dir(builtins))
-
-
-def _uses(source: Source, name: str) -> Iterator[ast.AST]:
-    """What an undefined name stands in."""
-    for node in source.nodes(ast.Name):
-        if node.id == name and isinstance(node.ctx, ast.Load):
-            parent = source.parent(node)
-            if parent is not None:
-                yield node if isinstance(parent, ast.Call) and parent.func is node else parent
-
-
 def _is_called(source: Source, name: str) -> bool:
-    return any(isinstance(use, ast.Name) for use in _uses(source, name))
+    return any(call_of(source, use) is not None for use in named(source, name))
 
 
 def _is_read(source: Source, name: str) -> bool:
     """Whether a name is an object with attributes or items, which no hyperparameter is."""
-    return any(
-        isinstance(use, (ast.Attribute, ast.Subscript)) and isinstance(use.value, ast.Name) and use.value.id == name
-        for use in _uses(source, name)
-    )
+    above = ((use, source.parent(use)) for use in named(source, name))
+    return any(isinstance(part, (ast.Attribute, ast.Subscript)) and part.value is use for use, part in above)
 
 
 # --- environment variables
@@ -103,13 +82,11 @@ def _is_read(source: Source, name: str) -> bool:
 def _environment(case: Case) -> Iterator[EditStep | Gap]:
     """Variables that the program reads with `os.environ["X"]` and that it does not set itself."""
     source = case.source
-    own = {node.slice.value for node in _variables(source) if isinstance(node.ctx, ast.Store) and _is_text(node.slice)}  # type: ignore[attr-defined]
+    own = {string(node.slice) for node in _variables(source) if isinstance(node.ctx, ast.Store)}
     done = set(_asked_for(source))
     for node in _variables(source):
-        if not isinstance(node.ctx, ast.Load) or not _is_text(node.slice):
-            continue
-        name = str(node.slice.value)  # type: ignore[attr-defined]
-        if name in own or name in done or name in ("HOME", "PATH", "PWD", "USER", "LANG"):
+        name = string(node.slice) if isinstance(node.ctx, ast.Load) else None
+        if name is None or name in own or name in done or name in ("HOME", "PATH", "PWD", "USER", "LANG"):
             continue
         done.add(name)
         if re.search(r"TOKEN|KEY|SECRET|PASSW|CREDENTIAL", name):
@@ -142,12 +119,8 @@ def _asked_for(source: Source) -> Iterator[str]:
     for call in source.calls("os.environ.get", "os.getenv"):
         yield from (str(part.value) for part in call.args[:1] if isinstance(part, ast.Constant))
     for node in source.nodes(ast.Compare):
-        if any(source.qualified(other) == "os.environ" for other in node.comparators) and _is_text(node.left):
-            yield str(node.left.value)  # type: ignore[attr-defined]
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if any(source.qualified(other) == "os.environ" for other in node.comparators):
+            yield from strings([node.left])
 
 
 # --- prompts

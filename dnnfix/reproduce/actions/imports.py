@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dnnfix.detect.crashes.undefined import Undefined, starred
@@ -20,6 +20,7 @@ from dnnfix.reproduce.actions import environments
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import readers
+from dnnfix.reproduce.syntax import bound_names, call_of, named
 from dnnfix.run.probe.program.removed_modules import OLD_PYTHON
 from dnnfix.source import names
 from dnnfix.source.known import words
@@ -71,7 +72,7 @@ def _undefined(case: Case) -> Iterator[EditStep | Gap]:
 def _meaning(case: Case, name: Undefined) -> str | None:
     """The full name of what an unbound name means by custom in this program."""
     source = case.source
-    if name.name in conventions.OLD_NAMES or _is_misspelt(source, name.name):
+    if name.name in conventions.OLD_NAMES or misspelt(name.name, bound_names(source) - {name.name}):
         return None
     target = names.usual(name.name, source.frameworks or _spoken(source), foreign_stars=False)
     if target is None:
@@ -111,22 +112,14 @@ def _ambiguous(case: Case, name: Undefined) -> Iterator[Gap]:
         yield Gap(f"nothing binds {name.name}; it may be {torch} or {keras}: add the import that was meant", name.line)
 
 
-def _is_misspelt(source: Source, name: str) -> bool:
-    bound = frozenset(node.id for node in source.nodes(ast.Name) if isinstance(node.ctx, ast.Store))
-    known = bound | {imported for imported, _module in source.imported_names}
-    return misspelt(name, known - {name}) is not None
-
-
 def _only_shows(source: Source, name: Undefined) -> bool:
-    return name.name.lower().startswith(_SHOWS) and _unused(_loads(source, name.name), source)
+    return name.name.lower().startswith(_SHOWS) and _unused(named(source, name.name), source)
 
 
 def _is_called(source: Source, name: str) -> bool:
     """Whether the name itself is called rather than something in it."""
-    uses = [node for node in source.nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
-    return bool(uses) and all(
-        isinstance(above := source.parent(node), ast.Call) and above.func is node for node in uses
-    )
+    uses = named(source, name)
+    return bool(uses) and all(call_of(source, node) is not None for node in uses)
 
 
 def _removed(source: Source, target: str) -> bool:
@@ -272,14 +265,14 @@ def wanted_modules(source: Source) -> dict[str, _Wanted]:
                 if alias.name == "*":
                     wanted.whole = True
                 else:
-                    taken.setdefault(alias.name, []).extend(_loads(source, alias.asname or alias.name))
+                    taken.setdefault(alias.name, []).extend(named(source, alias.asname or alias.name))
     return found
 
 
 def _take_attributes(source: Source, wanted: _Wanted, module: str, bound: str, dotted: str) -> None:
     """Note which attributes of an imported module the program uses; `dotted` is how it writes a part of a package."""
     taken = wanted.parts.setdefault(module, {})
-    for use in _loads(source, bound):
+    for use in named(source, bound):
         node: ast.expr = use
         for part in dotted.split(".")[1:]:
             above = source.parent(node)
@@ -291,10 +284,6 @@ def _take_attributes(source: Source, wanted: _Wanted, module: str, bound: str, d
             taken.setdefault(above.attr, []).append(above)
         else:
             wanted.whole = True
-
-
-def _loads(source: Source, name: str) -> list[ast.expr]:
-    return [node for node in source.nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
 
 
 def _handles_failure(source: Source, node: ast.AST) -> bool:
@@ -376,19 +365,16 @@ def _is_setting(source: Source, config: ast.expr) -> bool:
     return isinstance(setting.ctx, ast.Store) or setting.attr in standin.attributes("made_theano_config")
 
 
-def _unused(uses: list[ast.expr], source: Source) -> bool:
+def _unused(uses: Sequence[ast.expr], source: Source) -> bool:
     """Whether every use is a call whose result is thrown away."""
-    for use in uses:
-        call = source.parent(use)
-        if not (isinstance(call, ast.Call) and call.func is use and isinstance(source.parent(call), ast.Expr)):
-            return False
-    return True
+    calls = [call_of(source, use) for use in uses]
+    return all(call is not None and isinstance(source.parent(call), ast.Expr) for call in calls)
 
 
 def _arguments(source: Source, use: ast.expr) -> list[ast.expr]:
     """The first argument of a call of `use`."""
-    call = source.parent(use)
-    return call.args[:1] if isinstance(call, ast.Call) and call.func is use else []
+    call = call_of(source, use)
+    return call.args[:1] if call is not None else []
 
 
 def _keyword(source: Source, use: ast.expr, name: str) -> bool:

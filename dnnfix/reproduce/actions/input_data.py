@@ -13,6 +13,7 @@ from dnnfix.reproduce.data.followed import flow_of
 from dnnfix.reproduce.data.frames import frame_of
 from dnnfix.reproduce.data_files.files import file_steps
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
+from dnnfix.reproduce.syntax import bound_names
 from dnnfix.source.program import Source, once
 from dnnfix.source.spelling import misspelt
 
@@ -35,7 +36,7 @@ _FRAME_METHODS = frozenset({"drop", "head", "iterrows", "groupby", "describe", "
 def steps(case: Case) -> Iterator[EditStep | Gap]:
     """Make what the program reads and nobody has."""
     flow = flow_of(case.source, tuple(name.name for name in case.undefined), case.called_with or case.arguments)
-    bound = _bound(case.source)
+    bound = bound_names(case.source)
     partners = _partners(flow)
     scaled = [use for datum in flow.data if datum.kind == "name" for use in arrays.scaled_from_bytes(datum.uses)]
     for datum in flow.data:
@@ -48,14 +49,6 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
             yield found
     yield from readers.steps(case, flow)
     yield from file_steps(case, flow)
-
-
-@once
-def _bound(source: Source) -> frozenset[str]:
-    """The names that the program defines somewhere."""
-    names = {node.id for node in source.nodes(ast.Name) if isinstance(node.ctx, ast.Store)}
-    names |= {node.name for node in source.nodes(ast.FunctionDef)} | {node.name for node in source.nodes(ast.ClassDef)}
-    return frozenset(names | {node.arg for node in source.nodes(ast.arg)})
 
 
 def _partners(flow: Flow) -> dict[str, Datum]:

@@ -13,6 +13,7 @@ from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import paths
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.syntax import method_calls, string
 from dnnfix.source.program import Source
 from dnnfix.source.tree import last_name
 
@@ -89,8 +90,8 @@ def _silent(module: str, line: int, why: str) -> EditStep:
 def _windows(case: Case) -> Iterator[EditStep | Gap]:
     """Windows of OpenCV, which need a display and wait for a key."""
     source = case.source
-    calls = [call for call in source.all_calls if (source.written(call.func) or "").rpartition(".")[0] == "cv2"]
-    shown = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in _WINDOWS]
+    calls = method_calls(source, *_WINDOWS)
+    shown = [call for call in calls if (source.written(call.func) or "").rpartition(".")[0] == "cv2"]
     if shown and case.installed("cv2"):
         yield EditStep(
             ACTION,
@@ -111,12 +112,8 @@ def _shown(case: Case) -> Iterator[EditStep | Gap]:
 
 def _backend(case: Case) -> Iterator[EditStep | Gap]:
     """Back ends of matplotlib that need a display."""
-    chosen = [
-        node
-        for node in case.source.nodes(ast.Constant)
-        if isinstance(node.value, str) and node.value.lower() in _INTERACTIVE and "matplotlib" in case.source.words
-    ]
-    if chosen:
+    chosen = [node for node in case.source.nodes(ast.Constant) if (string(node) or "").lower() in _INTERACTIVE]
+    if chosen and "matplotlib" in case.source.words:
         yield EditStep(
             ACTION,
             "plots are drawn without a display",
@@ -135,8 +132,8 @@ def _fonts(case: Case) -> Iterator[EditStep]:
     if not case.installed("matplotlib"):
         return
     for node in case.source.nodes(ast.Constant):
-        path = node.value
-        if not isinstance(path, str) or not path.lower().endswith(_FONTS) or "\n" in path or case.exists(path):
+        path = string(node) or ""
+        if not path.lower().endswith(_FONTS) or "\n" in path or case.exists(path):
             continue
         place = paths.inside(case.source, path)
         if place is not None:

@@ -24,7 +24,8 @@ from dnnfix.reproduce.harness.construct import (
     required,
     returns_model,
 )
-from dnnfix.reproduce.harness.unused import FRAMEWORKS, is_active, leads_to, roots, unreached
+from dnnfix.reproduce.harness.unused import FRAMEWORKS, TRAINING, is_active, leads_to, roots, unreached
+from dnnfix.reproduce.syntax import assigned, method_calls
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition
@@ -36,9 +37,6 @@ MOST = 4
 """Networks that a harness builds of one program."""
 
 CANNOT_SHOW = "nothing states the input, so it was made to fit the first layer: a mismatch between the data and the network cannot show"
-
-TRAINING = words("fit fit_generator backward train_on_batch apply_gradients minimize")
-"""Methods that train a network."""
 
 _SMALL = re.compile(r"cifar|mnist|small|tiny|test|18|11|simple|base", re.IGNORECASE)
 _STATED = re.compile(
@@ -296,19 +294,12 @@ def _instances(case: Case) -> Iterator[EditStep | Gap]:
         return
     source = case.source
     built: dict[str, ast.Assign] = {}
-    for statement in source.tree.body:
-        if (
-            isinstance(statement, ast.Assign)
-            and len(statement.targets) == 1
-            and isinstance(statement.targets[0], ast.Name)
-        ):
-            value = statement.value
-            if isinstance(value, ast.Call) and makes_network(case, value):
-                built[statement.targets[0].id] = statement
+    for statement in (one for one in source.tree.body if isinstance(one, ast.Assign) and assigned(one)):
+        if isinstance(statement.value, ast.Call) and makes_network(case, statement.value):
+            built[assigned(statement)] = statement
     for name in [name for name in built if _is_used(source, name)]:
         del built[name]
-    trains = TRAINING | {"train_step"}
-    if any(isinstance(call.func, ast.Attribute) and call.func.attr in trains for call in source.all_calls):
+    if method_calls(source, *TRAINING, "train_step"):
         return
     for name, statement in list(built.items())[:MOST]:
         defined = source.definition(statement.value.func) if isinstance(statement.value, ast.Call) else None

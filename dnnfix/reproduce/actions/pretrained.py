@@ -10,11 +10,12 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
+from dnnfix.reproduce.arguments import options
 from dnnfix.reproduce.arguments.guards import looks_for_file
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import clues
-from dnnfix.reproduce.data.followed import options
+from dnnfix.reproduce.syntax import assigned, given, method_calls, named, string, strings, tests_around
 from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
 from dnnfix.source.spelling import misspelt
@@ -74,26 +75,30 @@ def _applications(case: Case) -> Iterator[EditStep]:
     code = [f"made_in_place_of('{home}.get_file', made_weights_file)" for home in _HOMES]
     code += [f"made_in_place_of({model!r}, made_weights_left())" for model in _MODELS]
     of = f"{', '.join(names)} keeps" if names else "networks keep"
-    yield EditStep(
-        ACTION,
-        f"{of} random weights in place of downloaded ones",
-        "the architecture is the library's own; the weights cannot be downloaded",
-        min(call.lineno for call in (*calls, *fetched)),
-        scaffold=Scaffold(start="\n".join(code)),
-        form_known=True,
-    )
+    first = min(call.lineno for call in (*calls, *fetched))
+    yield _random(f"{of} random weights in place of downloaded ones", first, *code)
+
+
+def _random(
+    what: str,
+    line: int,
+    *code: str,
+    why: str = "the architecture is the library's own; the weights cannot be downloaded",
+) -> EditStep:
+    """The step by which a network of a known form keeps its random weights."""
+    return EditStep(ACTION, what, why, line, scaffold=Scaffold(start="\n".join(code)), form_known=True)
 
 
 def _builds_application(source: Source, call: ast.Call) -> bool:
     name = source.qualified(call.func) or ""
     if not name.startswith("keras.applications.") or not name.rpartition(".")[2][:1].isupper():
         return False
-    given = argument_value(call, "weights", 1)
-    return not (isinstance(given, ast.Constant) and given.value is None)
+    weights = argument_value(call, "weights", 1)
+    return not (isinstance(weights, ast.Constant) and weights.value is None)
 
 
 def _fetches_weights(source: Source, call: ast.Call) -> bool:
-    texts = [text for part in (*call.args, *(k.value for k in call.keywords)) for text in _texts(source, part)]
+    texts = (text for part in given(call) for text in _texts(source, part))
     return any(text.endswith((".h5", ".hdf5")) for text in texts)
 
 
@@ -113,40 +118,26 @@ def _torchvision(case: Case) -> Iterator[EditStep]:
     names = dict.fromkeys((source.qualified(call.func) or "").rpartition(".")[2] for call in asked)
     places = ("torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url")
     code = [f"made_in_place_of({place!r}, made_weights_from_web)" for place in places]
-    yield EditStep(
-        ACTION,
-        f"{', '.join(names)}: random weights in place of downloaded ones",
-        "the architecture is the library's own; the weights cannot be downloaded",
-        asked[0].lineno,
-        scaffold=Scaffold(start="\n".join([*code, _TORCH_STATE])),
-        form_known=True,
-    )
+    what = f"{', '.join(names)}: random weights in place of downloaded ones"
+    yield _random(what, asked[0].lineno, *code, _TORCH_STATE)
 
 
 def _pretrained(call: ast.Call) -> bool:
     """Whether a network of torchvision is asked for with weights, of its own or of its trunk."""
-    given = [
-        k.value for k in call.keywords if k.arg in {"pretrained", "weights", "weights_backbone", "pretrained_backbone"}
-    ]
-    given += call.args[:1]
-    return any(not (isinstance(value, ast.Constant) and not value.value) for value in given)
+    keywords = ("pretrained", "weights", "weights_backbone", "pretrained_backbone")
+    asked = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg in keywords)]
+    return any(not (isinstance(value, ast.Constant) and not value.value) for value in asked)
 
 
 def _timm(case: Case) -> Iterator[EditStep]:
     call = next(case.source.calls("timm.create_model"), None)
     if call is None or not case.installed("timm"):
         return
-    given = argument_value(call, "pretrained", 1)
-    if given is None or (isinstance(given, ast.Constant) and not given.value):
+    asked = argument_value(call, "pretrained", 1)
+    if asked is None or (isinstance(asked, ast.Constant) and not asked.value):
         return
-    yield EditStep(
-        ACTION,
-        "timm.create_model: random weights in place of downloaded ones",
-        "the architecture is the library's own; the weights cannot be downloaded",
-        call.lineno,
-        scaffold=Scaffold(start="made_in_place_of('timm.create_model', made_without_weights)"),
-        form_known=True,
-    )
+    code = "made_in_place_of('timm.create_model', made_without_weights)"
+    yield _random("timm.create_model: random weights in place of downloaded ones", call.lineno, code)
 
 
 def _hub(case: Case) -> Iterator[EditStep | Gap]:
@@ -160,14 +151,9 @@ def _hub(case: Case) -> Iterator[EditStep | Gap]:
             f"made_in_place_of('torch.hub.{name}', {made})"
             for name, made in (("load", "made_hub"), ("load_state_dict_from_url", "made_weights_from_web"))
         ]
-        yield EditStep(
-            ACTION,
-            "torch.hub.load builds the network with torchvision, with random weights",
-            "the repository is that of the installed package",
-            call.lineno,
-            scaffold=Scaffold(start="\n".join([*code, _TORCH_STATE])),
-            form_known=True,
-        )
+        what = "torch.hub.load builds the network with torchvision, with random weights"
+        why = "the repository is that of the installed package"
+        yield _random(what, call.lineno, *code, _TORCH_STATE, why=why)
 
 
 # --- weights in files that are not there
@@ -178,9 +164,7 @@ def _weight_files(case: Case) -> Iterator[EditStep]:
     source = case.source
     if not source.frameworks & {"keras", "tensorflow"}:
         return
-    for call in source.all_calls:
-        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "load_weights"):
-            continue
+    for call in method_calls(source, "load_weights"):
         for path in _missing_paths(case, call, ("save_weights", "save", "ModelCheckpoint", "save_model")):
             code = [f"made_in_place_of({model!r}, made_weights_left({path!r}))" for model in _MODELS]
             yield EditStep(
@@ -214,13 +198,11 @@ def _torch_files(case: Case) -> Iterator[EditStep | Gap]:
 
 def _is_state(source: Source, call: ast.Call) -> bool:
     """Whether what is loaded is used as weights: given to `load_state_dict`, itself or a part of it."""
-    for other in source.all_calls:
-        if not (isinstance(other.func, ast.Attribute) and other.func.attr == "load_state_dict" and other.args):
-            continue
-        given = other.args[0]
-        while isinstance(given, ast.Subscript):
-            given = given.value
-        if given is call or call in source.bindings(given):
+    for other in method_calls(source, "load_state_dict"):
+        loaded = other.args[0] if other.args else None
+        while isinstance(loaded, ast.Subscript):
+            loaded = loaded.value
+        if loaded is not None and (loaded is call or call in source.bindings(loaded)):
             return True
     target = source.parent(call)
     bound = names_in(target) if isinstance(target, ast.Assign) else set()
@@ -241,18 +223,10 @@ def _checkpoints(case: Case) -> Iterator[EditStep]:
     source = case.source
     if "restore" not in source.words or not case.installed("tensorflow"):
         return
-    saved = {
-        text
-        for call in source.all_calls
-        if last_name(call.func) == "save"
-        for arg in call.args
-        for text in _texts(source, arg)
-    }
-    for call in source.all_calls:
-        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "restore" and len(call.args) == 2):
-            continue
-        saver = source.constructor(call.func.value)
-        if saver is None or source.qualified(saver.func) not in _SAVERS or _asks_for_checkpoint(source, call):
+    saves = (call for call in source.all_calls if last_name(call.func) == "save")
+    saved = {text for call in saves for arg in call.args for text in _texts(source, arg)}
+    for call in method_calls(source, "restore"):
+        if len(call.args) != 2 or _maker(source, call) not in _SAVERS or _asks_for_checkpoint(source, call):
             continue
         if any(misspelt(path, frozenset(saved)) is not None for path in _texts(source, call.args[1])):
             continue
@@ -266,15 +240,20 @@ def _checkpoints(case: Case) -> Iterator[EditStep]:
         return
 
 
+def _maker(source: Source, call: ast.Call) -> str | None:
+    """The class of the object whose method a call is one of."""
+    made = source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    return source.qualified(made.func) if made is not None else None
+
+
 def _asks_for_checkpoint(source: Source, call: ast.Call) -> bool:
     """Whether a call stands below an `if` that asks for the checkpoint, so that it is passed over without one."""
-    named = {last_name(part) for part in ast.walk(call.args[1]) if isinstance(part, ast.expr)} - {""}
-    test = source.enclosing(call, ast.If)
-    while test is not None:
-        if named & {last_name(part) for part in ast.walk(test.test) if isinstance(part, ast.expr)}:
-            return True
-        test = source.enclosing(test, ast.If)
-    return looks_for_file(source, call)
+    named_by = _last_names(call.args[1])
+    return any(named_by & _last_names(test) for test in tests_around(source, call)) or looks_for_file(source, call)
+
+
+def _last_names(expr: ast.expr) -> set[str]:
+    return {last_name(part) for part in ast.walk(expr) if isinstance(part, ast.expr)} - {""}
 
 
 _LOADERS = ("keras.src.saving.saving_api.load_model", "keras.saving.load_model", "keras.models.load_model")
@@ -306,18 +285,11 @@ _ASKED = frozenset(["predict", "predict_generator", "predict_classes", "predict_
 
 def _asked_of(source: Source, call: ast.Call) -> frozenset[str] | None:
     """What the program asks of a network that it loads under a name; `None` where it hands the network on."""
-    above = source.parent(call)
-    target = above.targets[0] if isinstance(above, ast.Assign) and len(above.targets) == 1 else None
-    if not isinstance(target, ast.Name):
+    name = assigned(source.parent(call))
+    uses = [source.parent(node) for node in named(source, name)] if name else [None]
+    if not all(isinstance(use, ast.Attribute) for use in uses):
         return None
-    asked: set[str] = set()
-    for node in source.nodes(ast.Name):
-        if node.id == target.id and isinstance(node.ctx, ast.Load):
-            use = source.parent(node)
-            if not isinstance(use, ast.Attribute):
-                return None
-            asked.add(use.attr)
-    return frozenset(asked)
+    return frozenset(use.attr for use in uses if isinstance(use, ast.Attribute))
 
 
 def _missing_paths(case: Case, call: ast.Call, savers: tuple[str, ...]) -> list[str]:
@@ -336,9 +308,7 @@ def _missing_paths(case: Case, call: ast.Call, savers: tuple[str, ...]) -> list[
     anywhere = False
     for other in source.all_calls:
         if last_name(other.func) in savers:
-            written = [
-                text for part in (*other.args, *(k.value for k in other.keywords)) for text in _texts(source, part)
-            ]
+            written = [text for part in given(other) for text in _texts(source, part)]
             saved.update(written)
             anywhere = anywhere or not written
     if anywhere and not (shown and _was_at(case, call)):
@@ -358,10 +328,10 @@ def _was_at(case: Case, call: ast.Call) -> bool:
 
 def _texts(source: Source, expr: ast.expr) -> list[str]:
     """The constant texts that an expression may be, where all of them are known."""
-    if isinstance(expr, ast.Attribute) and isinstance(given := options(source).get(expr.attr), str):
-        return [given]
+    if isinstance(expr, ast.Attribute) and isinstance(default := options.defaults(source).get(expr.attr), str):
+        return [default]
     values = [expr] if isinstance(expr, ast.Constant) else list(source.bindings(expr))
-    texts = [value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+    texts = strings(values)
     return texts if len(texts) == len(values) else []
 
 
@@ -377,9 +347,9 @@ def _elsewhere(case: Case) -> Iterator[Gap]:
         loads = name.rpartition(".")[2] in {"from_pretrained", "load", "KerasLayer", "pipeline", "SentenceTransformer"}
         if hub is None or not loads or not case.installed(hub.partition(".")[0]):
             continue
-        given = call.args[0] if call.args else None
-        what = repr(given.value) if isinstance(given, ast.Constant) else "what it loads"
-        if isinstance(given, ast.Constant) and isinstance(given.value, str) and case.exists(given.value):
+        first = call.args[0] if call.args else None
+        what = repr(first.value) if isinstance(first, ast.Constant) else "what it loads"
+        if (path := string(first)) is not None and case.exists(path):
             continue
         if what not in told:
             told.add(what)

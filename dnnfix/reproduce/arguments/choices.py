@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dnnfix.network.nodes import own_nodes
-from dnnfix.reproduce.harness.unused import top_level
+from dnnfix.reproduce.harness.unused import TRAINING, top_level
 from dnnfix.reproduce.syntax import ends
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
@@ -20,7 +20,7 @@ from dnnfix.source.tree import last_name
 _SAYS_TRAIN = re.compile(r"(?:\A|[_\W])(?:train|training|fit|learn|dotrain|istrain)(?:\Z|[_\W])", re.IGNORECASE)
 _SAYS_NOT = re.compile(r"(?:\A|[_\W])(?:no|not|dont|skip|without|disable|un)[_\W]|(?:test|eval|valid)", re.IGNORECASE)
 
-_TRAINS = words("fit fit_generator train_on_batch backward apply_gradients minimize train train_step learn")
+_TRAINS = TRAINING | {"train", "train_step", "learn"}
 _RUNS = words("predict predict_generator evaluate evaluate_generator run call forward load_weights load_model restore")
 
 

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.arguments import asked, choices
 from dnnfix.reproduce.arguments.choices import says_train
+from dnnfix.reproduce.arguments.options import WITHOUT_WORD
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.paths import MADE
-from dnnfix.reproduce.syntax import texts
+from dnnfix.reproduce.syntax import method_calls, string, strings
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source
 from dnnfix.source.tree import last_name
@@ -30,7 +31,6 @@ _FOLDER = re.compile(
 _FILE = re.compile(
     r"csv|file|path|data|images?|weights|model|input|corpus|text|json|src|train|test|valid|vocab|dataset", re.IGNORECASE
 )
-_WITHOUT_VALUE = frozenset({"store_true", "store_false", "store_const", "count", "help", "version", "append_const"})
 _NUMBERS = {"builtins.int": "1", "builtins.float": "1.0"}
 
 
@@ -120,11 +120,11 @@ def _suffix(source: Source, name: str) -> str:
 def _parsed(case: Case) -> Iterator[EditStep | Gap]:
     """Positional and required arguments of `argparse`, in their order, and the optional ones that a training waits for."""
     source = case.source
-    commands = {id(call): texts(call)[0] for call in _method_calls(source, "add_parser") if texts(call)}
+    commands = {id(call): name for call in method_calls(source, "add_parser") for name in strings(call.args)[:1]}
     command = _command(case, list(commands.values()))
     late: list[EditStep] = []
-    for call in _method_calls(source, "add_argument"):
-        names = texts(call)
+    for call in method_calls(source, "add_argument"):
+        names = strings(call.args)
         parser = source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
         of_command = commands.get(id(parser), "")
         if not names or (of_command and command is not None and of_command != command.code):
@@ -135,20 +135,16 @@ def _parsed(case: Case) -> Iterator[EditStep | Gap]:
         elif step is not None:
             yield step
     if command is not None:
-        line = min(call.lineno for call in _method_calls(source, "add_parser"))
+        line = min(call.lineno for call in method_calls(source, "add_parser"))
         yield _given((command.code,), command, line)
     yield from late
-
-
-def _method_calls(source: Source, name: str) -> list[ast.Call]:
-    return [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and call.func.attr == name]
 
 
 def _command(case: Case, names: list[str]) -> Known | None:
     """Which of several commands the program is called with: one that trains, else the first."""
     if not names:
         return None
-    for call in _method_calls(case.source, "add_subparsers"):
+    for call in method_calls(case.source, "add_subparsers"):
         kept = keyword_value(call, "dest")
         if isinstance(kept, ast.Constant):
             compared = choices.chosen(case.source, _is_called(str(kept.value)))
@@ -164,7 +160,7 @@ def _argument(case: Case, call: ast.Call, names: list[str]) -> EditStep | None:
     longest = max(names, key=len)
     kept = keyword_value(call, "dest")
     name = str(kept.value) if isinstance(kept, ast.Constant) else longest.lstrip("-")
-    if isinstance(action, ast.Constant) and action.value in _WITHOUT_VALUE:
+    if isinstance(action, ast.Constant) and action.value in WITHOUT_WORD:
         switch = choices.switched(case.source, _is_called(name), name) if action.value == "store_true" else None
         return _given((longest,), _compared(switch), call.lineno) if switch is not None else None
     nargs = keyword_value(call, "nargs")
@@ -232,7 +228,7 @@ def _given(words: tuple[str, ...], value: Known, line: int, code: str = "") -> E
 def _counted(case: Case) -> Iterator[EditStep | Gap]:
     """As many words as the program reads of `sys.argv`."""
     source = case.source
-    if any(isinstance(c.func, ast.Attribute) and c.func.attr == "parse_args" for c in source.all_calls):
+    if method_calls(source, "parse_args"):
         return
     read: dict[int, ast.Subscript] = {}
     for node in source.nodes(ast.Subscript):
@@ -316,7 +312,7 @@ def _commands(case: Case) -> Iterator[EditStep | Gap]:
     """Required options and arguments of `click`, and what a function that `fire` calls requires."""
     source = case.source
     for call in source.calls("click.argument", "click.option"):
-        names = texts(call)
+        names = strings(call.args)
         positional = source.qualified(call.func) == "click.argument"
         required = positional and not isinstance(keyword_value(call, "required"), ast.Constant)
         if not names:
@@ -345,6 +341,9 @@ def _commands(case: Case) -> Iterator[EditStep | Gap]:
                 yield _given((f"--{parameter.arg}={value.code}",), value, call.lineno, code)
 
 
+_INSISTING = ("mark_flag_as_required", "mark_flags_as_required")
+
+
 def _flags(case: Case) -> Iterator[EditStep | Gap]:
     """Flags of absl and TensorFlow that are marked as required, and those that a training waits for."""
     source = case.source
@@ -363,16 +362,10 @@ def _flags(case: Case) -> Iterator[EditStep | Gap]:
             value, code = _of_kind(case, call, name, needed)
             yield _given((f"--{name}={value.code}",), value, call.lineno, code)
     for call in source.all_calls:
-        if (source.qualified(call.func) or "").rpartition(".")[2] not in (
-            "mark_flag_as_required",
-            "mark_flags_as_required",
-        ):
+        if (source.qualified(call.func) or "").rpartition(".")[2] not in _INSISTING:
             continue
-        names = texts(call)
-        for arg in call.args:
-            if isinstance(arg, (ast.List, ast.Tuple)):
-                names += [e.value for e in arg.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
-        for name in dict.fromkeys(names):
+        listed = (part for arg in call.args if isinstance(arg, (ast.List, ast.Tuple)) for part in arg.elts)
+        for name in dict.fromkeys(strings((*call.args, *listed))):
             if name not in marked:
                 marked.add(name)
                 value, code = _value(case, name, None)
@@ -397,4 +390,4 @@ def _flag(call: ast.Call) -> str:
     if not last_name(call.func).startswith("DEFINE_"):
         return ""
     name = argument_value(call, "name", 0) or keyword_value(call, "flag_name")
-    return name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
+    return string(name) or ""

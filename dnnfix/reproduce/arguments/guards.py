@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from dnnfix.reproduce.syntax import tests_around
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 _ASKS = {"exists", "isfile", "is_file", "lexists"}
 
 
 def looks_for_file(source: Source, node: ast.AST) -> bool:
     """Whether `node` stands below an `if` that asks whether a file is there."""
-    test = source.enclosing(node, ast.If)
-    while test is not None:
-        for part in ast.walk(test.test):
-            if (isinstance(part, ast.Attribute) and part.attr in _ASKS) or (
-                isinstance(part, ast.Name) and part.id in _ASKS
-            ):
-                return True
-        test = source.enclosing(test, ast.If)
-    return False
+    parts = (part for test in tests_around(source, node) for part in ast.walk(test))
+    return any(isinstance(part, ast.expr) and last_name(part) in _ASKS for part in parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -217,9 +218,7 @@ def _usual(sizes: tuple[int | None, ...]) -> int:
 
 def _samples(case: Case, told: int | None, shape: tuple[int, ...], ends: clues.Ends, rows: int) -> int:
     """How many samples are made: as many as are told, and as many as the program takes apart."""
-    size = 1
-    for length in shape:
-        size *= length
+    size = math.prod(shape)
     wanted = told or affordable(case.source, shape, SAMPLES if size < 20000 else 64, FEWEST_UNTOLD)
     if ends.batch and not told:
         wanted = 16 * ends.batch

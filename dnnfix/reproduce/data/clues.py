@@ -8,16 +8,14 @@ network cannot show that the two do not fit.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.network.from_source import network_from_source
 from dnnfix.records import Call, Component, Network
 from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.syntax import shortened
+from dnnfix.reproduce.syntax import comments, shortened
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import last_name
 
@@ -83,6 +81,11 @@ class Ends:
     spatial: bool = False
     several: tuple[Shape, ...] = ()
 
+    def classes(self, or_untold: bool = False) -> int:
+        """How many classes the outputs stand for; 0 where they stand for none, and without `or_untold` where no loss tells."""
+        told = self.form in ("classes", "one-hot") or (or_untold and self.form is None)
+        return (self.outputs or 0) if told else 0
+
 
 def shapes_of(case: Case, name: str) -> list[Clue]:
     """What comments, docstrings and the report say of the shape of a name, the strongest first."""
@@ -117,7 +120,7 @@ def _read(source: Source) -> Iterator[tuple[str, Clue]]:
     constants = _constants(source)
     assigned = _assigned(source)
     printed = _printed(source)
-    for line, text, alone in _comments(source):
+    for line, text, alone in comments(source):
         named = False
         for pattern in (_SHAPE_OF, _NAMED):
             for match in pattern.finditer(text):
@@ -136,23 +139,6 @@ def _read(source: Source) -> Iterator[tuple[str, Clue]]:
         )
         for name in owners or ():
             yield name, Clue(shape, f"line {line}: #{text.rstrip()}", line, 1)
-
-
-@once
-def _comments(source: Source) -> tuple[tuple[int, str, bool], ...]:
-    """The comments and lines of docstrings: line, text, and whether nothing else stands on the line."""
-    found: list[tuple[int, str, bool]] = []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-            if token.type == tokenize.COMMENT:
-                found.append((token.start[0], token.string.lstrip("#"), not token.line[: token.start[1]].strip()))
-    except (tokenize.TokenError, SyntaxError):
-        return tuple(found)
-    for node in source.nodes(ast.Expr):
-        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines = node.value.value.split("\n")
-            found += [(node.lineno + number, text, True) for number, text in enumerate(lines)]
-    return tuple(sorted(found))
 
 
 def _reported(said: str) -> Iterator[tuple[str, Clue]]:

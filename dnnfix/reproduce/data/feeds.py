@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 
 from dnnfix.reproduce.harness.unused import top_level
-from dnnfix.reproduce.syntax import is_static
+from dnnfix.reproduce.syntax import is_static, methods_of
 from dnnfix.source.arithmetic import number
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
@@ -56,7 +56,7 @@ def feeds(source: Source) -> dict[str, tuple[Input, ...]]:
     """For each class of the program that has a `forward` or `call`: its inputs in order."""
     found: dict[str, tuple[Input, ...]] = {}
     for node in (definition for definition in top_level(source) if isinstance(definition, ast.ClassDef)):
-        methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
+        methods = methods_of(node)
         method = next((methods[name] for name in METHODS if name in methods), None)
         if method is not None:
             found[node.name] = tuple(_Reader(methods).inputs(method))

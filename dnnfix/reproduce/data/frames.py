@@ -338,8 +338,8 @@ def _set_kinds(table: Table, datum: Datum, order: list[str], ends: clues.Ends, o
     form = ends.form
     if scaled_from_bytes(datum.uses):
         table.kinds = ["byte"] * len(table.kinds)
-    if not table.words and ends.outputs and ends.outputs > 1 and form in ("classes", "one-hot"):
-        table.classes = max(table.classes, ends.outputs)
+    if not table.words:
+        table.classes = max(table.classes, ends.classes())
     plain = not any(roles.get(place, set()) & {"targets", "word", "label"} for place in range(len(order)))
     for place, name in enumerate(order):
         role = roles.get(place, set())

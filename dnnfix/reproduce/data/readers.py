@@ -20,6 +20,7 @@ from dnnfix.reproduce.data.followed import flow_of
 from dnnfix.reproduce.data_files.values import structure
 from dnnfix.reproduce.flow.reads import READERS
 from dnnfix.reproduce.flow.values import Datum, Flow
+from dnnfix.reproduce.syntax import bound_names
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.source.spelling import misspelt
@@ -49,14 +50,13 @@ def steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
         func = datum.node.func if isinstance(datum.node, ast.Call) else None
         if datum.kind == "call" and not datum.module and isinstance(func, ast.Name):
             calls.setdefault(func.id, []).append(datum)
-    bound = frozenset(node.id for node in case.source.nodes(ast.Name) if isinstance(node.ctx, ast.Store))
     for name, found in calls.items():
         if name in READERS:
             library = conventions.NAMES.get(name, "").partition(".")[0]
             if not library or not case.installed(library):
                 yield Gap(f"nothing binds {name}; add the import of the library that it is to read with", found[0].line)
             continue
-        if misspelt(name, _defined(case.source) | bound) is not None or case.may_be_starred(name):
+        if misspelt(name, bound_names(case.source) - {name}) is not None or case.may_be_starred(name):
             continue
         try:
             given = _given(case, found)
@@ -86,11 +86,6 @@ def of_module(case: Case, name: str) -> Given | None:
 
 def _called(source: Source, datum: Datum) -> str | None:
     return source.qualified(datum.node.func) if isinstance(datum.node, ast.Call) else None
-
-
-def _defined(source: Source) -> frozenset[str]:
-    functions = {node.name for node in source.nodes(ast.FunctionDef)}
-    return frozenset(functions | {node.name for node in source.nodes(ast.ClassDef)})
 
 
 def _given(case: Case, found: Sequence[Datum]) -> Given | None:

@@ -9,9 +9,10 @@ import re
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import arrays, clues
-from dnnfix.reproduce.data_files.made import Made
+from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
-from dnnfix.source.given import keyword_value
+from dnnfix.reproduce.syntax import strings
+from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import last_name
 
@@ -76,13 +77,11 @@ def _classes(case: Case, datum: Datum) -> tuple[list[str], str]:
         return [*compared, "other"], f"line {datum.of('compared')[0].line}: names are compared with {compared[0]!r}"
     if compared:
         return compared, f"line {datum.of('compared')[0].line}: names are compared with these"
-    ends = clues.ends(case.source)
-    if ends.outputs and ends.outputs > 1 and ends.form in ("classes", "one-hot", None):
-        return [f"class_{place}" for place in range(min(ends.outputs, MOST_CLASSES))], clues.FROM_NETWORK.format(
-            what="output"
-        )
-    count, line = likeliest_asked(case.source)
-    told = f"line {line}: the {count} likeliest classes are asked for" if count > 2 else "a guess: two classes"
+    count = clues.ends(case.source).classes(or_untold=True)
+    told = clues.FROM_NETWORK.format(what="output")
+    if count < 2:
+        count, line = likeliest_asked(case.source)
+        told = f"line {line}: the {count} likeliest classes are asked for" if count > 2 else "a guess: two classes"
     return [f"class_{place}" for place in range(min(max(2, count), MOST_CLASSES))], told
 
 
@@ -169,8 +168,7 @@ def _named(case: Case, names: list[str], told: str) -> tuple[list[str], str]:
     keys = _keys(case.source)
     if not keys:
         return names, told
-    ends = clues.ends(case.source)
-    outputs = ends.outputs if ends.outputs and ends.form in ("classes", "one-hot", None) else 0
+    outputs = clues.ends(case.source).classes(or_untold=True)
     wanted = min(max(likeliest_asked(case.source)[0], outputs, len(keys)), MOST_CLASSES)
     more = [f"Other_{place}" for place in range(len(keys), wanted)]
     return [*keys, *more], f"names are looked up{f', and {wanted} classes are asked for' if more else ''}"
@@ -187,10 +185,7 @@ def likeliest_asked(source: Source) -> tuple[int, int]:
         if name not in _LIKELIEST:
             continue
         method = name == "topk" and source.qualified(call.func) not in ("torch.topk",)
-        place = 0 if method else _LIKELIEST[name]
-        given = keyword_value(call, "k")
-        if given is None and len(call.args) > place:
-            given = call.args[place]
+        given = argument_value(call, "k", 0 if method else _LIKELIEST[name])
         found += [(count, call.lineno) for count in _numbers(source, given)]
     return max(found)
 
@@ -235,13 +230,12 @@ def _keys(source: Source) -> tuple[str, ...]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    found = [
-        node.slice.value
+    looked_up = [
+        node.slice
         for node in source.nodes(ast.Subscript)
-        if isinstance(node.value, ast.Name) and node.value.id in dicts and isinstance(node.slice, ast.Constant)
-        if isinstance(node.slice.value, str)
+        if isinstance(node.value, ast.Name) and node.value.id in dicts
     ]
-    names = tuple(dict.fromkeys(found))
+    names = tuple(dict.fromkeys(strings(looked_up)))
     return (*names, "Other") if len(names) == 1 else names
 
 
@@ -264,9 +258,7 @@ def asked_for(case: Case, flow: Flow) -> EditStep | None:
         if (sources and not others) or any(case.exists(text) for text in others):
             continue
         (height, width), told = size_of(case, datum)
-        ends = clues.ends(case.source)
-        classes = ends.outputs if ends.outputs and ends.form in ("classes", "one-hot") else 2
-        stand_in = f"made_when_asked({(height, width)!r}, {min(classes, 255)})"
+        stand_in = f"made_when_asked({(height, width)!r}, {min(clues.ends(case.source).classes() or 2, 255)})"
         return EditStep(
             EditAction.INPUT_DATA,
             f"images of {height}x{width}, each made when the program opens it in a folder that is not there",

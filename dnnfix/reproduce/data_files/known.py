@@ -6,8 +6,9 @@ import ast
 import re
 
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.conventions import MNIST_FILE
+from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.data_files.images import largest_batch
-from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum
 
 _MNIST = "made_pair({samples}, {shape}, 'classes', 10, scale={scale!r}, part={part})"
@@ -43,7 +44,7 @@ def known(case: Case, datum: Datum, path: str) -> Made | None:
             f"1500 words, each with {size} numbers",
             "the documented form of pretrained word vectors",
         )
-    if re.fullmatch(r"(train|t10k)-(images|labels)[-.]idx[13]-ubyte(\.gz)?", name):
+    if MNIST_FILE.fullmatch(name):
         counted = any(
             n.value in (60000, 10000) for file in case.source.files.values() for n in file.nodes(ast.Constant)
         )

@@ -7,10 +7,10 @@ import math
 
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import clues
+from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.data_files.images import image_file, size_of
-from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.flow.values import Datum
-from dnnfix.source.given import keyword_value
+from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
 from dnnfix.source.tree import last_name
 
@@ -35,11 +35,11 @@ def lines_file(case: Case, datum: Datum, path: str) -> Made | None:
     call = _call(case.source, "decode_csv")
     if call is None:
         return None
-    given = _given(call, 1, "record_defaults")
+    given = argument_value(call, "record_defaults", 1)
     defaults = _constant(case.source, given) if given is not None else None
     if not isinstance(defaults, list) or not all(isinstance(one, list) for one in defaults):
         return None
-    separator = _constant(case.source, _given(call, 2, "field_delim"))
+    separator = _constant(case.source, argument_value(call, "field_delim", 2))
     separator = separator if isinstance(separator, str) else ","
     kinds = [_kind(one, place == len(defaults) - 1) for place, one in enumerate(defaults)]
     text = f"made_lines({LINES}, {kinds!r}, {separator!r}, {_classes(case)})"
@@ -70,7 +70,7 @@ def _has_header(source: Source) -> bool:
 def records_file(case: Case, datum: Datum, path: str) -> Made | None:
     """Records of the features that the program takes from them."""
     call = _call(case.source, "parse_single_example") or _call(case.source, "parse_example")
-    given = _resolved(case.source, _given(call, 1, "features")) if call is not None else None
+    given = _resolved(case.source, argument_value(call, "features", 1)) if call is not None else None
     if call is None or not isinstance(given, ast.Dict):
         return None
     features: dict[str, tuple[object, ...]] = {}
@@ -94,8 +94,10 @@ def _feature(case: Case, datum: Datum, name: str, value: ast.expr) -> tuple[obje
     if not isinstance(value, ast.Call):
         return None
     shaped = last_name(value.func) == "FixedLenFeature"
-    dtype = last_name(_given(value, 1 if last_name(value.func) != "VarLenFeature" else 0, "dtype") or ast.Constant(""))
-    shape = _constant(case.source, _given(value, 0, "shape")) if shaped else [8]
+    dtype = last_name(
+        argument_value(value, "dtype", 1 if last_name(value.func) != "VarLenFeature" else 0) or ast.Constant("")
+    )
+    shape = _constant(case.source, argument_value(value, "shape", 0)) if shaped else [8]
     if not isinstance(shape, (list, tuple)) or not all(isinstance(side, int) for side in shape):
         return None
     count = math.prod(shape)
@@ -119,7 +121,7 @@ def _bytes(case: Case, datum: Datum, name: str) -> tuple[object, ...]:
             if last_name(call.func) in _PICTURES:
                 return ("picture", (*size_of(case, datum)[0], 3))
             if last_name(call.func) == "decode_raw":
-                of = _given(call, 1, "out_type")
+                of = argument_value(call, "out_type", 1)
                 return ("array", last_name(of) if of is not None else "uint8", math.prod(_picture_of(file)))
     return ("word",)
 
@@ -130,9 +132,9 @@ def _picture_of(source: Source) -> tuple[int, ...]:
     for call in source.all_calls:
         given = None
         if last_name(call.func) == "set_shape":
-            given = _given(call, 0, "shape")
+            given = argument_value(call, "shape", 0)
         elif last_name(call.func) == "reshape":
-            given = _given(call, 1, "shape")
+            given = argument_value(call, "shape", 1)
         shape = _constant(source, given)
         if isinstance(shape, (list, tuple)) and shape and all(isinstance(side, int) and side > 0 for side in shape):
             found.append(tuple(shape))
@@ -140,8 +142,7 @@ def _picture_of(source: Source) -> tuple[int, ...]:
 
 
 def _classes(case: Case) -> int:
-    ends = clues.ends(case.source)
-    return max(2, ends.outputs or 2) if ends.form in ("classes", "one-hot", None) else 2
+    return max(2, clues.ends(case.source).classes(or_untold=True))
 
 
 def _files(source: Source) -> tuple[Source, ...]:
@@ -151,11 +152,6 @@ def _files(source: Source) -> tuple[Source, ...]:
 def _call(source: Source, name: str) -> ast.Call | None:
     """The first call of that name, in the program or beside it."""
     return next((call for file in _files(source) for call in file.all_calls if last_name(call.func) == name), None)
-
-
-def _given(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    named = keyword_value(call, name)
-    return named if named is not None else call.args[place] if len(call.args) > place else None
 
 
 def _resolved(source: Source, node: ast.expr | None) -> ast.expr | None:

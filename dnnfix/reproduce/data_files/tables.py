@@ -8,8 +8,8 @@ from dataclasses import replace
 from dnnfix.reproduce import paths
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data.frames import Table, columns_in_words, listed, table_of
+from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.data_files.images import EACH, largest_batch, size_of
-from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.data_files.values import below, whole
 from dnnfix.reproduce.flow.values import Datum, Use
 

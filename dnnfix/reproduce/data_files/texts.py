@@ -9,8 +9,8 @@ import re
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import clues
 from dnnfix.reproduce.data.frames import ROWS, listed
+from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.data_files.images import size_of
-from dnnfix.reproduce.data_files.made import Made
 from dnnfix.reproduce.data_files.tables import rows_file
 from dnnfix.reproduce.flow.values import Datum
 from dnnfix.source.program import Source
@@ -38,9 +38,8 @@ def text_file(case: Case, datum: Datum, path: str) -> Made | None:
         return None
     if fields is not None:
         separator, kinds, line = fields
-        ends = clues.ends(case.source)
-        classes = ends.outputs if ends.outputs and ends.form in ("classes", "one-hot") else 2
-        made = f"made_lines({ROWS}, {listed(kinds)}, {separator!r}, {max(2, classes)})"
+        classes = max(2, clues.ends(case.source).classes())
+        made = f"made_lines({ROWS}, {listed(kinds)}, {separator!r}, {classes})"
         if any(step == ("split", "\n") for use in datum.uses for step in use.part):
             made += ".rstrip()"  # split at newlines, a last one would make a line without fields
         code = f"made_text_file({path!r}, {made})"
@@ -49,7 +48,7 @@ def text_file(case: Case, datum: Datum, path: str) -> Made | None:
         if "file" not in kinds:
             return code, what, told
         (height, width), size_told = size_of(case, datum)
-        code += f"\nmade_images_when_read({ROWS}, {(height, width, 3)!r}, {max(2, classes)})"
+        code += f"\nmade_images_when_read({ROWS}, {(height, width, 3)!r}, {classes})"
         return code, f"{what}, and the images", f"{told}; {size_told}"
     read = any(use.kind in ("iterated", "text", "method", "passed") for use in datum.uses)
     parsed = any(use.kind == "passed" and use.detail in ("ParseFromString", "FromString") for use in datum.uses)

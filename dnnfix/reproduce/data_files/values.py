@@ -11,7 +11,7 @@ from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import arrays, clues
 from dnnfix.reproduce.data.followed import flow_of
 from dnnfix.reproduce.data.frames import columns_in_words, listed, table_of
-from dnnfix.reproduce.data_files.made import Made
+from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.flow.values import Datum, Use
 from dnnfix.reproduce.harness.sizes import Known, value_of
 from dnnfix.source.program import Source
@@ -44,20 +44,12 @@ def _partner(case: Case, datum: Datum, role: str) -> Datum | None:
 def _variable(source: Source, datum: Datum) -> str | None:
     """The name that the call's value is given, in the program or in the module beside it that makes the call."""
     statement = source.files[datum.module].statement_of(datum.node)
-    if (
-        isinstance(statement, ast.Assign)
-        and statement.value is datum.node
-        and isinstance(statement.targets[0], ast.Name)
-    ):
-        return statement.targets[0].id
-    if (
-        isinstance(statement, ast.Assign)
-        and isinstance(statement.value, ast.Tuple)
-        and isinstance(statement.targets[0], ast.Tuple)
-    ):
-        for value, target in zip(statement.value.elts, statement.targets[0].elts, strict=False):
-            if value is datum.node and isinstance(target, ast.Name):
-                return target.id
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name), *_], value=value) if value is datum.node:
+            return name
+        case ast.Assign(targets=[ast.Tuple(elts=targets), *_], value=ast.Tuple(elts=values)):
+            pairs = zip(targets, values, strict=False)
+            return next((to.id for to, value in pairs if value is datum.node and isinstance(to, ast.Name)), None)
     return None
 
 

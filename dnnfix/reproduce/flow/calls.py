@@ -11,7 +11,7 @@ from dnnfix.reproduce.flow.library import Called, Library
 from dnnfix.reproduce.flow.reads import IMAGE_FOLDERS, IS_DATA, READING, UNPICKLING, reader
 from dnnfix.reproduce.flow.record import ROUNDS, Record
 from dnnfix.reproduce.flow.values import Known, Names, Pack, Thing, Value, View, all_parts, constants, parts, plain
-from dnnfix.reproduce.syntax import is_static
+from dnnfix.reproduce.syntax import is_static, methods_of
 from dnnfix.source.program import Source
 from dnnfix.source.tree import last_name
 
@@ -117,7 +117,7 @@ class Calls(Expressions):
         """What a call's name means in the program, and who follows the file that it is in."""
         if isinstance(owner, Thing) and isinstance(func, ast.Attribute):
             home = owner.home if isinstance(owner.home, Calls) else self
-            return _methods(owner.definition).get(func.attr), home
+            return methods_of(owner.definition).get(func.attr), home
         if isinstance(func, ast.Name) and (own := self._functions.get(func.id) or self._classes.get(func.id)):
             return own, self
         module, _, last = (self._source.qualified(func) or "").rpartition(".")
@@ -165,14 +165,10 @@ class Calls(Expressions):
     def _instance(self, definition: ast.ClassDef, args: list[Value], keywords: dict[str, Value]) -> Thing:
         """A new object; its items are asked for, as loaders do with data sets."""
         thing = Thing(definition, home=self)
-        methods = _methods(definition)
+        methods = methods_of(definition)
         if "__init__" in methods:
             self._run(methods["__init__"], [thing, *args], keywords)
         for name in ("__getitem__", "__len__", "__iter__"):
             if name in methods:
                 self._run(methods[name], [thing], {})
         return thing
-
-
-def _methods(definition: ast.ClassDef) -> dict[str, ast.FunctionDef]:
-    return {part.name: part for part in definition.body if isinstance(part, ast.FunctionDef)}

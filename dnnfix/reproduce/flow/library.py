@@ -52,13 +52,10 @@ _SPLITTING = words("numpy.split numpy.array_split numpy.vsplit")
 _NUMBERS = words("mean std max min sum count print")
 """Methods that leave nothing of the data but a number."""
 
-_FITTING = words(
-    """fit fit_generator train_on_batch evaluate predict predict_classes predict_proba evaluate_generator
-    predict_generator predict_on_batch test_on_batch partial_fit score predict_step"""
-)
 _WITHOUT_TARGETS = words(
     """fit_generator predict predict_classes predict_proba evaluate_generator predict_generator predict_on_batch"""
 )
+_FITTING = _WITHOUT_TARGETS | words("fit train_on_batch evaluate test_on_batch partial_fit score predict_step")
 _LOSSES = ("torch.nn.functional.", "torch.nn.", "keras.losses.")
 _LAYERS = ("torch.nn", "keras", "tensorflow.keras")
 

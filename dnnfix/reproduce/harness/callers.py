@@ -17,6 +17,7 @@ from dnnfix.reproduce.harness.construct import called, instance, is_model, kind_
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import value_of
 from dnnfix.reproduce.harness.unused import bodies
+from dnnfix.reproduce.syntax import methods_of
 from dnnfix.source.program import Source
 from dnnfix.source.scope import Definition
 
@@ -42,7 +43,7 @@ def is_trainer(case: Case, node: Definition) -> bool:
 
 def _training_method(node: ast.ClassDef) -> ast.FunctionDef | None:
     """The method that trains, from which the others are called: `fit` rather than the `_step` that it repeats."""
-    methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
+    methods = methods_of(node)
     calls = {name: _own_calls(part) & methods.keys() for name, part in methods.items()}
 
     def leads_back(name: str, seen: frozenset[str] = frozenset()) -> bool:
@@ -276,10 +277,4 @@ def data_set(node: ast.ClassDef) -> Iterator[EditStep | Gap]:
         "    pass"
     )
     what = f"{node.name} is built of made rows and labels, and read in batches"
-    yield EditStep(
-        ACTION,
-        what,
-        "a guess: the program never builds it",
-        node.lineno,
-        scaffold=Scaffold(end=code),
-    )
+    yield EditStep(ACTION, what, "a guess: the program never builds it", node.lineno, scaffold=Scaffold(end=code))

@@ -11,13 +11,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from dnnfix.network.names import KERAS_FUNCTIONAL, KERAS_SEQUENTIALS
 from dnnfix.reproduce.arguments import choices
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
+from dnnfix.reproduce.syntax import methods_of, strings
 from dnnfix.source.scope import Definition
 
-CONTAINERS = ("torch.nn.Sequential", "keras.Model", "keras.models.Model", "keras.Sequential", "keras.models.Sequential")
+CONTAINERS = ("torch.nn.Sequential", *KERAS_FUNCTIONAL, *KERAS_SEQUENTIALS)
 """The classes of the frameworks that are networks without a class of the program's."""
 
 LAYERS = ("keras.layers.Layer", "keras.Layer")
@@ -61,7 +63,7 @@ def is_model(name: str) -> bool:
 
 def method(node: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     """A method of a class, where the class itself has it."""
-    return next((part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == name), None)
+    return methods_of(node).get(name)
 
 
 def required(function: ast.FunctionDef | ast.AsyncFunctionDef, bound: bool = False) -> list[ast.arg]:
@@ -210,13 +212,9 @@ def _inherited(case: Case, node: ast.ClassDef, name: str, depth: int = 0) -> ast
     own = method(node, name)
     if own is not None or depth > _DEEP:
         return own
-    for base in node.bases:
-        defined = case.source.definition(base)
-        if isinstance(defined, ast.ClassDef):
-            found = _inherited(case, defined, name, depth + 1)
-            if found is not None:
-                return found
-    return None
+    bases = (case.source.definition(base) for base in node.bases)
+    found = (_inherited(case, base, name, depth + 1) for base in bases if isinstance(base, ast.ClassDef))
+    return next(filter(None, found), None)
 
 
 def returns_model(case: Case, node: Definition, depth: int = 0) -> bool:
@@ -262,8 +260,8 @@ def settings_of(case: Case, name: str, nodes: Iterable[ast.AST]) -> str | None:
         if isinstance(part, (ast.Attribute, ast.Subscript)) and _is_named(part.value, name):
             if isinstance(part, ast.Attribute):
                 attributes.add(part.attr)
-            elif isinstance(part.slice, ast.Constant) and isinstance(part.slice.value, str):
-                keys.add(part.slice.value)
+            else:
+                keys.update(strings([part.slice]))
     of_mapping = {"get", "items", "keys", "values", "update", "copy", "__dict__", "setdefault", "pop"}
     names = keys or attributes - of_mapping
     if not names:

@@ -10,7 +10,8 @@ from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness import summaries
 from dnnfix.reproduce.harness.construct import makes_network
-from dnnfix.reproduce.harness.sizes import GUESS, told
+from dnnfix.reproduce.harness.sizes import GUESS
+from dnnfix.reproduce.syntax import comments
 from dnnfix.source.program import Source
 
 ACTION = EditAction.NETWORK
@@ -79,7 +80,8 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
 
 def _printed(case: Case) -> tuple[str, str] | None:
     """The network that the report, or a comment or docstring of the program, prints."""
-    return summaries.rebuilt(case.said) or summaries.rebuilt("\n".join(text for _line, text in told(case.source)))
+    written = "\n".join(text for _line, text, _alone in comments(case.source))
+    return summaries.rebuilt(case.said) or summaries.rebuilt(written)
 
 
 def _steps(source: Source, name: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.syntax import shortened
+from dnnfix.reproduce.syntax import assigned, comments, shortened
 from dnnfix.source.program import Source, once
 
 GUESS = "a guess: nothing tells it, and the value is a usual one"
@@ -118,7 +118,7 @@ def stated(case: Case, name: str) -> Known | None:
     pattern = re.compile(
         rf"(?<![\w.]){re.escape(name)}\s*(?:=|:|\bis\b|\bof\b)\s*(?P<value>{_VALUE})(?!\w|\.\d)", re.IGNORECASE
     )
-    for line, text in told(case.source):
+    for line, text, _alone in comments(case.source):
         match = pattern.search(text)
         if match:
             return Known(match["value"], f"line {line}: {shortened(text, 80)}")
@@ -129,20 +129,6 @@ def stated(case: Case, name: str) -> Known | None:
         if other == name.lower():
             return Known(code, f"line {line}: the program sets {name} to {code} there")
     return None
-
-
-@once
-def told(source: Source) -> tuple[tuple[int, str], ...]:
-    """The lines of comments and docstrings, with their numbers."""
-    found: list[tuple[int, str]] = []
-    for number, line in enumerate(source.text.split("\n"), 1):
-        before, mark, said = line.partition("#")
-        if mark and before.count('"') % 2 == 0 and before.count("'") % 2 == 0:
-            found.append((number, said))
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            found += [(node.lineno + n, text) for n, text in enumerate(node.value.value.split("\n"))]
-    return tuple(sorted(found))
 
 
 @once
@@ -164,5 +150,5 @@ def _settings(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
             yield from ((a.arg, d) for a, d in zip(node.kwonlyargs, node.kw_defaults, strict=True) if d is not None)
         elif isinstance(node, ast.keyword) and node.arg:
             yield node.arg, node.value
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            yield node.targets[0].id, node.value
+        elif isinstance(node, ast.Assign) and (name := assigned(node)):
+            yield name, node.value

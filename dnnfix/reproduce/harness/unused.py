@@ -10,10 +10,10 @@ from dnnfix.source.program import Source, once
 from dnnfix.source.scope import Definition
 from dnnfix.source.tree import names_in
 
-_RUNS = words(
-    """fit fit_generator train_on_batch backward apply_gradients minimize evaluate predict evaluate_generator
-    predict_generator predict_on_batch test_on_batch"""
-)
+TRAINING = words("fit fit_generator backward train_on_batch apply_gradients minimize")
+"""Methods that train a network."""
+
+_RUNS = TRAINING | words("evaluate predict evaluate_generator predict_generator predict_on_batch test_on_batch")
 """Methods that run a network, whoever has them."""
 
 FRAMEWORKS = ("torch.", "keras.", "tensorflow.")

@@ -171,18 +171,6 @@ def made_sequences(samples, steps, features=1, classes=2, seed=0, dtype="float32
     return values.astype(dtype), labels
 
 
-def made_next_values(samples, steps, features=1, outputs=1, seed=0, dtype="float32", part=0):
-    """Sequences (samples, steps, features) of swinging values in -1..1, and the next `outputs` values of the first."""
-    import numpy
-
-    random = _made_random(seed, part)
-    time = numpy.arange(steps + outputs).reshape(1, -1, 1) * (2 * numpy.pi / max(8.0, min(steps, 40.0)))
-    shift = random.uniform(0, 2 * numpy.pi, (samples, 1, 1)) + numpy.arange(features) * 0.5
-    values = numpy.sin(time + shift) * random.uniform(0.6, 1.0, (samples, 1, 1))
-    values = values + 0.03 * random.normal(size=values.shape)
-    return values[:, :steps].astype(dtype), values[:, steps:, 0].astype(dtype)
-
-
 def made_series(length, features=1, seed=0):
     """One series (length, features) of positive values that swing and rise, like prices or temperatures: float64."""
     import numpy

@@ -1,0 +1,74 @@
+"""What a program reads of its options, under which name, where nothing or a few words are given: `argparse` and flags of absl.
+
+`command_line` chooses the words that a program is called with; here it is said what follows from them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import pairwise
+
+from dnnfix.reproduce.syntax import string, strings
+from dnnfix.source.given import keyword_value
+from dnnfix.source.known import words
+from dnnfix.source.program import Source, once
+
+WITHOUT_WORD = words("store_true store_false store_const append_const count help version")
+"""Actions of options that take no word of their own."""
+
+
+def read_of(source: Source, called_with: tuple[str, ...]) -> dict[str, object]:
+    """What a program that is called with these words reads of its options, by the name that it reads it under."""
+    apart = [part for word in called_with for part in (word.split("=", 1) if word.startswith("--") else (word,))]
+    given = {_read_as(name): value for name, value in pairwise(apart) if name.startswith("--")}
+    positional = [names[0].replace("-", "_") for names, _call in _arguments(source) if not names[0].startswith("-")]
+    return {**defaults(source), **given, **dict(zip(positional, _without_options(source, called_with), strict=False))}
+
+
+@once
+def defaults(source: Source) -> dict[str, object]:
+    """The defaults of the options that a program or a module beside it asks for, by the name that they are read under."""
+    found: dict[str, object] = {}
+    for method, names, call in _asked(source):
+        if method == "add_argument":
+            key = _read_as(max(names, key=lambda name: name.startswith("--")))
+            if isinstance(dest := keyword_value(call, "dest"), ast.Constant):
+                key = str(dest.value)
+            if isinstance(default := keyword_value(call, "default"), ast.Constant):
+                found[key] = default.value
+        elif method.startswith("DEFINE_") and len(call.args) > 1 and isinstance(call.args[1], ast.Constant):
+            found[names[0]] = call.args[1].value
+    return found
+
+
+def _read_as(name: str) -> str:
+    return name.lstrip("-").replace("-", "_")
+
+
+def _without_options(source: Source, called_with: tuple[str, ...]) -> Iterator[str]:
+    """The words that belong to no option."""
+    alone = {
+        name
+        for names, call in _arguments(source)
+        if string(keyword_value(call, "action")) in WITHOUT_WORD
+        for name in names
+    }
+    left = iter(called_with)
+    for word in left:
+        if not word.startswith("-"):
+            yield word
+        elif "=" not in word and word not in alone:
+            next(left, None)
+
+
+def _arguments(source: Source) -> Iterator[tuple[list[str], ast.Call]]:
+    """The arguments of `argparse`: their names, and the calls that ask for them."""
+    return ((names, call) for method, names, call in _asked(source) if method == "add_argument")
+
+
+def _asked(source: Source) -> Iterator[tuple[str, list[str], ast.Call]]:
+    """The calls of methods with names for something, in the program and beside it: the method, the names, and the call."""
+    for call in (call for file in (*source.beside, source) for call in file.all_calls):
+        if isinstance(call.func, ast.Attribute) and (names := strings(call.args)):
+            yield call.func.attr, names, call
