@@ -110,6 +110,7 @@ class DataOfWrongShape(ShapeTemplate):
         "DNF142",
         "sample-where-batch-is-taken",
     )
+    message = "the data has the wrong shape: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
 
@@ -128,7 +129,7 @@ class DataOfWrongShape(ShapeTemplate):
                 )
         layouts = _stated_otherwise(stated) if stated is not None else ()
         if stated is not None and layouts:
-            what = f"{short(stated.call.name)} does not take samples of {by(stated.shape)}, as its input is stated"
+            what = f"{short(stated.call.name)} does not accept samples of {by(stated.shape)}, the stated input shape"
             ways = _restated(subject, stated, layouts)
             evidence: dict[str, Json] = {"shape": list(stated.shape), "layer": stated.call.name}
             yield Fault(subject.source.site(stated.stated.node), what, tuple(ways), evidence, reading="stated")
@@ -529,26 +530,26 @@ def _of_arrival(subject: Subject, came: Arrival) -> Iterator[Arrived]:
     )
     batch = _batch_of(came)
     if batch is not None and not _sizes_explain(subject, came) and not _counts_samples(subject, came):
-        what = f"a single sample of shape {shape} is given where {batch} is taken"
+        what = f"expected {batch}, got a single sample of shape {shape}"
         yield "batch", what, _batch_given(subject, came), 0.9
     if _lacks_channel(came):
         rows = not came.is_keras and _are_flat_images(came.shape)
-        what = f"{layer} receives {shape}, without an axis for the channel"
+        what = f"{layer} receives {shape}, without a channel axis"
         yield "channel", what, _channel_given(subject, came), 0.5 if rows else 0.9
     if _flat(came) or _is_one_step(subject, came):
-        what = f"{layer} takes sequences, (batch, steps, features), and receives {shape}"
+        what = f"{layer} expects (batch, steps, features), got {shape}"
         yield "time", what, _time_given(subject, came), 0.9
     order = _order(came)
     if order is not None:
-        what = f"{layer} receives {shape}, with the channels on another axis than it takes them from"
+        what = f"{layer} receives {shape}, whose channels are on another axis than it expects"
         yield "order", what, _moved(subject, came, order), 0.85
     wanted = _batched(came)
     if wanted is not None and _changes(subject, came, wanted):
-        what = f"data of shape {shape} is given where (batch, {', '.join(map(str, wanted[1:]))}) is taken"
+        what = f"expected (batch, {', '.join(map(str, wanted[1:]))}), got {shape}"
         yield "shape", what, _laid_out_anew(subject, came, wanted), 0.85
     told = _told(subject, came)
     if told is not None:
-        what = f"images of {by(came.shape[1:])} go into a dense network that is told {told.shape[0]} numbers per sample"
+        what = f"images of {by(came.shape[1:])} go into a dense network that expects {told.shape[0]} values per sample"
         yield "rows", what, _as_rows(subject, came, told), 0.85
 
 
@@ -637,7 +638,7 @@ def _one_sample(subject: Subject) -> Iterator[Fault]:
     if asked and given is not None and _is_one(given, met):
         function, imports = with_numpy(subject, "expand_dims")
         edits = (wrapped(subject, first, f"{function}(", ", axis=0)"), *imports)
-        what = f"one sample of shape {by(given)} is given to a model of batches {by(met)}"
+        what = f"the model expects batches of shape {by(met)}, got one sample of shape {by(given)}"
         ways = iter([("Give the sample a batch axis of size one", edits, 0.95)])
         yield Fault(
             subject.source.site(first),
@@ -759,7 +760,7 @@ def _features_last(subject: Subject) -> Iterator[Fault]:
     found = _of_normalization(subject) or _of_loss(subject)
     if found is not None:
         shape = found.shape
-        what = f"{short(found.call.name)} takes {shape[-1]} features on axis 1 and finds them on the last axis of {by(shape)}"
+        what = f"{short(found.call.name)} expects {shape[-1]} features on axis 1, and they are on the last axis of {by(shape)}"
         yield Fault(
             found.call.site, what, tuple(_exchanged(subject, found)), {"shape": list(shape)}, reading="features"
         )

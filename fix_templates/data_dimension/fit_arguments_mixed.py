@@ -48,7 +48,7 @@ class FitArgumentsMixed(FixTemplate):
     name = "fit-arguments-mixed"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
-    message = "{method} gets {first} and {second}, which are parts of the same array"
+    message = "{method} expects inputs and targets, got {first} and {second}, two parts of the same array"
     triggers = ("fit", "evaluate", "train_on_batch")
 
     def detect(self, subject: Subject) -> Iterator[Finding]:

@@ -62,7 +62,7 @@ class LoopOverNoPairs(FaultTemplate[_Pairs]):
     name = "loop-over-no-pairs"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_TYPE
-    message = "each element of {what} is taken for a pair"
+    message = "cannot unpack the elements of {what} into two values"
     needs_run = True
     declined = "what the elements are is not told by the program"
 

@@ -85,6 +85,7 @@ class ReshapedToForeignSizes(ShapeTemplate):
         "DNF207",
         "flattened-size-wrong",
     )
+    message = "cannot reshape to these sizes: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
 
@@ -103,7 +104,7 @@ class ReshapedToForeignSizes(ShapeTemplate):
             )
         cut = _cut(subject)
         if cut is not None:
-            what = f"a view of {by(cut.shape)} as {cut.asked} makes rows that are not the samples of {cut.taken} values"
+            what = f"a view of {by(cut.shape)} as {cut.asked} does not keep the samples of {cut.taken} values apart"
             evidence = {"shape": list(cut.shape), "asked": list(cut.asked), "taken": cut.taken}
             yield Fault(
                 subject.source.site(cut.node),
@@ -119,7 +120,7 @@ class ReshapedToForeignSizes(ShapeTemplate):
             site, sizes = either.call.site or either.call.made_at, by(either.sizes)
             ways = _reshaped(subject, target) if target is not None else _flattened(subject, either)
             evidence = {"stated": either.stated, "sizes": list(either.sizes)}
-            what = f"rows of {either.stated} are made of samples of {sizes} values"
+            what = f"samples of {sizes} values are flattened to {either.stated}"
             yield Fault(site, what, tuple(ways), evidence, confidence=0.95, reading="flat", at_either_end=True)
         fault = _refused(subject)
         if fault is not None:

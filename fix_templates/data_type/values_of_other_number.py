@@ -76,7 +76,7 @@ def _loop_takes_other_number(failure: Failure[object]) -> Iterator[Fault]:
         if over == "builtins.enumerate" and all(isinstance(name, ast.Name) for name in names):
             first, *parts = map(ast.unparse, names)
             apart = failure.exchange(loop.target, f"{first}, ({', '.join(parts)})")
-            what = f"{code} gives pairs of a number and an element"
+            what = f"{code} yields pairs of an index and an element"
             yield failure.fault(loop.target, what, "Take the element apart in brackets", apart, prior=0.85)
         return
     edit: Edit | None = None
@@ -91,7 +91,7 @@ def _loop_takes_other_number(failure: Failure[object]) -> Iterator[Fault]:
         if len(used) == 1:
             edit, title = failure.exchange(loop.target, used[0]), "Go through the elements"
     if edit is not None:
-        what = f"the elements of {code} are not pairs for {ast.unparse(loop.target)}"
+        what = f"the elements of {code} cannot be unpacked into {ast.unparse(loop.target)}"
         yield failure.fault(loop.iter, what, title, edit, prior=0.8)
 
 
@@ -109,7 +109,7 @@ def _fewer_taken_than_returned(failure: Failure[ast.AST]) -> Iterator[Fault]:
         return  # the program reads `_` itself
     placed = _placed([ast.unparse(name) for name in target.elts], returned)
     if placed is not None:
-        what = f"{function} returns {len(returned)} values, and {len(target.elts)} are taken"
+        what = f"{function} returns {len(returned)} values, and {len(target.elts)} are unpacked"
         yield failure.fault(target, what, "Leave the other values", failure.exchange(target, ", ".join(placed)))
 
 
@@ -130,7 +130,7 @@ def _given_one_by_one(failure: Failure[ast.Call]) -> Iterator[Fault]:
     rest = [failure.code(one) for one in node.args[len(parts) :]]
     rest += [f"{one.arg}={failure.code(one.value)}" for one in node.keywords]
     given_now = ", ".join([f"[{failure.subject.text(whole)}]", *rest])
-    what = f"{ast.unparse(node.func)} takes one list of what it puts together, and gets {len(parts)} arrays"
+    what = f"{ast.unparse(node.func)} expects one list, got {len(parts)} arrays"
     listed = failure.exchange(node, f"{failure.code(node.func)}({given_now})")
     yield failure.fault(node, what, "Give them as a list", listed)
 
@@ -144,7 +144,7 @@ def _metric_without_list(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """`compile` is given one metric where it takes a list of metrics."""
     given = keyword_value(failure.node, failure.said[1]) if is_compile(failure.node) else None
     if given is not None and not isinstance(given, (ast.Set, ast.GeneratorExp, ast.Starred, ast.Name)):
-        what = f"`{failure.said[1]}` is given {failure.code(given)}, and takes a list"
+        what = f"`{failure.said[1]}` expects a list, got {failure.code(given)}"
         yield failure.fault(given, what, "Put it into a list", failure.wrap(given, "[", "]"), prior=0.95)
 
 
@@ -168,7 +168,7 @@ def _input_left_out(failure: Failure[ast.Call]) -> Iterator[Fault]:
     chosen = _chosen(failure.crash.frames[-1].names, wanted, names, _answers(failure.subject))
     if chosen is not None:
         listed = f"[{', '.join(chosen)}]"
-        what = f"the model has {wanted_count} inputs and is given {failure.code(given)} alone"
+        what = f"the model has {wanted_count} inputs, got only {failure.code(given)}"
         yield failure.fault(given, what, f"Give it {listed}", failure.exchange(given, listed))
 
 
@@ -181,7 +181,7 @@ def _nothing_kept(failure: Failure[object]) -> Iterator[Fault]:
     for found in _lost(source, {function.name for function in source.nodes(ast.FunctionDef)}):
         edits, title = _kept(failure, found) if _reached(failure, found) else ((), "")
         if edits:
-            what = f"{failure.code(found.call.func)} gives None, which is kept in place of a value"
+            what = f"{failure.code(found.call.func)} returns None, which is assigned as a value"
             yield failure.fault(found.statement, what, title, *edits)
 
 
@@ -233,6 +233,7 @@ class ValuesOfOtherNumber(CrashTemplate):
         "DNF649",
         "returned-values-miscounted",
     )
+    message = "the number of values does not match: {what}"
     fix_pattern = FixPattern.API_CONTRACT
     confidence = 0.9
     declined = "the names do not tell which of the values are meant"

@@ -58,6 +58,7 @@ class InputShapeNotOfData(ShapeTemplate):
     code = "DNF210"
     name = "input-shape-not-of-data"
     formerly = ("DNF209", "batch-in-input-shape", "DNF244", "number-given-as-shape")
+    message = "the input shape of the model does not match: {what}"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
 
@@ -65,21 +66,21 @@ class InputShapeNotOfData(ShapeTemplate):
         other = _mismatch(subject)
         if other is not None:
             stated, sample = other
-            what = f"{stated.form} states {by(stated.shape)} and the data has {by(sample)} per sample"
+            what = f"{stated.form} states {by(stated.shape)}, and a sample has shape {by(sample)}"
             evidence: dict[str, Json] = {"stated": list(stated.shape), "received": list(sample)}
             ways = _as_data(subject, stated, sample)
             yield Fault(subject.source.site(stated.node), what, tuple(ways), evidence, confidence=0.85, reading="size")
         more = _axis_too_many(subject)
         if more is not None:
             stated, wanted, layer = more
-            what = f"{stated.form} has {len(stated.shape)} axes, and {layer} takes {wanted} per sample"
+            what = f"{stated.form} has {len(stated.shape)} axes, and {layer} expects {wanted} per sample"
             evidence = {"stated": list(stated.shape), "wanted": wanted}
             yield Fault(
                 subject.source.site(stated.node), what, tuple(_without_one(subject, stated)), evidence, reading="axis"
             )
         value = _number(subject)
         if value is not None:
-            what = f"{ast.unparse(value)} is a number; the shape of an input is a tuple, also where it has one axis"
+            what = f"{ast.unparse(value)} is an integer, and a shape is a tuple, also with one axis"
             yield Fault(
                 subject.source.site(value),
                 what,

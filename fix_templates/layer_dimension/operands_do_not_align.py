@@ -95,6 +95,7 @@ class OperandsDoNotAlign(ShapeTemplate):
     code = "DNF226"
     name = "operands-do-not-align"
     formerly = ("DNF225", "matrices-do-not-multiply", "DNF227", "made-with-other-sizes")
+    message = "the shapes of the operands do not match: {what}"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
 
@@ -106,7 +107,7 @@ class OperandsDoNotAlign(ShapeTemplate):
         meeting, product = _meeting(operation), _product(operation)
         evidence: dict[str, Json]
         if meeting is not None:
-            what = f"{operation.short} meets {by(first.shape)} with {by(second.shape)}, which do not align"
+            what = f"{operation.short} gets {by(first.shape)} and {by(second.shape)}, which do not broadcast"
             evidence = {"first": list(first.shape), "second": list(second.shape)}
             yield Fault(
                 site,
@@ -119,14 +120,14 @@ class OperandsDoNotAlign(ShapeTemplate):
             )
         if product is not None:
             left, right = product.left.shape, product.right.shape
-            what = f"{operation.short} does not multiply {by(left)} by {by(right)}"
+            what = f"{operation.short} cannot multiply {by(left)} by {by(right)}"
             evidence = {"left": list(left), "right": list(right)}
             yield Fault(site, what, tuple(_multiplied(subject, product)), evidence, confidence=0.85, reading="product")
         for place, made in enumerate(_made_otherwise(subject, operation)):
             ways = sorted(_of_other_sizes(subject, made), key=lambda way: -way[2])[:3]
             if ways:
                 shape, right = made.operand.shape, made.right
-                what = f"a tensor is made with {by(shape)} where {operation.short} needs {by(right)}"
+                what = f"{operation.short} needs {by(right)}, and the tensor is created with {by(shape)}"
                 evidence = {"made": list(shape), "needed": list(right)}
                 yield Fault(
                     subject.source.site(made.sizes[0]),

@@ -92,6 +92,7 @@ class RecurrentLayerAxes(ShapeTemplate):
         "DNF131",
         "sequences-packed-otherwise",
     )
+    message = "the axes of the recurrent layer do not match: {what}"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
 
@@ -99,27 +100,27 @@ class RecurrentLayerAxes(ShapeTemplate):
         state = _state(subject)
         if state is not None:
             received = state.states[0].shape or ()
-            what = f"{short(state.call.name)} takes a state of {by(state.wanted)} and receives {by(received)}"
+            what = f"{short(state.call.name)} expects a state of {by(state.wanted)}, got {by(received)}"
             evidence: dict[str, Json] = {"wanted": list(state.wanted), "received": list(received)}
             yield Fault(
                 state.call.site, what, tuple(_restated(subject, state)), evidence, reading="state", at_either_end=True
             )
         pair = _pair(subject)
         if pair is not None:
-            what = f"{short(pair[0].name)} takes sequences and receives the last step of {short(pair[1].name)}"
+            what = f"{short(pair[0].name)} expects sequences, got the last step of {short(pair[1].name)}"
             yield Fault(
                 pair[1].made_at, what, tuple(_with_sequence(subject, pair[1])), {}, confidence=0.95, reading="sequence"
             )
         final = _final_states(subject)
         if final is not None:
             linear, recurrent = short(final.linear.name), short(final.recurrent.name)
-            what = f"{linear} takes {final.wanted} features of a sample and receives the states {final.states.shape} of {recurrent}"
+            what = f"{linear} expects {final.wanted} features per sample, got the states {final.states.shape} of {recurrent}"
             yield Fault(
                 final.linear.site, what, tuple(_joined(subject, final)), {"states": list(final.shape)}, reading="final"
             )
         bare = _bare(subject)
         if bare is not None:
-            what = "the recurrent layer receives word numbers, which another branch of the model embeds first"
+            what = "it receives token indices, which another branch of the model embeds first"
             yield Fault(bare[0].site, what, tuple(_embedded(subject, *bare)), {}, confidence=0.95, reading="words")
         packed = _packed(subject)
         if packed is not None:

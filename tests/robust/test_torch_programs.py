@@ -112,4 +112,4 @@ def test_arguments_are_given_to_the_program(folder: Path) -> None:
     own.mkdir()
     (own / "a.py").write_text(text)
     said = dnnfix("suggest", "a.py", "--isolated", "--arguments=--width 7", folder=own)
-    assert said.code == 1 and "takes 7 features and receives 4" in said.text, said.text
+    assert said.code == 1 and "expects 7 features, got 4" in said.text, said.text
