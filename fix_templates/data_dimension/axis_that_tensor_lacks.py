@@ -221,7 +221,7 @@ def _asked_for(subject: Subject, operation: Operation, axes: tuple[int, ...], ri
         edits: tuple[Edit, ...] = tuple(Replace(*pair) for pair in zip(sites, map(str, right), strict=True))
     else:
         edits = _listed(subject, operation, written, right)
-    yield "Ask for the axes that the tensor has", edits, 0.8
+    yield "Use the axes that the tensor has", edits, 0.8
 
 
 def _written(operation: Operation, axes: list[int]) -> list[ast.expr]:
@@ -343,7 +343,7 @@ def _reduced(subject: Subject, crash: Call) -> Iterator[Fault]:
 def _kept(subject: Subject, call: Call) -> Repairs:
     node = subject.call_node(call)
     edits = (SetArgument(subject.source.site(node), "keepdim", "True"),) if node is not None else None
-    yield "Keep the axis that is reduced", edits, 0.9
+    yield "Keep the reduced axis", edits, 0.9
 
 
 def _axis(call: Call) -> int | None:

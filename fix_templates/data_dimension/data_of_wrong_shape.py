@@ -566,7 +566,7 @@ def _with_axis(subject: Subject, came: Arrival, data: Sequence[ast.expr], axis: 
 
 def _batch_given(subject: Subject, came: Arrival) -> Repairs:
     prior = GIVEN_BY_OWN if _gives_axes(subject, came.node) else 0.9
-    yield "Give the sample a batch axis of size one", _with_axis(subject, came, (came.node,), 0), prior
+    yield "Add a batch axis of size one to the sample", _with_axis(subject, came, (came.node,), 0), prior
 
 
 def _sizes_explain(subject: Subject, came: Arrival) -> bool:
@@ -639,7 +639,7 @@ def _one_sample(subject: Subject) -> Iterator[Fault]:
         function, imports = with_numpy(subject, "expand_dims")
         edits = (wrapped(subject, first, f"{function}(", ", axis=0)"), *imports)
         what = f"the model expects batches of shape {by(met)}, got one sample of shape {by(given)}"
-        ways = iter([("Give the sample a batch axis of size one", edits, 0.95)])
+        ways = iter([("Add a batch axis of size one to the sample", edits, 0.95)])
         yield Fault(
             subject.source.site(first),
             what,
@@ -675,7 +675,7 @@ def _is_one(given: Shape, wanted: Shape) -> bool:
 
 
 def _channel_given(subject: Subject, came: Arrival) -> Repairs:
-    title, everywhere = "Give the data an axis for the channel", sibling_inputs(subject, came.node)
+    title, everywhere = "Add a channel axis to the data", sibling_inputs(subject, came.node)
     if came.is_keras:
         yield title, _with_axis(subject, came, everywhere, -1), 0.9
         return
@@ -704,7 +704,7 @@ def _are_flat_images(shape: tuple[int, ...]) -> bool:
 
 def _moved(subject: Subject, came: Arrival, order: tuple[int, ...]) -> Repairs:
     everywhere, axes = sibling_inputs(subject, came.node), ", ".join(map(str, order))
-    title = "Move the channels of the data to the axis where they are taken from"
+    title = "Move the channels of the data to the expected axis"
     if not came.is_keras:
         batch = ".unsqueeze(0)" if len(order) == 3 and came.facts is not None and came.facts.spatial == 2 else ""
         code = f".permute({axes}){batch}"
@@ -775,7 +775,7 @@ def _exchanged(subject: Subject, found: _Last) -> Repairs:
     edits: tuple[Edit, ...] = (wrapped(subject, found.node, "", code),)
     if found.back is not None:
         edits += (wrapped(subject, found.back, "", code if rank == 3 else ".permute(0, 2, 3, 1)"),)
-    yield "Put the features on the second axis", edits, 0.9
+    yield "Move the features to axis 1", edits, 0.9
 
 
 def _of_normalization(subject: Subject) -> _Last | None:
@@ -906,7 +906,7 @@ def _changes(subject: Subject, came: Arrival, wanted: tuple[int | None, ...]) ->
         return found
     if len(shape) == 2 and len(sizes) == 1 and shape[0] == sample != shape[1]:
         few = shape[1] < shape[0]
-        found.append(Change(".T", "Turn the table on its side", 0.85 if few else 0.6))
+        found.append(Change(".T", "Transpose the table", 0.85 if few else 0.6))
     if len(shape) > 1 and prod(shape[1:]) == sample and shape[1:] != sizes:
         found.append(Change(_laid_out(came, sizes), f"Give every sample the shape {sizes}", 0.8))
     elif prod(shape) == sample and shape != sizes and len(shape) != len(sizes) + 1:
@@ -934,7 +934,7 @@ def _as_rows(subject: Subject, came: Arrival, stated: StatedInput) -> Repairs:
     width = prod(came.shape[1:])
     rows = change_data(subject, sibling_inputs(subject, came.node), "", f".reshape(-1, {width})")
     edits = (*_row_stated(subject, came, stated, width), *rows)
-    yield "Lay every image out in a row and state its length", edits, 0.8
+    yield "Flatten every image and state its length", edits, 0.8
 
 
 def _told(subject: Subject, came: Arrival) -> StatedInput | None:

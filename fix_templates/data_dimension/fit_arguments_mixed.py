@@ -84,7 +84,7 @@ class FitArgumentsMixed(FixTemplate):
                 yield Decline("which variable belongs to the other is not certain")
                 return
             edits.append(Replace(subject.source.site(wrong), names[0]))
-        yield self.candidate(finding, "Give the parts that belong together", *edits, prior=0.85)
+        yield self.candidate(finding, "Pass inputs and targets that belong together", *edits, prior=0.85)
 
     programs = """
 === example: parts unpacked in another order

@@ -369,7 +369,7 @@ def _of_drawn(subject: Subject, found: _Past) -> Iterator[Way]:
             continue
         name = subject.source.qualified(made.func)
         if name == "random.randint" and len(made.args) == 2 and found.by_one:
-            yield "Draw below the length", (_less(subject, made.args[1], 1),), 0.9
+            yield "Draw indices below the length", (_less(subject, made.args[1], 1),), 0.9
         bound: ast.expr | None = None
         if name in COUNTED and len(made.args) == 1 or name == "numpy.random.choice":
             bound = made.args[0]
@@ -380,9 +380,9 @@ def _of_drawn(subject: Subject, found: _Past) -> Iterator[Way]:
             continue
         match bound:
             case ast.BinOp(op=ast.Add(), right=ast.Constant(value=1)) if found.by_one:
-                yield "Draw below the length", (_less(subject, bound, 1),), 0.85
+                yield "Draw indices below the length", (_less(subject, bound, 1),), 0.85
             case _ if _is_size(bound) and ast.unparse(bound) != length:
-                yield "Draw indices of what is indexed", (Replace(subject.source.site(bound), length),), 0.8
+                yield "Draw indices of the indexed array", (Replace(subject.source.site(bound), length),), 0.8
 
 
 def _length(subject: Subject, found: _Past) -> str | None:

@@ -106,7 +106,7 @@ def _axes(use: LossUse) -> tuple[Shape, str] | None:
 
 def _with_axes(subject: Subject, use: LossUse) -> Repairs:
     nodes, (_, code) = same_targets(subject, use), _axes(use) or ((), "")
-    title = "Give the labels the shape that the loss takes"
+    title = "Reshape the labels to the shape that the loss expects"
     recurrent = _of_as_many_steps(subject, use)
     returning = set_constructor_argument(subject, recurrent, "return_sequences", "True") if recurrent else None
     if recurrent is not None and returning is not None:
@@ -141,8 +141,8 @@ def _shift(subject: Subject, use: LossUse) -> tuple[str, str, str] | None:
     if use.facts.target is not Target.BINARY or target.distinct != 2:
         return None
     if low == -1 and target.high == 1:
-        return "(", " + 1) / 2", "Turn the labels -1 and 1 into 0 and 1"
-    return ("", " - 1", "Turn the labels 1 and 2 into 0 and 1") if low == 1 and target.high == 2 else None
+        return "(", " + 1) / 2", "Map the labels -1 and 1 to 0 and 1"
+    return ("", " - 1", "Map the labels 1 and 2 to 0 and 1") if low == 1 and target.high == 2 else None
 
 
 def _outside(use: LossUse) -> str:

@@ -415,7 +415,7 @@ def _with_own_sizes(subject: Subject) -> Repairs:
             )
             for place, axis in stale.places
         )
-        yield "Ask for the sizes that the tensor has", edits, prior
+        yield "Use the sizes of the tensor", edits, prior
 
 
 def _unnamed(subject: Subject, stale: _Stale) -> tuple[str, Edit]:
@@ -423,7 +423,7 @@ def _unnamed(subject: Subject, stale: _Stale) -> tuple[str, Edit]:
     if stale.asked[1:] == (-1,):
         base = subject.text(subject.source.site(stale.base))
         return "Flatten each sample", Replace(subject.source.site(stale.node), f"{base}.flatten(1)")
-    return "Let the view find out the size", Replace(subject.source.site(stale.arguments[0]), "-1")
+    return "Let view infer the size (-1)", Replace(subject.source.site(stale.arguments[0]), "-1")
 
 
 def _fits(sizes: list[int], numbers: int) -> bool:
@@ -480,7 +480,7 @@ def _cut(subject: Subject) -> _Cut | None:
 def _whole_samples(subject: Subject, found: _Cut) -> Repairs:
     rows, values = found.sizes
     if found.asked[1] == -1:
-        yield "Make a row of each sample", (_of_first_axis(subject, found, rows),), 0.9
+        yield "Flatten each sample to a row", (_of_first_axis(subject, found, rows),), 0.9
     elif found.asked[0] == -1:
         text = _stated(subject, found)
         yield f"Make rows of {text} values", (Replace(subject.source.site(values), text),), 0.9

@@ -374,7 +374,7 @@ def _stacked(subject: Subject, found: _Joined) -> Iterator[Way]:
     if found.axis == rank > 0:
         literal = _axis_literal(subject, found)
         if literal is not None:
-            yield "Join along the last axis", (Replace(literal, str(rank - 1)),), 0.6 if rank < 2 else 0.75
+            yield "Concatenate along the last axis", (Replace(literal, str(rank - 1)),), 0.6 if rank < 2 else 0.75
 
 
 def _concatenated(subject: Subject, found: _Joined) -> Iterator[Way]:
@@ -409,7 +409,7 @@ def _with_axis(subject: Subject, found: _Joined) -> Iterator[Way]:
         ]
         if len(places) == 1:
             edits = tuple(wrapped(subject, given.elts[i], "", f".{method}({places[0]})") for i in odd)
-            title = "Give the tensor the axis that it lacks" if odd is few else "Take the axis of one element out"
+            title = "Add the missing axis to the tensor" if odd is few else "Squeeze the axis of size one"
             yield title, edits, 0.85 if odd is few else 0.8
 
 

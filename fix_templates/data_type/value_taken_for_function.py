@@ -66,7 +66,9 @@ def _module_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
     code, known = failure.code(called), failure.source.qualified(called)
     if isinstance(called, ast.Name) and code in OF_ITS_NAME and known in (None, "", code):
         taken = failure.exchange(called, f"{code}.{code}")
-        yield failure.fault(failure.node, f"{code} is a module, not a function", "Take what is meant", taken, prior=0.8)
+        yield failure.fault(
+            failure.node, f"{code} is a module, not a function", "Use the function of the module", taken, prior=0.8
+        )
 
 
 @reads("TypeError", r"'(?!module|NoneType)([^']*)' object is not callable", ast.Call)
@@ -80,7 +82,7 @@ def _value_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
         meant = code
     if meant:
         taken = failure.exchange(node, meant)
-        yield failure.fault(node, f"{code} is a {kind}, not a function", "Take the value", taken, prior=0.8)
+        yield failure.fault(node, f"{code} is a {kind}, not a function", "Use the value", taken, prior=0.8)
 
 
 @reads("TypeError", "'str' object is not callable", ast.Call)

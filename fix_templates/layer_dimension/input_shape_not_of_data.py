@@ -313,7 +313,7 @@ def _without_one(subject: Subject, stated: StatedInput) -> Repairs:
     node = where_written(subject, stated.node)
     site = subject.source.site(node)
     if isinstance(node, ast.Attribute) and node.attr == "shape":
-        yield "Leave the batch axis out of the input shape", (Wrap(site, "", "[1:]"),), 0.95
+        yield "Remove the batch axis from the input shape", (Wrap(site, "", "[1:]"),), 0.95
         return
     if not isinstance(node, (ast.Tuple, ast.List)) or len(node.elts) != len(stated.shape):
         return
@@ -352,7 +352,7 @@ def _as_tuple(subject: Subject, value: ast.expr) -> Repairs:
     call = subject.source.parent(above) if isinstance(above, ast.keyword) else None
     if isinstance(above, ast.keyword) and above.arg and call is not None:  # with the brackets that it may have
         edit = SetArgument(subject.source.site(call), above.arg, f"({subject.text(site)},)")
-    yield "Make a tuple of it", (edit,), 0.95
+    yield "Convert it to a tuple", (edit,), 0.95
 
 
 def _numbers(subject: Subject, where: ast.AST, wanted: int | None) -> Iterator[ast.expr]:

@@ -81,7 +81,7 @@ class LayerOfOtherDimensionality(ShapeTemplate):
             what = f"this layer lacks data_format={stated}, which all other layers of the network have"
             site = subject.source.site(call)
             edit = SetArgument(site, "data_format", stated)
-            ways = iter([("Tell the layer the order of axes that the others are told", (edit,), 0.9)])
+            ways = iter([("Give the layer the data_format of the other layers", (edit,), 0.9)])
             yield Fault(site, what, tuple(ways), {}, confidence=0.8, reading="format")
 
     programs = """

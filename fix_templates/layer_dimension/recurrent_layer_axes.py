@@ -457,15 +457,15 @@ def _restated(subject: Subject, found: _State) -> Repairs:
     yield Decline("neither the state nor the call that takes it is written at one place")
     order = _other_order(subject, found)
     stated = bool(found.call.args.get("batch_first"))  # written by hand, which is more than left to its default
-    yield "Tell the layer which axis of the sequences is the batch", order, 0.6 if stated else 0.9
-    yield "Give the state the axes that the layer takes", _more_axes(subject, found), 0.8
+    yield "Set batch_first of the layer to match the sequences", order, 0.6 if stated else 0.9
+    yield "Add the missing axes to the state", _more_axes(subject, found), 0.8
     for axis, what in _missing_axes(found):
         sequence = input_expression(subject, found.call)
         if sequence is not None:
             longer = Wrap(subject.source.site(sequence), "", f".unsqueeze({axis})")
             yield f"Give the sequences the axis of {what}", (longer,), 0.6
     prior = 0.3 if order is not None else 0.85  # how the state is made says which axis is the batch
-    yield "Make the state of the shape that the layer takes", _written_states(subject, found), prior
+    yield "Create the state with the shape that the layer expects", _written_states(subject, found), prior
     node = subject.call_node(found.call)
     if node is not None and len(node.args) == 2:
         edit = RemoveArgument(subject.source.site(node), "hx", 1)
@@ -630,15 +630,15 @@ def _joined(subject: Subject, found: _Final) -> Repairs:
     site, (count, _, size) = subject.source.site(node), found.shape
     text = subject.text(site)
     if found.wanted == size:
-        yield "Take the state of the last layer", (Wrap(site, "", "[-1]"),), 0.9
+        yield "Use the state of the last layer", (Wrap(site, "", "[-1]"),), 0.9
     elif found.wanted == count * size:
-        yield "Lay the states of every sample side by side", (Wrap(site, "", ".transpose(0, 1).flatten(1)"),), 0.9
+        yield "Concatenate the states of every sample", (Wrap(site, "", ".transpose(0, 1).flatten(1)"),), 0.9
     elif found.wanted == 2 * size and found.recurrent.args.get("bidirectional") is True:
         named = "torch" in subject.source.words and ("torch", "torch") in subject.source.imported_names
         edit: Edit = Wrap(site, "", "[-2:].transpose(0, 1).flatten(1)")
         if named and text.isidentifier():
             edit = Replace(site, f"torch.cat(({text}[-2], {text}[-1]), dim=1)")
-        yield "Join both directions of the last layer", (edit,), 0.9
+        yield "Concatenate both directions of the last layer", (edit,), 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -746,7 +746,7 @@ def _embedded(subject: Subject, call: Call, beside: ast.Call) -> Repairs:
     applied = isinstance(parent, ast.Call) and parent.func is beside
     text = _unnamed(subject, beside) if applied else None
     if text is not None:
-        yield f"Embed the word numbers with {text}", insert_layer_before(subject, call, text), 0.9
+        yield f"Embed the token indices with {text}", insert_layer_before(subject, call, text), 0.9
 
 
 def _same_kind(call: Call, value: object) -> bool:
