@@ -12,10 +12,8 @@ from typing import NamedTuple
 
 from dnnfix.api import (
     Arrival,
-    Call,
     Crash,
     Declared,
-    Decline,
     Edit,
     Family,
     Fault,
@@ -26,23 +24,17 @@ from dnnfix.api import (
     ShapeTemplate,
     StatedInput,
     Subject,
-    Target,
     arrival,
     by,
     change_data,
-    class_losses,
-    crashed_layer,
     declare,
     declared,
-    element_of,
     first_argument,
     fit_data,
     fitted_inputs,
-    known,
     layer_facts,
     meets,
     method,
-    prediction_expression,
     shape_of,
     shape_said,
     short,
@@ -52,7 +44,6 @@ from dnnfix.api import (
     stated_input,
     stated_keras_input,
     with_numpy,
-    words,
     wrapped,
 )
 
@@ -63,8 +54,6 @@ OF_AXES = frozenset({"expand_dims", "newaxis", "reshape", "unsqueeze", "view"})
 
 FEW = 4
 """The most channels that an image file has."""
-
-NORMALIZATIONS = words("torch.nn.BatchNorm1d torch.nn.InstanceNorm1d torch.nn.SyncBatchNorm")
 
 METHODS = frozenset({"predict", "predict_on_batch"})
 
@@ -83,12 +72,11 @@ class DataOfWrongShape(ShapeTemplate):
     Networks work on batches, and the first axis counts the samples: a single sample lacks it, or is read as a batch of something else.
     Convolutions take an axis for the channels also where there is one channel only, second in torch and last in Keras. Recurrent layers
     take `(batch, steps, features)`, where a table has two axes. Images come where flat rows are taken, and flat rows where images
-    are. Linear and recurrent layers give features on the last axis, where `BatchNorm1d` and a loss for every step take them second.
-    An axis is added, moved, or put together with others, in the data and where its shape is stated.
+    are. An axis is added, moved, or put together with others, in the data and where its shape is stated.
 
     Fix safety: unsafe. The data is laid out in another way; its values stay.
 
-    References: torch.nn.Conv2d, torch.nn.LSTM, torch.nn.CrossEntropyLoss (shapes of the input), keras.layers.Conv2D (`data_format`),
+    References: torch.nn.Conv2d, torch.nn.LSTM (shapes of the input), keras.layers.Conv2D (`data_format`),
     keras.layers.LSTM (input shape), keras.Model.predict, torch.Tensor.view, numpy.reshape.
     """
 
@@ -105,8 +93,6 @@ class DataOfWrongShape(ShapeTemplate):
         "missing-time-axis",
         "DNF117",
         "one-axis-stated-for-images",
-        "DNF129",
-        "channels-on-last-axis",
         "DNF142",
         "sample-where-batch-is-taken",
     )
@@ -134,7 +120,6 @@ class DataOfWrongShape(ShapeTemplate):
             evidence: dict[str, Json] = {"shape": list(stated.shape), "layer": stated.call.name}
             yield Fault(subject.source.site(stated.stated.node), what, tuple(ways), evidence, reading="stated")
         yield from _one_sample(subject)
-        yield from _features_last(subject)
 
     programs = """
 === example: an image through convolution and batch normalization
@@ -394,33 +379,6 @@ def judge(picture):
 
 print(judge(np.random.rand(6, 6, 3)))
 
-=== example: steps that are normalized
-import torch
-import torch.nn as nn
-
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 6)
-        self.norm = nn.BatchNorm1d(6)
-
-    def forward(self, x):
--         return torch.relu(self.norm(self.fc(x)))
-+         return torch.relu(self.norm(self.fc(x).transpose(1, 2)).transpose(1, 2))
-
-
-Block()(torch.rand(5, 7, 4))
-
-=== example: a class for each pixel, scored by a linear layer
-import torch
-import torch.nn.functional as F
-
-net = torch.nn.Linear(3, 5)
-images, labels = torch.rand(2, 8, 9, 3), torch.randint(0, 5, (2, 8, 9))
-- F.nll_loss(F.log_softmax(net(images), dim=-1), labels).backward()
-+ F.nll_loss(F.log_softmax(net(images), dim=-1).permute(0, 3, 1, 2), labels).backward()
-
 === reject: an unbatched image where every layer takes one
 import torch
 from torch import nn
@@ -503,18 +461,6 @@ import numpy as np
 model = keras.Sequential([keras.Input((6, 6, 3)), keras.layers.Conv2D(2, 3), keras.layers.Flatten(), keras.layers.Dense(2)])
 images = np.random.rand(4, 8, 8, 3)
 model.predict(images, verbose=0)
-
-=== reject: features on the second axis
-import torch
-from torch import nn
-
-x, y = torch.rand(5, 6, 7), torch.randint(0, 6, (5, 7))
-loss = nn.CrossEntropyLoss()(nn.BatchNorm1d(6)(x), y)
-
-=== reject: another number of features
-import torch
-
-torch.nn.BatchNorm1d(6)(torch.rand(5, 7, 4))
 """
 
 
@@ -740,66 +686,6 @@ def _order(came: Arrival) -> tuple[int, ...] | None:
     if rank == facts.spatial + 1:
         return (rank - 1, *range(rank - 1)) if facts.spatial == 2 and shape[0] > FEW else None
     return (0, rank - 1, *range(1, rank - 1))
-
-
-@dataclass(frozen=True, slots=True)
-class _Last:
-    """A call that takes features on the second axis, the expression of what it is given, and its shape.
-
-    `back` is the call itself where what it gives is to have the old order of axes again.
-    """
-
-    call: Call
-    shape: tuple[int, ...]
-    node: ast.expr | None
-    back: ast.expr | None = None
-
-
-def _features_last(subject: Subject) -> Iterator[Fault]:
-    """Features of steps on the last axis, where a normalization or a loss takes them on the second one."""
-    found = _of_normalization(subject) or _of_loss(subject)
-    if found is not None:
-        shape = found.shape
-        what = f"{short(found.call.name)} expects {shape[-1]} features on axis 1, and they are on the last axis of {by(shape)}"
-        yield Fault(
-            found.call.site, what, tuple(_exchanged(subject, found)), {"shape": list(shape)}, reading="features"
-        )
-
-
-def _exchanged(subject: Subject, found: _Last) -> Repairs:
-    rank = len(found.shape)
-    if found.node is None or rank not in (3, 4):
-        yield Decline("what is given is not written in a call of its own")
-        return
-    code = ".transpose(1, 2)" if rank == 3 else ".permute(0, 3, 1, 2)"
-    edits: tuple[Edit, ...] = (wrapped(subject, found.node, "", code),)
-    if found.back is not None:
-        edits += (wrapped(subject, found.back, "", code if rank == 3 else ".permute(0, 2, 3, 1)"),)
-    yield "Move the features to axis 1", edits, 0.9
-
-
-def _of_normalization(subject: Subject) -> _Last | None:
-    found = crashed_layer(subject)
-    if found is None or found[0].name not in NORMALIZATIONS:
-        return None
-    call, shape, stated = found[0], known(found[2].shape), stated_input(found[0])
-    if shape is None or len(shape) not in (3, 4) or stated != shape[-1] or stated == shape[1]:
-        return None
-    node, constructor = subject.call_node(call), subject.constructor_node(call)
-    inside = constructor is not None and element_of(subject, constructor) is not None
-    given = first_argument(node) if node is not None and not inside else None
-    return _Last(call, shape, given, node)
-
-
-def _of_loss(subject: Subject) -> _Last | None:
-    for use in class_losses(subject):
-        shape = known(use.prediction.shape)
-        target = known(use.target.shape) if use.target is not None else None
-        if not use.crashed or not use.in_torch or use.facts.target is not Target.INDICES or shape is None:
-            continue
-        if len(shape) > 2 and target == shape[:-1] and shape[-1] > 1:
-            return _Last(use.call, shape, prediction_expression(subject, use))
-    return None
 
 
 # --- the steps --------------------------------------------------------------------------------------------------------
