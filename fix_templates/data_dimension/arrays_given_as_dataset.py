@@ -37,6 +37,9 @@ class ArraysGivenAsDataset(CrashTemplate):
 
     code = "DNF147"
     name = "arrays-given-as-dataset"
+    message = (
+        "DataLoader reads `{arrays}` as a dataset with one sample per array: its arrays belong into a TensorDataset"
+    )
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
     kinds = frozenset({"RuntimeError"})
@@ -60,8 +63,8 @@ class ArraysGivenAsDataset(CrashTemplate):
             dataset, place = spell(subject, "torch.utils.data.TensorDataset"), source.site(given)
             made: tuple[Edit, ...] = (Replace(place, f"{dataset.code}({arrays})"), *dataset.imports)
             paired = (Replace(place, f"list(zip({arrays}))"),)
-            repairs = (("Make a TensorDataset of them", made, 0.9), ("Pair the rows", paired, 0.7))
-            yield Fault(place, f"the arrays `{literal}` are taken for samples, one each", repairs)
+            repairs = (("Wrap the arrays in a TensorDataset", made, 0.9), ("Zip the rows into pairs", paired, 0.7))
+            yield Fault(place, {"arrays": literal}, repairs)
 
     programs = """
 === example: two tensors

@@ -74,6 +74,7 @@ class AxisThatTensorLacks(ShapeTemplate):
     code = "DNF126"
     name = "axis-that-tensor-lacks"
     formerly = ("DNF119", "squeeze-of-every-axis", "DNF224", "reduced-axis-not-kept")
+    message = "the axis is not one of the tensor: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     elsewhere = True
@@ -204,7 +205,7 @@ def _asked(subject: Subject) -> Iterator[Fault]:
     permutes = operation.call.name in PERMUTATIONS
     if len(axes) != rank if permutes else any(not -room <= axis < room for axis in axes):
         right = _permuted(axes, rank) if permutes else _one_less(operation, axes, room)
-        what = f"{operation.short} asks for axis {', '.join(map(str, axes))} of a tensor with {rank} axes"
+        what = f"{operation.short} is called with axis {', '.join(map(str, axes))} of a tensor with {rank} axes"
         site = subject.source.site(operation.node)
         ways = _asked_for(subject, operation, axes, right)
         yield Fault(site, what, tuple(ways), {"axes": list(axes), "rank": rank}, confidence=0.85, reading="asked")
@@ -220,7 +221,7 @@ def _asked_for(subject: Subject, operation: Operation, axes: tuple[int, ...], ri
         edits: tuple[Edit, ...] = tuple(Replace(*pair) for pair in zip(sites, map(str, right), strict=True))
     else:
         edits = _listed(subject, operation, written, right)
-    yield "Ask for the axes that the tensor has", edits, 0.8
+    yield "Use the axes that the tensor has", edits, 0.8
 
 
 def _written(operation: Operation, axes: list[int]) -> list[ast.expr]:
@@ -276,7 +277,7 @@ def _squeezed(subject: Subject, crash: Call) -> Iterator[Fault]:
         if len(node.args) != (0 if method else 1) or len(ones) < 2:
             continue
         after = call.outputs[0].shape or ()
-        what = f"squeeze() without an axis makes {before} to {after}: more than one axis is gone"
+        what = f"squeeze() without an axis turns {before} into {after} and removes more than one axis"
         evidence: dict[str, Json] = {"before": list(before), "after": list(after)}
         yield Fault(
             call.site,
@@ -333,7 +334,7 @@ def _reduced(subject: Subject, crash: Call) -> Iterator[Fault]:
         others = [shape for i, shape in enumerate(shapes[:2]) if i != place]
         meets = others[0] == whole if others else _widened(crash) == whole
         if left == value.shape and call.args.get("keepdim") is not True and meets:
-            what = f"{short(call.name)} over axis {axis} gives {left}, which does not stand on the axes of {whole}"
+            what = f"{short(call.name)} over axis {axis} returns {left}, which does not broadcast with {whole}"
             evidence: dict[str, Json] = {"reduced": list(left), "whole": list(whole)}
             yield Fault(call.site, what, tuple(_kept(subject, call)), evidence, reading="reduced")
             return
@@ -342,7 +343,7 @@ def _reduced(subject: Subject, crash: Call) -> Iterator[Fault]:
 def _kept(subject: Subject, call: Call) -> Repairs:
     node = subject.call_node(call)
     edits = (SetArgument(subject.source.site(node), "keepdim", "True"),) if node is not None else None
-    yield "Keep the axis that is reduced", edits, 0.9
+    yield "Keep the reduced axis", edits, 0.9
 
 
 def _axis(call: Call) -> int | None:

@@ -77,11 +77,11 @@ class BatchAxisOfSequences(FixTemplate):
                 continue
             edits = set_constructor_argument(subject, mixed.call, "batch_first", "True")
             if edits is not None:
-                yield self.candidate(finding, "Make the layer take the batch first", *edits, prior=0.9)
+                yield self.candidate(finding, "Make the layer batch_first", *edits, prior=0.9)
             given = input_expression(subject, mixed.call)
             if given is not None and mixed.call.name != "torch.nn.MultiheadAttention":
                 swap = wrapped(subject, given, "", ".transpose(0, 1)")
-                yield self.candidate(finding, "Give the layer the steps first", swap, prior=0.5)
+                yield self.candidate(finding, "Transpose the input to steps first", swap, prior=0.5)
             return
         yield Decline("the layer is not made at one place")
 

@@ -56,6 +56,7 @@ class BatchNotAsArray(ShapeTemplate):
     code = "DNF143"
     name = "batch-not-as-array"
     formerly = ("list-of-samples", "DNF163", "sparse-matrix-as-batch")
+    message = "the batch is not an array: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
 
@@ -69,7 +70,7 @@ class BatchNotAsArray(ShapeTemplate):
         given = next(_given(subject.source, crash.site), None) if SPARSE.search(crash.message) else None
         if given is not None and not crash.site.path:
             call, argument = given
-            what = f"`{ast.unparse(argument)}` is a sparse matrix, and {ast.unparse(call.func)} takes arrays"
+            what = f"`{ast.unparse(argument)}` is a sparse matrix, and {ast.unparse(call.func)} expects arrays"
             yield Fault(
                 subject.source.site(argument), what, tuple(_made_dense(subject, call, argument)), {}, reading="sparse"
             )
@@ -183,7 +184,7 @@ def _list_of_samples(subject: Subject, crash: Crash, node: ast.Call) -> Iterator
     counted = said is not None and said[2] == str(count) != said[1]
     if each or counted or _is_sample(subject, shape):
         nodes = (first, target) if target is not None and answers is not None else (first,)
-        what = f"a list of {count} samples of shape {shape} is taken for {count} inputs"
+        what = f"a list of {count} samples of shape {shape} is read as {count} inputs"
         evidence: dict[str, Json] = {"count": count, "shape": list(shape)}
         yield Fault(
             subject.source.site(first),
@@ -198,7 +199,7 @@ def _list_of_samples(subject: Subject, crash: Crash, node: ast.Call) -> Iterator
 def _one_array(subject: Subject, nodes: tuple[ast.expr, ...]) -> Repairs:
     function, imports = with_numpy(subject, "array")
     edits = [wrapped(subject, node, f"{function}(", ")") for node in nodes]
-    yield "Make one array of the samples", (*edits, *imports), 0.95
+    yield "Convert the samples to one array", (*edits, *imports), 0.95
 
 
 def _is_sample(subject: Subject, shape: tuple[int | None, ...]) -> bool:
@@ -230,7 +231,7 @@ def _made_dense(subject: Subject, call: ast.Call, argument: ast.expr) -> Repairs
         if other is not call and _takes(subject.source, other) and other.args and ast.unparse(other.args[0]) == text
     ]
     edits = tuple(Wrap(subject.source.site(each), "", ".toarray()") for each in (argument, *others))
-    yield f"Hand over `{text}` as an array", edits, 0.9
+    yield f"Convert `{text}` to a dense array", edits, 0.9
 
 
 def _given(source: Source, crashed: Site) -> Iterator[tuple[ast.Call, ast.expr]]:

@@ -12,10 +12,8 @@ from typing import NamedTuple
 
 from dnnfix.api import (
     Arrival,
-    Call,
     Crash,
     Declared,
-    Decline,
     Edit,
     Family,
     Fault,
@@ -26,23 +24,17 @@ from dnnfix.api import (
     ShapeTemplate,
     StatedInput,
     Subject,
-    Target,
     arrival,
     by,
     change_data,
-    class_losses,
-    crashed_layer,
     declare,
     declared,
-    element_of,
     first_argument,
     fit_data,
     fitted_inputs,
-    known,
     layer_facts,
     meets,
     method,
-    prediction_expression,
     shape_of,
     shape_said,
     short,
@@ -52,7 +44,6 @@ from dnnfix.api import (
     stated_input,
     stated_keras_input,
     with_numpy,
-    words,
     wrapped,
 )
 
@@ -63,8 +54,6 @@ OF_AXES = frozenset({"expand_dims", "newaxis", "reshape", "unsqueeze", "view"})
 
 FEW = 4
 """The most channels that an image file has."""
-
-NORMALIZATIONS = words("torch.nn.BatchNorm1d torch.nn.InstanceNorm1d torch.nn.SyncBatchNorm")
 
 METHODS = frozenset({"predict", "predict_on_batch"})
 
@@ -83,12 +72,11 @@ class DataOfWrongShape(ShapeTemplate):
     Networks work on batches, and the first axis counts the samples: a single sample lacks it, or is read as a batch of something else.
     Convolutions take an axis for the channels also where there is one channel only, second in torch and last in Keras. Recurrent layers
     take `(batch, steps, features)`, where a table has two axes. Images come where flat rows are taken, and flat rows where images
-    are. Linear and recurrent layers give features on the last axis, where `BatchNorm1d` and a loss for every step take them second.
-    An axis is added, moved, or put together with others, in the data and where its shape is stated.
+    are. An axis is added, moved, or put together with others, in the data and where its shape is stated.
 
     Fix safety: unsafe. The data is laid out in another way; its values stay.
 
-    References: torch.nn.Conv2d, torch.nn.LSTM, torch.nn.CrossEntropyLoss (shapes of the input), keras.layers.Conv2D (`data_format`),
+    References: torch.nn.Conv2d, torch.nn.LSTM (shapes of the input), keras.layers.Conv2D (`data_format`),
     keras.layers.LSTM (input shape), keras.Model.predict, torch.Tensor.view, numpy.reshape.
     """
 
@@ -105,11 +93,10 @@ class DataOfWrongShape(ShapeTemplate):
         "missing-time-axis",
         "DNF117",
         "one-axis-stated-for-images",
-        "DNF129",
-        "channels-on-last-axis",
         "DNF142",
         "sample-where-batch-is-taken",
     )
+    message = "the data has the wrong shape: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
 
@@ -128,12 +115,11 @@ class DataOfWrongShape(ShapeTemplate):
                 )
         layouts = _stated_otherwise(stated) if stated is not None else ()
         if stated is not None and layouts:
-            what = f"{short(stated.call.name)} does not take samples of {by(stated.shape)}, as its input is stated"
+            what = f"{short(stated.call.name)} does not accept samples of {by(stated.shape)}, the stated input shape"
             ways = _restated(subject, stated, layouts)
             evidence: dict[str, Json] = {"shape": list(stated.shape), "layer": stated.call.name}
             yield Fault(subject.source.site(stated.stated.node), what, tuple(ways), evidence, reading="stated")
         yield from _one_sample(subject)
-        yield from _features_last(subject)
 
     programs = """
 === example: an image through convolution and batch normalization
@@ -393,33 +379,6 @@ def judge(picture):
 
 print(judge(np.random.rand(6, 6, 3)))
 
-=== example: steps that are normalized
-import torch
-import torch.nn as nn
-
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 6)
-        self.norm = nn.BatchNorm1d(6)
-
-    def forward(self, x):
--         return torch.relu(self.norm(self.fc(x)))
-+         return torch.relu(self.norm(self.fc(x).transpose(1, 2)).transpose(1, 2))
-
-
-Block()(torch.rand(5, 7, 4))
-
-=== example: a class for each pixel, scored by a linear layer
-import torch
-import torch.nn.functional as F
-
-net = torch.nn.Linear(3, 5)
-images, labels = torch.rand(2, 8, 9, 3), torch.randint(0, 5, (2, 8, 9))
-- F.nll_loss(F.log_softmax(net(images), dim=-1), labels).backward()
-+ F.nll_loss(F.log_softmax(net(images), dim=-1).permute(0, 3, 1, 2), labels).backward()
-
 === reject: an unbatched image where every layer takes one
 import torch
 from torch import nn
@@ -502,18 +461,6 @@ import numpy as np
 model = keras.Sequential([keras.Input((6, 6, 3)), keras.layers.Conv2D(2, 3), keras.layers.Flatten(), keras.layers.Dense(2)])
 images = np.random.rand(4, 8, 8, 3)
 model.predict(images, verbose=0)
-
-=== reject: features on the second axis
-import torch
-from torch import nn
-
-x, y = torch.rand(5, 6, 7), torch.randint(0, 6, (5, 7))
-loss = nn.CrossEntropyLoss()(nn.BatchNorm1d(6)(x), y)
-
-=== reject: another number of features
-import torch
-
-torch.nn.BatchNorm1d(6)(torch.rand(5, 7, 4))
 """
 
 
@@ -529,26 +476,26 @@ def _of_arrival(subject: Subject, came: Arrival) -> Iterator[Arrived]:
     )
     batch = _batch_of(came)
     if batch is not None and not _sizes_explain(subject, came) and not _counts_samples(subject, came):
-        what = f"a single sample of shape {shape} is given where {batch} is taken"
+        what = f"expected {batch}, got a single sample of shape {shape}"
         yield "batch", what, _batch_given(subject, came), 0.9
     if _lacks_channel(came):
         rows = not came.is_keras and _are_flat_images(came.shape)
-        what = f"{layer} receives {shape}, without an axis for the channel"
+        what = f"{layer} receives {shape}, without a channel axis"
         yield "channel", what, _channel_given(subject, came), 0.5 if rows else 0.9
     if _flat(came) or _is_one_step(subject, came):
-        what = f"{layer} takes sequences, (batch, steps, features), and receives {shape}"
+        what = f"{layer} expects (batch, steps, features), got {shape}"
         yield "time", what, _time_given(subject, came), 0.9
     order = _order(came)
     if order is not None:
-        what = f"{layer} receives {shape}, with the channels on another axis than it takes them from"
+        what = f"{layer} receives {shape}, whose channels are on another axis than it expects"
         yield "order", what, _moved(subject, came, order), 0.85
     wanted = _batched(came)
     if wanted is not None and _changes(subject, came, wanted):
-        what = f"data of shape {shape} is given where (batch, {', '.join(map(str, wanted[1:]))}) is taken"
+        what = f"expected (batch, {', '.join(map(str, wanted[1:]))}), got {shape}"
         yield "shape", what, _laid_out_anew(subject, came, wanted), 0.85
     told = _told(subject, came)
     if told is not None:
-        what = f"images of {by(came.shape[1:])} go into a dense network that is told {told.shape[0]} numbers per sample"
+        what = f"images of {by(came.shape[1:])} go into a dense network that expects {told.shape[0]} values per sample"
         yield "rows", what, _as_rows(subject, came, told), 0.85
 
 
@@ -565,7 +512,7 @@ def _with_axis(subject: Subject, came: Arrival, data: Sequence[ast.expr], axis: 
 
 def _batch_given(subject: Subject, came: Arrival) -> Repairs:
     prior = GIVEN_BY_OWN if _gives_axes(subject, came.node) else 0.9
-    yield "Give the sample a batch axis of size one", _with_axis(subject, came, (came.node,), 0), prior
+    yield "Add a batch axis of size one to the sample", _with_axis(subject, came, (came.node,), 0), prior
 
 
 def _sizes_explain(subject: Subject, came: Arrival) -> bool:
@@ -637,8 +584,8 @@ def _one_sample(subject: Subject) -> Iterator[Fault]:
     if asked and given is not None and _is_one(given, met):
         function, imports = with_numpy(subject, "expand_dims")
         edits = (wrapped(subject, first, f"{function}(", ", axis=0)"), *imports)
-        what = f"one sample of shape {by(given)} is given to a model of batches {by(met)}"
-        ways = iter([("Give the sample a batch axis of size one", edits, 0.95)])
+        what = f"the model expects batches of shape {by(met)}, got one sample of shape {by(given)}"
+        ways = iter([("Add a batch axis of size one to the sample", edits, 0.95)])
         yield Fault(
             subject.source.site(first),
             what,
@@ -674,7 +621,7 @@ def _is_one(given: Shape, wanted: Shape) -> bool:
 
 
 def _channel_given(subject: Subject, came: Arrival) -> Repairs:
-    title, everywhere = "Give the data an axis for the channel", sibling_inputs(subject, came.node)
+    title, everywhere = "Add a channel axis to the data", sibling_inputs(subject, came.node)
     if came.is_keras:
         yield title, _with_axis(subject, came, everywhere, -1), 0.9
         return
@@ -703,7 +650,7 @@ def _are_flat_images(shape: tuple[int, ...]) -> bool:
 
 def _moved(subject: Subject, came: Arrival, order: tuple[int, ...]) -> Repairs:
     everywhere, axes = sibling_inputs(subject, came.node), ", ".join(map(str, order))
-    title = "Move the channels of the data to the axis where they are taken from"
+    title = "Move the channels of the data to the expected axis"
     if not came.is_keras:
         batch = ".unsqueeze(0)" if len(order) == 3 and came.facts is not None and came.facts.spatial == 2 else ""
         code = f".permute({axes}){batch}"
@@ -739,66 +686,6 @@ def _order(came: Arrival) -> tuple[int, ...] | None:
     if rank == facts.spatial + 1:
         return (rank - 1, *range(rank - 1)) if facts.spatial == 2 and shape[0] > FEW else None
     return (0, rank - 1, *range(1, rank - 1))
-
-
-@dataclass(frozen=True, slots=True)
-class _Last:
-    """A call that takes features on the second axis, the expression of what it is given, and its shape.
-
-    `back` is the call itself where what it gives is to have the old order of axes again.
-    """
-
-    call: Call
-    shape: tuple[int, ...]
-    node: ast.expr | None
-    back: ast.expr | None = None
-
-
-def _features_last(subject: Subject) -> Iterator[Fault]:
-    """Features of steps on the last axis, where a normalization or a loss takes them on the second one."""
-    found = _of_normalization(subject) or _of_loss(subject)
-    if found is not None:
-        shape = found.shape
-        what = f"{short(found.call.name)} takes {shape[-1]} features on axis 1 and finds them on the last axis of {by(shape)}"
-        yield Fault(
-            found.call.site, what, tuple(_exchanged(subject, found)), {"shape": list(shape)}, reading="features"
-        )
-
-
-def _exchanged(subject: Subject, found: _Last) -> Repairs:
-    rank = len(found.shape)
-    if found.node is None or rank not in (3, 4):
-        yield Decline("what is given is not written in a call of its own")
-        return
-    code = ".transpose(1, 2)" if rank == 3 else ".permute(0, 3, 1, 2)"
-    edits: tuple[Edit, ...] = (wrapped(subject, found.node, "", code),)
-    if found.back is not None:
-        edits += (wrapped(subject, found.back, "", code if rank == 3 else ".permute(0, 2, 3, 1)"),)
-    yield "Put the features on the second axis", edits, 0.9
-
-
-def _of_normalization(subject: Subject) -> _Last | None:
-    found = crashed_layer(subject)
-    if found is None or found[0].name not in NORMALIZATIONS:
-        return None
-    call, shape, stated = found[0], known(found[2].shape), stated_input(found[0])
-    if shape is None or len(shape) not in (3, 4) or stated != shape[-1] or stated == shape[1]:
-        return None
-    node, constructor = subject.call_node(call), subject.constructor_node(call)
-    inside = constructor is not None and element_of(subject, constructor) is not None
-    given = first_argument(node) if node is not None and not inside else None
-    return _Last(call, shape, given, node)
-
-
-def _of_loss(subject: Subject) -> _Last | None:
-    for use in class_losses(subject):
-        shape = known(use.prediction.shape)
-        target = known(use.target.shape) if use.target is not None else None
-        if not use.crashed or not use.in_torch or use.facts.target is not Target.INDICES or shape is None:
-            continue
-        if len(shape) > 2 and target == shape[:-1] and shape[-1] > 1:
-            return _Last(use.call, shape, prediction_expression(subject, use))
-    return None
 
 
 # --- the steps --------------------------------------------------------------------------------------------------------
@@ -905,7 +792,7 @@ def _changes(subject: Subject, came: Arrival, wanted: tuple[int | None, ...]) ->
         return found
     if len(shape) == 2 and len(sizes) == 1 and shape[0] == sample != shape[1]:
         few = shape[1] < shape[0]
-        found.append(Change(".T", "Turn the table on its side", 0.85 if few else 0.6))
+        found.append(Change(".T", "Transpose the table", 0.85 if few else 0.6))
     if len(shape) > 1 and prod(shape[1:]) == sample and shape[1:] != sizes:
         found.append(Change(_laid_out(came, sizes), f"Give every sample the shape {sizes}", 0.8))
     elif prod(shape) == sample and shape != sizes and len(shape) != len(sizes) + 1:
@@ -933,7 +820,7 @@ def _as_rows(subject: Subject, came: Arrival, stated: StatedInput) -> Repairs:
     width = prod(came.shape[1:])
     rows = change_data(subject, sibling_inputs(subject, came.node), "", f".reshape(-1, {width})")
     edits = (*_row_stated(subject, came, stated, width), *rows)
-    yield "Lay every image out in a row and state its length", edits, 0.8
+    yield "Flatten every image and state its length", edits, 0.8
 
 
 def _told(subject: Subject, came: Arrival) -> StatedInput | None:

@@ -68,7 +68,7 @@ class DataPreparedOtherwise(FaultTemplate[Otherwise]):
     name = "data-prepared-otherwise"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
-    message = "the training data were prepared with {parameter}={wanted}, and these are not"
+    message = "the training data was prepared with {parameter}={wanted}, and this data was not"
     declined = "how the training data were prepared is not written as a plain value"
 
     def faults(self, subject: Subject) -> Faults[Otherwise]:

@@ -48,7 +48,7 @@ class FitArgumentsMixed(FixTemplate):
     name = "fit-arguments-mixed"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
-    message = "{method} gets {first} and {second}, which are parts of the same array"
+    message = "{method} expects inputs and targets, got {first} and {second}, two parts of the same array"
     triggers = ("fit", "evaluate", "train_on_batch")
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
@@ -84,7 +84,7 @@ class FitArgumentsMixed(FixTemplate):
                 yield Decline("which variable belongs to the other is not certain")
                 return
             edits.append(Replace(subject.source.site(wrong), names[0]))
-        yield self.candidate(finding, "Give the parts that belong together", *edits, prior=0.85)
+        yield self.candidate(finding, "Pass inputs and targets that belong together", *edits, prior=0.85)
 
     programs = """
 === example: parts unpacked in another order

@@ -42,7 +42,7 @@ class FunctionComparedWithText(FaultTemplate[ast.expr]):
     name = "function-compared-with-text"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
-    message = "the function {function} is compared with a text, and is equal to none"
+    message = "the function {function} is compared with a string, to which it is never equal"
     triggers = ("image_data_format", "image_dim_ordering", "backend", "floatx")
     declined = "the comparison is not written at one place"
 

@@ -72,6 +72,7 @@ class IndexPastTheEnd(ShapeTemplate):
     code = "DNF127"
     name = "index-past-the-end"
     formerly = ("DNF116", "value-does-not-fit-slot", "DNF140", "index-lacks-axis")
+    message = "the index does not fit: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
 
@@ -79,7 +80,7 @@ class IndexPastTheEnd(ShapeTemplate):
         found = _past(subject)
         ways = sorted(_ways(subject, found), key=lambda way: -way[2])[:3] if found is not None else []
         if found is not None and ways:
-            what = f"{ast.unparse(found.index)} reaches past the end of {ast.unparse(found.node.value)}"
+            what = f"{ast.unparse(found.index)} is past the end of {ast.unparse(found.node.value)}"
             yield Fault(subject.source.site(found.node), what, tuple(iter(ways)), {"axis": found.axis}, reading="end")
         crash = subject.crash
         node = subject.node(crash.site) if crash is not None else None
@@ -368,7 +369,7 @@ def _of_drawn(subject: Subject, found: _Past) -> Iterator[Way]:
             continue
         name = subject.source.qualified(made.func)
         if name == "random.randint" and len(made.args) == 2 and found.by_one:
-            yield "Draw below the length", (_less(subject, made.args[1], 1),), 0.9
+            yield "Draw indices below the length", (_less(subject, made.args[1], 1),), 0.9
         bound: ast.expr | None = None
         if name in COUNTED and len(made.args) == 1 or name == "numpy.random.choice":
             bound = made.args[0]
@@ -379,9 +380,9 @@ def _of_drawn(subject: Subject, found: _Past) -> Iterator[Way]:
             continue
         match bound:
             case ast.BinOp(op=ast.Add(), right=ast.Constant(value=1)) if found.by_one:
-                yield "Draw below the length", (_less(subject, bound, 1),), 0.85
+                yield "Draw indices below the length", (_less(subject, bound, 1),), 0.85
             case _ if _is_size(bound) and ast.unparse(bound) != length:
-                yield "Draw indices of what is indexed", (Replace(subject.source.site(bound), length),), 0.8
+                yield "Draw indices of the indexed array", (Replace(subject.source.site(bound), length),), 0.8
 
 
 def _length(subject: Subject, found: _Past) -> str | None:
@@ -436,7 +437,7 @@ def _lacks_axis(subject: Subject, crash: Crash, statement: ast.Assign) -> Iterat
         (f"Index with {text}", (Replace(site, text),), 0.9) for text in _with_one_more(subject, target, whole, received)
     ]
     if ways:
-        what = f"a value of {by(received)} is put into a place of {by(free)}; the index names an axis too few"
+        what = f"a value of shape {by(received)} is assigned to a slice of shape {by(free)}, whose index has one axis too few"
         evidence: dict[str, Json] = {"received": list(received), "free": list(free)}
         yield Fault(crash.site, what, tuple(iter(ways[:2])), evidence, confidence=0.95, reading="index")
 
@@ -471,7 +472,7 @@ def _does_not_fit(subject: Subject, crash: Crash, statement: ast.Assign) -> Iter
         title = f"Give the value the shape of its place with {change}"
         ways = iter([(title, (_behind(subject, statement.value, change),), 0.9)])
         evidence: dict[str, Json] = {"received": list(received), "wanted": list(wanted)}
-        what = f"a value of {by(received)} is put into a place of {by(wanted)}"
+        what = f"a value of shape {by(received)} is assigned to a slice of shape {by(wanted)}"
         yield Fault(crash.site, what, tuple(ways), evidence, confidence=0.95, reading="value")
 
 

@@ -64,7 +64,7 @@ class InputsAndLabelsShuffledApart(FaultTemplate[Apart]):
     name = "inputs-and-labels-shuffled-apart"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
-    message = "`{one}` and `{other}` belong together, and each is shuffled in an order of its own"
+    message = "`{one}` and `{other}` belong together, and each is shuffled in a different order"
     triggers = ("shuffle", "permutation")
     declined = "where the two are shuffled is not written so that they can be put in one order"
 

@@ -62,7 +62,7 @@ def _rows(subject: Subject, use: LossUse) -> Repairs:
         long = "" if use.target.dtype == "int64" else ".long()"
         after = f"{flat}{long}, {use.width}).float()"
     edits = change_data(subject, same_targets(subject, use), f"{spelling.code}(", after)
-    yield f"Give every label a row of {use.width} classes", (*edits, *spelling.imports), 0.8
+    yield f"Convert the labels to one-hot rows of {use.width} classes", (*edits, *spelling.imports), 0.8
 
 
 def _rows_for_numbers(_: Subject, use: LossUse) -> bool:
@@ -83,7 +83,7 @@ def _numbers(subject: Subject, use: LossUse) -> Repairs:
         edits = (*change_data(subject, nodes, f"{function}(", ", axis=-1)"), *imports)
     else:
         edits = change_data(subject, nodes, "", ".argmax(dim=1)")
-    yield "Take the class number of every row", edits, 0.75
+    yield "Convert the rows to class indices", edits, 0.75
 
 
 def _axes(use: LossUse) -> tuple[Shape, str] | None:
@@ -106,7 +106,7 @@ def _axes(use: LossUse) -> tuple[Shape, str] | None:
 
 def _with_axes(subject: Subject, use: LossUse) -> Repairs:
     nodes, (_, code) = same_targets(subject, use), _axes(use) or ((), "")
-    title = "Give the labels the shape that the loss takes"
+    title = "Reshape the labels to the shape that the loss expects"
     recurrent = _of_as_many_steps(subject, use)
     returning = set_constructor_argument(subject, recurrent, "return_sequences", "True") if recurrent else None
     if recurrent is not None and returning is not None:
@@ -141,16 +141,16 @@ def _shift(subject: Subject, use: LossUse) -> tuple[str, str, str] | None:
     if use.facts.target is not Target.BINARY or target.distinct != 2:
         return None
     if low == -1 and target.high == 1:
-        return "(", " + 1) / 2", "Turn the labels -1 and 1 into 0 and 1"
-    return ("", " - 1", "Turn the labels 1 and 2 into 0 and 1") if low == 1 and target.high == 2 else None
+        return "(", " + 1) / 2", "Map the labels -1 and 1 to 0 and 1"
+    return ("", " - 1", "Map the labels 1 and 2 to 0 and 1") if low == 1 and target.high == 2 else None
 
 
 def _outside(use: LossUse) -> str:
     wanted = (
-        f"class numbers from 0 to {(use.width or 0) - 1}" if use.facts.target is Target.INDICES else "labels 0 and 1"
+        f"class indices from 0 to {(use.width or 0) - 1}" if use.facts.target is Target.INDICES else "labels 0 and 1"
     )
     low, high = (use.target.low, use.target.high) if use.target is not None else (None, None)
-    return f"{use.name} takes {wanted} and gets labels from {low:g} to {high:g}"
+    return f"{use.name} expects {wanted}, got labels from {low:g} to {high:g}"
 
 
 def _shifted(subject: Subject, use: LossUse) -> Repairs:
@@ -188,6 +188,7 @@ class LabelsUnfitForLoss(LossTemplate):
         "DNF109",
         "labels-outside-classes",
     )
+    message = "the labels do not fit the loss: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     in_modules = True
@@ -197,20 +198,20 @@ class LabelsUnfitForLoss(LossTemplate):
         Disagreement(
             _numbers_for_rows,
             lambda use: (
-                f"{use.name} takes one row per label, of {use.width} classes, and gets class numbers of shape {_labels(use)}"
+                f"{use.name} expects one-hot rows of {use.width} classes, got class indices of shape {_labels(use)}"
             ),
             _rows,
             place=target_site,
         ),
         Disagreement(
             _rows_for_numbers,
-            lambda use: f"{use.name} takes class numbers and gets rows of shape {_labels(use)}",
+            lambda use: f"{use.name} expects class indices, got one-hot rows of shape {_labels(use)}",
             _numbers,
             place=target_site,
         ),
         Disagreement(
             lambda _, use: _axes(use) is not None,
-            lambda use: f"{use.name} takes labels of shape {(_axes(use) or ((),))[0]} and gets {_labels(use)}",
+            lambda use: f"{use.name} expects labels of shape {(_axes(use) or ((),))[0]}, got {_labels(use)}",
             _with_axes,
             confidence=0.95,
             place=target_site,

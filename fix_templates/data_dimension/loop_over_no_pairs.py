@@ -62,7 +62,7 @@ class LoopOverNoPairs(FaultTemplate[_Pairs]):
     name = "loop-over-no-pairs"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_TYPE
-    message = "each element of {what} is taken for a pair"
+    message = "cannot unpack the elements of {what} into two values"
     needs_run = True
     declined = "what the elements are is not told by the program"
 
@@ -165,15 +165,15 @@ def _ways(subject: Subject, found: _Pairs) -> Iterator[Way]:
     site = subject.source.site(given)
     if isinstance(given, (ast.Tuple, ast.List)) and len(given.elts) == 2:
         inside = ", ".join(subject.text(subject.source.site(one)) for one in given.elts)
-        yield "Go through both at once", (Replace(site, f"zip({inside})"),), 0.95
+        yield "Iterate over both with zip", (Replace(site, f"zip({inside})"),), 0.95
         return
     if not isinstance(given, (ast.Name, ast.Attribute, ast.Call)):
         return
     if _is_table(subject, given):
-        yield "Go through keys and values", (wrapped(subject, given, "", ".items()"),), 0.95
+        yield "Iterate over keys and values", (wrapped(subject, given, "", ".items()"),), 0.95
         return
     if isinstance(found.first, ast.Name) and _counts(found.first.id):
-        yield "Number the elements", (Wrap(site, "enumerate(", ")"),), 0.9
+        yield "Enumerate the elements", (Wrap(site, "enumerate(", ")"),), 0.9
         return
     if isinstance(given, ast.Name) and _holds_names(subject, given):
         for kept, dropped in ((found.first, found.second), (found.second, found.first)):
@@ -183,7 +183,7 @@ def _ways(subject: Subject, found: _Pairs) -> Iterator[Way]:
                 and dropped.id not in read_names(found.body)
             ):
                 text = subject.text(subject.source.site(kept))
-                yield "Take the elements as they are", (Replace(subject.source.site(found.loop.target), text),), 0.85
+                yield "Do not unpack the elements", (Replace(subject.source.site(found.loop.target), text),), 0.85
                 return
 
 

@@ -85,6 +85,7 @@ class ReshapedToForeignSizes(ShapeTemplate):
         "DNF207",
         "flattened-size-wrong",
     )
+    message = "cannot reshape to these sizes: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
 
@@ -103,7 +104,7 @@ class ReshapedToForeignSizes(ShapeTemplate):
             )
         cut = _cut(subject)
         if cut is not None:
-            what = f"a view of {by(cut.shape)} as {cut.asked} makes rows that are not the samples of {cut.taken} values"
+            what = f"a view of {by(cut.shape)} as {cut.asked} does not keep the samples of {cut.taken} values apart"
             evidence = {"shape": list(cut.shape), "asked": list(cut.asked), "taken": cut.taken}
             yield Fault(
                 subject.source.site(cut.node),
@@ -119,7 +120,7 @@ class ReshapedToForeignSizes(ShapeTemplate):
             site, sizes = either.call.site or either.call.made_at, by(either.sizes)
             ways = _reshaped(subject, target) if target is not None else _flattened(subject, either)
             evidence = {"stated": either.stated, "sizes": list(either.sizes)}
-            what = f"rows of {either.stated} are made of samples of {sizes} values"
+            what = f"samples of {sizes} values are flattened to {either.stated}"
             yield Fault(site, what, tuple(ways), evidence, confidence=0.95, reading="flat", at_either_end=True)
         fault = _refused(subject)
         if fault is not None:
@@ -414,7 +415,7 @@ def _with_own_sizes(subject: Subject) -> Repairs:
             )
             for place, axis in stale.places
         )
-        yield "Ask for the sizes that the tensor has", edits, prior
+        yield "Use the sizes of the tensor", edits, prior
 
 
 def _unnamed(subject: Subject, stale: _Stale) -> tuple[str, Edit]:
@@ -422,7 +423,7 @@ def _unnamed(subject: Subject, stale: _Stale) -> tuple[str, Edit]:
     if stale.asked[1:] == (-1,):
         base = subject.text(subject.source.site(stale.base))
         return "Flatten each sample", Replace(subject.source.site(stale.node), f"{base}.flatten(1)")
-    return "Let the view find out the size", Replace(subject.source.site(stale.arguments[0]), "-1")
+    return "Let view infer the size (-1)", Replace(subject.source.site(stale.arguments[0]), "-1")
 
 
 def _fits(sizes: list[int], numbers: int) -> bool:
@@ -479,7 +480,7 @@ def _cut(subject: Subject) -> _Cut | None:
 def _whole_samples(subject: Subject, found: _Cut) -> Repairs:
     rows, values = found.sizes
     if found.asked[1] == -1:
-        yield "Make a row of each sample", (_of_first_axis(subject, found, rows),), 0.9
+        yield "Flatten each sample to a row", (_of_first_axis(subject, found, rows),), 0.9
     elif found.asked[0] == -1:
         text = _stated(subject, found)
         yield f"Make rows of {text} values", (Replace(subject.source.site(values), text),), 0.9

@@ -56,7 +56,7 @@ class SplitUnpackedInWrongOrder(FaultTemplate[Unpacked]):
     name = "split-unpacked-in-wrong-order"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
-    message = "{function} gives its parts in the order {right}"
+    message = "{function} returns its parts in the order {right}"
     triggers = ("train_test_split", "load_data")
     declined = "the names do not say what they are for"
 

@@ -88,10 +88,10 @@ class TargetBroadcast(FixTemplate):
         for stretched in _operations(subject):
             if subject.source.site(stretched.node) == finding.site:
                 edit = wrapped(subject, stretched.flat, "", ".unsqueeze(1)")
-                yield self.candidate(finding, "Give the flat one an axis of size one as well", edit, prior=0.8)
+                yield self.candidate(finding, "Add an axis of size one to the other tensor", edit, prior=0.8)
                 if stretched.column is not None:
                     squeeze = wrapped(subject, stretched.column, "", ".squeeze(1)")
-                    yield self.candidate(finding, "Take the axis of size one away", squeeze, prior=0.6)
+                    yield self.candidate(finding, "Squeeze the axis of size one", squeeze, prior=0.6)
                 return
         yield Decline("prediction and target are not handed over at one place")
 
@@ -102,7 +102,7 @@ class TargetBroadcast(FixTemplate):
         like = _code(target, prediction)
         nodes = same_targets(subject, use)
         if like is not None and not (target == (1,) and like == ".squeeze(0)"):  # that axis is the batch
-            title = "Give the target the shape of the prediction"
+            title = "Reshape the target to the shape of the prediction"
             yield self.candidate(finding, title, *change_data(subject, nodes, "", like, each=True), prior=0.85)
             if len(nodes) > 1:
                 yield self.candidate(finding, title, *change_data(subject, (node,), "", like), prior=0.7)
@@ -110,7 +110,7 @@ class TargetBroadcast(FixTemplate):
         back = _code(prediction, target)
         if output is not None and back is not None and not back.startswith(".unsqueeze"):
             edits = change_data(subject, (output,), "", back)
-            yield self.candidate(finding, "Give the prediction the shape of the target", *edits, prior=0.75)
+            yield self.candidate(finding, "Reshape the prediction to the shape of the target", *edits, prior=0.75)
 
     programs = """
 === example: flat targets for a regression

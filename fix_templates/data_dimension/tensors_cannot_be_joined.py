@@ -95,6 +95,7 @@ class TensorsCannotBeJoined(ShapeTemplate):
         "DNF214",
         "branches-do-not-match",
     )
+    message = "cannot join tensors of these shapes: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     elsewhere = True
@@ -105,7 +106,7 @@ class TensorsCannotBeJoined(ShapeTemplate):
         if found is not None:
             shapes = list(dict.fromkeys(found.shapes))
             said = " and ".join(by(shape) or "no axes" for shape in shapes[:3])
-            what = f"{short(found.call.name)} along axis {found.axis} does not take tensors of {said}"
+            what = f"{short(found.call.name)} along axis {found.axis} does not accept shapes {said}"
             evidence = {"shapes": [list(shape) for shape in shapes], "axis": found.axis}
             yield Fault(
                 subject.source.site(found.node),
@@ -118,7 +119,7 @@ class TensorsCannotBeJoined(ShapeTemplate):
         merge = _merge(subject)
         site = (merge.call.site or merge.call.made_at) if merge is not None else None
         if merge is not None and site is not None and not site.path:
-            what = f"{short(merge.call.name)} takes branches of {_shown(merge.first)} and {_shown(merge.second)}"
+            what = f"{short(merge.call.name)} merges branches of {_shown(merge.first)} and {_shown(merge.second)}"
             evidence = {"first": list(merge.first.shape or ()), "second": list(merge.second.shape or ())}
             yield Fault(site, what, tuple(_matched(subject, merge)), evidence, confidence=0.85, reading="branches")
         yield from _unrepeated(subject)
@@ -373,7 +374,7 @@ def _stacked(subject: Subject, found: _Joined) -> Iterator[Way]:
     if found.axis == rank > 0:
         literal = _axis_literal(subject, found)
         if literal is not None:
-            yield "Join along the last axis", (Replace(literal, str(rank - 1)),), 0.6 if rank < 2 else 0.75
+            yield "Concatenate along the last axis", (Replace(literal, str(rank - 1)),), 0.6 if rank < 2 else 0.75
 
 
 def _concatenated(subject: Subject, found: _Joined) -> Iterator[Way]:
@@ -408,7 +409,7 @@ def _with_axis(subject: Subject, found: _Joined) -> Iterator[Way]:
         ]
         if len(places) == 1:
             edits = tuple(wrapped(subject, given.elts[i], "", f".{method}({places[0]})") for i in odd)
-            title = "Give the tensor the axis that it lacks" if odd is few else "Take the axis of one element out"
+            title = "Add the missing axis to the tensor" if odd is few else "Squeeze the axis of size one"
             yield title, edits, 0.85 if odd is few else 0.8
 
 
@@ -496,7 +497,9 @@ def _not_stacked(subject: Subject) -> Iterator[Fault]:
             fault = _together(subject, operand, shape) if shape is not None else None
             if fault is None or shape is None or not (operation is failed and fault.fails or fault.count == factor):
                 continue
-            what = f"{fault.count} tensors are joined, and what they meet has an axis of {fault.count} for them"
+            what = (
+                f"{fault.count} tensors are concatenated where the other operand has a separate axis of {fault.count}"
+            )
             evidence: dict[str, Json] = {"count": fault.count, "other": list(shape)}
             yield Fault(
                 subject.source.site(fault.call),

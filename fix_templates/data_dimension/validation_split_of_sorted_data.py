@@ -82,8 +82,8 @@ class ValidationSplitOfSortedData(FaultTemplate[Split]):
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
     message = (
-        "the data stand sorted by class, and validation_split={share:g} holds out their end: "
-        "other classes are validated than are trained"
+        "the data is sorted by class, and validation_split={share:g} holds out its end: "
+        "training and validation see different classes"
     )
     needs_run = True
     declined = "inputs and labels are not each an array under a name of its own"

@@ -40,7 +40,7 @@ class ViewSwapsAxes(FixTemplate):
     name = "view-swaps-axes"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
-    message = "{what} of {before} as {after} mixes the numbers, where its axes were to be swapped"
+    message = "{what} from {before} to {after} mixes the values instead of swapping the axes"
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:

@@ -82,7 +82,7 @@ def _array_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
     """An array is asked for what tensors have: what would turn it into an array goes, for all else a tensor is made."""
     node, source = failure.node, failure.source
     code, held = failure.code(node.value), failure.held(node.value)
-    what = f"{code} is an array of NumPy, which has no {node.attr}"
+    what = f"{code} is a NumPy array, which has no attribute {node.attr}"
     if node.attr in INTO_ARRAY:
         whole = _chain(source, node)
         if whole is not None:
@@ -108,7 +108,7 @@ def _array_appended_to(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
         return
     name, spelling = failure.code(array), spell(failure.subject, "numpy.append")
     longer = failure.exchange(statement, f"{name} = {spelling.code}({name}, {failure.code(call.args[0])})")
-    what = f"{name} is an array, which has no append"
+    what = f"{name} is a NumPy array, which has no attribute append"
     yield failure.fault(call, what, "Make a longer array", *spelling.imports, longer)
 
 
@@ -120,7 +120,7 @@ def _tensor_asked_as_array(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
         return
     text = failure.code(call)  # with the parentheses that may stand around what is called upon
     code = text[: text.rindex(f".{node.attr}")]
-    what = f"{code} is a tensor, which has no {node.attr}"
+    what = f"{code} is a tensor, which has no attribute {node.attr}"
     if node.attr == "copy" and not call.args and not call.keywords:
         yield failure.fault(node, what, "Clone the tensor", failure.exchange(call, f"{code}.clone()"))
     elif node.attr == "astype" and len(call.args) + len(call.keywords) == 1:
@@ -137,9 +137,7 @@ def _tensor_made_array(failure: Failure[ast.AST]) -> Iterator[Fault]:
     node, source, subject = failure.node, failure.source, failure.subject
 
     def described(at: ast.expr, title: str, *edits: Edit) -> Fault:
-        return failure.fault(
-            at, f"{failure.code(at)} makes an array of a tensor that gradients flow through", title, *edits
-        )
+        return failure.fault(at, f"{failure.code(at)} converts a tensor that requires grad to an array", title, *edits)
 
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "numpy":
         yield described(node.func.value, "Detach the tensor", failure.wrap(node.func.value, "", ".detach()"))
@@ -174,7 +172,7 @@ def _list_of_tensors_made_tensor(failure: Failure[ast.Call]) -> Iterator[Fault]:
     stack, given = spell(failure.subject, "torch.stack"), failure.code(node.args[0])
     after = f".to({failure.code(casts['dtype'])})" if "dtype" in casts else CASTS.get(name, "")
     stacked = failure.exchange(node, f"{stack.code}({given}){after}")
-    what = f"{given} is a list of tensors, of which {name} makes no tensor"
+    what = f"{given} is a list of tensors, which {name} cannot convert"
     yield failure.fault(node, what, "Stack the tensors", stacked, *stack.imports, prior=0.95)
 
 
@@ -192,7 +190,7 @@ def _batch_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
     place = next(one for one in within(loop.target, ast.Name) if one.id == batch.id)
     taken = f"{batch.id}{', _' if held.size == 2 else ','}"
     taken = taken if place is loop.target else f"({taken})"
-    what = f"{batch.id} is the list of the tensors of a batch"
+    what = f"{batch.id} is the list of tensors of a batch"
     yield failure.fault(batch, what, "Take the tensor out of the batch", failure.exchange(place, taken), prior=0.8)
 
 
@@ -215,7 +213,7 @@ def _loader_asked_by_method(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
 
 def _first_batch(failure: Failure[ast.Call] | Failure[ast.Attribute], loader: ast.expr, edit: Edit) -> Iterator[Fault]:
     if _asked_once(failure.source, failure.node, ast.unparse(loader)):
-        what = f"{ast.unparse(loader)} is no iterator, and next is asked of it"
+        what = f"{ast.unparse(loader)} is not an iterator, and next() expects one"
         yield failure.fault(failure.node, what, "Take the first batch of a pass", edit, prior=0.95)
 
 
@@ -297,6 +295,7 @@ class ArrayOfAnotherKind(CrashTemplate):
         "DNF647",
         "array-appended-to",
     )
+    message = "a list, an array or a tensor is used where another of them is expected: {what}"
     confidence = 0.9
     readings = (
         _array_asked_as_tensor,
@@ -829,7 +828,7 @@ def _converted(
         edit, prior = InsertBefore(source.site(source.statement_of(used)), f"{used.id} = {used.id.join(around)}"), 0.75
     else:
         edit, prior = failure.wrap(used, *around), 0.65
-    what = f"{failure.code(used)} is a list and is used as an array"
+    what = f"{failure.code(used)} is a list, and an array is expected"
     title = f"Make an array of the list with {spelling.code}"
     yield failure.fault(used, what, title, edit, *spelling.imports, prior=prior)
 

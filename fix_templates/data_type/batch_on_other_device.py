@@ -63,7 +63,7 @@ class BatchOnOtherDevice(FaultTemplate[Unmoved]):
     name = "batch-on-other-device"
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_TYPE
-    message = "{model} is moved by {code} and the batches that it gets here never are"
+    message = "{model} is moved to another device by {code}, and the batches given to it here are not"
     triggers = ("to", "cuda")
     declined = "the loop over the batches was not found"
 

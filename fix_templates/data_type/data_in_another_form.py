@@ -1,4 +1,4 @@
-"""Samples, labels or predictions are handed to a model or a measure in a form that it does not take."""
+"""Samples or labels are given to a Keras model in a form that it does not accept."""
 
 from __future__ import annotations
 
@@ -13,20 +13,14 @@ from dnnfix.api import (
     Edit,
     Failure,
     Fault,
-    InsertElement,
     Replace,
-    SetArgument,
     Source,
     Subject,
-    Wrap,
     argument_value,
-    attribute_calls,
     change_data,
-    failed_loading,
     first_argument,
     is_compile,
     keyword_value,
-    method,
     reads,
     row_lengths,
     shape_of,
@@ -51,28 +45,6 @@ TRAINING = re.compile(r"train(?:ing)?|tr|trn", re.IGNORECASE)
 SPLIT = re.compile(r"train(?:ing)?|tr|trn|test(?:ing)?|te|val(?:id(?:ation)?)?|dev", re.IGNORECASE)
 """Words that names of a part of the data have, one by one."""
 
-MEASURES = words(
-    """accuracy_score balanced_accuracy_score classification_report cohen_kappa_score confusion_matrix f1_score
-    fbeta_score hamming_loss jaccard_score matthews_corrcoef multilabel_confusion_matrix precision_recall_fscore_support
-    precision_score recall_score zero_one_loss"""
-)
-"""Functions of `sklearn.metrics` that take classes on both sides."""
-
-CLASSES = words("binary multiclass")
-SCORES = "continuous-multioutput"
-ROWS = "multilabel-indicator"
-
-BINARY = re.compile(r"(?<!\w)(?:BCE\w*|binary_cross_?entropy\w*|BinaryCrossentropy|MultiLabel\w+)\b")
-"""Losses that take each class by itself."""
-
-OF_PICTURES = words("convert resize crop rotate transpose filter")
-"""Methods of a picture that give a picture."""
-
-TO_TENSORS = words("ToTensor PILToTensor ToImage to_tensor pil_to_tensor to_image")
-
-PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
-"""Expressions after which a method can be written without brackets."""
-
 
 @reads(
     "ValueError TypeError IndexError",
@@ -96,8 +68,8 @@ def _labels_as_strings(failure: Failure[ast.Call]) -> Iterator[Fault]:
     if form == "row":
         rows = spell(subject, "keras.utils.to_categorical")
         before, after, imports = f"{rows.code}({before}", f"{after})", (*imports, *rows.imports)
-    what = f"{failure.code(labels)} has the names of classes, where the loss takes numbers"
-    title = "Number the classes" if form == "index" else "Make rows of the classes"
+    what = f"{failure.code(labels)} holds class names, and the loss expects numbers"
+    title = "Convert the class names to class indices" if form == "index" else "Convert the class names to one-hot rows"
     yield failure.fault(labels, what, title, *change_data(subject, _uses(source, root), before, after), *imports)
 
 
@@ -118,11 +90,11 @@ def _sequences_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Fault]:
         edits = _where_made(subject, node)
     elif _calls(node, TAKE_DATA):
         edits = _where_given(failure, given)
-    what = f"the sequences have between {rows[0]} and {rows[1]} elements, and a network takes one length"
+    what = f"the sequences have between {rows[0]} and {rows[1]} elements, and an array needs one length"
     if edits:
-        yield failure.fault(given, what, "Fill the sequences up to one length", *edits, prior=0.95)
+        yield failure.fault(given, what, "Pad the sequences to one length", *edits, prior=0.95)
     elif edits is not None:
-        why = "the model states a smaller length than the longest sequence has"
+        why = "the input length of the model is smaller than the longest sequence"
         yield Fault(failure.site(given), what, (Decline(why),))
 
 
@@ -138,53 +110,13 @@ def _parts_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Fault]:
         found = _by_slices(failure, inputs, targets) or _by_names(failure, inputs, targets, (first, second))
         if found is not None:
             part = failure.source.enclosing(found[0], ast.Subscript) or found[0]
-            what = f"{ast.unparse(part)} has other samples than what it is handed over with"
-            yield failure.fault(found[0], what, f"Take {found[1]}", failure.exchange(*found))
+            what = f"{ast.unparse(part)} and the data given with it are of different samples"
+            yield failure.fault(found[0], what, f"Use {found[1]}", failure.exchange(*found))
             return
-
-
-@reads("ValueError", r"can't handle a mix of ([\w-]+) and ([\w-]+) targets", ast.Call)
-def _scores_as_classes(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """A measure of scikit-learn that compares classes is given scores, or rows with a one at the class."""
-    node, source, (on_left, on_right) = failure.node, failure.source, failure.said.groups()
-    true, predicted = argument_value(node, "y_true", 0), argument_value(node, "y_pred", 1)
-    if not _measures(source, node) or true is None or predicted is None:
-        return
-    changes: list[tuple[ast.expr, str]] = []
-    if on_left == ROWS and (on_right in CLASSES or (on_right == SCORES and _one_class_per_row(source))):
-        changes.append((true, "class"))
-    elif on_left not in CLASSES:
-        return
-    if on_right == SCORES:
-        if not changes and re.search(r"\bget_dummies\b|\bLabelBinarizer\b|\bOneHotEncoder\b", source.text):
-            return
-        changes.append((predicted, "class"))
-    elif on_right == "continuous" and on_left == "binary":
-        threshold = _threshold(source)
-        if threshold is None:
-            return
-        changes.append((predicted, threshold))
-    if changes:
-        edits = (edit for each, how in changes for edit in _made_classes(failure, each, how))
-        what = f"{failure.code(node.func)} takes classes and is given {on_left} and {on_right}"
-        yield failure.fault(changes[-1][0], what, "Give the measure classes", *edits)
-
-
-@reads("TypeError", r"default_collate: .*found <class 'PIL\.", ast.AST)
-def _picture(failure: Failure[ast.AST]) -> Iterator[Fault]:
-    """The picture, in what hands it to the loader, and the edits that make a tensor of it."""
-    loading = failed_loading(failure.subject)
-    if loading is None:
-        return
-    found = _by_transform(failure.subject, loading.loaders[0])
-    if found is None and loading.dataset is not None:
-        found = _by_getter(failure.subject, loading.dataset)
-    if found is not None:
-        yield found
 
 
 class DataInAnotherForm(CrashTemplate):
-    """Samples, labels or predictions are handed to a model or a measure in a form that it does not take.
+    """Samples or labels are given to a Keras model in a form that it does not accept.
 
     Labels that are the names of the classes: a loss computes with numbers, `sparse_categorical_crossentropy` with the number of
     each sample's class, `categorical_crossentropy` with rows that have a one there, `binary_crossentropy` with 0 and 1. The names
@@ -203,41 +135,24 @@ class DataInAnotherForm(CrashTemplate):
     program that is, elsewhere the other way round, where it has as many samples. Everything else is declined: to cut the longer
     array would pair samples with the targets of others.
 
-    `confusion_matrix(y_test, model.predict(x_test))` compares classes with what the network gives for each class. A row of scores
-    becomes the class with the highest one, and so does a row with a one at its class; the probability of one sigmoid becomes 0 or
-    1 at one half, the score of a network that is trained with logits at zero. All measures that the same name is given to are
-    changed together. Where neither a sigmoid nor a loss of logits shows the threshold, or there are several classes and one score,
-    nothing is proposed. Rows with several ones are told apart by the loss: categorical cross-entropy or a softmax, and no binary
-    cross-entropy. Where rows were made of classes whose numbers are their own (`pandas.get_dummies`), the place in a row is no
-    class.
-
-    A `DataLoader` puts tensors, arrays and numbers into batches, and refuses a picture of PIL. It becomes a tensor where the
-    dataset hands it out: of floats from 0 to 1, its channels first. A dataset that takes a `transform` is given one; a `Compose`
-    that lacks the step gets it at its end. Reported where one picture in a sample can be told: of two, one may be a mask, whose
-    numbers are not to be scaled.
-
     Fix safety: unsafe. The program could not run before; zeros are put before the shorter sequences.
 
     References: keras.losses.SparseCategoricalCrossentropy, numpy.unique (`return_inverse`), keras.utils.pad_sequences,
-    keras.Model.fit ("Data cardinality is ambiguous"), sklearn.metrics.confusion_matrix, sklearn.utils.multiclass.type_of_target,
-    torchvision.transforms.ToTensor, torch.utils.data.default_collate.
+    keras.Model.fit ("Data cardinality is ambiguous").
     """
 
     code = "DNF632"
     name = "data-in-another-form"
     formerly = (
-        "DNF624",
-        "picture-in-batch",
         "labels-as-text",
         "DNF636",
         "parts-of-other-lengths",
         "DNF639",
         "sequences-of-different-lengths",
-        "DNF645",
-        "scores-given-as-classes",
     )
+    message = "the model does not accept its data in this form: {what}"
     confidence = 0.9
-    readings = (_labels_as_strings, _sequences_of_other_lengths, _parts_of_other_lengths, _scores_as_classes, _picture)
+    readings = (_labels_as_strings, _sequences_of_other_lengths, _parts_of_other_lengths)
 
     programs = """
 === example: names drawn from an array
@@ -371,191 +286,6 @@ net.compile("adam", "mse")
 - net.fit(train_features, train_prices, validation_data=(test_features, train_prices), verbose=0)
 + net.fit(train_features, train_prices, validation_data=(test_features, test_prices), verbose=0)
 
-=== example: scores of three classes
-import torch
-from sklearn.metrics import accuracy_score, confusion_matrix
-
-net = torch.nn.Linear(4, 3)
-x, y = torch.randn(30, 4), torch.arange(30) % 3
-with torch.no_grad():
-    outputs = net(x)
-- print(accuracy_score(y.numpy(), outputs.numpy()))
-+ print(accuracy_score(y.numpy(), outputs.numpy().argmax(axis=1)))
-
-=== example: probabilities of a sigmoid, in two measures
-import keras
-import numpy as np
-from sklearn.metrics import classification_report, confusion_matrix
-
-x = np.random.randn(16, 4).astype("float32")
-y = np.arange(16) % 2
-model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1, activation="sigmoid")])
-model.compile(optimizer="sgd", loss="binary_crossentropy")
-model.fit(x, y, epochs=1, verbose=0)
-y_pred = model.predict(x, verbose=0)
-- print(confusion_matrix(y, y_pred))
-- print(classification_report(y, y_pred, zero_division=0))
-+ print(confusion_matrix(y, (y_pred > 0.5).astype(int)))
-+ print(classification_report(y, (y_pred > 0.5).astype(int), zero_division=0))
-
-=== example: rows with a one on both sides
-import numpy as np
-import torch
-from sklearn import metrics
-
-labels = np.eye(3)[np.arange(12) % 3]
-net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Softmax(dim=1))
-scores = net(torch.randn(12, 2)).detach().numpy()
-- print(metrics.f1_score(labels, scores, average="macro"))
-+ print(metrics.f1_score(labels.argmax(axis=1), scores.argmax(axis=1), average="macro"))
-
-=== example: pictures that are opened in the dataset
-import numpy as np
-import torch
-from PIL import Image
-from torch.utils.data import DataLoader, Dataset
-
-
-class Faces(Dataset):
-    def __init__(self, arrays):
-        self.arrays = arrays
-
-    def __len__(self):
-        return len(self.arrays)
-
-    def __getitem__(self, index):
-        face = Image.fromarray(self.arrays[index]).convert("RGB")
--         return face, index % 2
-+         return torch.from_numpy(np.array(face)).permute(2, 0, 1).float() / 255, index % 2
-
-
-for faces, labels in DataLoader(Faces(np.zeros((4, 8, 8, 3), dtype=np.uint8)), batch_size=2):
-    print(faces.shape, labels)
-
-=== example: a transform that is not given
-import torch
-from PIL import Image
-from torch.utils.data import DataLoader, Dataset
-+ import numpy as np
-
-
-class Grey(Dataset):
-    def __init__(self, number, transform=None):
-        self.number = number
-        self.transform = transform
-
-    def __len__(self):
-        return self.number
-
-    def __getitem__(self, i):
-        picture = Image.new("L", (6, 6))
-        if self.transform is not None:
-            picture = self.transform(picture)
--         return picture
-+         return torch.from_numpy(np.array(picture)).unsqueeze(0).float() / 255
-
-
-batches = DataLoader(Grey(4), batch_size=4)
-for batch in batches:
-    print(batch.shape)
-
-=== example: pictures kept in a list
-import numpy
-import torch
-import torch.utils.data as data
-from PIL import Image
-
-
-class Kept(data.Dataset):
-    def __init__(self):
-        self.kept = [Image.new("RGB", (4, 4)) for _ in range(4)]
-        self.names = list(range(4))
-
-    def __getitem__(self, k):
--         return {"image": self.kept[k].resize((8, 8)), "name": self.names[k]}
-+         return {"image": torch.from_numpy(numpy.array(self.kept[k].resize((8, 8)))).permute(2, 0, 1).float() / 255, "name": self.names[k]}
-
-    def __len__(self):
-        return 4
-
-
-loader = data.DataLoader(Kept(), batch_size=2)
-print(next(iter(loader))["image"].shape)
-
-=== reject: a picture and its mask
-from PIL import Image
-from torch.utils.data import DataLoader, Dataset
-
-
-class Masked(Dataset):
-    def __len__(self):
-        return 2
-
-    def __getitem__(self, i):
-        picture, mask = Image.new("RGB", (4, 4)), Image.new("L", (4, 4))
-        return picture.convert("RGB"), mask.convert("L")
-
-
-for picture, mask in DataLoader(Masked(), batch_size=2):
-    print(picture, mask)
-
-=== reject: a transform that a mask goes through as well
-from PIL import Image
-from torch.utils.data import DataLoader, Dataset
-from torchvision import transforms
-
-
-class Masked(Dataset):
-    def __init__(self, transform):
-        self.transform = transform
-
-    def __len__(self):
-        return 2
-
-    def __getitem__(self, i):
-        picture, mask = Image.new("RGB", (4, 4)), Image.new("L", (4, 4))
-        return self.transform(picture), self.transform(mask)
-
-
-for picture, mask in DataLoader(Masked(transform=transforms.Compose([transforms.Resize(2)])), batch_size=2):
-    print(mask.long())
-
-=== reject: a mask that belongs to a tensor
-import torch
-from PIL import Image
-from torch.utils.data import DataLoader, Dataset
-
-
-class Masked(Dataset):
-    def __len__(self):
-        return 2
-
-    def __getitem__(self, i):
-        mask = Image.new("L", (4, 4))
-        return torch.ones(3, 4, 4), mask.resize((4, 4))
-
-
-for picture, mask in DataLoader(Masked(), batch_size=2):
-    print(mask.long())
-
-=== reject: pictures that are tensors already
-import numpy as np
-import torch
-from PIL import Image
-from torch.utils.data import DataLoader, Dataset
-
-
-class Made(Dataset):
-    def __len__(self):
-        return 2
-
-    def __getitem__(self, i):
-        return torch.from_numpy(np.array(Image.new("RGB", (4, 4)))).permute(2, 0, 1)
-
-
-for picture in DataLoader(Made(), batch_size=2):
-    print(picture.shape)
-
 === reject: an order of the names that predictions are read by
 import keras
 import numpy as np
@@ -632,20 +362,6 @@ x, y = np.random.rand(20, 3), np.random.rand(18)
 net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 net.fit(x, y, verbose=0)
-
-=== reject: several classes and one score
-import torch
-from sklearn.metrics import accuracy_score
-
-y = torch.arange(6) % 3
-print(accuracy_score(y.numpy(), torch.sigmoid(torch.randn(6)).numpy()))
-
-=== reject: two classes and a score of unknown scale
-import torch
-from sklearn.metrics import accuracy_score
-
-y = torch.arange(6) % 2
-print(accuracy_score(y.numpy(), torch.nn.Linear(2, 1)(torch.randn(6, 2)).detach().numpy()))
 """
 
 
@@ -971,182 +687,3 @@ def _of_part(name: str, part: str) -> str:
         for word in _words(name)
     ]
     return "".join(changed)
-
-
-def _measures(source: Source, call: ast.Call) -> bool:
-    module, _, name = (source.qualified(call.func) or "").rpartition(".")
-    return module.startswith("sklearn.metrics") and name in MEASURES
-
-
-def _one_class_per_row(source: Source) -> bool:
-    """Whether the program shows that each sample belongs to one class only."""
-    softmax = {"softmax", "Softmax", "log_softmax", "LogSoftmax", "CrossEntropyLoss", "CategoricalCrossentropy"}
-    if BINARY.search(source.text):
-        return False
-    return bool(source.words & softmax) or "categorical_crossentropy" in source.text
-
-
-def _threshold(source: Source) -> str | None:
-    """From which score on a sample belongs to the class; `None` where the program does not tell."""
-    probabilities = source.words & {"sigmoid", "Sigmoid"} or re.search(r"""['"]sigmoid['"]""", source.text)
-    logits = source.words & {"BCEWithLogitsLoss", "binary_cross_entropy_with_logits"} or re.search(
-        r"from_logits\s*=\s*True", source.text
-    )
-    if bool(probabilities) == bool(logits):
-        return None
-    if probabilities and source.words & {"tanh", "Tanh", "sign"} and not BINARY.search(source.text):
-        return None  # the sigmoid may be that of a layer within
-    return "0.5" if probabilities else "0"
-
-
-def _made_classes(failure: Failure[ast.Call], value: ast.expr, how: str) -> Iterator[Edit]:
-    """The changes to a value, wherever a measure in the same function is given it."""
-    source, call, held = failure.source, failure.node, failure.held(value)
-    kind = held.kind if held is not None else _made_by(value)
-    around = source.enclosing(call, ast.FunctionDef)
-    text, place = ast.unparse(value), 0 if value is argument_value(call, "y_true", 0) else 1
-    for measure in source.all_calls:
-        given = argument_value(measure, ("y_true", "y_pred")[place], place)
-        same = measure is call or isinstance(value, ast.Name)
-        if given is None or not same or not _measures(source, measure) or ast.unparse(given) != text:
-            continue
-        if source.enclosing(measure, ast.FunctionDef) is around:
-            yield from _around(failure.subject, given, kind, how)
-
-
-def _around(subject: Subject, value: ast.expr, kind: str, how: str) -> Iterator[Edit]:
-    site = subject.source.site(value)
-    before, after = ("", "") if isinstance(value, PLAIN) else ("(", ")")
-    if how == "class" and kind != "list":
-        yield Wrap(site, before, f"{after}.argmax(axis=1)")
-    elif how == "class":
-        spelling = spell(subject, "numpy.argmax")
-        yield from spelling.imports
-        yield Wrap(site, f"{spelling.code}(", ", axis=1)")
-    elif kind == "list":
-        spelling = spell(subject, "numpy.array")
-        yield from spelling.imports
-        yield Wrap(site, f"({spelling.code}(", f") > {how}).astype(int)")
-    else:
-        whole = "int()" if kind == "torch.Tensor" else "astype(int)"
-        yield Wrap(site, f"({before}", f"{after} > {how}).{whole}")
-
-
-def _made_by(value: ast.expr) -> str:
-    """The kind of what a call gives, as its last method tells."""
-    method = value.func.attr if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else ""
-    return {"tolist": "list", "cpu": "torch.Tensor", "detach": "torch.Tensor"}.get(method, "numpy.ndarray")
-
-
-def _mend(subject: Subject, at: ast.expr, *ways: tuple[str, tuple[Edit, ...], float]) -> Fault:
-    written = ast.unparse(at).partition("\n")[0]
-    return Fault(subject.source.site(at), f"`{written}` is a picture of PIL, of which no batch can be made", ways)
-
-
-def _by_transform(subject: Subject, loader: ast.Call) -> Fault | None:
-    """The transform of torchvision that the dataset is given, with the step that it lacks, or the one it is not given."""
-    source = subject.source
-    given = argument_value(loader, "dataset", 0)
-    made = source.constructor(given) if given is not None else None
-    if made is None:
-        return None
-    transform = keyword_value(made, "transform")
-    if transform is not None:
-        steps = source.constructor(transform)
-        composed = steps is not None and (source.qualified(steps.func) or "").endswith("transforms.Compose")
-        if steps is None or not composed or not steps.args or not isinstance(steps.args[0], ast.List):
-            return None
-        owner = source.definition(made.func)
-        if isinstance(owner, ast.ClassDef) and len(attribute_calls(owner, "transform")) > 1:
-            return None  # a mask, whose numbers are not to be scaled, may go through it too
-        listed = steps.args[0]
-        inside = {one.attr for one in within(listed, ast.Attribute)} | {one.id for one in within(listed, ast.Name)}
-        if inside & TO_TENSORS or any("Normalize" in one for one in inside):
-            return None
-        edits = (InsertElement(source.site(listed), len(listed.elts), _to_tensor(subject)),)
-        return _mend(subject, listed, ("End the transform with a tensor", edits, 0.9))
-    known = (source.qualified(made.func) or "").startswith("torchvision.datasets.")
-    if not _imports_torchvision(subject) or not (known or _takes_transform(subject, made)):
-        return None
-    edit = SetArgument(source.site(made), "transform", _to_tensor(subject))
-    return _mend(subject, made, ("Make tensors of the pictures", (edit,), 0.9))
-
-
-def _takes_transform(subject: Subject, made: ast.Call) -> bool:
-    """Whether the class of the program takes a transform that this call does not give it."""
-    owner = subject.source.definition(made.func)
-    setup = method(owner, "__init__") if isinstance(owner, ast.ClassDef) else None
-    if setup is None:
-        return False
-    if isinstance(owner, ast.ClassDef) and len(attribute_calls(owner, "transform")) > 1:
-        return False
-    names = [one.arg for one in (*setup.args.args, *setup.args.kwonlyargs)]
-    return "transform" in names and len(made.args) < names.index("transform")
-
-
-def _imports_torchvision(subject: Subject) -> bool:
-    return any(name.startswith("torchvision") for _, name in subject.source.imported_names)
-
-
-def _to_tensor(subject: Subject) -> str:
-    return f"{spell(subject, 'torchvision.transforms.ToTensor').code}()"
-
-
-def _by_getter(subject: Subject, owner: ast.ClassDef) -> Fault | None:
-    """The one picture that `__getitem__` returns, made a tensor there."""
-    getter = method(owner, "__getitem__")
-    returned = [node.value for node in ast.walk(getter) if isinstance(node, ast.Return)] if getter is not None else []
-    if len(returned) != 1 or returned[0] is None:
-        return None
-    parts = _parts(returned[0])
-    sure = [part for part in parts if _is_picture(subject, part)]
-    unsure = [part for part in parts if isinstance(part, (ast.Name, ast.Subscript)) and not _is_number(subject, part)]
-    pictures = sure or unsure[:1]
-    if len(pictures) != 1 or pictures[0] is not parts[0]:
-        return None  # behind something else it may be a mask
-    return _mend(subject, pictures[0], *_ways(subject, pictures[0]))
-
-
-def _parts(returned: ast.expr) -> list[ast.expr]:
-    match returned:
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return parts
-        case ast.Dict(values=parts):
-            return parts
-    return [returned]
-
-
-def _ways(subject: Subject, picture: ast.expr) -> tuple[tuple[str, tuple[Edit, ...], float], ...]:
-    site = subject.source.site(picture)
-    if _imports_torchvision(subject):
-        made = spell(subject, "torchvision.transforms.ToTensor")
-        return (("Make a tensor of the picture", (Wrap(site, f"{made.code}()(", ")"), *made.imports), 0.9),)
-    tensor, array = spell(subject, "torch.from_numpy"), spell(subject, "numpy.array")
-    before, imports = f"{tensor.code}({array.code}(", (*tensor.imports, *array.imports)
-    colored = Wrap(site, before, ")).permute(2, 0, 1).float() / 255")
-    grey = Wrap(site, before, ")).unsqueeze(0).float() / 255")
-    return (
-        ("Make a tensor of the picture", (colored, *imports), 0.9),
-        ("Make a tensor of one channel of the picture", (grey, *imports), 0.8),
-    )
-
-
-def _is_picture(subject: Subject, node: ast.expr) -> bool:
-    """Whether an expression is a picture, as far as the method that makes it tells."""
-    source = subject.source
-    if isinstance(node, ast.Name):
-        values = [value for value in (source.bindings(node, node) or source.bindings(node)) if value is not node]
-        return any(_is_picture(subject, value) for value in values)
-    if isinstance(node, ast.Call):
-        if (source.qualified(node.func) or "").startswith("PIL.Image."):
-            return True
-        return isinstance(node.func, ast.Attribute) and node.func.attr in OF_PICTURES
-    return False
-
-
-def _is_number(subject: Subject, node: ast.expr) -> bool:
-    """Whether an expression is known to be a number or a tensor: computed, or made by a call."""
-    if not isinstance(node, ast.Name):
-        return False
-    values = [value for value in subject.source.bindings(node, node) if value is not node]
-    return bool(values) and all(isinstance(value, (ast.BinOp, ast.Constant, ast.Compare, ast.Call)) for value in values)

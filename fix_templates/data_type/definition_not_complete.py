@@ -46,8 +46,8 @@ def _without_self(failure: Failure[ast.Call]) -> Iterator[Fault]:
     if int(given) == int(taken) + 1 and len(found[0].args.args) == int(taken):
         at, comma = found[0].lineno, "" if head[2].startswith(")") else ", "
         edit = ReplaceLines(Site(at, 1, at, len(line) + 1), f"{head[1]}self{comma}{head[2]}")
-        what = f"{owner.name}.{name} does not take the object it is called on"
-        yield failure.fault(failure.node, what, "Take self", edit)
+        what = f"{owner.name}.{name} does not have the parameter self"
+        yield failure.fault(failure.node, what, "Add the parameter self", edit)
 
 
 @reads(
@@ -72,13 +72,13 @@ def _base_not_set_up(failure: Failure[object]) -> Iterator[Fault]:
     ((owner, setup),) = reached or named
     first, calls = _first(setup), [call for call in within(setup, ast.Call) if _sets_up(call)]
     late = source.statement_of(calls[0]) if calls else None
-    what = f"{owner.name} keeps parts before {ast.unparse(owner.bases[0])} is set up"
+    what = f"{owner.name} assigns attributes before {ast.unparse(owner.bases[0])}.__init__ is called"
     if first is not None and late is None:
         added = InsertBefore(source.site(first), _spelled(source, setup, owner))
-        yield failure.fault(first, what, "Set the base class up first", added)
+        yield failure.fault(first, what, "Call __init__ of the base class first", added)
     elif first is not None and late is not None and len(calls) == 1 and late is not first and late in setup.body:
         moved = (InsertBefore(source.site(first), failure.code(late)), Delete(source.site(late)))
-        yield failure.fault(first, what, "Set the base class up before its parts", *moved)
+        yield failure.fault(first, what, "Call __init__ of the base class before attributes are assigned", *moved)
 
 
 @reads("TypeError", r"object of type '(\w+)' has no len\(\)", object)
@@ -94,8 +94,8 @@ def _without_length(failure: Failure[object]) -> Iterator[Fault]:
         lines = source.text.splitlines()[site.line - 1 : site.end_line]
         added = LENGTH.format(indent=" " * getter.col_offset, collection=collection)
         edit = ReplaceLines(site, "\n".join((*lines, "", added)))
-        what = f"{owners[0].name} is indexed and does not tell its length"
-        yield failure.fault(getter, what, "Tell the length of the collection", edit)
+        what = f"{owners[0].name} has __getitem__ and lacks __len__"
+        yield failure.fault(getter, what, "Add __len__", edit)
 
 
 @reads("UnboundLocalError", r"local variable '(\w+)'", ast.AST)
@@ -116,7 +116,7 @@ def _not_declared(failure: Failure[ast.AST]) -> Iterator[Fault]:
     first = _first(function)
     if word and first is not None:
         edit = InsertBefore(source.site(first), f"{word} {name}")
-        what = f"{function.name} changes {name}, which it does not declare {word}"
+        what = f"{function.name} assigns {name}, which it does not declare {word}"
         yield failure.fault(failure.node, what, f"Declare {name} {word}", edit)
 
 
@@ -156,6 +156,7 @@ class DefinitionNotComplete(CrashTemplate):
         "DNF625",
         "dataset-without-length",
     )
+    message = "the definition is incomplete: {what}"
     fix_pattern = FixPattern.API_CONTRACT
     confidence = 0.9
     readings = (

@@ -42,7 +42,7 @@ class FloatDtypeMismatch(FixTemplate):
     name = "float-dtype-mismatch"
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_TYPE
-    message = "{operation} computes in {wanted} and is given {received}"
+    message = "{operation} expects {wanted}, got {received}"
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         crashed = subject.ran and subject.crash is not None

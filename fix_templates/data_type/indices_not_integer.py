@@ -21,7 +21,7 @@ class IndicesNotInteger(IntegerTemplate):
     code = "DNF603"
     name = "indices-not-integer"
     in_modules = True
-    message = "{taker} looks rows up by integers and is given {received}"
+    message = "{taker} expects integer indices, got {received}"
     declined = "the place where the indices enter is not in this file"
     index = 0
     make = "Make the indices integers"

@@ -19,7 +19,7 @@ class LabelDtypeNotInteger(IntegerTemplate):
     code = "DNF602"
     name = "label-dtype-not-integer"
     in_modules = True
-    message = "{taker} wants class indices as int64 and is given {received}"
+    message = "{taker} expects class indices as int64, got {received}"
     declined = "the place where the labels enter is not in this file"
     index = 1
     make = "Make the labels 64-bit integers"

@@ -134,9 +134,8 @@ def _of_symbolic(failure: Failure[ast.expr]) -> Iterator[Fault]:
     if edits is None and known:
         edits = _rewritten(failure.subject, node)
     if edits is not None:
-        what = f"{ast.unparse(node.func)} has no numbers to compute with: a symbolic tensor of Keras is a place in a network"
         repairs = (("Use the function of `keras.ops`", edits, 0.9),) if edits else ()
-        yield Fault(failure.site(node), what, repairs)
+        yield Fault(failure.site(node), {"function": ast.unparse(node.func)}, repairs)
 
 
 class LibraryFunctionOfSymbolicTensor(CrashTemplate):
@@ -155,6 +154,9 @@ class LibraryFunctionOfSymbolicTensor(CrashTemplate):
 
     code = "DNF638"
     name = "library-function-of-symbolic-tensor"
+    message = (
+        "{function} cannot compute with a symbolic Keras tensor, which has no values: expected a function of keras.ops"
+    )
     confidence = 0.95
     declined = "`keras.ops` has no function that is known to mean the same"
 

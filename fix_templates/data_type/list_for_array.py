@@ -72,6 +72,7 @@ class ListForArray(CrashTemplate):
 
     code = "DNF605"
     name = "list-for-array"
+    message = "the data is not an array of numbers: {what}"
 
     def faults(self, subject: Subject) -> Faults[Fault]:
         node, refused = _into_torch(subject), _into_keras(subject)
@@ -79,14 +80,14 @@ class ListForArray(CrashTemplate):
         if node is not None:
             layer = call.name.rpartition(".")[2] if call is not None else "the layer"
             edits = (*_converted(subject, _given(subject)), *spell(subject, "torch.tensor").imports)
-            repairs = (("Make a tensor of the data", edits, 0.85),)
-            what = f"{layer} gets something that is no tensor where it takes a tensor"
+            repairs = (("Convert the data to a tensor", edits, 0.85),)
+            what = f"{layer} expects a tensor"
             yield subject.source.site(node), Fault(subject.source.site(node), what, repairs)
         if refused:
             first, value = refused[0]
             given = "a list" if value.dtype in ("list", "tuple") else f"an array of {value.dtype}"
-            repairs = (("Make arrays of numbers of the data", _numbers(subject, refused), 0.9),)
-            what = f"the model gets {given} where it takes an array of numbers"
+            repairs = (("Convert the data to arrays of numbers", _numbers(subject, refused), 0.9),)
+            what = f"the model gets {given}"
             yield subject.source.site(first), Fault(subject.source.site(first), what, repairs)
 
     programs = """

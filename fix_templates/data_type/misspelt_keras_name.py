@@ -85,6 +85,7 @@ class MisspeltKerasName(CrashTemplate):
 
     code = "DNF631"
     name = "misspelt-keras-name"
+    message = "Keras does not know {wrong!r}, it knows {right!r}"
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"ValueError"})
     confidence = 0.9
@@ -101,7 +102,7 @@ class MisspeltKerasName(CrashTemplate):
             reword(subject, node, f"{'val_' if _is_validated(node, wrong) else ''}{right}") for node in nodes
         )
         site = subject.source.site(nodes[0])
-        yield Fault(site, f"Keras knows no {wrong!r}; it knows {right!r}", ((f"Name it {right!r}", edits, 0.9),))
+        yield Fault(site, {"wrong": wrong, "right": right}, ((f"Rename it to {right!r}", edits, 0.9),))
 
     programs = """
 === example: a loss without one of its letters

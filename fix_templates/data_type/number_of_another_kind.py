@@ -61,7 +61,7 @@ def _added_to_string(failure: Failure[ast.BinOp]) -> Iterator[Fault]:
     if isinstance(failure.node.op, ast.Add) and _makes_string(failure.source, failure.node):
         number = failure.node.right if failure.said[0].startswith("can only") else failure.node.left
         edit = wrapped(failure.subject, number, "str(", ")")
-        yield failure.fault(number, f"{failure.code(number)} is no string", "Make a string of the number", edit)
+        yield failure.fault(number, f"{failure.code(number)} is not a string", "Convert the number to a string", edit)
 
 
 @reads("TypeError ValueError", r"\b(str|strings?)\b", object)
@@ -77,7 +77,7 @@ def _string_for_number(failure: Failure[object]) -> Iterator[Fault]:
         return
     ((code, (node, string)),) = strings.items()
     kind = "int" if _WHOLE.fullmatch(string) else "float"
-    what = f"{code} is the string {string!r} where a number is taken"
+    what = f"{code} is the string {string!r}, and a number is expected"
     for origin in origins(failure.subject, node):
         declared = _declared(failure.source, origin)
         if declared is not None:
@@ -98,7 +98,7 @@ def _formatted(failure: Failure[ast.AST]) -> Iterator[Fault]:
     found = [value for value in _formatted_in(failure.node) if _is_one(failure, value, ARRAYS[failure.said[1]])]
     edits = tuple(_taken_out(failure.subject, found))
     if edits:
-        what = f"{ast.unparse(found[0])} is no number but holds one in an axis"
+        what = f"{ast.unparse(found[0])} is an array with one element, and a number is expected"
         yield failure.fault(found[0], what, "Take the number out", *edits)
 
 
@@ -109,7 +109,7 @@ def _written_as_json(failure: Failure[ast.Call]) -> Iterator[Fault]:
     said = any(keyword.arg in (None, "default", "cls") for keyword in node.keywords)
     if failure.said[1] in NOT_OF_JSON and failure.source.qualified(node.func) in WRITERS and not said:
         edit = SetArgument(failure.site(node), "default", "lambda value: value.tolist()")
-        what = f"{failure.code(node.func)} does not know values of type {failure.said[1]}"
+        what = f"{failure.code(node.func)} cannot serialize values of type {failure.said[1]}"
         yield failure.fault(node, what, "Write arrays as lists, and their numbers as numbers", edit)
 
 
@@ -128,9 +128,9 @@ def _share_as_count(failure: Failure[ast.AST]) -> Iterator[Fault]:
         # what a function is given beside its sizes may be meant as a real number
         reals = [real for real in reals if _of_elements(source, real)]
     if reals and all(_stands_for_count(source, real) for real in reals):
-        what = f"{failure.code(reals[0])} is a real number, and elements are counted by it"
+        what = f"{failure.code(reals[0])} is a floating-point number, and an integer is expected"
         edits = (failure.wrap(real, "int(", ")") for real in reals)
-        yield failure.fault(reals[0], what, "Make the number whole", *edits)
+        yield failure.fault(reals[0], what, "Convert the number to an integer", *edits)
 
 
 class NumberOfAnotherKind(CrashTemplate):
@@ -172,6 +172,7 @@ class NumberOfAnotherKind(CrashTemplate):
         "DNF650",
         "number-joined-to-text",
     )
+    message = "the value has the wrong type: {what}"
     confidence = 0.9
     readings = (
         _added_to_string,

@@ -55,6 +55,7 @@ class NumbersOfAnotherDtype(CrashTemplate):
     code = "DNF604"
     name = "numbers-of-another-dtype"
     formerly = ("integer-tensor-requires-grad", "DNF623", "array-of-doubles-in-graph")
+    message = "the dtype does not fit: {what}"
     kinds = frozenset({"TypeError", "ValueError", "tensorflow.python.framework.errors_impl.InvalidArgumentError"})
     confidence = 0.9
     needs_run = False
@@ -83,11 +84,11 @@ class NumbersOfAnotherDtype(CrashTemplate):
                 SetArgument(source.site(call), "dtype", f"{_module(subject, call)}.float32") for call in kept
             )
             if kept:
-                what = f"{subject.text(source.site(kept[0]))} holds doubles, and meets float32"
+                what = f"{subject.text(source.site(kept[0]))} is float64 and is combined with float32"
                 yield Fault(source.site(kept[0]), what, (("Hold float32", edits, 0.8),))
                 return
         for placeholder, stated, setting in _stated_otherwise(subject, named):
-            what = f"the placeholder is of {stated.value!r}, and meets {setting}"
+            what = f"the placeholder is {stated.value!r} and is combined with {setting}"
             replaced = Replace(source.site(stated), setting)
             yield Fault(source.site(placeholder), what, ((f"Take {setting}", (replaced,), 0.8),))
 
@@ -174,7 +175,7 @@ def _integers_with_gradient(subject: Subject) -> Iterator[Fault]:
             if source.qualified(call.func) == "torch.autograd.Variable":
                 repairs = (("Make it float", (Wrap(source.site(call.args[0]), "", ".float()"),), 0.5),)
         symptom = Symptom.CRASH if _crashed_at(subject, call) else Symptom.NONE_OBSERVED
-        yield Fault(source.site(call), "a tensor of integers cannot have a gradient", repairs, symptom=symptom)
+        yield Fault(source.site(call), "an integer tensor cannot require a gradient", repairs, symptom=symptom)
 
 
 def _asks_for_gradient(call: ast.Call) -> bool:

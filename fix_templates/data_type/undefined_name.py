@@ -72,7 +72,7 @@ class UndefinedName(FaultTemplate[Meant]):
     formerly = ("DNF433", "parameter-by-other-name")
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.API_CONTRACT
-    message = "nothing defines {name}{meant}"
+    message = "{name} is not defined{meant}"
     needs_run = True
     declined = "nothing tells which name was meant"
 

@@ -70,6 +70,7 @@ class UnknownArgument(CrashTemplate):
     code = "DNF610"
     name = "unknown-argument"
     formerly = ("misspelt-argument", "DNF552", "arguments-not-of-function")
+    message = "`{function}` does not accept these arguments{missing}"
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"TypeError", "ValueError"})
 
@@ -90,9 +91,10 @@ class UnknownArgument(CrashTemplate):
             ways.append(_named(asked.site, renamed, 0.85))
         if ways:
             lacking = unknown or tuple(renamed)
-            said = f": it has no {', '.join(f'`{word}`' for word in lacking)}" if lacking else ""
-            what = f"`{asked.name}` does not take the call as it is written{said}"
-            yield Fault(asked.site, what, tuple({way[0]: way for way in ways}.values()))
+            missing = f": it has no parameter {', '.join(f'`{word}`' for word in lacking)}" if lacking else ""
+            yield Fault(
+                asked.site, {"function": asked.name, "missing": missing}, tuple({way[0]: way for way in ways}.values())
+            )
 
     programs = """
 === example: other names for filters and strides

@@ -58,6 +58,7 @@ class UnknownAttribute(CrashTemplate):
     code = "DNF609"
     name = "unknown-attribute"
     formerly = ("misspelt-attribute", "DNF551", "name-not-in-library")
+    message = "the name does not exist or cannot be called: {what}"
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"AttributeError", "ImportError", "TypeError"})
 
@@ -74,7 +75,11 @@ class UnknownAttribute(CrashTemplate):
             ways += _spelled(subject, asked, node)
         if ways:
             owner = asked.owner if asked.kind == "module" else f"an object of {asked.owner}"
-            what = f"the module {owner} is called" if asked.asked == "module" else f"{owner} has no `{asked.name}`"
+            what = (
+                f"the module {owner} is called"
+                if asked.asked == "module"
+                else f"{owner} has no attribute `{asked.name}`"
+            )
             yield Fault(asked.site, what, tuple({way[0]: way for way in ways}.values()))
 
     programs = """

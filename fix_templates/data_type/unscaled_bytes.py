@@ -63,7 +63,7 @@ class UnscaledBytes(FaultTemplate[Bytes]):
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_WRANGLING
     only_hinders = True
-    message = "images from {low:g} to {high:g} go unscaled into {layer}"
+    message = "{layer} gets images with values from {low:g} to {high:g}, which are not scaled"
     needs_run = True
 
     declined = "the images are not handed over at one place"

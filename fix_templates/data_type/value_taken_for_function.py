@@ -55,7 +55,7 @@ def _function_not_called(failure: Failure[object]) -> Iterator[Fault]:
             found += [node] if source.qualified(node) is None else []
     if len(found) == 1:
         code = failure.code(found[0])
-        what = f"{code} is a method that is not called"
+        what = f"{code} is a method and is not called"
         yield failure.fault(found[0], what, f"Call {code}", failure.wrap(found[0], "", "()"), prior=0.8)
 
 
@@ -66,7 +66,9 @@ def _module_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
     code, known = failure.code(called), failure.source.qualified(called)
     if isinstance(called, ast.Name) and code in OF_ITS_NAME and known in (None, "", code):
         taken = failure.exchange(called, f"{code}.{code}")
-        yield failure.fault(failure.node, f"{code} is a module and no function", "Take what is meant", taken, prior=0.8)
+        yield failure.fault(
+            failure.node, f"{code} is a module, not a function", "Use the function of the module", taken, prior=0.8
+        )
 
 
 @reads("TypeError", r"'(?!module|NoneType)([^']*)' object is not callable", ast.Call)
@@ -80,7 +82,7 @@ def _value_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
         meant = code
     if meant:
         taken = failure.exchange(node, meant)
-        yield failure.fault(node, f"{code} is a {kind} and no function", "Take the value", taken, prior=0.8)
+        yield failure.fault(node, f"{code} is a {kind}, not a function", "Use the value", taken, prior=0.8)
 
 
 @reads("TypeError", "'str' object is not callable", ast.Call)
@@ -91,14 +93,14 @@ def _string_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
     text = written if written is not None or held is None else held.text
     if text is None or any(isinstance(one, ast.Starred) for one in node.args):
         return
-    what = f"{failure.code(called)} is the string {text!r}, which is called and not filled in"
+    what = f"{failure.code(called)} is the string {text!r}, which is called instead of formatted"
     alone = isinstance(failure.source.parent(node), (ast.Call, ast.keyword, ast.Assign, ast.Return, ast.Expr))
     if _formatted(text, len(node.args), [k.arg for k in node.keywords]):
-        yield failure.fault(node, what, "Fill the string in", failure.wrap(called, "", ".format"))
+        yield failure.fault(node, what, "Format the string", failure.wrap(called, "", ".format"))
     elif node.args and not node.keywords and alone and len(PERCENT.findall(text)) == len(node.args):
         given = ", ".join(failure.code(one) for one in node.args) + "," * (len(node.args) == 1)
         filled = failure.exchange(node, f"{failure.code(called)} % ({given})")
-        yield failure.fault(node, what, "Fill the string in", filled)
+        yield failure.fault(node, what, "Format the string", filled)
 
 
 @reads(
@@ -123,9 +125,9 @@ def _class_for_callback(failure: Failure[ast.Call]) -> Iterator[Fault]:
 
 def _made(failure: Failure[ast.Call], classes: list[ast.expr]) -> Iterator[Fault]:
     if classes:
-        what = f"{', '.join(map(ast.unparse, classes))} is a class, where an object of it is taken"
+        what = f"{', '.join(map(ast.unparse, classes))} is a class, and an instance is expected"
         edits = (failure.wrap(one, "", "()") for one in classes)
-        yield failure.fault(classes[0], what, "Make an object of the class", *edits)
+        yield failure.fault(classes[0], what, "Instantiate the class", *edits)
 
 
 class ValueTakenForFunction(CrashTemplate):
@@ -160,6 +162,7 @@ class ValueTakenForFunction(CrashTemplate):
         "DNF634",
         "class-where-object-is-taken",
     )
+    message = "a function and its result are confused: {what}"
     fix_pattern = FixPattern.API_CONTRACT
     confidence = 0.9
     readings = (

@@ -76,22 +76,22 @@ def _loop_takes_other_number(failure: Failure[object]) -> Iterator[Fault]:
         if over == "builtins.enumerate" and all(isinstance(name, ast.Name) for name in names):
             first, *parts = map(ast.unparse, names)
             apart = failure.exchange(loop.target, f"{first}, ({', '.join(parts)})")
-            what = f"{code} gives pairs of a number and an element"
-            yield failure.fault(loop.target, what, "Take the element apart in brackets", apart, prior=0.85)
+            what = f"{code} yields pairs of an index and an element"
+            yield failure.fault(loop.target, what, "Unpack the element in parentheses", apart, prior=0.85)
         return
     edit: Edit | None = None
     title, counts = "", over.rpartition(".")[2] in ("enumerate", "zip", "items", "range")
     if held is not None and held.kind in ("dict", "collections.OrderedDict", "collections.defaultdict"):
-        edit, title = failure.wrap(loop.iter, "", ".items()"), "Go through keys and values"
+        edit, title = failure.wrap(loop.iter, "", ".items()"), "Iterate over keys and values"
     elif isinstance(names[0], ast.Name) and names[0].id in COUNTERS and not counts:
-        edit, title = failure.wrap(loop.iter, "enumerate(", ")"), "Count the elements"
+        edit, title = failure.wrap(loop.iter, "enumerate(", ")"), "Enumerate the elements"
     elif held is not None and held.kind in ("list", "tuple", "set") and held.of in ("str", "int", "float"):
         read = {name.id for part in loop.body for name in within(part, ast.Name)}
         used = [one.id for one in names if isinstance(one, ast.Name) and one.id in read]
         if len(used) == 1:
             edit, title = failure.exchange(loop.target, used[0]), "Go through the elements"
     if edit is not None:
-        what = f"the elements of {code} are not pairs for {ast.unparse(loop.target)}"
+        what = f"the elements of {code} cannot be unpacked into {ast.unparse(loop.target)}"
         yield failure.fault(loop.iter, what, title, edit, prior=0.8)
 
 
@@ -109,8 +109,8 @@ def _fewer_taken_than_returned(failure: Failure[ast.AST]) -> Iterator[Fault]:
         return  # the program reads `_` itself
     placed = _placed([ast.unparse(name) for name in target.elts], returned)
     if placed is not None:
-        what = f"{function} returns {len(returned)} values, and {len(target.elts)} are taken"
-        yield failure.fault(target, what, "Leave the other values", failure.exchange(target, ", ".join(placed)))
+        what = f"{function} returns {len(returned)} values, and {len(target.elts)} are unpacked"
+        yield failure.fault(target, what, "Discard the other values", failure.exchange(target, ", ".join(placed)))
 
 
 @reads("TypeError ValueError", "", ast.Call)
@@ -130,9 +130,9 @@ def _given_one_by_one(failure: Failure[ast.Call]) -> Iterator[Fault]:
     rest = [failure.code(one) for one in node.args[len(parts) :]]
     rest += [f"{one.arg}={failure.code(one.value)}" for one in node.keywords]
     given_now = ", ".join([f"[{failure.subject.text(whole)}]", *rest])
-    what = f"{ast.unparse(node.func)} takes one list of what it puts together, and gets {len(parts)} arrays"
+    what = f"{ast.unparse(node.func)} expects one list, got {len(parts)} arrays"
     listed = failure.exchange(node, f"{failure.code(node.func)}({given_now})")
-    yield failure.fault(node, what, "Give them as a list", listed)
+    yield failure.fault(node, what, "Pass them as a list", listed)
 
 
 @reads(
@@ -144,8 +144,8 @@ def _metric_without_list(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """`compile` is given one metric where it takes a list of metrics."""
     given = keyword_value(failure.node, failure.said[1]) if is_compile(failure.node) else None
     if given is not None and not isinstance(given, (ast.Set, ast.GeneratorExp, ast.Starred, ast.Name)):
-        what = f"`{failure.said[1]}` is given {failure.code(given)}, and takes a list"
-        yield failure.fault(given, what, "Put it into a list", failure.wrap(given, "[", "]"), prior=0.95)
+        what = f"`{failure.said[1]}` expects a list, got {failure.code(given)}"
+        yield failure.fault(given, what, "Wrap it in a list", failure.wrap(given, "[", "]"), prior=0.95)
 
 
 @reads(
@@ -168,7 +168,7 @@ def _input_left_out(failure: Failure[ast.Call]) -> Iterator[Fault]:
     chosen = _chosen(failure.crash.frames[-1].names, wanted, names, _answers(failure.subject))
     if chosen is not None:
         listed = f"[{', '.join(chosen)}]"
-        what = f"the model has {wanted_count} inputs and is given {failure.code(given)} alone"
+        what = f"the model has {wanted_count} inputs, got only {failure.code(given)}"
         yield failure.fault(given, what, f"Give it {listed}", failure.exchange(given, listed))
 
 
@@ -181,7 +181,7 @@ def _nothing_kept(failure: Failure[object]) -> Iterator[Fault]:
     for found in _lost(source, {function.name for function in source.nodes(ast.FunctionDef)}):
         edits, title = _kept(failure, found) if _reached(failure, found) else ((), "")
         if edits:
-            what = f"{failure.code(found.call.func)} gives None, which is kept in place of a value"
+            what = f"{failure.code(found.call.func)} returns None, which is assigned as a value"
             yield failure.fault(found.statement, what, title, *edits)
 
 
@@ -233,6 +233,7 @@ class ValuesOfOtherNumber(CrashTemplate):
         "DNF649",
         "returned-values-miscounted",
     )
+    message = "the number of values does not match: {what}"
     fix_pattern = FixPattern.API_CONTRACT
     confidence = 0.9
     declined = "the names do not tell which of the values are meant"
@@ -730,12 +731,12 @@ def _kept(failure: Failure[object], lost: _Lost) -> tuple[tuple[Edit, ...], str]
     """What is written instead, and what it is called."""
     if ast.unparse(lost.changed) == ast.unparse(lost.statement.targets[0]):
         alone = failure.exchange(lost.statement, failure.code(lost.call))
-        return (alone,), "Keep the object, not the result of the call"
+        return (alone,), "Keep the object instead of the result of the call"
     if any(isinstance(edit, Replace) and not edit.code for edit in lost.copied):
         return (), ""
     if not _drops_columns(lost.call) and _read_later(failure.source, lost):
         return (), ""
-    return lost.copied, "Make a changed copy"
+    return lost.copied, "Assign a changed copy"
 
 
 def _drops_columns(call: ast.Call) -> bool:

@@ -58,6 +58,7 @@ class InputShapeNotOfData(ShapeTemplate):
     code = "DNF210"
     name = "input-shape-not-of-data"
     formerly = ("DNF209", "batch-in-input-shape", "DNF244", "number-given-as-shape")
+    message = "the input shape of the model does not match: {what}"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
 
@@ -65,21 +66,21 @@ class InputShapeNotOfData(ShapeTemplate):
         other = _mismatch(subject)
         if other is not None:
             stated, sample = other
-            what = f"{stated.form} states {by(stated.shape)} and the data has {by(sample)} per sample"
+            what = f"{stated.form} states {by(stated.shape)}, and a sample has shape {by(sample)}"
             evidence: dict[str, Json] = {"stated": list(stated.shape), "received": list(sample)}
             ways = _as_data(subject, stated, sample)
             yield Fault(subject.source.site(stated.node), what, tuple(ways), evidence, confidence=0.85, reading="size")
         more = _axis_too_many(subject)
         if more is not None:
             stated, wanted, layer = more
-            what = f"{stated.form} has {len(stated.shape)} axes, and {layer} takes {wanted} per sample"
+            what = f"{stated.form} has {len(stated.shape)} axes, and {layer} expects {wanted} per sample"
             evidence = {"stated": list(stated.shape), "wanted": wanted}
             yield Fault(
                 subject.source.site(stated.node), what, tuple(_without_one(subject, stated)), evidence, reading="axis"
             )
         value = _number(subject)
         if value is not None:
-            what = f"{ast.unparse(value)} is a number; the shape of an input is a tuple, also where it has one axis"
+            what = f"{ast.unparse(value)} is an integer, and a shape is a tuple, also with one axis"
             yield Fault(
                 subject.source.site(value),
                 what,
@@ -312,7 +313,7 @@ def _without_one(subject: Subject, stated: StatedInput) -> Repairs:
     node = where_written(subject, stated.node)
     site = subject.source.site(node)
     if isinstance(node, ast.Attribute) and node.attr == "shape":
-        yield "Leave the batch axis out of the input shape", (Wrap(site, "", "[1:]"),), 0.95
+        yield "Remove the batch axis from the input shape", (Wrap(site, "", "[1:]"),), 0.95
         return
     if not isinstance(node, (ast.Tuple, ast.List)) or len(node.elts) != len(stated.shape):
         return
@@ -351,7 +352,7 @@ def _as_tuple(subject: Subject, value: ast.expr) -> Repairs:
     call = subject.source.parent(above) if isinstance(above, ast.keyword) else None
     if isinstance(above, ast.keyword) and above.arg and call is not None:  # with the brackets that it may have
         edit = SetArgument(subject.source.site(call), above.arg, f"({subject.text(site)},)")
-    yield "Make a tuple of it", (edit,), 0.95
+    yield "Convert it to a tuple", (edit,), 0.95
 
 
 def _numbers(subject: Subject, where: ast.AST, wanted: int | None) -> Iterator[ast.expr]:

@@ -99,6 +99,7 @@ class LayerNotMadeForInput(ShapeTemplate):
         "DNF240",
         "filter-does-not-fit",
     )
+    message = "the sizes of the layer do not fit its input: {what}"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
 
@@ -107,7 +108,7 @@ class LayerNotMadeForInput(ShapeTemplate):
         found = _window(subject)
         if found is not None:
             site, layer = found.call.made_at or found.call.site, short(found.call.name)
-            what = f"{layer} has a window of {by(found.window)} and its input is {by(found.size)}"
+            what = f"{layer} has a window of {by(found.window)}, larger than its input of {by(found.size)}"
             evidence = {"window": list(found.window), "input": list(found.size)}
             yield Fault(site, what, tuple(_with_room(subject, found)), evidence, reading="window")
         beyond = _beyond(subject)
@@ -120,13 +121,13 @@ class LayerNotMadeForInput(ShapeTemplate):
             )
         shares = _shares(subject)
         if shares is not None:
-            what = f"{short(shares.name)} cannot share out {' and '.join(map(str, shares.sizes))} among {shares.parts}"
+            what = f"{short(shares.name)} cannot divide {' and '.join(map(str, shares.sizes))} by {shares.parts}"
             evidence = {"parts": shares.parts, "sizes": list(shares.sizes)}
             yield Fault(shares.site, what, tuple(_other_parts(shares)), evidence, confidence=0.95, reading="groups")
         node = subject.node(subject.crash.site) if subject.crash is not None else None
         weight = _weight(subject, node) if node is not None else None
         if weight is not None:
-            what = f"a weight of shape {weight.sizes} does not go with the {weight.wanted} values per place that it is used on"
+            what = f"a weight of shape {weight.sizes} does not match its input of {weight.wanted} values per position"
             evidence = {"shape": list(weight.sizes), "wanted": weight.wanted}
             yield Fault(
                 subject.source.site(weight.stated),

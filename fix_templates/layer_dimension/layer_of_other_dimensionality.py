@@ -59,6 +59,7 @@ class LayerOfOtherDimensionality(ShapeTemplate):
     code = "DNF219"
     name = "layer-of-other-dimensionality"
     formerly = ("DNF242", "layer-without-its-data-format")
+    message = "the layer expects other axes: {what}"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
 
@@ -68,7 +69,7 @@ class LayerOfOtherDimensionality(ShapeTemplate):
             conflict, digit = found
             layer = short(conflict.call.name)
             sure = conflict.value.producer is not None or "Norm" in conflict.call.name
-            what = f"{layer} receives a tensor of {conflict.rank} axes and takes {conflict.wanted}"
+            what = f"{layer} expects {conflict.wanted} axes, got a tensor with {conflict.rank}"
             evidence: dict[str, Json] = {"rank": conflict.rank, "wanted": conflict.wanted}
             ways = _with_digit(subject, conflict, digit)
             yield Fault(
@@ -77,10 +78,10 @@ class LayerOfOtherDimensionality(ShapeTemplate):
         odd = _untold(subject)
         if odd is not None:
             call, stated = odd
-            what = f"this layer is not told data_format={stated}, which all other layers of the network are told"
+            what = f"this layer lacks data_format={stated}, which all other layers of the network have"
             site = subject.source.site(call)
             edit = SetArgument(site, "data_format", stated)
-            ways = iter([("Tell the layer the order of axes that the others are told", (edit,), 0.9)])
+            ways = iter([("Give the layer the data_format of the other layers", (edit,), 0.9)])
             yield Fault(site, what, tuple(ways), {}, confidence=0.8, reading="format")
 
     programs = """

@@ -76,7 +76,7 @@ class LayerSizeMismatch(FixTemplate):
     )
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
-    message = "{layer} takes {stated} {unit} and receives {received}"
+    message = "{layer} expects {stated} {unit}, got {received}"
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:

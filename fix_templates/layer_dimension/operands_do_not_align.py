@@ -95,6 +95,7 @@ class OperandsDoNotAlign(ShapeTemplate):
     code = "DNF226"
     name = "operands-do-not-align"
     formerly = ("DNF225", "matrices-do-not-multiply", "DNF227", "made-with-other-sizes")
+    message = "the shapes of the operands do not match: {what}"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
 
@@ -106,7 +107,7 @@ class OperandsDoNotAlign(ShapeTemplate):
         meeting, product = _meeting(operation), _product(operation)
         evidence: dict[str, Json]
         if meeting is not None:
-            what = f"{operation.short} meets {by(first.shape)} with {by(second.shape)}, which do not align"
+            what = f"{operation.short} gets {by(first.shape)} and {by(second.shape)}, which do not broadcast"
             evidence = {"first": list(first.shape), "second": list(second.shape)}
             yield Fault(
                 site,
@@ -119,14 +120,14 @@ class OperandsDoNotAlign(ShapeTemplate):
             )
         if product is not None:
             left, right = product.left.shape, product.right.shape
-            what = f"{operation.short} does not multiply {by(left)} by {by(right)}"
+            what = f"{operation.short} cannot multiply {by(left)} by {by(right)}"
             evidence = {"left": list(left), "right": list(right)}
             yield Fault(site, what, tuple(_multiplied(subject, product)), evidence, confidence=0.85, reading="product")
         for place, made in enumerate(_made_otherwise(subject, operation)):
             ways = sorted(_of_other_sizes(subject, made), key=lambda way: -way[2])[:3]
             if ways:
                 shape, right = made.operand.shape, made.right
-                what = f"a tensor is made with {by(shape)} where {operation.short} needs {by(right)}"
+                what = f"{operation.short} needs {by(right)}, and the tensor is created with {by(shape)}"
                 evidence = {"made": list(shape), "needed": list(right)}
                 yield Fault(
                     subject.source.site(made.sizes[0]),
@@ -408,7 +409,7 @@ def _aligned(subject: Subject, found: _Meeting) -> Repairs:
         code = _axes(places[0], len(large))
         yield f"Align the operand with {code}", (wrapped(subject, node, "", code),), 0.85
     elif len(small) == len(large) == 2 and small == large[::-1]:
-        yield "Exchange the axes of the operand", (wrapped(subject, node, "", ".t()"),), 0.6
+        yield "Transpose the operand", (wrapped(subject, node, "", ".t()"),), 0.6
 
 
 def _index_with_axis(subject: Subject, found: _Meeting) -> Repairs:
@@ -424,8 +425,8 @@ def _index_with_axis(subject: Subject, found: _Meeting) -> Repairs:
     used_alone = not isinstance(around, (ast.Attribute, ast.Subscript, ast.Expr))
     if found.operation.short == "gather" and used_alone and isinstance(found.operation.node, ast.expr):
         narrowed = wrapped(subject, found.operation.node, "", f".squeeze({axis})")
-        yield "Give the index the axis along which it points, and take it out again", (widened, narrowed), 0.9
-    yield "Give the index the axis along which it points", (widened,), 0.85
+        yield "Add the missing axis to the index, and squeeze the result", (widened, narrowed), 0.9
+    yield "Add the missing axis to the index", (widened,), 0.85
 
 
 def _places(small: Shape, large: Shape) -> Iterator[Shape]:
@@ -498,7 +499,7 @@ def _other_product(subject: Subject, found: _Product) -> Iterator[Way]:
     if found.operation.short == "bmm" and a[:1] == b[:1] and sorted(_ranks(found)) == [2, 3]:
         few, code = (found.left, ".unsqueeze(1)") if len(a) == 2 else (found.right, ".unsqueeze(2)")
         if a[-1] == b[1]:
-            yield "Give the vectors an axis of their own", (wrapped(subject, few.node, "", code),), 0.95
+            yield "Add an axis to the vectors", (wrapped(subject, few.node, "", code),), 0.95
         return
     if _fits(a, b) and found.added is not None:
         yield _spelled_out(subject, found)
@@ -512,7 +513,11 @@ def _other_product(subject: Subject, found: _Product) -> Iterator[Way]:
         return
     if prod(a) == prod(b) == a[-1] == b[-1]:
         long = [one for one in (found.left, found.right) if len(one.shape) > 1]
-        yield "Take the factors as vectors", tuple(wrapped(subject, one.node, "", ".flatten()") for one in long), 0.95
+        yield (
+            "Flatten the factors to vectors",
+            tuple(wrapped(subject, one.node, "", ".flatten()") for one in long),
+            0.95,
+        )
     elif a == b and len(a) == 2:
         both = f"({enclosed(subject, found.left.node)} * {enclosed(subject, found.right.node)})"
         site = subject.source.site(found.operation.node)
@@ -558,7 +563,7 @@ def _turned(subject: Subject, found: _Product) -> Iterator[Way]:
             if _fits(*pair):
                 yield title, (edit,), prior * (0.75 if first and other.value.origin != "data" else 0.95)
     if found.added is None and _fits(right.shape, left.shape) and min(_ranks(found)) > 1:
-        yield "Exchange the factors", _exchanged(subject, found.operation), 0.75
+        yield "Swap the factors", _exchanged(subject, found.operation), 0.75
 
 
 def _flips(subject: Subject, operand: Operand) -> Iterator[tuple[tuple[int, ...], str, Edit, float]]:
@@ -570,14 +575,14 @@ def _flips(subject: Subject, operand: Operand) -> Iterator[tuple[tuple[int, ...]
     before = _before_turning(subject, operand)
     if before is None:
         code = ".t()" if len(shape) == 2 else ".transpose(-2, -1)"
-        yield flipped, "Exchange the last two axes of a factor", wrapped(subject, operand.node, "", code), 0.85
+        yield flipped, "Transpose the last two axes of a factor", wrapped(subject, operand.node, "", code), 0.85
         return
     base, sizes = before
     site, text = subject.source.site(operand.node), subject.text(subject.source.site(base))
-    yield sizes, "Take the factor as it is", Replace(site, text), 0.9
+    yield sizes, "Use the factor without the transpose", Replace(site, text), 0.9
     if len(sizes) > 2:
         right = (*sizes[:-2], sizes[-1], sizes[-2])
-        yield right, "Exchange the last two axes of the factor", Replace(site, f"{text}.transpose(-2, -1)"), 0.95
+        yield right, "Transpose the last two axes of the factor", Replace(site, f"{text}.transpose(-2, -1)"), 0.95
 
 
 def _before_turning(subject: Subject, operand: Operand) -> tuple[ast.expr, tuple[int, ...]] | None:
@@ -689,7 +694,7 @@ def _of_other_sizes(subject: Subject, found: _Made) -> Iterator[Way]:
         (one, other), shape = found.wanted, found.operand.shape
         if found.wanted[one] == shape[other] and found.wanted[other] == shape[one]:
             texts = [subject.text(site) for site in sites]
-            yield "Exchange the two sizes", (Replace(sites[one], texts[other]), Replace(sites[other], texts[one])), 0.9
+            yield "Swap the two sizes", (Replace(sites[one], texts[other]), Replace(sites[other], texts[one])), 0.9
         return
     ((axis, needed),) = found.wanted.items() if len(found.wanted) == 1 else (((0, 0)),)
     given = found.sizes[axis]

@@ -56,7 +56,7 @@ class OutputStretchedToTargets(FixTemplate):
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
     in_modules = True
-    message = "{layer} gives {given} per sample, the targets have {wanted}, and {loss} stretches one against the other"
+    message = "{layer} returns {given} per sample, the targets have {wanted}, and {loss} broadcasts one to the other"
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:

@@ -41,7 +41,7 @@ class OutputUnitsNotClasses(ReadTemplate):
     name = "output-units-not-classes"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
-    message = "{layer} gives {units} values per sample and the targets need {wanted}"
+    message = "{layer} returns {units} values per sample, and the targets need {wanted}"
     needs_run = True
     declined = "the number of units is not written at one place"
 

@@ -92,6 +92,7 @@ class RecurrentLayerAxes(ShapeTemplate):
         "DNF131",
         "sequences-packed-otherwise",
     )
+    message = "the axes of the recurrent layer do not match: {what}"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
 
@@ -99,27 +100,27 @@ class RecurrentLayerAxes(ShapeTemplate):
         state = _state(subject)
         if state is not None:
             received = state.states[0].shape or ()
-            what = f"{short(state.call.name)} takes a state of {by(state.wanted)} and receives {by(received)}"
+            what = f"{short(state.call.name)} expects a state of {by(state.wanted)}, got {by(received)}"
             evidence: dict[str, Json] = {"wanted": list(state.wanted), "received": list(received)}
             yield Fault(
                 state.call.site, what, tuple(_restated(subject, state)), evidence, reading="state", at_either_end=True
             )
         pair = _pair(subject)
         if pair is not None:
-            what = f"{short(pair[0].name)} takes sequences and receives the last step of {short(pair[1].name)}"
+            what = f"{short(pair[0].name)} expects sequences, got the last step of {short(pair[1].name)}"
             yield Fault(
                 pair[1].made_at, what, tuple(_with_sequence(subject, pair[1])), {}, confidence=0.95, reading="sequence"
             )
         final = _final_states(subject)
         if final is not None:
             linear, recurrent = short(final.linear.name), short(final.recurrent.name)
-            what = f"{linear} takes {final.wanted} features of a sample and receives the states {final.states.shape} of {recurrent}"
+            what = f"{linear} expects {final.wanted} features per sample, got the states {final.states.shape} of {recurrent}"
             yield Fault(
                 final.linear.site, what, tuple(_joined(subject, final)), {"states": list(final.shape)}, reading="final"
             )
         bare = _bare(subject)
         if bare is not None:
-            what = "the recurrent layer receives word numbers, which another branch of the model embeds first"
+            what = "it receives token indices, which another branch of the model embeds first"
             yield Fault(bare[0].site, what, tuple(_embedded(subject, *bare)), {}, confidence=0.95, reading="words")
         packed = _packed(subject)
         if packed is not None:
@@ -456,15 +457,15 @@ def _restated(subject: Subject, found: _State) -> Repairs:
     yield Decline("neither the state nor the call that takes it is written at one place")
     order = _other_order(subject, found)
     stated = bool(found.call.args.get("batch_first"))  # written by hand, which is more than left to its default
-    yield "Tell the layer which axis of the sequences is the batch", order, 0.6 if stated else 0.9
-    yield "Give the state the axes that the layer takes", _more_axes(subject, found), 0.8
+    yield "Set batch_first of the layer to match the sequences", order, 0.6 if stated else 0.9
+    yield "Add the missing axes to the state", _more_axes(subject, found), 0.8
     for axis, what in _missing_axes(found):
         sequence = input_expression(subject, found.call)
         if sequence is not None:
             longer = Wrap(subject.source.site(sequence), "", f".unsqueeze({axis})")
             yield f"Give the sequences the axis of {what}", (longer,), 0.6
     prior = 0.3 if order is not None else 0.85  # how the state is made says which axis is the batch
-    yield "Make the state of the shape that the layer takes", _written_states(subject, found), prior
+    yield "Create the state with the shape that the layer expects", _written_states(subject, found), prior
     node = subject.call_node(found.call)
     if node is not None and len(node.args) == 2:
         edit = RemoveArgument(subject.source.site(node), "hx", 1)
@@ -629,15 +630,15 @@ def _joined(subject: Subject, found: _Final) -> Repairs:
     site, (count, _, size) = subject.source.site(node), found.shape
     text = subject.text(site)
     if found.wanted == size:
-        yield "Take the state of the last layer", (Wrap(site, "", "[-1]"),), 0.9
+        yield "Use the state of the last layer", (Wrap(site, "", "[-1]"),), 0.9
     elif found.wanted == count * size:
-        yield "Lay the states of every sample side by side", (Wrap(site, "", ".transpose(0, 1).flatten(1)"),), 0.9
+        yield "Concatenate the states of every sample", (Wrap(site, "", ".transpose(0, 1).flatten(1)"),), 0.9
     elif found.wanted == 2 * size and found.recurrent.args.get("bidirectional") is True:
         named = "torch" in subject.source.words and ("torch", "torch") in subject.source.imported_names
         edit: Edit = Wrap(site, "", "[-2:].transpose(0, 1).flatten(1)")
         if named and text.isidentifier():
             edit = Replace(site, f"torch.cat(({text}[-2], {text}[-1]), dim=1)")
-        yield "Join both directions of the last layer", (edit,), 0.9
+        yield "Concatenate both directions of the last layer", (edit,), 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -745,7 +746,7 @@ def _embedded(subject: Subject, call: Call, beside: ast.Call) -> Repairs:
     applied = isinstance(parent, ast.Call) and parent.func is beside
     text = _unnamed(subject, beside) if applied else None
     if text is not None:
-        yield f"Embed the word numbers with {text}", insert_layer_before(subject, call, text), 0.9
+        yield f"Embed the token indices with {text}", insert_layer_before(subject, call, text), 0.9
 
 
 def _same_kind(call: Call, value: object) -> bool:

@@ -49,7 +49,7 @@ class SizeGivenAsEpsilon(FixTemplate):
     name = "size-given-as-epsilon"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.API_CONTRACT
-    message = "{layer} takes {text} for its {argument}"
+    message = "{layer} reads {text} as its {argument}, which is a small constant"
     triggers = tuple(name.rpartition(".")[2] for name in EPSILONS)
 
     def detect(self, subject: Subject) -> Iterator[Finding]:

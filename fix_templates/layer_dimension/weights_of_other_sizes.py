@@ -56,7 +56,7 @@ class WeightsOfOtherSizes(FaultTemplate[_Loaded]):
     name = "weights-of-other-sizes"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
-    message = "{what} is made with other sizes than the network whose weights it is given"
+    message = "{what} is created with other sizes than the network whose weights it loads"
     triggers = ("load_state_dict",)
     needs_run = True
     declined = "no other network of this kind is made with other numbers in this program"

@@ -20,7 +20,7 @@ from torch import nn
 model = nn.Sequential(nn.Linear(5, 3), nn.Linear(3, 2))
 model(torch.randn(2, 4))
 """
-"""A program that crashes: the first layer takes 5 features and receives 4."""
+"""A program that crashes: the first layer expects 5 features, got 4."""
 
 REPAIRED = FAULTY.replace("nn.Linear(5, 3)", "nn.Linear(4, 3)")
 FAULT, REPAIR = b"nn.Linear(5, 3)", b"nn.Linear(4, 3)"

@@ -36,7 +36,11 @@ PROGRAMS: dict[str, tuple[str, str, str]] = {
     "is_huge": ("import torch\n\nmodel = torch.nn.Linear(200_000, 200_000)\n", "out-of-memory", "smaller network"),
     "starts_late": ("import time\n" + TRAINING.replace("for step", "time.sleep(60)\nfor step"), "timeout", "at line 9"),
     "is_made_by_exec": (CRASH.replace(LINE, f"eval('{LINE}')"), "crashed", "Linear"),
-    "runs_as_main": (CRASH.replace("nn.Seq", "if __name__ == '__main__':\n    nn.Seq"), "crashed", "takes 5 features"),
+    "runs_as_main": (
+        CRASH.replace("nn.Seq", "if __name__ == '__main__':\n    nn.Seq"),
+        "crashed",
+        "expects 5 features",
+    ),
     "loads_with_workers": (
         "from torch.utils.data import DataLoader, TensorDataset\n"
         + TRAINING.replace(
@@ -114,4 +118,4 @@ def test_arguments_are_given_to_the_program(folder: Path) -> None:
     own.mkdir()
     (own / "a.py").write_text(text)
     said = dnnfix("suggest", "a.py", "--isolated", "--arguments=--width 7", folder=own)
-    assert said.code == 1 and "takes 7 features and receives 4" in said.text, said.text
+    assert said.code == 1 and "expects 7 features, got 4" in said.text, said.text
