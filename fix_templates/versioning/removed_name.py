@@ -45,6 +45,9 @@ ELSEWHERE = BACKEND_CALLS | {
 }
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
 
+INITIALIZERS = "keras.initializations"
+"""A module of functions of a shape, which are classes today: a rule that writes such calls anew claims this name."""
+
 VERSION_1 = "tensorflow.compat.v1"
 
 OF_GRAPHS = {
@@ -119,8 +122,11 @@ class RemovedName(ApiChange):
         source, claims = subject.source, claimed(subject)
         uses = uses_of(source)
         uses.on_tensorflow |= subject.trace is not None and "tensorflow" in subject.trace.versions
+        initializers = INITIALIZERS not in claims.names and _calls_initializers(subject)
         for found in renamed_names(uses, claims):
             hit = _of_version_1(subject, found)
+            if initializers and INITIALIZERS in hit.what:
+                hit = replace(hit, edits=(), decline="an initializer is an object today, made with its scale and called with a shape")
             if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
                 yield hit
         yield from compared_orderings(source)
@@ -546,6 +552,14 @@ from scipy.linalg import solve
 x = solve(np.eye(2), np.ones(2))
 y = torch.ones(2)
 """
+
+
+def _calls_initializers(subject: Subject) -> bool:
+    """Whether the program calls one of the functions of `INITIALIZERS`; `get` returns a function and keeps its arguments."""
+    if "initializations" not in subject.source.words:
+        return False
+    called = (subject.source.written(call.func) or "" for call in subject.source.all_calls)
+    return any(name.startswith(f"{INITIALIZERS}.") and not name.endswith(".get") for name in called)
 
 
 def _of_version_1(subject: Subject, hit: Hit) -> Hit:

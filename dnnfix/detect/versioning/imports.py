@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
+from dnnfix.detect.versioning.graphs import GRAPHS
 from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, Hit
 from dnnfix.detect.versioning.names import Target, Uses
 from dnnfix.detect.versioning.statements import Plan, spliced, within
@@ -14,9 +15,6 @@ from dnnfix.records import AddImport, Delete, Edit, Replace, Site
 
 UNLOADED = frozenset(("urllib.error", "urllib.parse", "urllib.request", "xml.etree.ElementTree", "html.parser"))
 """Modules that their package does not load by itself."""
-
-GRAPHS = "programs of graphs and sessions have to be rewritten, or run under tf.compat.v1 with eager execution off"
-"""Why programs of TensorFlow 1 are left alone; the data file says it of their names."""
 
 
 @dataclass

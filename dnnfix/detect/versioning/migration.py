@@ -16,6 +16,7 @@ from functools import cache
 from itertools import pairwise
 from typing import ClassVar, Literal
 
+from dnnfix.detect.versioning.graphs import graph_places
 from dnnfix.detect.versioning.names import uses_of
 from dnnfix.detect.versioning.statements import merged, spliced, without
 from dnnfix.errors import EditError
@@ -96,8 +97,9 @@ class Claims:
     """Places at which nothing is to be changed beside."""
     covers: Callable[[Hit], bool] = lambda hit: False
     """Whether a hit of the tables is one of the template's own."""
-    graph: Literal["", "made", "migrated"] = ""
-    """Whether the program makes a graph of TensorFlow 1, and whether the template migrates it as a whole."""
+    graph: Literal["", "made", "migrated", "left"] | None = None
+    """Of a graph of TensorFlow 1: none, one that is built, one that the template migrates as a whole, or one that no template
+    migrates, so that it is left as a whole. `None` where the template says nothing of graphs."""
 
 
 NO_CLAIMS = Claims()
@@ -336,11 +338,14 @@ def claimed(subject: Subject) -> Claims:
     if not uses_of(subject.source).hot:
         return NO_CLAIMS  # the tables say nothing of it
     every = [t().claims(subject) for t in _family(subject.words) if t.claims is not ApiChange.claims]
+    graph = next((one.graph for one in every if one.graph is not None), None)
+    if graph is None:
+        graph = "left" if graph_places(subject.source) else ""
     return Claims(
         frozenset().union(*(one.names for one in every)),
         tuple(site for one in every for site in one.sites),
         lambda hit: any(one.covers(hit) for one in every),
-        next((one.graph for one in every if one.graph), ""),
+        graph,
     )
 
 

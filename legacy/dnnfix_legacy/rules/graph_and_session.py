@@ -12,9 +12,10 @@ from dnnfix.api import (
     Hit,
     Subject,
 )
-from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, migration
+from dnnfix.detect.versioning.graphs import MAKES_GRAPH
+from dnnfix.detect.versioning.migration import Claims, migration
 from dnnfix_legacy.eager.program import eager_edits
-from dnnfix_legacy.graphs.programs import MAKES_GRAPH, graph_of, is_of_graph
+from dnnfix_legacy.graphs.programs import graph_of, is_of_graph
 from dnnfix_legacy.graphs.statements import InTheWay
 
 WHAT = "the program builds a graph and runs it in sessions, which TensorFlow 2 has only under tf.compat.v1"
@@ -51,7 +52,7 @@ class GraphAndSession(ApiChange):
         """The program's graph, and every name of TensorFlow where the graph is kept as a whole."""
         graph = graph_of(subject.source)
         if graph is None:
-            return NO_CLAIMS
+            return Claims(graph="")
         return Claims(covers=is_of_graph, graph="migrated") if graph.edits else Claims(graph="made")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:

@@ -20,8 +20,9 @@ from dnnfix.api import (
     Wrap,
     uses_of,
 )
+from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims
 
-MODULE = "keras.initializations."
+MODULE = "keras.initializations"
 
 FUNCTIONS = frozenset(
     (
@@ -59,13 +60,18 @@ class InitializerFunction(ApiChange):
     name = "initializer-function"
     triggers = ("initializations",)
 
+    def claims(self, subject: Subject) -> Claims:
+        """The functions, if all their calls can be written anew: then their names are changed by the tables."""
+        hits = list(self.hits(subject))
+        return Claims(frozenset({MODULE})) if hits and all(hit.edits for hit in hits) else NO_CLAIMS
+
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls of such functions."""
         source = subject.source
         for call in uses_of(source).calls():
             written = source.written(call.func) or ""
-            function = written.removeprefix(MODULE)
-            if not written.startswith(MODULE) or function not in FUNCTIONS:
+            module, _, function = written.rpartition(".")
+            if module != MODULE or function not in FUNCTIONS:
                 continue
             edits, decline = _edits(subject, call, function)
             yield Hit(
