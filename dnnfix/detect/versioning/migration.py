@@ -390,6 +390,12 @@ def version_number(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3])
 
 
+def next_version(version: str) -> str:
+    """The version after one, which is the first that a program pinned to it does not run with; `1.x` is all of 1."""
+    *first, last = version.split(".")
+    return ".".join([*first, str(int(last) + 1 if last.isdigit() else 999)])
+
+
 def _is_fallback(hit: Hit, source: Source) -> bool:
     """Whether a program that knows of both versions chooses between them here: `try … except ImportError`, `hasattr`."""
     node: ast.AST | None = source.node_at(hit.within or hit.site)
