@@ -171,6 +171,7 @@ class FloatWhereSizeIsMeant(ApiChange):
 
     code = "DNF514"
     name = "float-where-size-is-meant"
+    message = "{expression} is a float in Python 3; an integer is expected"
     formerly = ("DNF573", "numpy-number-as-size")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -478,8 +479,8 @@ def _hit(subject: Subject, division: ast.BinOp, felt: Site | None) -> Hit:
     site = subject.source.site(division)
     return Hit(
         site,
-        f"{subject.source.segment(site)} is a float in Python 3, where a whole number is needed",
-        title="divide to a whole number",
+        FloatWhereSizeIsMeant.message.format(expression=subject.source.segment(site)),
+        title="use integer division",
         edits=(_floored(subject, division),),
         safe=felt is None and not _counts_batches(subject.source, division),
         confidence=0.9 if felt is None else 0.8,
@@ -640,9 +641,8 @@ def _of_numpy(subject: Subject) -> Iterator[Hit]:
             alike = () if proven else _alike(source, call, name, value)
             yield Hit(
                 source.site(value),
-                f"{name} has to be an integer of Python in Keras 3, and {source.segment(source.site(value))} is a "
-                "number of NumPy",
-                title=f"make an integer of {source.segment(site)}",
+                f"{name} must be a Python int in Keras 3; {source.segment(source.site(value))} is a NumPy number",
+                title=f"convert {source.segment(site)} to int",
                 edits=tuple(Wrap(each, "int(", ")") for each in (site, *alike)),
                 safe=proven,
                 exact=True,
@@ -669,8 +669,8 @@ def _counts(source: Source) -> Iterator[Hit]:
                 site = source.site(value)
                 yield Hit(
                     site,
-                    f"{function.rpartition('.')[2]} takes integers, and {source.segment(site)} is a float that NumPy rounded",
-                    title=f"make an integer of {source.segment(site)}",
+                    f"{function.rpartition('.')[2]} expects integers; {source.segment(site)} is a float, which older NumPy rounded",
+                    title=f"convert {source.segment(site)} to int",
                     edits=(Wrap(site, "int(", ")"),),
                     safe=True,
                     removed={"numpy": "1.12"},

@@ -33,6 +33,7 @@ class GeneratorOfLists(ApiChange):
 
     code = "DNF596"
     name = "generator-of-lists"
+    message = "the generator yields lists in a batch, which Keras 3.0 refuses on TensorFlow; it accepts tuples"
     triggers = ("yield",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -47,8 +48,8 @@ class GeneratorOfLists(ApiChange):
                     if edits:
                         yield Hit(
                             source.site(node),
-                            "lists in a batch of a generator are refused since Keras 3.0 on TensorFlow; tuples are taken",
-                            title="give tuples in the batches",
+                            self.message,
+                            title="yield tuples",
                             edits=edits,
                             safe=safe,
                             removed={"keras": "3.0"},

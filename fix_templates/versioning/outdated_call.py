@@ -69,6 +69,7 @@ class OutdatedCall(ApiChange):
 
     code = "DNF530"
     name = "outdated-call"
+    message = "{call} takes other arguments or has another form since {package} {version}"
     formerly = (
         "DNF585", "outdated-array-call",
         "DNF586", "outdated-table-call",

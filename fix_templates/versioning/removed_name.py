@@ -108,6 +108,7 @@ class RemovedName(ApiChange):
 
     code = "DNF501"
     name = "removed-name"
+    message = "{name} was removed in {package} {version}; use {new}"
     formerly = (
         "DNF502",
         "removed-argument",
@@ -126,7 +127,11 @@ class RemovedName(ApiChange):
         for found in renamed_names(uses, claims):
             hit = _of_version_1(subject, found)
             if initializers and INITIALIZERS in hit.what:
-                hit = replace(hit, edits=(), decline="an initializer is an object today, made with its scale and called with a shape")
+                hit = replace(
+                    hit,
+                    edits=(),
+                    decline="an initializer is an object today, which is created with its scale and called with a shape",
+                )
             if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
                 yield hit
         yield from compared_orderings(source)
@@ -589,7 +594,7 @@ def _linear_algebra(subject: Subject) -> Iterator[Hit]:
         elif name in SOLVERS:
             yield _solver(subject, call, name)
         elif name == "torch.eig":
-            reason = "linalg.eig gives complex numbers, where eig gave pairs of reals: the code around it has to change"
+            reason = "linalg.eig returns complex numbers, where eig returned pairs of reals: the code around it has to change"
             yield _hit(subject, call, name, (), reason)
 
 
@@ -627,7 +632,7 @@ def _solver(subject: Subject, call: ast.Call, name: str) -> Hit:
                 Replace(source.site(above.targets[0]), source.segment(source.site(first))),
             )
             return _hit(subject, call, name, edits, "")
-    return _hit(subject, call, name, (), "the factorization that it gave along with the solution is used")
+    return _hit(subject, call, name, (), "the factorization that it returned with the solution is used")
 
 
 def _hit(subject: Subject, call: ast.Call, name: str, edits: tuple[Edit, ...], decline: str) -> Hit:
@@ -635,7 +640,7 @@ def _hit(subject: Subject, call: ast.Call, name: str, edits: tuple[Edit, ...], d
     gone = "1.2" if name in ("torch.gesv", "torch.gels") else "1.13"
     return Hit(
         subject.source.site(call.func),
-        f"{name} is gone since torch {gone}; {new} takes its place",
+        f"{name} was removed in torch {gone}; use {new}",
         title=f"call {new}",
         edits=edits,
         decline=decline,

@@ -31,6 +31,7 @@ class RenamedMetricKey(ApiChange):
 
     code = "DNF509"
     name = "renamed-metric-key"
+    message = "the metric is logged as {wanted!r} since Keras 2.3, not as {other!r}"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Keys and monitors that name a metric in the other way."""
@@ -52,7 +53,7 @@ class RenamedMetricKey(ApiChange):
                     continue
                 yield Hit(
                     source.site(key),
-                    f"the metric is logged as {wanted!r} since Keras 2.3, not as {other!r}",
+                    self.message.format(wanted=wanted, other=other),
                     title=f"read {wanted!r}" if in_name else f"read {new!r}",
                     edits=(reword(subject, key, new),),
                     safe=True,

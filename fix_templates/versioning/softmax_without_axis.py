@@ -29,6 +29,7 @@ class SoftmaxWithoutAxis(ApiChange):
 
     code = "DNF546"
     name = "softmax-without-axis"
+    message = "{function} is called without dim, which torch asks for since 0.3"
     default = False
     triggers = ("softmax", "log_softmax", "softmin", "Softmax", "LogSoftmax", "Softmin")
 
@@ -92,8 +93,8 @@ def _hit(subject: Subject, site: Site, name: str, warned: bool) -> Hit:
     axis = "0" if axes and axes <= set(FIRST) else "1"
     return Hit(
         site,
-        f"{name} is not told its axis, which torch has asked for since 0.3",
-        title=f"write dim={axis} out",
+        SoftmaxWithoutAxis.message.format(function=name),
+        title=f"pass dim={axis}",
         edits=() if decline else (SetArgument(site, "dim", axis),),
         decline=decline,
         deprecated=not warned,

@@ -353,12 +353,12 @@ class Renames:
 
 def _said(change: Change, target: Target) -> str:
     """The finding in words."""
-    kind = {"module": "module"}.get(change.kind, "name")
+    kind = "the module " if target.names_module else ""
     if change.removed:
-        when = f"is gone since {_package(target)} {change.removed}"
+        when = f"was removed in {_package(target)} {change.removed}"
     else:
         when = f"is deprecated since {_package(target)} {change.since}"
-    return f"{target.written}: this {kind} {when}" + (f"; it is {_shown(target.final)} now" if target.final else "")
+    return f"{kind}{target.written} {when}" + (f"; use {_shown(target.final)}" if target.final else "")
 
 
 def _shown(name: str) -> str:
@@ -405,7 +405,7 @@ def renamed_names(uses: Uses, claims: Claims = NO_CLAIMS) -> Iterator[Hit]:
                 continue
             more = ", ".join(map(str, sorted(lines.pop(hit.decline) - {hit.site.line})))
             if more and hit.decline != GRAPHS:
-                hit = replace(hit, what=f"{hit.what} (as in line {more})")
+                hit = replace(hit, what=f"{hit.what} (also in line {more})")
         elif graphs and str(hit.evidence.get("old", "")).startswith("tensorflow."):
             continue
         if not claims.covers(hit):

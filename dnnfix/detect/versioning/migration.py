@@ -106,11 +106,13 @@ NO_CLAIMS = Claims()
 
 
 class ApiChange(FixTemplate):
-    """Base of the templates of the versioning family: a subclass says in `hits` what it sees."""
+    """Base of the templates of the versioning family: a subclass says in `hits` what it sees.
+
+    The `message` of a subclass is what most of its hits say: where they say it all, they take it from there.
+    """
 
     family = Family.VERSIONING
     fix_pattern = FixPattern.VERSIONING
-    message = "{what}"
     speaks_of_deprecated: ClassVar[bool] = False
     """Whether the template is about what still works: such hits are left out of the patches of other templates."""
 
@@ -129,13 +131,16 @@ class ApiChange(FixTemplate):
         """One finding for each hit that the installed versions take badly, in the program and in the modules beside it."""
         for path, file in subject.files.items():
             for hit in _kept(file, type(self)):
-                yield self.finding(
-                    seen_from(hit.site, {"": path}),
+                yield Finding(
+                    code=self.code,
+                    rule=self.name,
+                    family=self.family,
+                    site=seen_from(hit.site, {"": path}),
+                    message=hit.what,
                     symptom=_symptom(hit, file),
                     confidence=hit.confidence,
                     evidence={**hit.evidence, **({REMOVED: hit.gone_since} if hit.removed else {})},
                     cause=CAUSE if hit.edits and not self.stands_alone else "",
-                    what=hit.what,
                 )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:

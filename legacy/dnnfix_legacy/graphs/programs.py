@@ -243,7 +243,9 @@ class _Keeping:
             if refused:
                 self._leave(self.uses.source.site(node), written, refused)
             else:
-                self._change(node, f"{written} went with TensorFlow 1: the program gets a function that does the same")
+                self._change(
+                    node, f"{written} was removed with TensorFlow 1: the program gets a function that does the same"
+                )
             return
         if rest.startswith("contrib.") and rest.count(".") == 1 and isinstance(above, ast.Assign) and call is None:
             self._modules.append((node, written))
@@ -526,7 +528,7 @@ class _Keeping:
         marks = boolean_axes(call, written)
         if marks is not None:
             self._new.write(*marks)
-            self._change(call, f"{written} takes the numbers of axes since TensorFlow 1.0")
+            self._change(call, f"{written} takes the indices of axes since TensorFlow 1.0")
             return
         changed = reordered(source, call, written, self._older, graph=True)
         if changed is not None:

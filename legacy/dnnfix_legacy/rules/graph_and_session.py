@@ -18,8 +18,6 @@ from dnnfix_legacy.eager.program import eager_edits
 from dnnfix_legacy.graphs.programs import graph_of, is_of_graph
 from dnnfix_legacy.graphs.statements import InTheWay
 
-WHAT = "the program builds a graph and runs it in sessions, which TensorFlow 2 has only under tf.compat.v1"
-
 KEPT = "keep the graph under tensorflow.compat.v1"
 
 
@@ -46,6 +44,7 @@ class GraphAndSession(ApiChange):
 
     code = "DNF540"
     name = "graph-and-session"
+    message = "the program builds a graph and runs it in sessions, which TensorFlow 2 has only under tf.compat.v1"
     triggers = tuple(sorted(MAKES_GRAPH))
 
     def claims(self, subject: Subject) -> Claims:
@@ -66,10 +65,10 @@ class GraphAndSession(ApiChange):
         safe = graph.exact and not graph.left
         yield Hit(
             graph.places[0],
-            WHAT,
+            self.message,
             title=KEPT,
             edits=graph.edits,
-            decline="" if graph.edits else "TensorFlow is imported piece by piece",
+            decline="" if graph.edits else "TensorFlow is not imported as a whole",
             safe=safe,
             removed={"tensorflow": "2.0"},
             felt=felt,
@@ -80,7 +79,7 @@ class GraphAndSession(ApiChange):
         for left in graph.left:
             yield Hit(
                 left.site,
-                f"{left.name}: nothing takes its place in TensorFlow 2",
+                f"{left.name} has no replacement in TensorFlow 2",
                 decline=left.reason,
                 removed={"tensorflow": "2.0"},
             )
@@ -96,7 +95,7 @@ class GraphAndSession(ApiChange):
             except InTheWay as reason:
                 kept.append(Decline(f"it is not written as functions of TensorFlow 2: {reason.reason}"))
             else:
-                yield self.candidate(finding, "call functions in place of the session", *edits, prior=0.97)
+                yield self.candidate(finding, "call functions instead of the session", *edits, prior=0.97)
         yield from kept
 
     programs = '''

@@ -58,6 +58,7 @@ class InitializerFunction(ApiChange):
 
     code = "DNF534"
     name = "initializer-function"
+    message = "{function} was removed in Keras 2.0; an initializer is an object, created with its scale and called with a shape"
     triggers = ("initializations",)
 
     def claims(self, subject: Subject) -> Claims:
@@ -76,8 +77,8 @@ class InitializerFunction(ApiChange):
             edits, decline = _edits(subject, call, function)
             yield Hit(
                 source.site(call),
-                f"{written} is gone since Keras 2.0; an initializer is an object, made with its scale and called with a shape",
-                title="make the initializer and call it with the shape",
+                self.message.format(function=written),
+                title="create the initializer and call it with the shape",
                 edits=() if decline else tuple(edits),
                 decline=decline,
                 removed={"keras": "2.0"},
@@ -140,7 +141,7 @@ def _edits(subject: Subject, call: ast.Call, function: str) -> tuple[list[Edit],
     shape = call.args[0] if call.args else given.get("shape")
     scale = call.args[1] if len(call.args) > 1 and function in ("normal", "uniform") else given.get("scale")
     if shape is None or len(call.args) > 2 or len(call.args) > 1 and scale is None or not set(given) <= _KNOWN:
-        return [], "how it is told the shape and the scale cannot be read"
+        return [], "its shape and scale cannot be read"
     edits: list[Edit] = [RemoveArgument(site, "shape", 0)]
     if len(call.args) > 1:
         edits.append(RemoveArgument(site, "", 1))
