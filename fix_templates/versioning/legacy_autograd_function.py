@@ -63,7 +63,7 @@ class LegacyAutogradFunction(ApiChange):
             elif kept.names and not _gives_one_each(source, methods):
                 decline = f"how many gradients {node.name}.backward returns cannot be read"
             elif not decline and _is_taken(methods, kept):
-                decline = f"{node.name} already uses the name of the context argument"
+                decline = f"{node.name} has a name of its own for the context argument"
             edits: tuple[Edit, ...] = ()
             if kept is not None and not decline:
                 edits = (Replace(source.site(node), _static(subject, node, methods, kept)), *uses)

@@ -8,12 +8,10 @@ from dnnfix.api import (
     ApiChange,
     Hit,
     Subject,
-    backend_calls,
     changed_forms,
     former_order,
     refused_complement,
     refused_mask,
-    uses_of,
 )
 
 
@@ -45,11 +43,8 @@ class OutdatedCall(ApiChange):
     since 1.7, is `reshape`. A writer of summaries in a program without a graph is that of `tf.compat.v1`, in one of its
     own. `TimeDistributed(Dense(3)(x))` has a parenthesis in the wrong place: the layer is wrapped, and that is called.
 
-    Dropout of TensorFlow was told which share it keeps, and is told since 2.0 which it drops; `show_accuracy=True` of the
-    first Keras is a metric of `compile`. Functions of `keras.backend` have successors with other arguments, or that are no
-    functions: `K.argmax` worked along the last axis where none was given and `keras.ops` flattens, `K.gather` is `ops.take`
-    along axis 0, `K.int_shape(x)` is `x.shape`, `K.in_train_phase(a, b)` asks the argument `training`. What depends on a
-    tensor's number of axes, on a session or on symbolic gradients is left, with the reason; `tf.keras.backend` has them.
+    Dropout of TensorFlow took the fraction to keep, and since 2.0 takes the fraction to drop; `show_accuracy=True` of the
+    first Keras is a metric of `compile`.
 
     The others still work and are spoken of where the run warned, or where `DNF550` is asked for: `torch.cuda.amp.autocast()`
     is `torch.amp.autocast("cuda")`, `chain_matmul(a, b)` is `linalg.multi_dot([a, b])`, `v2.ToTensor()` is `ToImage` and
@@ -58,12 +53,11 @@ class OutdatedCall(ApiChange):
 
     Fix safety: unsafe for `torch.load` and `np.load`, as such a file can run any code when it is read, for `torch.stft`,
     which gave complex numbers for a complex signal, for `1 - mask`, which is negated where it is a mask and made of bytes
-    elsewhere, for a schedule's `step`, `v2.ToTensor`, cross entropies, wrappers, tables of pandas, a metric that is added, and functions of `keras.backend`; safe where the tables say so.
+    elsewhere, for a schedule's `step`, `v2.ToTensor`, cross entropies, wrappers, tables of pandas, and a metric that is added; safe where the tables say so.
 
     References: the tables in `fix_templates/data` (`[[form]]`) give one for each form;
     https://github.com/pytorch/pytorch/releases/tag/v1.2.0 (truth values),
     https://github.com/tensorflow/tensorflow/releases/tag/v1.0.0 (the order of arguments),
-    https://keras.io/api/ops/, https://keras.io/guides/migrating_to_keras_3/,
     https://docs.scipy.org/doc/scipy/release/1.2.0-notes.html (pictures), https://docs.pytorch.org/docs/stable/amp.html.
     """
 
@@ -86,13 +80,11 @@ class OutdatedCall(ApiChange):
         "DNF554", "output-given-to-wrapper",
         "DNF557", "accuracy-asked-in-fit",
         "DNF542", "dropout-share-kept",
-        "DNF531", "backend-call",
     )  # fmt: skip
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls whose form changed."""
         yield from changed_forms(subject)
-        yield from backend_calls(uses_of(subject.source))
         yield from former_order(subject)
         yield from refused_mask(subject)
         yield from refused_complement(subject)
@@ -564,82 +556,6 @@ def network(x, keep_prob):
 -     return tf.nn.dropout(tf.nn.relu(x), keep_prob=keep_prob, seed=1)
 +     return tf.nn.dropout(tf.nn.relu(x), rate=1 - keep_prob, seed=1)
 
-=== example: axes that were understood
-- from keras import backend as K
-+ from keras import ops
-
-
-def accuracy(y_true, y_pred):
--     joined = K.concatenate([y_true, y_pred])
--     wide = K.expand_dims(K.cumsum(joined))
--     return K.mean(K.equal(K.argmax(y_true), K.argmax(y_pred, axis=1))), wide, K.gather(joined, 0)
-+     joined = ops.concatenate([y_true, y_pred], axis=-1)
-+     wide = ops.expand_dims(ops.cumsum(joined, axis=0), axis=-1)
-+     return ops.mean(ops.equal(ops.argmax(y_true, axis=-1), ops.argmax(y_pred, axis=1))), wide, ops.take(joined, 0, axis=0)
-
-=== example: products of batches, and the shape of a tensor
-- import keras.backend as K
-+ from keras import ops
-+ from keras import layers
-from keras.layers import Lambda
-
-
-def attend(tensors):
-    query, key = tensors
--     turned = K.permute_dimensions(key, pattern=(0, 2, 1))
--     scores = K.batch_dot(query, turned, axes=[2, 1])
--     return K.batch_dot(scores, key, [2, 1]) / K.int_shape(key)[-1] ** 0.5
-+     turned = ops.transpose(key, axes=(0, 2, 1))
-+     scores = layers.dot([query, turned], axes=[2, 1])
-+     return layers.dot([scores, key], axes=[2, 1]) / key.shape[-1] ** 0.5
-
-
-layer = Lambda(attend)
-
-=== example: products with a matrix, which may be sparse, and with what is not known
-- from keras import backend as K
-- from keras.engine import Layer
-+ from keras import ops
-+ from keras.layers import Layer
-
-
-class Spread(Layer):
-    def build(self, input_shapes):
-        shape = input_shapes[0]
-        assert len(shape) == 2
-        self.W = self.add_weight((shape[1], 4), initializer="uniform", name="W")
-        self.u = self.add_weight((4,), initializer="uniform", name="u")
-
-    def call(self, inputs, mask=None):
-        features = inputs[0]
--         spread = K.dot(inputs[1], features)
--         return K.dot(K.dot(x=spread, y=self.W), self.u)
-+         spread = ops.matmul(inputs[1], features)
-+         return ops.dot(ops.matmul(x1=spread, x2=self.W), self.u)
-
-=== example: a variable that is set, and the phase of training
-- from keras import backend
-+ from keras import random
-+ from keras import ops
-from keras.layers import Layer
-
-
-class Noise(Layer):
-    def call(self, inputs, training=None):
-        def noised():
--             return inputs + backend.random_normal(backend.shape(inputs), mean=0.0, stddev=0.1)
-+             return inputs + random.normal(ops.shape(inputs), mean=0.0, stddev=0.1)
-
--         return backend.in_train_phase(noised, inputs, training=training)
-+         return noised() if training else inputs
-
-
-def halve(model):
--     rate = backend.get_value(model.optimizer.learning_rate)
--     backend.set_value(model.optimizer.lr, rate / 2)
-+     rate = ops.convert_to_numpy(model.optimizer.learning_rate)
-+     model.optimizer.learning_rate.assign(rate / 2)
-
 === reject (runs): iterators, masks and samplers of today
 import torch
 from torch.utils.data import DataLoader, Sampler
@@ -1027,27 +943,4 @@ def build(keep_prob):
 
 
 layer = build(keep_prob=0.5)
-
-=== reject: functions of today
-from keras import backend as K
-from keras import ops
-
-
-def scaled(x):
-    return ops.argmax(x) / K.epsilon()
-
-=== reject: TensorFlow's Keras has them still
-from tensorflow.keras import backend as K
-
-
-def best(x):
-    return K.argmax(K.concatenate([x, x]))
-
-=== reject: a module of the program's own
-import keras
-from mylib import backend as K
-
-
-def best(x):
-    return K.argmax(x)
 """
