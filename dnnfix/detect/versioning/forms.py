@@ -61,7 +61,7 @@ def changed_forms(subject: Subject) -> Iterator[Hit]:
 
 
 def former_order(subject: Subject) -> Iterator[Hit]:
-    """Calls of TensorFlow in the order of arguments before 1.0; programs of graphs are migrated as a whole."""
+    """Calls of TensorFlow in the argument order from before 1.0; programs of graphs are migrated as a whole."""
     source, removed = subject.source, {"tensorflow": "1.0"}
     if "tensorflow" not in source.frameworks or claimed(subject).graph:
         return
