@@ -46,7 +46,7 @@ class ChangedDefault(ApiChange):
 
     code = "DNF521"
     name = "changed-default"
-    message = "the default {argument} of {call} changed from {old} to {new} in {version}: {effect}. The program is older ({proof})"
+    message = "the default of {argument} in {call} changed from {old} to {new} in {version}: {effect}. The program is older ({proof})"
     speaks_of_deprecated = True
     stands_alone = True
 
@@ -218,9 +218,7 @@ def _said(last: str, reliance: Reliance) -> str:
     change, when = reliance.change, f"{PACKAGE_NAMES[reliance.package]} {reliance.since}"
     if change.given:
         return f"{change.given!r} in {last} changed its meaning from {change.old} to {change.new} in {when}: {change.effect}"
-    return (
-        f"the default {change.argument} of {last} changed from {change.old} to {change.new} in {when}: {change.effect}"
-    )
+    return f"the default of {change.argument} in {last} changed from {change.old} to {change.new} in {when}: {change.effect}"
 
 
 def _stated(subject: Subject, node: ast.Call | ast.Constant, name: str, changes: list[DefaultChange]) -> Iterator[Edit]:
