@@ -161,16 +161,6 @@ print(torch.tensor([[float(x) for x in part] for part in [row.replace("  ", " ")
 lines = text.split("\n")
 print(torch.zeros(len(lines)))
 
-=== reject: bytes that are decoded, or taken apart as bytes
-import torch
-
-with open("table.txt", "rb") as rows:
-    for row in rows:
-        print(row.strip().split(b","))
-with open("table.txt", "rb") as rows:
-    first = rows.readline()
-    print(torch.tensor([float(x) for x in first.decode("utf-8").strip("\n").split(",")]))
-
 === reject: bytes that are looked for, unpickled or counted, and copies of files
 import hashlib
 import pickle
@@ -206,20 +196,6 @@ with open("a.json", "w") as f:
     json.dump([1], f)
 with open("a.bin", "wb") as f:
     f.write("text".encode())
-
-=== reject: a mode that is not written out, and an open of the program's own
-import gzip
-import pickle
-import torch
-
-
-def load(path, mode):
-    return pickle.load(open(path, mode))
-
-
-def unzip(path):
-    with gzip.open(path) as f:
-        return torch.tensor(pickle.load(f))
 """
 
 

@@ -155,18 +155,6 @@ if "acc" in logs:
 else:
     print(logs["accuracy"])
 
-=== reject: a network's own name for its output
-from keras.models import Sequential
-
-
-def report(results, key):
-    return results[key]
-
-
-model = Sequential()
-model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
-print(report({"acc": model.evaluate(x, y)[1]}, "acc"))
-
 === reject: the key that was asked for
 from keras.models import Sequential
 
@@ -174,14 +162,6 @@ model = Sequential()
 model.compile(loss="mse", optimizer="adam", metrics=["acc"])
 history = model.fit(x, y)
 print(history.history["acc"], history.history["val_acc"])
-
-=== reject: a dictionary of the program's own
-from keras.models import Sequential
-
-model = Sequential()
-model.compile(loss="mse", optimizer="adam", metrics=["accuracy"])
-log = {"acc": 1}
-print(log["acc"])
 """
 
 
