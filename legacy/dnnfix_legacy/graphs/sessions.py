@@ -345,7 +345,7 @@ def session_settings(source: Source) -> SessionSettings | None:
         edits.append(Replace(site, code) if code else Delete(site))
     if any(replaced.values()) and tensorflow not in imported:
         edits.append(AddImport("import tensorflow as tf"))
-    title = "make the settings without a session" if any(replaced.values()) else "remove the session"
+    title = "apply the settings without a session" if any(replaced.values()) else "remove the session"
     title += f", without {', '.join(unsaid)}" if unsaid else ""
     return SessionSettings(tuple(places), tuple(source.site(s) for s in reader.gone), tuple(edits), title)
 
