@@ -8,6 +8,7 @@ from dnnfix.detect.versioning.migration import edits_of, migration
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix_legacy.rules.session_for_settings import SessionForSettings
 
 HEAD = """\
 import numpy as np
@@ -23,9 +24,7 @@ MODEL = "\nmodel = Sequential([Dense(1, input_shape=(4,))])\n"
 def settled(text: str) -> tuple[list[str], str]:
     """What the template says that it does, and the program then."""
     source = Source.from_bytes(text.encode(), "program.py")
-    hits = [
-        hit for hit in migration(Subject(source)) if hit.what.startswith("Keras 3 has no session: TensorFlow 2 is told")
-    ]
+    hits = [hit for hit in migration(Subject(source)) if hit.what == SessionForSettings.message]
     return [hit.title for hit in hits], apply_edits(source, edits_of(source, tuple(hits))).decode()
 
 
