@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from dnnfix.detect.versioning.era import ALIASES, PACKAGE
-from dnnfix.detect.versioning.migration import version_number
+from dnnfix.detect.versioning.migration import next_version, version_number
 
 REQUIREMENTS = re.compile(
     r"requirements.*\.(txt|in)|constraints.*\.txt|pyproject\.toml|setup\.(py|cfg)|environment.*\.ya?ml|Pipfile"
@@ -44,17 +44,16 @@ def pins(files: Mapping[str, bytes]) -> Iterator[Pin]:
 
 def _first_beyond(operator: str, version: str) -> tuple[int, ...]:
     """The first version that a requirement leaves out; empty where it sets no bound."""
-    number = version_number(version)
     if operator in ("<", ">", ">=", "!="):
-        return number if operator == "<" else ()
+        return version_number(version) if operator == "<" else ()
+    parts = version.split(".")[:3]
     if operator == "^":  # the first part that is not zero stays
-        kept = next((place for place, part in enumerate(number) if part), len(number) - 1)
-        number = number[: kept + 1]
+        parts = parts[: next((place for place, part in enumerate(parts) if int(part)), len(parts) - 1) + 1]
     elif operator == "~=":
-        number = number[: max(1, len(number) - 1)]
+        parts = parts[: max(1, len(parts) - 1)]
     elif operator == "~":
-        number = number[:2]
-    return (*number[:-1], number[-1] + 1)
+        parts = parts[:2]
+    return version_number(next_version(".".join(parts)))
 
 
 def keep_below(found: Iterable[Pin], path: str, package: str, version: str) -> bool:

@@ -35,6 +35,7 @@ class ArrayAsNumber(ApiChange):
 
     code = "DNF520"
     name = "array-as-number"
+    message = "an array is used where a number is expected: NumPy {version} no longer converts arrays of one element"
     needs_run = True
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -47,8 +48,8 @@ class ArrayAsNumber(ApiChange):
             since = "1.12" if INDEX in crash.message else "2.4"
             yield Hit(
                 subject.source.site(operand),
-                f"an array of one element is no number any more since NumPy {since}",
-                title="take the number out with item()",
+                self.message.format(version=since),
+                title="extract the number with item()",
                 edits=(_item(subject, operand),),
                 removed={"numpy": since},
                 felt=crash.site,

@@ -58,6 +58,7 @@ class AxesOrderedBySettings(ApiChange):
 
     code = "DNF558"
     name = "axes-ordered-by-settings"
+    message = "{shape} has the channels first, which used to be a setting in keras.json; the default is channels_last"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The place before the first use of a layer, where the shapes say one thing and the program nothing."""
@@ -77,9 +78,8 @@ class AxesOrderedBySettings(ApiChange):
         said = InsertBefore(source.site(place), f"{spelled.code}('channels_first')")
         yield Hit(
             source.site(first),
-            f"{source.segment(source.site(first))} has the channels first, which was left to Keras' settings; "
-            "today images have them last unless a program says otherwise",
-            title="say that images have their channels first",
+            self.message.format(shape=source.segment(source.site(first))),
+            title="set the image data format to channels_first",
             edits=(*spelled.imports, said),
             confidence=0.9,
         )

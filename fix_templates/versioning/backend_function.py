@@ -55,6 +55,7 @@ class BackendFunction(ApiChange):
 
     code = "DNF595"
     name = "backend-function"
+    message = "keras.backend.function was removed in Keras 3.0; a model from the inputs to the outputs does the same"
     triggers = ("function",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -69,12 +70,12 @@ class BackendFunction(ApiChange):
             if any(not _is_empty(value) for value in [*call.args[2:3], *_named(call, "updates", "givens")]):
                 decline = "it updates variables, which a model does not"
             elif any(_asks_gradients(source, node.func) for node in source.all_calls):
-                decline = "gradients of Keras's graph are among what is asked for"
+                decline = "gradients of the graph of Keras are among the outputs"
             elif _NAME in uses.bound or len(call.args) < 2 and not _named(call, "outputs"):
-                decline = "it is called in another way"
+                decline = "its arguments cannot be read"
             yield Hit(
                 source.site(call),
-                "keras.backend.function is gone since Keras 3.0: a model from the inputs to the outputs does the same",
+                self.message,
                 title="build a model from the inputs to the outputs",
                 edits=() if decline else _as_model(subject, call) or tuple(_edits(source, call)),
                 decline=decline,

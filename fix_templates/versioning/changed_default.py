@@ -46,6 +46,7 @@ class ChangedDefault(ApiChange):
 
     code = "DNF521"
     name = "changed-default"
+    message = "the default of {argument} in {call} changed from {old} to {new} in {version}: {effect}. The program is older ({proof})"
     speaks_of_deprecated = True
     stands_alone = True
 
@@ -191,7 +192,7 @@ def _hit(subject: Subject, name: str, proven: list[tuple[Reliance, Proof]]) -> H
     said = "; ".join(_said(last, reliance) for reliance in each)
     return Hit(
         site=site,
-        what=f"{said}{also}. The program is from before ({shown})",
+        what=f"{said}{also}. The program is older ({shown})",
         title="state " + ", ".join(dict.fromkeys(f"{r.change.argument} of {last} as it was" for r in each)),
         edits=tuple(dict.fromkeys(edits)),
         deprecated=True,
@@ -216,8 +217,8 @@ def _said(last: str, reliance: Reliance) -> str:
     """A change in words."""
     change, when = reliance.change, f"{PACKAGE_NAMES[reliance.package]} {reliance.since}"
     if change.given:
-        return f"{change.given!r} in {last} means {change.new} since {when} and meant {change.old}: {change.effect}"
-    return f"{change.argument} of {last} is {change.new} since {when} and was {change.old}: {change.effect}"
+        return f"{change.given!r} in {last} changed its meaning from {change.old} to {change.new} in {when}: {change.effect}"
+    return f"the default of {change.argument} in {last} changed from {change.old} to {change.new} in {when}: {change.effect}"
 
 
 def _stated(subject: Subject, node: ast.Call | ast.Constant, name: str, changes: list[DefaultChange]) -> Iterator[Edit]:

@@ -42,6 +42,7 @@ class DefinitionTakenAway(ApiChange):
 
     code = "DNF571"
     name = "definition-taken-away"
+    message = "{name} was removed: {what}"
     formerly = ("DNF515", "removed-target-check")
     triggers = (
         "load_boston",
@@ -75,7 +76,7 @@ class DefinitionTakenAway(ApiChange):
             decline = _reason(subject, definition)
             yield Hit(
                 source.site(found[0][0]),
-                f"{found[0][1]}: {definition.said}",
+                self.message.format(name=found[0][1], what=definition.said),
                 title=definition.title,
                 edits=() if decline else tuple(_edits(subject, definition, found)),
                 decline=decline,

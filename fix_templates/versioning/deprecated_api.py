@@ -29,6 +29,7 @@ class DeprecatedApi(ApiChange):
 
     code = "DNF550"
     name = "deprecated-api"
+    message = "{name} is deprecated since {package} {version}; use {new}"
     default = False
     speaks_of_deprecated = True
 

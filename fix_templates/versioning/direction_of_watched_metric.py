@@ -27,6 +27,7 @@ class DirectionOfWatchedMetric(ApiChange):
 
     code = "DNF593"
     name = "direction-of-watched-metric"
+    message = "Keras 3 cannot infer whether {metric} is to be minimized or maximized"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The callbacks that watch the metric at which the run stopped."""
@@ -44,8 +45,8 @@ class DirectionOfWatchedMetric(ApiChange):
             mode = "max" if any(part in name for part in MORE_IS_BETTER) else "min"
             yield Hit(
                 source.site(call),
-                f"Keras 3 does not know whether more or less of {name} is better",
-                title=f"state mode={mode!r}, which older versions took",
+                self.message.format(metric=name),
+                title=f"set mode={mode!r}, which older versions inferred",
                 edits=(SetArgument(source.site(call), "mode", f'"{mode}"'),),
                 exact=True,
                 removed={"keras": "3.0"},

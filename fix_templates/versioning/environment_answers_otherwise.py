@@ -42,6 +42,7 @@ class EnvironmentAnswersOtherwise(CrashTemplate):
 
     code = "DNF563"
     name = "environment-answers-otherwise"
+    message = "since Gym 0.26 `reset` returns two values and `step` returns five"
     family = Family.VERSIONING
     fix_pattern = FixPattern.VERSIONING
     kinds = frozenset({"TypeError", "ValueError", "AttributeError", "RuntimeError"})
@@ -60,8 +61,8 @@ class EnvironmentAnswersOtherwise(CrashTemplate):
         for statement in steps:
             edits += _five_values(source, statement)
         place = steps[0] if of_step else resets[0]
-        what = "since Gym 0.26 `reset` gives two values and `step` five"
-        yield Fault(source.site(place), what, (("Take what `reset` and `step` give today", tuple(edits), 0.95),))
+        title = "Unpack the values that `reset` and `step` return today"
+        yield Fault(source.site(place), {}, ((title, tuple(edits), 0.95),))
 
     programs = """
 === example: a batch of one state

@@ -97,6 +97,7 @@ class FitGenerator(ApiChange):
 
     code = "DNF507"
     name = "fit-generator"
+    message = "{method} was removed in TensorFlow 2.6 and Keras 3; {today} accepts generators"
     triggers = (*METHODS, *STEPS)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -116,8 +117,8 @@ class FitGenerator(ApiChange):
             today = METHODS[function.attr][0]
             yield Hit(
                 source.site(function),
-                f"{function.attr} is gone since TensorFlow 2.6 and Keras 3; {today} takes generators",
-                title=f"give the generator to {today}",
+                self.message.format(method=function.attr, today=today),
+                title=f"pass the generator to {today}",
                 edits=() if decline else tuple(edits),
                 decline=decline,
                 safe=safe,
@@ -143,7 +144,7 @@ class FitGenerator(ApiChange):
                 site, whole = source.site(value), _rounded(source, value)
                 yield Hit(
                     site,
-                    f"{source.segment(site)} is a float, and {keyword.arg} is a whole number in Keras 3",
+                    f"{source.segment(site)} is a float; {keyword.arg} must be an integer in Keras 3",
                     title="round the number of batches up",
                     edits=(Replace(site, whole), *([AddImport("import math")] if whole.startswith("math.") else [])),
                     removed={"keras": "3.0"},

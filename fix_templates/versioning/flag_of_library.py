@@ -35,6 +35,7 @@ class FlagOfLibrary(ApiChange):
 
     code = "DNF587"
     name = "flag-of-library"
+    message = "the library defines the flag {flag!r} itself and refuses a second definition"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The definitions of flags whose names are taken."""
@@ -51,8 +52,8 @@ class FlagOfLibrary(ApiChange):
                 continue
             yield Hit(
                 source.site(call),
-                f"the flag {taken!r} is one of the library's own, which refuses a second one of that name",
-                title=f"let the program's flag {taken} take the place of the library's",
+                self.message.format(flag=taken),
+                title=f"let the program's definition of {taken} override the library's",
                 edits=(SetArgument(source.site(call), "allow_override", "True"),),
                 confidence=0.9,
             )

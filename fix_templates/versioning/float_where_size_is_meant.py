@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -14,7 +13,6 @@ from dnnfix.api import (
     Site,
     Source,
     Subject,
-    Wrap,
     origins,
     uses_of,
     words,
@@ -90,88 +88,24 @@ COUNTED = frozenset(f"builtins.{name}" for name in ("abs", "int", "len", "max", 
 COUNTING = frozenset({"count", "dim", "item", "nelement", "numel", "size"})
 """Functions and methods that give plain numbers, and no arrays."""
 
-SIZES = {
-    "keras.layers.Dense": ("units",),
-    "keras.layers.Embedding": ("input_dim", "output_dim"),
-    "keras.layers.GRU": ("units",),
-    "keras.layers.SimpleRNN": ("units",),
-    "keras.layers.RepeatVector": ("n",),
-    "keras.layers.MultiHeadAttention": ("num_heads", "key_dim", "value_dim"),
-    **{f"keras.layers.Conv{n}D": ("", "kernel_size", "strides") for n in (1, 2, 3)},
-    **{f"keras.layers.Conv{n}DTranspose": ("", "kernel_size", "strides") for n in (1, 2, 3)},
-    **{f"keras.layers.SeparableConv{n}D": ("", "kernel_size", "strides") for n in (1, 2)},
-    **{f"keras.layers.DepthwiseConv{n}D": ("kernel_size", "strides") for n in (1, 2)},
-    **{f"keras.layers.{kind}Pooling{n}D": ("pool_size", "strides") for kind in ("Max", "Average") for n in (1, 2, 3)},
-    **{f"keras.layers.UpSampling{n}D": ("size",) for n in (1, 2, 3)},
-    **{f"keras.layers.ZeroPadding{n}D": ("padding",) for n in (1, 2, 3)},
-    **{f"keras.layers.Cropping{n}D": ("cropping",) for n in (1, 2, 3)},
-}
-"""By layer, its first arguments, where the named ones have to be integers of Python (tried with Keras 3.15)."""
-
-FORMER = {"units": "output_dim", "n": "n"}
-"""By argument, what Keras 1 called it."""
-
-REDUCING = frozenset({"max", "min", "sum", "prod", "argmax", "argmin"})
-"""What gives one number of an array, as a function of NumPy and as a method."""
-
-NUMBERS = REDUCING | {
-    *("amax", "amin", "product", "ceil", "floor", "rint", "round", "around", "sqrt", "log2", "power", "count_nonzero"),
-    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "int_"),
-}
-"""Functions of NumPy whose result is a number of NumPy, where they are given numbers or no axis."""
-
-FRACTIONS = frozenset({"round", "around", "sqrt", "log2", "power", "float32", "float64"})
-"""Those of them that need not give a whole number, which the rest of the program may go on with."""
-
-ENDS = {
-    **{f"numpy.{name}": ("shape",) for name in ("zeros", "ones", "empty", "full")},
-    **{f"numpy.{name}": ("N", "M") for name in ("eye", "identity")},
-    "numpy.linspace": ("", "", "num"),
-    "builtins.range": ("start", "stop", "step"),
-}
-"""By function, its first arguments, where the named ones are whole numbers or, of arrays, lists of them."""
-
-ROUNDED = frozenset(f"numpy.{name}" for name in ("ceil", "fix", "floor", "rint", "trunc"))
-"""What gives a whole number as a float."""
-
-ONE = frozenset(("builtins.float", "builtins.int", "builtins.len"))
-"""What gives one number, whatever it is given."""
-
-REFUSED = re.compile(r"integer")
-WHICH = re.compile(r"[Rr]eceived:? (\w+)=\d")
-"""How it says which argument that was."""
-
-RECEIVED = re.compile(
-    r"[Rr]eceived:? (?:\w+=)?\d+(?:\.0)?(?![\d.(,])|got <class 'numpy|state_size must be|of type \w*int\d"
-)
-"""How Keras says that it was given a whole number that is no integer of Python."""
-
 
 class FloatWhereSizeIsMeant(ApiChange):
-    """`/` gives a float in Python 3, whatever it divides; layers, shapes and `range` take whole numbers.
+    """`/` returns a float in Python 3, whatever it divides; layers, shapes and `range` expect integers.
 
-    Seen where the division stands in the argument itself, among the bounds of a slice or in how often a list is repeated,
+    Seen where the division is the argument itself, one of the bounds of a slice or the number of times a list is repeated,
     or is what the only variable in it was assigned; after a crash also where the float came through lists, parameters and
-    several assignments. The division becomes `//`, which gives what Python 2 gave.
+    several assignments. The division becomes `//`, which computes what Python 2 did.
 
-    Keras 3 refuses `numpy.int64` and whole floats as sizes of most layers, which Keras 1 and 2 took. The maximum of the
-    labels, a product of a shape, or a rounded number becomes an integer where it is made, or where it is given if that is
-    not one plain assignment. Seen by reading where NumPy makes the number; after a crash whose message says so also where
-    it came from elsewhere. NumPy's own functions take such integers, and have refused floats since 1.12: what `floor` and
-    `ceil` give becomes an integer where it is given as the size of an array or the end of a range. A size that may be an
-    array of sizes is left.
+    Fix safety: safe where the division is seen in the argument: the call fails with every float, and `//` of integers is what
+    `/` was in Python 2. Unsafe where it was read from a crash, and where the quotient is a number of batches for Keras as well,
+    which rounded it up.
 
-    Fix safety: safe where NumPy makes the number, of which only the type changes, and where the division is seen in the
-    argument: the call fails with every float, and `//` of integers is what `/` was in Python 2. Unsafe where either was
-    read from a crash, and where the quotient is a number of batches for Keras as well, which rounded it up.
-
-    References: https://peps.python.org/pep-0238/, https://keras.io/api/layers/core_layers/dense/,
-    https://numpy.org/doc/stable/reference/arrays.scalars.html.
+    References: https://peps.python.org/pep-0238/.
     """
 
     code = "DNF514"
     name = "float-where-size-is-meant"
-    formerly = ("DNF573", "numpy-number-as-size")
+    message = "{expression} is a float in Python 3; an integer is expected"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Divisions whose result is given as a size."""
@@ -179,7 +113,6 @@ class FloatWhereSizeIsMeant(ApiChange):
         yield from near
         known = {hit.site for hit in near}
         yield from (hit for hit in _far(subject) if hit.site not in known)
-        yield from _of_numpy(subject)
 
     def _near(self, subject: Subject) -> Iterator[Hit]:
         source = subject.source
@@ -307,75 +240,6 @@ class Coder(nn.Module):
 
 Coder(8, 2)
 
-=== example: as many classes as labels
-import numpy as np
-from keras.models import Sequential
-from keras.layers import Dense
-
-- classes = np.max(y) + 1
-+ classes = int(np.max(y) + 1)
-model = Sequential()
-model.add(Dense(32, activation="relu"))
-model.add(Dense(classes, activation="softmax"))
-
-=== example: a method of an array, and a size where it is given
-import numpy
-from tensorflow.keras import layers
-
-
-def network(x, words, shape):
--     x = layers.Embedding(input_dim=words.max() + 1, output_dim=8)(x)
--     x = layers.RepeatVector(numpy.prod(shape))(x)
--     return layers.UpSampling1D(numpy.int32(2))(x)
-+     x = layers.Embedding(input_dim=int(words.max() + 1), output_dim=8)(x)
-+     x = layers.RepeatVector(int(numpy.prod(shape)))(x)
-+     return layers.UpSampling1D(int(numpy.int32(2)))(x)
-
-=== example (runs): a number from elsewhere, after a crash
-import keras
-import numpy as np
-
-
-def network(width):
--     return keras.Sequential([keras.Input((4,)), keras.layers.Dense(width)])
-+     return keras.Sequential([keras.Input((4,)), keras.layers.Dense(int(width))])
-
-
-for width in np.array([2, 3]):
-    network(width)
-
-=== example (runs): numbers of a table, as the sizes of two layers, after a crash at the first
-import keras
-import numpy as np
-
-
-def network(users, items, width):
-    x = keras.Input((2,))
--     u = keras.layers.Embedding(users, width)(x[:, 0])
--     i = keras.layers.Embedding(items, width)(x[:, 1])
-+     u = keras.layers.Embedding(int(users), width)(x[:, 0])
-+     i = keras.layers.Embedding(int(items), width)(x[:, 1])
-    return keras.Model(x, keras.layers.Dot(1)([u, i]))
-
-
-table = np.array([[0, 2], [3, 1]])
-last = {"users": table[:, 0].max(), "items": table[:, 1].max()}
-network(last["users"] + 1, last["items"] + 1, 4)
-
-=== example: rounded numbers as sizes of arrays
-import keras
-import numpy as np
-
-batches = np.floor(100 / 32)
-- losses = np.zeros(batches)
-- table = np.ones((np.ceil(7 / 2), 3))
-- half = np.empty(np.ceil(table.shape[0] / 2))
-+ losses = np.zeros(int(batches))
-+ table = np.ones((int(np.ceil(7 / 2)), 3))
-+ half = np.empty(int(np.ceil(table.shape[0] / 2)))
-for start in range(int(batches)):
-    losses[start] = start
-
 === reject (runs): a crash of another kind beside a division that is meant
 import torch
 
@@ -424,53 +288,6 @@ import torch
 
 for i in range(10 // 2):
     print(torch.load(Path("a") / "b"))
-
-=== reject: integers of Python
-import numpy as np
-from keras.layers import Dense, Embedding, LSTM
-
-layer = Dense(int(np.max(y) + 1))
-other = Dense(x.shape[1])
-last = Dense(len(np.unique(y)))
-words = Embedding(max(3, 4), 8)
-recurrent = LSTM(np.int64(4))
-units = 8
-for _ in range(3):
-    units = units * 2
-wide = Dense(units)
-
-=== reject (runs): a size that is wrong whatever its type
-import keras
-
-count = 0
-layer = keras.layers.Dense(count)
-
-=== reject: sizes that are, or may be, several
-import keras
-import numpy as np
-
-
-def halves(picture, size, shape):
-    shape = np.array(picture.shape[:2])
-    first = np.zeros(np.ceil(shape / 2))
-    second = np.ones(np.floor(size))
-    third = np.empty(shape=np.floor(np.array([3.5, 4.5])) * 2)
-    return first, second, third
-
-=== reject: integers of NumPy, and floats that are data
-import keras
-import numpy as np
-
-sizes = np.zeros(np.max([2, 3]))
-filled = np.full(3, np.floor(2.5))
-halves = np.linspace(np.floor(0.5), np.ceil(9.5), 5)
-whole = np.zeros(np.floor(2.5).astype(int))
-
-=== reject: layers of PyTorch take numbers of NumPy
-import numpy as np
-import torch
-
-layer = torch.nn.Linear(4, np.max(np.array([1, 2])))
 """
 
 
@@ -478,8 +295,8 @@ def _hit(subject: Subject, division: ast.BinOp, felt: Site | None) -> Hit:
     site = subject.source.site(division)
     return Hit(
         site,
-        f"{subject.source.segment(site)} is a float in Python 3, where a whole number is needed",
-        title="divide to a whole number",
+        FloatWhereSizeIsMeant.message.format(expression=subject.source.segment(site)),
+        title="use integer division",
         edits=(_floored(subject, division),),
         safe=felt is None and not _counts_batches(subject.source, division),
         confidence=0.9 if felt is None else 0.8,
@@ -621,178 +438,3 @@ def _floored(subject: Subject, division: ast.BinOp) -> Edit:
     at = source.text.index("/", tree.offset(left.end_line, left.end_column), middle)
     text = source.segment(whole)
     return Replace(whole, text[: at - start] + "/" + text[at - start :])
-
-
-def _of_numpy(subject: Subject) -> Iterator[Hit]:
-    """Sizes of Keras's layers that are numbers of NumPy, and of arrays that are floats."""
-    source = subject.source
-    yield from _counts(source)
-    if "keras" not in source.frameworks:
-        return
-    crashed, refused = _crashed(subject), _refused(subject)
-    for call in uses_of(source).calls():
-        for name, value in _numpy_sizes(source, call):
-            proven = _is_numpy(source, value)
-            if not proven and not (call is crashed and refused in ("", name) and _may_be(source, value)):
-                continue
-            place = _made(source, value) if proven else value
-            site = source.site(place)
-            alike = () if proven else _alike(source, call, name, value)
-            yield Hit(
-                source.site(value),
-                f"{name} has to be an integer of Python in Keras 3, and {source.segment(source.site(value))} is a "
-                "number of NumPy",
-                title=f"make an integer of {source.segment(site)}",
-                edits=tuple(Wrap(each, "int(", ")") for each in (site, *alike)),
-                safe=proven,
-                exact=True,
-                removed={"keras": "3.0"},
-                confidence=0.9,
-                within=source.site(call),
-                felt=source.site(call),
-            )
-
-
-def _counts(source: Source) -> Iterator[Hit]:
-    """Floats that NumPy rounded, given as the size of an array or the end of a range."""
-    if not {name.rpartition(".")[2] for name in ROUNDED} & source.words:
-        return
-    for call in source.all_calls:
-        function = source.qualified(call.func) or ""
-        for position, name in enumerate(ENDS.get(function, ())):
-            given = call.args[position : position + 1] if name else []
-            given += [k.value for k in call.keywords if k.arg and k.arg == name]
-            for value in (part for arg in given for part in (arg.elts if isinstance(arg, ast.Tuple) else [arg])):
-                whole = name != "shape" or value not in given or _is_scalar(source, value)
-                if not whole or not _is_rounded(source, value):
-                    continue
-                site = source.site(value)
-                yield Hit(
-                    site,
-                    f"{function.rpartition('.')[2]} takes integers, and {source.segment(site)} is a float that NumPy rounded",
-                    title=f"make an integer of {source.segment(site)}",
-                    edits=(Wrap(site, "int(", ")"),),
-                    safe=True,
-                    removed={"numpy": "1.12"},
-                    confidence=0.9,
-                    within=source.site(call),
-                    felt=source.site(call),
-                )
-
-
-def _is_rounded(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> bool:
-    """Whether an expression is a float that is a whole number; `under` has the names that are being followed."""
-    if isinstance(expr, ast.Name):
-        bound = source.bindings(expr) if expr.id not in under else ()
-        return bool(bound) and all(_is_rounded(source, value, under | {expr.id}) for value in bound)
-    if isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Add, ast.Sub, ast.Mult)):
-        sides = [_is_rounded(source, side, under) or _is_whole(side) for side in (expr.left, expr.right)]
-        return all(sides) and not (_is_whole(expr.left) and _is_whole(expr.right))
-    return isinstance(expr, ast.Call) and source.qualified(expr.func) in ROUNDED
-
-
-def _is_scalar(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> bool:
-    """Whether an expression is one number, not an array: constants, lengths, sizes of axes and what is worked out of them."""
-    if isinstance(expr, ast.Constant):
-        return isinstance(expr.value, (int, float))
-    if isinstance(expr, ast.Name):
-        bound = source.bindings(expr) if expr.id not in under else ()
-        return bool(bound) and all(_is_scalar(source, value, under | {expr.id}) for value in bound)
-    if isinstance(expr, ast.UnaryOp):
-        return _is_scalar(source, expr.operand, under)
-    if isinstance(expr, ast.BinOp):
-        return all(_is_scalar(source, side, under) for side in (expr.left, expr.right))
-    if isinstance(expr, ast.Subscript):
-        index = expr.slice.operand if isinstance(expr.slice, ast.UnaryOp) else expr.slice
-        one = isinstance(index, ast.Constant) and isinstance(index.value, int)
-        return one and isinstance(expr.value, ast.Attribute) and expr.value.attr == "shape"
-    if not isinstance(expr, ast.Call):
-        return False
-    function = source.qualified(expr.func) or ""
-    if function in ONE:
-        return True
-    plain = bool(expr.args) and not expr.keywords
-    return plain and function in ROUNDED and all(_is_scalar(source, arg, under) for arg in expr.args)
-
-
-def _is_whole(expr: ast.expr) -> bool:
-    """Whether an expression is written as a whole number."""
-    return isinstance(expr, ast.Constant) and isinstance(expr.value, int)
-
-
-def _numpy_sizes(source: Source, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-    """The arguments of a call that have to be integers, with their names."""
-    names = SIZES.get(source.qualified(call.func) or "", ())
-    for position, name in enumerate(names):
-        given = [k.value for k in call.keywords if k.arg and k.arg in (name, FORMER.get(name))]
-        given += call.args[position : position + 1]
-        if name and given and not isinstance(given[0], (ast.Starred, ast.Tuple, ast.List, ast.Constant)):
-            yield name, given[0]
-
-
-def _is_numpy(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> bool:
-    """Whether NumPy makes the number that an expression is; `under` has the names that are being followed."""
-    if isinstance(expr, ast.Name):
-        bound = source.bindings(expr) if expr.id not in under else ()
-        return bool(bound) and all(_is_numpy(source, value, under | {expr.id}) for value in bound)
-    if isinstance(expr, ast.BinOp):
-        sides = () if isinstance(expr.op, ast.Div) else (expr.left, expr.right)
-        return any(_is_numpy(source, side, under) for side in sides)
-    if not isinstance(expr, ast.Call) or any(k.arg == "axis" for k in expr.keywords):
-        return False
-    package, _, last = (source.qualified(expr.func) or "").rpartition(".")
-    if package:
-        return package == "numpy" and last in NUMBERS
-    method = expr.func.attr if isinstance(expr.func, ast.Attribute) else ""
-    return method in REDUCING and not expr.args and not expr.keywords
-
-
-def _made(source: Source, value: ast.expr) -> ast.expr:
-    """Where to make the integer: at the one assignment of a variable, or at the argument if that may be a fraction."""
-    bound = source.bindings(value) if isinstance(value, ast.Name) else ()
-    if len(bound) != 1 or any(
-        (source.qualified(call.func) or "").rpartition(".")[2] in FRACTIONS
-        for call in ast.walk(bound[0])
-        if isinstance(call, ast.Call)
-    ):
-        return value
-    return bound[0]
-
-
-def _crashed(subject: Subject) -> ast.AST | None:
-    """The call that ended the run, where Keras says that it was given a whole number of another type."""
-    crash = subject.crash
-    if crash is None or crash.kind not in ("TypeError", "ValueError"):
-        return None
-    if not REFUSED.search(crash.message) or not RECEIVED.search(crash.message):
-        return None
-    return subject.node(crash.site)
-
-
-def _refused(subject: Subject) -> str:
-    """The name of the argument that was refused; empty where the message has none."""
-    said = WHICH.search(subject.crash.message) if subject.crash is not None else None
-    return said[1] if said is not None else ""
-
-
-def _alike(source: Source, refused: ast.Call, name: str, value: ast.expr) -> Iterator[Site]:
-    """The same argument of other such layers, where it is an expression of the same form: it comes from where this one does."""
-    for call in uses_of(source).calls():
-        if call is not refused and source.qualified(call.func) == source.qualified(refused.func):
-            for other, given in _numpy_sizes(source, call):
-                if other == name and _form(given) == _form(value) and _may_be(source, given):
-                    yield source.site(given)
-
-
-def _form(expr: ast.expr) -> tuple[object, ...]:
-    """The form of an expression: a name, an attribute, or an item under a key."""
-    key = expr.slice.value if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant) else ""
-    return type(expr), expr.attr if isinstance(expr, ast.Attribute) else key
-
-
-def _may_be(source: Source, value: ast.expr) -> bool:
-    """Whether an argument of a call that was refused can be the number: none that is seen to be an integer."""
-    if isinstance(value, ast.Call):
-        return source.qualified(value.func) not in ("builtins.int", "builtins.len", "builtins.round")
-    bound = source.bindings(value) if isinstance(value, ast.Name) else ()
-    return not (bound and all(isinstance(v, ast.Constant) for v in bound))

@@ -75,6 +75,7 @@ class FoldsOfNumbers(ApiChange):
 
     code = "DNF581"
     name = "folds-of-numbers"
+    message = "{splitter} does not accept the data since scikit-learn 0.18; its method split does"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The folds that are made in the old way."""
@@ -181,10 +182,10 @@ def _hit(source: Source, call: ast.Call, name: str, module: str) -> Hit:
     same = name in ("KFold", "LeaveOneOut", "LeavePOut") and "shuffle" not in named and len(call.args) < 3
     return Hit(
         site,
-        f"{name} is made without the data since sklearn 0.18, and split is given it",
-        title=f"give the data to split, not to {name}",
+        FoldsOfNumbers.message.format(splitter=name),
+        title=f"pass the data to split instead of {name}",
         edits=() if edits is None else (*_settings(source, call, folds), *edits),
-        decline="what is done with the folds is not plain" if edits is None else "",
+        decline="how the folds are used cannot be read" if edits is None else "",
         safe=same and module == "sklearn.model_selection",
         removed={"sklearn": "0.20"},
     )

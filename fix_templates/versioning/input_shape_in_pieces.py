@@ -43,6 +43,9 @@ class InputShapeInPieces(ApiChange):
 
     code = "DNF518"
     name = "input-shape-in-pieces"
+    message = (
+        "{argument} does not give the whole shape of the input since Keras {version}; put an Input before the layer"
+    )
     triggers = ("input_dim", "batch_input_shape", "input_length")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -61,18 +64,18 @@ class InputShapeInPieces(ApiChange):
             if "batch_input_shape" in given:
                 shape = source.segment(source.site(given["batch_input_shape"]))
                 edits = _with_input(subject, call, "batch_input_shape", f"batch_shape={shape}")
-                decline = "" if edits else "the place for an Input before this layer cannot be told"
-                what = "batch_input_shape is gone since Keras 3.0; an Input before the layer states it"
+                decline = "" if edits else "where an Input would go before this layer cannot be read"
+                what = "batch_input_shape was removed in Keras 3.0; put an Input before the layer"
             elif name in SEQUENCES:
                 edits, decline = _joined(subject, call, given), ""
-                what = "a sequence's shape is given whole since Keras 2; input_dim alone has no length"
+                what = "input_dim alone does not give the length of the sequence, which Keras expects since version 2"
             else:
                 continue
             keyword = next(k for k in call.keywords if k.arg in ("batch_input_shape", "input_dim"))
             yield Hit(
                 source.site(keyword),
                 what,
-                title="give the shape of the input whole",
+                title="state the whole shape of the input",
                 edits=tuple(edits),
                 decline=decline,
                 safe=True,
@@ -192,8 +195,8 @@ def _unbuilt(subject: Subject) -> Iterator[Hit]:
         if edits:
             yield Hit(
                 source.site(call),
-                "input_length does nothing since Keras 3.0: the embedding has no weights before it meets data",
-                title="state the length by an Input before the layer",
+                "input_length has no effect since Keras 3.0: the embedding has no weights until it is called",
+                title="put an Input with the length before the layer",
                 edits=tuple(edits),
                 safe=asked,
                 removed={"keras": "3.0"},

@@ -21,6 +21,7 @@ class InternalsOverwritten(ApiChange):
 
     code = "DNF525"
     name = "internals-overwritten"
+    message = "tf.python was removed in TensorFlow 2.0, and Keras does not read what is assigned there"
     triggers = ("control_flow_ops",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -37,8 +38,8 @@ class InternalsOverwritten(ApiChange):
             if isinstance(statement, ast.Assign) and statement.targets == [node]:
                 yield Hit(
                     source.site(statement),
-                    "tf.python is gone since TensorFlow 2.0, and Keras looks for nothing there",
-                    title="take the repair of TensorFlow 0.12 out",
+                    self.message,
+                    title="remove the workaround for TensorFlow 0.12",
                     edits=(Delete(source.site(statement)),),
                     safe=not isinstance(statement.value, ast.Call),
                     removed={"tensorflow": "2.0"},

@@ -46,6 +46,7 @@ class LazyWhereListIsMeant(ApiChange):
 
     code = "DNF584"
     name = "lazy-where-list-is-meant"
+    message = "{call} does not return a list since Python 3, and {use}"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls whose result is used as a list."""
@@ -59,14 +60,14 @@ class LazyWhereListIsMeant(ApiChange):
                     found.setdefault(call, use)
         if speaks_python2(source):
             for call in _worn_out(subject):
-                found.setdefault(call, "it is gone through more than once")
+                found.setdefault(call, "it is iterated over more than once")
         yield from _sampled(subject)
         for call, use in found.items():
             site = source.site(call)
             yield Hit(
                 site,
-                f"{_name(call)} gives no list since Python 3, and {use}",
-                title="make a list of it",
+                self.message.format(call=_name(call), use=use),
+                title="convert it to a list",
                 edits=(Wrap(site, "list(", ")"),),
                 exact=True,
                 confidence=0.9,
@@ -183,10 +184,10 @@ def _wanted(subject: Subject) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
         if isinstance(index.ctx, ast.Load):
             yield index.value, "it is indexed", frozenset(("map", "view"))
         else:
-            yield index.value, "its elements are changed", every
+            yield index.value, "its elements are assigned to", every
     for statement in uses.assignments():
         if any(_is_part_of_array(source, target) for target in statement.targets):
-            yield statement.value, "a part of an array is set to it", frozenset(("map", "view"))
+            yield statement.value, "it is assigned to a slice of an array", frozenset(("map", "view"))
     for addition in source.nodes(ast.BinOp):
         if isinstance(addition.op, ast.Add):
             for one, other, use in (
@@ -208,9 +209,9 @@ def _wanted(subject: Subject) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
         elif name in SHUFFLES:
             yield first, "it is shuffled", every
         elif name in SEQUENCES:
-            yield first, "something is drawn from it", frozenset(("map", "view"))
+            yield first, "elements are drawn from it", frozenset(("map", "view"))
         elif name in ARRAYS:
-            yield first, "an array is made of it", frozenset(("map", "view"))
+            yield first, "an array is made from it", frozenset(("map", "view"))
 
 
 def _sampled(subject: Subject) -> Iterator[Hit]:
@@ -224,8 +225,8 @@ def _sampled(subject: Subject) -> Iterator[Hit]:
         if call.args and stopped and _called(source, call.func) == "random.sample":
             yield Hit(
                 site,
-                "random.sample draws from no set since Python 3.11",
-                title="draw from the sorted elements",
+                "random.sample does not accept a set since Python 3.11",
+                title="sample from the sorted elements",
                 edits=(Wrap(source.site(call.args[0]), "sorted(", ")"),),
                 confidence=0.9,
             )

@@ -42,6 +42,7 @@ class LegacyAutogradFunction(ApiChange):
 
     code = "DNF513"
     name = "legacy-autograd-function"
+    message = "{name}.forward is not static; torch 1.5 and later refuse to call such a Function"
     triggers = ("Function",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -58,17 +59,17 @@ class LegacyAutogradFunction(ApiChange):
             kept = _kept(subject, methods)
             uses, decline = _uses(subject, node, kept or Kept())
             if kept is None or set(methods) - {*METHODS, "__init__"} or _keeps_for_all(node):
-                decline = f"{node.name} keeps more than what its forward gives its backward"
+                decline = f"{node.name} stores more than its forward passes to its backward"
             elif kept.names and not _gives_one_each(source, methods):
-                decline = f"how many gradients {node.name}.backward returns cannot be told"
+                decline = f"how many gradients {node.name}.backward returns cannot be read"
             elif not decline and _is_taken(methods, kept):
-                decline = f"{node.name} has a name of its own for what its methods would be given"
+                decline = f"{node.name} has a name of its own for the context argument"
             edits: tuple[Edit, ...] = ()
             if kept is not None and not decline:
                 edits = (Replace(source.site(node), _static(subject, node, methods, kept)), *uses)
             yield Hit(
                 Site(node.lineno, node.col_offset + 1, node.lineno, node.col_offset + 1 + len(f"class {node.name}")),
-                f"{node.name}.forward is not static: torch 1.5 and later refuse to call such a Function",
+                self.message.format(name=node.name),
                 title=f"make the methods of {node.name} static and call apply",
                 edits=edits,
                 decline=decline,
@@ -442,7 +443,7 @@ def _uses(subject: Subject, node: ast.ClassDef, kept: Kept) -> tuple[list[Edit],
         if isinstance(made, ast.Attribute) or _within_class(subject, name, node):
             continue
         if not isinstance(made, ast.Call) or made.func is not name:
-            return [], f"{node.name} is handed on at line {name.lineno}, where it cannot be followed"
+            return [], f"{node.name} is passed on at line {name.lineno}, where it cannot be followed"
         arguments = _arguments(subject, made, kept)
         if arguments is None:
             return [], f"{node.name} is given arguments at line {name.lineno}, which have to become arguments of apply"
@@ -450,15 +451,15 @@ def _uses(subject: Subject, node: ast.ClassDef, kept: Kept) -> tuple[list[Edit],
         if isinstance(above, ast.Call) and above.func is made:
             applied = _applied(subject, above, node.name, arguments)
             if applied is None:
-                return [], f"what the {node.name} of line {name.lineno} is given cannot be told"
+                return [], f"the arguments of the {node.name} of line {name.lineno} cannot be read"
             edits.append(applied)
         elif isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
             calls = _calls_of(subject, above.targets[0].id, node.name, above, arguments)
             edits += calls
             if not calls:
-                return [], f"how the {node.name} of line {name.lineno} is used cannot be told"
+                return [], f"how the {node.name} of line {name.lineno} is used cannot be read"
         else:
-            return [], f"how the {node.name} of line {name.lineno} is used cannot be told"
+            return [], f"how the {node.name} of line {name.lineno} is used cannot be read"
     return list(dict.fromkeys(edits)), ""
 
 

@@ -56,7 +56,7 @@ class LossClassGivenTensors(FixTemplate):
     name = "loss-class-given-tensors"
     family = Family.VERSIONING
     fix_pattern = FixPattern.API_CONTRACT
-    message = "`{loss}` is a class: `{text}` takes prediction and target for settings"
+    message = "`{loss}` is a class, and `{text}` passes the prediction and the target to its constructor"
     triggers = tuple(name.rpartition(".")[2] for name in LOSSES)
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
@@ -83,9 +83,9 @@ class LossClassGivenTensors(FixTemplate):
         """An object of the class is called."""
         call = subject.node(finding.site)
         if not isinstance(call, ast.Call):
-            yield Decline("the loss is not made in this file")
+            yield Decline("the loss is created in another file")
             return
-        yield self.candidate(finding, "Call an object of the loss", _object_called(subject, call), prior=0.95)
+        yield self.candidate(finding, "Create the loss and call it", _object_called(subject, call), prior=0.95)
 
     programs = """
 === example: a step of training

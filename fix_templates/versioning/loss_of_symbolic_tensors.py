@@ -78,6 +78,9 @@ class LossOfSymbolicTensors(ApiChange):
 
     code = "DNF597"
     name = "loss-of-symbolic-tensors"
+    message = (
+        "{loss} closes over tensors of the network ({tensors}); since Keras 3.0 a layer has to pass them to the loss"
+    )
     triggers = ("add_loss", "compile")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -293,7 +296,7 @@ def _added(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
     decline = _why_not(source, call, model)
     named = {k.arg for k in call.keywords}
     if not decline and (len(given) != 1 or named - {"loss", "losses"}):
-        decline = "it is called in another way"
+        decline = "its arguments cannot be read"
     loss = given[0] if given else None
     edits: list[Edit] = []
     several = _several(source, source.constructor(model))
@@ -309,8 +312,8 @@ def _added(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
         edits.append(InsertElement(source.site(call), 0, f"{text}.outputs[0]"))
     yield Hit(
         source.site(call),
-        "add_loss takes no symbolic tensor since Keras 3.0: a layer adds the loss as it is called",
-        title="add the loss by a layer",
+        "add_loss does not accept symbolic tensors since Keras 3.0; a layer has to add the loss when it is called",
+        title="add the loss in a layer",
         edits=(*edits, *_defined(source, _TENSOR)) if edits else (),
         decline=decline,
         removed={"keras": "3.0"},
@@ -345,8 +348,8 @@ def _compiled(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
         edits += _defined(source, _FUNCTION)
     yield Hit(
         source.site(call),
-        f"{loss.id} closes over tensors of the network ({', '.join(closed[function])}): since Keras 3.0 a layer has to hand them over",
-        title="add the loss by a layer that is given the tensors",
+        LossOfSymbolicTensors.message.format(loss=loss.id, tensors=", ".join(closed[function])),
+        title="add the loss in a layer that takes the tensors",
         edits=tuple(edits) if not decline else (),
         decline=decline,
         removed={"keras": "3.0"},
@@ -381,7 +384,7 @@ def _why_not(source: Source, call: ast.Call, model: ast.expr) -> str:
         return "the program has something else of the layer's name"
     made = source.constructor(model)
     if made is None:
-        return "how the model is made cannot be told"
+        return "how the model is made cannot be read"
     if decline := _why_not_alone(source, call, model, made) or _why_not_used(source, made):
         return decline
     if _several(source, made):
@@ -424,13 +427,13 @@ def _why_not_used(source: Source, made: ast.Call) -> str:
             continue
         above = source.parent(node)
         if not (isinstance(above, (ast.For, ast.comprehension)) and above.iter is node):
-            return f"line {node.lineno} takes the model's layers by their places, which are others then"
+            return f"line {node.lineno} takes the model's layers by their indices, which would change"
     for call in source.all_calls:
         named = {k.arg: k.value for k in call.keywords}
         placed = len(call.args) > 1 or "index" in named
         fetches = placed and isinstance(call.func, ast.Attribute) and call.func.attr == "get_layer"
         if fetches and _may_be(source, call.func.value, made):  # type: ignore[attr-defined]
-            return f"line {call.lineno} takes a layer by its place, which is another one then"
+            return f"line {call.lineno} takes a layer by its index, which would change"
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         if name == "ModelCheckpoint" and not _is_true(named.get("save_weights_only")):
             return f"line {call.lineno} saves the model, which would have a layer of the program's own"
@@ -557,22 +560,22 @@ def _why_not_trained(source: Source, function: ast.FunctionDef, call: ast.Call, 
             return f"line {other.lineno} weights the loss"
         method = other.func.attr  # type: ignore[attr-defined]
         if None in named or any(isinstance(arg, ast.Starred) for arg in other.args):
-            return f"what line {other.lineno} is given cannot be told"
+            return f"what line {other.lineno} is given cannot be read"
         if len(other.args) > _PLACES.get(method, len(other.args)):
             return f"line {other.lineno} may weight the loss"
         held = _pairs(source, named.get("validation_data"))
         if held is None and not method.endswith("generator") or any(len(pair) > 2 for pair in held or ()):
-            return f"line {other.lineno} validates on data that cannot be told"
+            return f"line {other.lineno} validates on data that cannot be read"
         data = named.get("x", other.args[0] if other.args else None)
         wanted = named.get("y", other.args[1] if len(other.args) > 1 else None)
         pairs = [(data, wanted), *(held or ())]
         if reads and (method.endswith("generator") or not all(_are_same(*pair) for pair in pairs)):
             return f"the network does not know the targets of line {other.lineno}"
-    return f"that {target} is the network's input cannot be told" if reads and not trained else ""
+    return f"that {target} is the network's input cannot be read" if reads and not trained else ""
 
 
 def _pairs(source: Source, data: ast.expr | None) -> list[list[ast.expr]] | None:
-    """The data, with their targets and perhaps weights, that validation may be done on; `None` where it cannot be told."""
+    """The data, with their targets and perhaps weights, that validation may be done on; `None` where it cannot be read."""
     values = values_of(source, data) if isinstance(data, ast.Name) else [data]
     found: list[list[ast.expr]] = []
     for value in values or ():

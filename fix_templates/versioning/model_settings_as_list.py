@@ -27,6 +27,7 @@ class ModelSettingsAsList(ApiChange):
 
     code = "DNF565"
     name = "model-settings-as-list"
+    message = "get_config of a Sequential returns a dictionary since Keras 2.2.3; its layers are under the key 'layers'"
     triggers = ("get_config",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -42,8 +43,8 @@ class ModelSettingsAsList(ApiChange):
                     site = source.site(read)
                     yield Hit(
                         site,
-                        "the settings of a Sequential are a dictionary since Keras 2.2.3; those of its layers are in it",
-                        title="take the settings of the layers",
+                        self.message,
+                        title="read the configurations of the layers",
                         edits=(Wrap(site, "", "['layers']"),),
                         removed={"keras": "2.2.3"},
                     )

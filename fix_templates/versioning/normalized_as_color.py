@@ -49,6 +49,7 @@ class NormalizedAsColor(ApiChange):
 
     code = "DNF561"
     name = "normalized-as-color"
+    message = "Normalize has {count} means or standard deviations for images of 1 channel, which torchvision refuses since 0.2.2"
     triggers = ("Normalize",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -69,11 +70,10 @@ class NormalizedAsColor(ApiChange):
             found = tuple(edit for edit in edits if edit is not None)
             yield Hit(
                 source.site(call),
-                f"{max(count or 0 for count in counts)} means or deviations for images of one channel: "
-                "an error since torchvision 0.2.2",
+                self.message.format(count=max(count or 0 for count in counts)),
                 title="normalize one channel",
                 edits=found if len(found) == len(edits) else (),
-                decline="" if len(found) == len(edits) else "where the numbers come from is not plain",
+                decline="" if len(found) == len(edits) else "where the numbers come from cannot be read",
                 safe=True,
                 removed={"torchvision": "0.2.2"},
                 felt=crash.site if crash is not None and refused else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dnnfix.api import (
     AddImport,
@@ -50,6 +51,7 @@ class OldCustomLayer(ApiChange):
 
     code = "DNF533"
     name = "old-custom-layer"
+    message = "this layer was written for an older Keras: {what}"
     triggers = ("get_output_shape_for", "add_weight", "trainable_weights")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -60,8 +62,8 @@ class OldCustomLayer(ApiChange):
         for definition in uses_of(source).classes():
             bases = [source.qualified(base) or "" for base in definition.bases]
             if any(base.startswith("keras.layers.") for base in bases):
-                yield from _methods(subject, definition)
-                yield from _weights(subject, definition)
+                for hit in (*_methods(subject, definition), *_weights(subject, definition)):
+                    yield replace(hit, what=self.message.format(what=hit.what))
 
     programs = """
 === example: a dense layer of Keras 1
@@ -169,7 +171,7 @@ def _methods(subject: Subject, definition: ast.ClassDef) -> Iterator[Hit]:
                 edits.append(Replace(source.site(node), f"{owner}.compute_output_shape"))
         yield Hit(
             source.site(method),
-            "Keras asks a layer by compute_output_shape since 2.0; get_output_shape_for is never called",
+            "Keras calls compute_output_shape since 2.0; get_output_shape_for is never called",
             title="write compute_output_shape for get_output_shape_for",
             edits=tuple(edits) if renamed != line else (),
             decline="" if renamed != line else "the line of its definition is written in another way",
@@ -201,10 +203,10 @@ def _weights(subject: Subject, definition: ast.ClassDef) -> Iterator[Hit]:
         known = isinstance(value, (ast.List, ast.Tuple)) and all(_own(e) in held for e in value.elts) and value.elts
         yield Hit(
             source.site(statement),
-            "trainable_weights cannot be set since Keras 3.0: a layer trains the variables that it holds",
+            "trainable_weights cannot be set since Keras 3.0; a layer trains the variables that are its attributes",
             title="leave trainable_weights to the layer",
             edits=(Delete(source.site(statement)),) if known else (),
-            decline="" if known else "how its variables were made cannot be told: make them by add_weight",
+            decline="" if known else "how its variables were created cannot be read: create them with add_weight",
             removed={"keras": "3.0"},
         )
 
@@ -249,8 +251,8 @@ def _ordered(subject: Subject, call: ast.Call) -> Iterator[Hit]:
         named = named[1:]
     yield Hit(
         site,
-        "add_weight takes the shape first since Keras 3.0, and the name by name",
-        title="give add_weight the shape first",
+        "add_weight takes the shape first since Keras 3.0, and the name as a keyword argument",
+        title="pass the shape to add_weight first",
         edits=(*edits, *(SetArgument(site, name, text) for name, text in named)),
         safe=True,
         removed={"keras": "3.0"},
@@ -277,7 +279,7 @@ def _made(subject: Subject, call: ast.Call) -> Hit | None:
     bound = source.bindings(call.func) if held else ()
     if held and bound and all(isinstance(v, ast.Call) and source.qualified(v.func) in INITIALIZERS for v in bound):
         edits = [Replace(source.site(call.func), "self.add_weight"), SetArgument(site, "initializer", f"self.{held}")]
-        said = "an initializer gives a tensor since Keras 2.0, which a layer does not train"
+        said = "an initializer returns a tensor since Keras 2.0, which a layer does not train"
     elif source.written(call.func) in MADE:
         uses = uses_of(source)
         local = next((name for name, meant in uses.imported.items() if meant in ("keras.Variable", "keras")), "")
@@ -285,7 +287,9 @@ def _made(subject: Subject, call: ast.Call) -> Hit | None:
         edits = [Wrap(site, f"{spelled}(", ")")]
         if not local:
             edits.append(AddImport("from keras import Variable"))
-        said = "the backend's function gives a tensor since Keras 3.0, which a layer does not train"
+        said = "the backend function returns a tensor since Keras 3.0, which a layer does not train"
     else:
         return None
-    return Hit(site, said, title="make the weights of the layer", edits=tuple(edits), removed={"keras": "3.0"})
+    return Hit(
+        site, said, title="create the variables as weights of the layer", edits=tuple(edits), removed={"keras": "3.0"}
+    )

@@ -44,7 +44,7 @@ class PairUsedAsTensor(FixTemplate):
     name = "pair-used-as-tensor"
     family = Family.VERSIONING
     fix_pattern = FixPattern.API_CONTRACT
-    message = "`{call}` gives a pair of values and indices, and is used as a tensor"
+    message = "`{call}` returns a pair of values and indices, and is used as a tensor"
     triggers = ("max", "min", "median", "mode", "nanmedian", "topk", "kthvalue", "sort", "cummax", "cummin")
 
     def detect(self, subject: Subject) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ class PoppedLayer(ApiChange):
 
     code = "DNF536"
     name = "popped-layer"
+    message = "since Keras 2.4 model.layers is a new list each time: popping from it does not change the model"
     triggers = ("pop",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -44,8 +45,8 @@ class PoppedLayer(ApiChange):
             model = source.segment(source.site(layers.value))
             yield Hit(
                 source.site(call),
-                "a model makes the list of its layers anew since Keras 2.4: taking one out of it changes nothing",
-                title="take the layer off the model",
+                self.message,
+                title="pop the layer from the model",
                 edits=(Replace(source.site(layers), model),) if simple else (),
                 decline=""
                 if simple

@@ -48,6 +48,7 @@ class PredictClasses(ApiChange):
 
     code = "DNF506"
     name = "predict-classes"
+    message = "predict_classes was removed in TensorFlow 2.6 and Keras 3; compute the classes from predict"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls of the method on models."""
@@ -79,8 +80,8 @@ class PredictClasses(ApiChange):
                     edits.append(AddImport("import numpy as np"))
             yield Hit(
                 source.site(call),
-                "predict_classes is gone since TensorFlow 2.6 and Keras 3",
-                title="read the classes off predict",
+                self.message,
+                title="compute the classes from predict",
                 edits=tuple(edits),
                 safe=not unsettled and (differ or units is not None),
                 removed={"tensorflow": "2.6", "keras": "3.0"},

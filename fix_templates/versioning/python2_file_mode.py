@@ -90,6 +90,7 @@ class Python2FileMode(ApiChange):
 
     code = "DNF580"
     name = "python-2-file-mode"
+    message = "{function} at line {line} expects a file in {wanted} mode; Python 3 refuses this one, which is opened in {given} mode"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls that are given a file of the other kind."""
@@ -160,16 +161,6 @@ print(torch.tensor([[float(x) for x in part] for part in [row.replace("  ", " ")
 lines = text.split("\n")
 print(torch.zeros(len(lines)))
 
-=== reject: bytes that are decoded, or taken apart as bytes
-import torch
-
-with open("table.txt", "rb") as rows:
-    for row in rows:
-        print(row.strip().split(b","))
-with open("table.txt", "rb") as rows:
-    first = rows.readline()
-    print(torch.tensor([float(x) for x in first.decode("utf-8").strip("\n").split(",")]))
-
 === reject: bytes that are looked for, unpickled or counted, and copies of files
 import hashlib
 import pickle
@@ -205,20 +196,6 @@ with open("a.json", "w") as f:
     json.dump([1], f)
 with open("a.bin", "wb") as f:
     f.write("text".encode())
-
-=== reject: a mode that is not written out, and an open of the program's own
-import gzip
-import pickle
-import torch
-
-
-def load(path, mode):
-    return pickle.load(open(path, mode))
-
-
-def unzip(path):
-    with gzip.open(path) as f:
-        return torch.tensor(pickle.load(f))
 """
 
 
@@ -355,13 +332,13 @@ def _hit(source: Source, opened: ast.Call, call: ast.Call, mode: str, by: str) -
     texts = binary and (
         len(opened.args) > 2 or any(k.arg in ("encoding", "newline", "errors") for k in opened.keywords)
     )
-    what = "bytes, and the file is opened as text" if binary else "text, and the file is opened for bytes"
+    modes = ("binary", "text") if binary else ("text", "binary")
     return Hit(
         site,
-        f"{by} in line {call.lineno} takes {what}, which Python 3 refuses",
-        title=f"open the file as {new}",
+        Python2FileMode.message.format(function=by, line=call.lineno, wanted=modes[0], given=modes[1]),
+        title=f"open the file in mode {new}",
         edits=() if texts else tuple(edits),
-        decline="the file is opened with an encoding, so it may be text that is meant" if texts else "",
+        decline="the file is opened with an encoding, so text may be meant" if texts else "",
         confidence=0.9,
         felt=source.site(call),
     )

@@ -45,6 +45,9 @@ ELSEWHERE = BACKEND_CALLS | {
 }
 """Names that have a template of their own where they are used; here they are only taken out of imports."""
 
+INITIALIZERS = "keras.initializations"
+"""A module of functions of a shape, which are classes today: a rule that writes such calls anew claims this name."""
+
 VERSION_1 = "tensorflow.compat.v1"
 
 OF_GRAPHS = {
@@ -105,6 +108,7 @@ class RemovedName(ApiChange):
 
     code = "DNF501"
     name = "removed-name"
+    message = "{name} was removed in {package} {version}; use {new}"
     formerly = (
         "DNF502",
         "removed-argument",
@@ -119,8 +123,15 @@ class RemovedName(ApiChange):
         source, claims = subject.source, claimed(subject)
         uses = uses_of(source)
         uses.on_tensorflow |= subject.trace is not None and "tensorflow" in subject.trace.versions
+        initializers = INITIALIZERS not in claims.names and _calls_initializers(subject)
         for found in renamed_names(uses, claims):
             hit = _of_version_1(subject, found)
+            if initializers and INITIALIZERS in hit.what:
+                hit = replace(
+                    hit,
+                    edits=(),
+                    decline="an initializer is an object today, which is created with its scale and called with a shape",
+                )
             if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
                 yield hit
         yield from compared_orderings(source)
@@ -548,6 +559,14 @@ y = torch.ones(2)
 """
 
 
+def _calls_initializers(subject: Subject) -> bool:
+    """Whether the program calls one of the functions of `INITIALIZERS`; `get` returns a function and keeps its arguments."""
+    if "initializations" not in subject.source.words:
+        return False
+    called = (subject.source.written(call.func) or "" for call in subject.source.all_calls)
+    return any(name.startswith(f"{INITIALIZERS}.") and not name.endswith(".get") for name in called)
+
+
 def _of_version_1(subject: Subject, hit: Hit) -> Hit:
     """A hit about a name of graphs, repaired where the program has its other names of graphs from compat.v1."""
     name = str(hit.evidence.get("old", "")).removeprefix("tensorflow.")
@@ -575,7 +594,7 @@ def _linear_algebra(subject: Subject) -> Iterator[Hit]:
         elif name in SOLVERS:
             yield _solver(subject, call, name)
         elif name == "torch.eig":
-            reason = "linalg.eig gives complex numbers, where eig gave pairs of reals: the code around it has to change"
+            reason = "linalg.eig returns complex numbers, where eig returned pairs of reals: the code around it has to change"
             yield _hit(subject, call, name, (), reason)
 
 
@@ -613,7 +632,7 @@ def _solver(subject: Subject, call: ast.Call, name: str) -> Hit:
                 Replace(source.site(above.targets[0]), source.segment(source.site(first))),
             )
             return _hit(subject, call, name, edits, "")
-    return _hit(subject, call, name, (), "the factorization that it gave along with the solution is used")
+    return _hit(subject, call, name, (), "the factorization that it returned with the solution is used")
 
 
 def _hit(subject: Subject, call: ast.Call, name: str, edits: tuple[Edit, ...], decline: str) -> Hit:
@@ -621,7 +640,7 @@ def _hit(subject: Subject, call: ast.Call, name: str, edits: tuple[Edit, ...], d
     gone = "1.2" if name in ("torch.gesv", "torch.gels") else "1.13"
     return Hit(
         subject.source.site(call.func),
-        f"{name} is gone since torch {gone}; {new} takes its place",
+        f"{name} was removed in torch {gone}; use {new}",
         title=f"call {new}",
         edits=edits,
         decline=decline,

@@ -34,6 +34,7 @@ class SamplesWithoutRows(ApiChange):
 
     code = "DNF582"
     name = "samples-without-rows"
+    message = "{method} is called with {what}; scikit-learn expects a 2D array of samples since 0.19"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls of estimators that are given no rows."""
@@ -166,9 +167,9 @@ def _hit(subject: Subject, call: ast.Call, method: str, shape: str) -> Hit:
     edit: Replace | Wrap
     rows = "(1, -1)" if method in READING and not _one_feature(subject, call) else "(-1, 1)"
     if shape == "number":
-        edit, title = Wrap(site, "[[", "]]"), "give one sample"
+        edit, title = Wrap(site, "[[", "]]"), "pass a batch of one sample"
     elif rows == "(1, -1)" and isinstance(given, ast.List):
-        edit, title = Wrap(site, "[", "]"), "give one sample"
+        edit, title = Wrap(site, "[", "]"), "pass a batch of one sample"
     else:
         numpy = next((local for local, name in uses_of(source).imported.items() if name == "numpy"), "")
         if numpy:
@@ -178,11 +179,11 @@ def _hit(subject: Subject, call: ast.Call, method: str, shape: str) -> Hit:
             edit = Wrap(site, "[", "]") if rows == "(1, -1)" else Replace(site, f"[[value] for value in {text}]")
         else:
             edit = Wrap(site, "", f".reshape{rows}")
-        title = "make one sample of it" if rows == "(1, -1)" else "make a column of it"
+        title = "reshape it to one sample" if rows == "(1, -1)" else "reshape it to a column"
     what = "a number" if shape == "number" else "a flat list of numbers"
     return Hit(
         source.site(call),
-        f"{method} is given {what}, and takes rows of samples since sklearn 0.19",
+        SamplesWithoutRows.message.format(method=method, what=what),
         title=title,
         edits=(edit,),
         removed={"sklearn": "0.19"},

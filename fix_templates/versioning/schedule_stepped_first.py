@@ -28,6 +28,10 @@ class ScheduleSteppedFirst(ApiChange):
 
     code = "DNF523"
     name = "schedule-stepped-first"
+    message = (
+        "{step} is called before the step of {optimizer}: since PyTorch 1.1 this skips the first learning rate, and each change "
+        "comes one step early (StepLR(optimizer, 2, 0.1) gave 1, 1, 0.1, 0.1 and gives 1, 0.1, 0.1, 0.01)"
+    )
     speaks_of_deprecated = True
     stands_alone = True
     triggers = ("lr_scheduler",)
@@ -55,9 +59,7 @@ class ScheduleSteppedFirst(ApiChange):
             leaves = any(isinstance(node, ast.Continue) for later in loop.body for node in _outside_loops(later))
             yield Hit(
                 site,
-                f"{subject.text(source.site(call.func))} comes before the step of {optimizer}: since PyTorch 1.1 the first "
-                "learning rate is skipped and each change comes one step early (StepLR(optimizer, 2, 0.1) gave "
-                "1, 1, 0.1, 0.1 and gives 1, 0.1, 0.1, 0.01)",
+                self.message.format(step=subject.text(source.site(call.func)), optimizer=optimizer),
                 title="step the schedule at the end of the epoch",
                 edits=() if leaves else (Delete(site), InsertAfter(last, subject.text(site))),
                 decline="the loop goes on early with continue, so that its end is not always reached" if leaves else "",

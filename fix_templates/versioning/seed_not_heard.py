@@ -42,6 +42,10 @@ class SeedNotHeard(ApiChange):
 
     code = "DNF522"
     name = "seed-not-heard"
+    message = (
+        "{function} does not seed the weights and the dropout of Keras 3, as it did before: runs that were equal differ by up to "
+        "26 points of accuracy where it was measured. The program is older ({proof})"
+    )
     speaks_of_deprecated = True
     stands_alone = True
     triggers = ("seed", "set_seed", "set_random_seed")
@@ -69,9 +73,7 @@ class SeedNotHeard(ApiChange):
         edits.append(Replace(site, f"{setting.code}({subject.text(source.site(_seed(call) or call))})"))
         yield Hit(
             site,
-            f"{subject.text(source.site(call.func))} does not reach the weights and the dropout of Keras 3, and did before: "
-            "runs that were alike are up to 26 points of accuracy apart where it was measured. "
-            f"The program is from before ({proof})",
+            self.message.format(function=subject.text(source.site(call.func)), proof=proof),
             title="seed Python, NumPy and Keras together",
             edits=tuple(edits),
             deprecated=True,

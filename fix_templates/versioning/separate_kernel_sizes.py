@@ -51,6 +51,7 @@ class SeparateKernelSizes(ApiChange):
 
     code = "DNF505"
     name = "separate-kernel-sizes"
+    message = "{layer} takes its kernel size as one tuple since Keras 2; {size} would be read as the strides"
     triggers = (*SIZES, *(f"{leaf}{rank}D" for leaf in OLD_LEAVES for rank in (1, 2, 3)))
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -69,8 +70,8 @@ class SeparateKernelSizes(ApiChange):
             if edits:
                 yield Hit(
                     source.site(call),
-                    f"{layer} takes its kernel as one tuple since Keras 2; {said} would be read as the stride",
-                    title="give the kernel as one tuple",
+                    self.message.format(layer=layer, size=said),
+                    title="pass the kernel size as one tuple",
                     edits=tuple(edits),
                 )
 

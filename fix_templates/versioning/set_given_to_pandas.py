@@ -23,6 +23,7 @@ class SetGivenToPandas(ApiChange):
 
     code = "DNF583"
     name = "set-given-to-pandas"
+    message = "a set is passed to pandas as {role}; pandas refuses sets, which have no order"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The sets that are assigned to columns, given as data, or used as an index."""
@@ -123,8 +124,8 @@ def _hit(source: Source, value: ast.expr, role: str) -> Hit:
     site = source.site(value)
     return Hit(
         site,
-        f"a set is given to pandas as {role}, which it refuses as a set has no order",
-        title="give pandas a list of the set",
+        SetGivenToPandas.message.format(role=role),
+        title="convert the set to a list",
         edits=(Wrap(site, "list(", ")"),),
         removed={"pandas": "1.1"},
         confidence=0.9,

@@ -32,6 +32,7 @@ class SettingSavedByName(ApiChange):
 
     code = "DNF564"
     name = "setting-saved-by-name"
+    message = "Keras 3 cannot restore {setting} from {expression}"
     triggers = ("__name__", "get_config")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -59,8 +60,8 @@ class SettingSavedByName(ApiChange):
             setting = source.segment(source.site(attribute.value))
             yield Hit(
                 source.site(node),
-                f"{source.segment(source.site(node))} is nothing that Keras 3 can make the setting from again",
-                title=f"save {setting} by serialize",
+                self.message.format(expression=source.segment(source.site(node)), setting=setting),
+                title=f"save {setting} with serialize",
                 edits=(Replace(source.site(node), f"{_today(subject, module)}.serialize({setting})"),),
                 removed={"keras": "2.0"},
             )

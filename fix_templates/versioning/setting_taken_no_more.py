@@ -82,6 +82,7 @@ class SettingTakenNoMore(ApiChange):
 
     code = "DNF508"
     name = "setting-taken-no-more"
+    message = "{call} does not accept {argument} since Keras 3.0"
     formerly = (
         "optimizer-decay",
         "DNF519", "optimizer-setting-in-compile",
@@ -98,12 +99,12 @@ class SettingTakenNoMore(ApiChange):
             moved = sorted(given.keys() & SETTINGS.keys(), key=list(given).index)
             if moved and _compiles(source, call):
                 said, (edits, decline) = ", ".join(moved), _of_optimizer(subject, call, [given[one] for one in moved])
-                what, title = f"compile does not take {said}: the optimizer does", f"give {said} to the optimizer"
+                what, title = f"compile does not accept {said}; the optimizer does", f"pass {said} to the optimizer"
                 yield _hit(source, call, given[moved[0]], what, title, edits, decline)
             name = _today(source, written, "optimizers") if "decay" in given and ".legacy." not in written else ""
             if name in RATES:
                 edits, decline = _schedule(subject, call, given["decay"].value, name)
-                what = "decay does nothing in Keras 3: the learning rate stays as it is"
+                what = "decay has no effect in Keras 3: the learning rate stays constant"
                 title = "write the decay as a schedule" if decline or len(edits) > 1 else "drop the decay"
                 zero = isinstance(given["decay"].value, ast.Constant) and given["decay"].value.value == 0
                 yield _hit(source, call, given["decay"], what, title, edits, decline, zero)
@@ -113,9 +114,7 @@ class SettingTakenNoMore(ApiChange):
                 if isinstance(weights, ast.Constant) and not weights.value:
                     continue
                 edits, decline = _set_behind(subject, call, weights, layer)
-                what = (
-                    f"{layer} takes no weights since Keras 3.0; they are set on the layer, or drawn by an initializer"
-                )
+                what = f"{layer} does not accept weights since Keras 3.0; they are set on the layer, or drawn by an initializer"
                 yield _hit(source, call, given["weights"], what, "set the weights on the layer", edits, decline)
 
     programs = """

@@ -32,6 +32,7 @@ class ShapeChangedThroughData(ApiChange):
 
     code = "DNF562"
     name = "shape-changed-through-data"
+    message = "since torch 1.1 {call} does not change the shape of {tensor} itself"
     triggers = (*TURNED, *MADE_ANEW)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -51,8 +52,10 @@ class ShapeChangedThroughData(ApiChange):
             edits = _edits(subject, call, method.attr, data)
             yield Hit(
                 source.site(call),
-                f"{subject.text(source.site(data))}.{method.attr}() leaves {subject.text(source.site(data.value))} "
-                "itself as it is since torch 1.1",
+                self.message.format(
+                    call=f"{subject.text(source.site(data))}.{method.attr}()",
+                    tensor=subject.text(source.site(data.value)),
+                ),
                 title="change the shape of the tensor itself",
                 edits=edits,
                 decline="" if edits else "autograd refuses to change the shape of a parameter in place",

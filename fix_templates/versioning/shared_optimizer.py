@@ -31,6 +31,7 @@ class SharedOptimizer(ApiChange):
 
     code = "DNF537"
     name = "shared-optimizer"
+    message = "{optimizer} belongs to the first model that is compiled with it since Keras 3.0, and refuses others"
     triggers = ("compile",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -57,12 +58,12 @@ class SharedOptimizer(ApiChange):
             if models and model not in models:
                 site = source.site(given)
                 decline = (
-                    f"{given.id} is changed later, which a copy would not notice" if _is_set(subject, given) else ""
+                    f"{given.id} is changed later, which would not change a copy" if _is_set(subject, given) else ""
                 )
                 yield Hit(
                     site,
-                    f"{given.id} belongs to the first model that it was compiled for since Keras 3.0, and refuses others",
-                    title=f"give the model a copy of {given.id}",
+                    self.message.format(optimizer=given.id),
+                    title=f"compile the model with a copy of {given.id}",
                     edits=() if decline else (Replace(site, f"{given.id}.from_config({given.id}.get_config())"),),
                     decline=decline,
                     removed={"keras": "3.0"},

@@ -18,8 +18,9 @@ FIRST = (0, 1, 3)
 class SoftmaxWithoutAxis(ApiChange):
     """A softmax is not told its axis: torch warns since 0.3, and takes the first axis of 1 or 3, the second of 2 or 4.
 
-    Off by default: the program runs as it always did. Spoken of where the run warned. The axis that torch took for the tensors of the run is written out. For three axes
-    that is the first, which in most programs is the batch or the time, and hardly what was meant.
+    Off by default: the program runs as it always did. Once selected, it reports only what torch warned of in the run, and writes out
+    the axis that torch took for the tensors of that run. For three axes that is the first, which in most programs is the batch or the
+    time, and hardly what was meant.
 
     Fix safety: unsafe: the same axis is taken as in the run; tensors with another number of axes would have got another.
 
@@ -28,6 +29,7 @@ class SoftmaxWithoutAxis(ApiChange):
 
     code = "DNF546"
     name = "softmax-without-axis"
+    message = "{function} is called without dim, which torch asks for since 0.3"
     default = False
     triggers = ("softmax", "log_softmax", "softmin", "Softmax", "LogSoftmax", "Softmin")
 
@@ -91,8 +93,8 @@ def _hit(subject: Subject, site: Site, name: str, warned: bool) -> Hit:
     axis = "0" if axes and axes <= set(FIRST) else "1"
     return Hit(
         site,
-        f"{name} is not told its axis, which torch has asked for since 0.3",
-        title=f"write dim={axis} out",
+        SoftmaxWithoutAxis.message.format(function=name),
+        title=f"pass dim={axis}",
         edits=() if decline else (SetArgument(site, "dim", axis),),
         decline=decline,
         deprecated=not warned,

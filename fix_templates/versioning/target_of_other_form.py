@@ -31,6 +31,7 @@ class TargetOfOtherForm(ApiChange):
 
     code = "DNF591"
     name = "target-of-other-form"
+    message = "binary cross-entropy refuses a target of shape {target} for an output of shape {output} since torch 1.8"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The call of the loss at which the run stopped."""
@@ -55,8 +56,8 @@ class TargetOfOtherForm(ApiChange):
             simple = isinstance(call.args[1], (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
             yield Hit(
                 site,
-                f"binary cross-entropy refuses a target of {target} for an output of {output} since torch 1.8",
-                title="give the target the form of the output",
+                self.message.format(target=target, output=output),
+                title="reshape the target to the shape of the output",
                 edits=(Replace(source.site(call.args[1]), f"{second if simple else f'({second})'}.{form}"),),
                 safe=bool(first),
                 removed={"torch": "1.8"},

@@ -50,6 +50,7 @@ class ValidationDataOfCallback(ApiChange):
 
     code = "DNF598"
     name = "validation-data-of-callback"
+    message = "fit does not set validation_data on a callback since Keras 2.4"
     triggers = ("validation_data",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -74,7 +75,7 @@ class ValidationDataOfCallback(ApiChange):
             if isinstance(definition, ast.ClassDef) and definition not in met and (reads := _reads(source, definition)):
                 others = [other for other in source.files.values() if other is not source]
                 if not any(definition.name in other.words for other in others):
-                    yield _found(source, reads[0], (), "that it is given to fit, and with which data, cannot be told")
+                    yield _found(source, reads[0], (), "that it is given to fit, and with which data, cannot be read")
 
     programs = f"""
 === example (runs): a callback that has a name
@@ -247,8 +248,8 @@ def _sets(source: Source) -> bool:
 def _found(source: Source, at: ast.expr, edits: tuple[Edit, ...], decline: str) -> Hit:
     return Hit(
         source.site(at),
-        "fit sets no validation_data of a callback since Keras 2.4",
-        title="give the callback the data",
+        ValidationDataOfCallback.message,
+        title="pass the data to the callback",
         edits=edits,
         decline=decline,
         removed={"keras": "2.4"},

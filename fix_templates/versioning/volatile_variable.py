@@ -29,7 +29,6 @@ KEEPING = frozenset(
     {"append", "extend", "insert", "add", "put", "isinstance", "len", "range", "cuda", "cpu", "to", "size", "print"}
 )
 """Calls that work nothing out."""
-WHAT = "volatile does nothing since torch 0.4: gradients are recorded all the same"
 REMOVED = {"torch": "0.4"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -56,6 +55,7 @@ class VolatileVariable(ApiChange):
 
     code = "DNF512"
     name = "volatile-variable"
+    message = "volatile has no effect since torch 0.4: gradients are recorded all the same"
     triggers = ("volatile",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -81,7 +81,7 @@ class VolatileVariable(ApiChange):
                 header = [] if later else _block(subject, source.statement_of(call), enclosed, mode)
             yield Hit(
                 source.site(keyword),
-                WHAT,
+                self.message,
                 title=f"evaluate under torch.{mode}" if header else "drop volatile",
                 edits=(RemoveArgument(site, "volatile"), *header),
                 safe=not header,
@@ -322,12 +322,12 @@ def _assignments(subject: Subject, enclosed: Enclosed) -> Iterator[Hit]:
             goes = not taken_out or bool(getattr(value, "value", None))
             yield Hit(
                 site,
-                "volatile does nothing since torch 0.4: what follows is a part of the graph",
+                "volatile has no effect since torch 0.4: what follows is a part of the graph",
                 title="evaluate under torch.no_grad()"
                 if header
                 else "drop volatile"
                 if goes
-                else "take the result out of the graph with detach()",
+                else "detach the result from the graph",
                 edits=(Delete(site) if goes else Replace(site, f"{name} = {name}.detach()"), *header),
                 removed=REMOVED,
                 confidence=0.9,
@@ -350,8 +350,8 @@ def _questions(subject: Subject, asked: set[ast.AST]) -> Iterator[Hit]:
         edit = Replace(source.site(whole), text if negated else f"not {text}")
         yield Hit(
             source.site(node),
-            "volatile is gone since torch 0.4, and False for every tensor",
-            title="ask whether gradients are recorded",
+            "volatile is False for every tensor since torch 0.4",
+            title="check whether gradients are recorded",
             edits=(edit,) if torch else (AddImport("import torch"), edit),
             removed=REMOVED,
             confidence=0.9,

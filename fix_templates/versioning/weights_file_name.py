@@ -44,6 +44,7 @@ class WeightsFileName(ApiChange):
 
     code = "DNF510"
     name = "weights-file-name"
+    message = "Keras 3 expects the name of this file to end in {ending}"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Names of files that Keras 3 refuses."""
@@ -59,8 +60,8 @@ class WeightsFileName(ApiChange):
             new = _renamed(written.value, ending)
             yield Hit(
                 source.site(given),
-                f"Keras 3 wants this file's name to end in {ending}",
-                title=f"name the file …{ending}",
+                self.message.format(ending=ending),
+                title=f"let the file name end in {ending}",
                 edits=tuple(_everywhere(subject, written, new)),
                 removed={"keras": "3.0"},
             )

@@ -75,6 +75,7 @@ class ZeroDimTensorIndexed(ApiChange):
 
     code = "DNF504"
     name = "zero-dim-tensor-indexed"
+    message = "{expression} indexes a tensor without axes, which is an error since torch 0.4"
     formerly = ("DNF594", "gradient-of-one-element")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -382,8 +383,8 @@ def _hit(subject: Subject, node: ast.Subscript, edit: Replace, certain: bool) ->
     source = subject.source
     return Hit(
         source.site(node),
-        f"{source.segment(source.site(node))}: a tensor without axes is indexed; since torch 0.4 this is an error",
-        title="take the number out with item()",
+        ZeroDimTensorIndexed.message.format(expression=source.segment(source.site(node))),
+        title="extract the number with item()",
         edits=(edit,),
         safe=certain,
         removed={"torch": "0.5"},
@@ -536,8 +537,8 @@ def _gradients(subject: Subject) -> Iterator[Hit]:
     if edits:
         yield Hit(
             source.site(call),
-            "a loss has no axis since torch 0.4, and the gradient that it is given has one",
-            title="give a gradient without an axis",
+            "a loss has no axes since torch 0.4, and the gradient that backward is called with has one",
+            title="pass a gradient without axes",
             edits=edits,
             exact=True,
             confidence=0.9,

@@ -11,7 +11,7 @@ from dnnfix.api import Candidate
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix_legacy.rules.graph_and_session import WHAT, GraphAndSession
+from dnnfix_legacy.rules.graph_and_session import GraphAndSession
 
 LINE = """\
 import numpy as np
@@ -203,7 +203,7 @@ PROGRAMS = {
 def candidates(text: str) -> tuple[str, ...]:
     """The program as functions, where that is certain, and with its graph kept."""
     subject = Subject(Source.from_bytes(text.encode(), "program.py"))
-    finding = next(each for each in GraphAndSession().detect(subject) if each.message == WHAT)
+    finding = next(each for each in GraphAndSession().detect(subject) if each.message == GraphAndSession.message)
     found = [each for each in GraphAndSession().propose(finding, subject) if isinstance(each, Candidate)]
     return tuple(apply_edits(subject.source, each.edits).decode() for each in found)
 

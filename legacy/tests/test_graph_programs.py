@@ -12,7 +12,7 @@ from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix_legacy.eager.program import eager_edits
 from dnnfix_legacy.graphs.statements import InTheWay
-from dnnfix_legacy.rules.graph_and_session import KEPT, WHAT, GraphAndSession
+from dnnfix_legacy.rules.graph_and_session import KEPT, GraphAndSession
 
 HEAD = "import numpy as np\nimport tensorflow as tf\n\nx = tf.placeholder(tf.float32, [None, 2])\n"
 WEIGHT = "w = tf.Variable(tf.ones([2, 1]))\n"
@@ -34,7 +34,7 @@ def proposals(text: str) -> list[Candidate | Decline]:
     return [
         each
         for finding in GraphAndSession().detect(of)
-        if finding.message == WHAT
+        if finding.message == GraphAndSession.message
         for each in GraphAndSession().propose(finding, of)
     ]
 

@@ -87,7 +87,7 @@ out = layer(hidden, 2)
 """
     subject = crashed(text, TAKEN, "layer(hidden", "tf.get_variable")
     assert repaired(VariablesMadeTwice, subject) == [
-        "whether the variables are to be shared or made anew cannot be told"
+        "whether the variables are to be shared or made anew cannot be read"
     ]
 
 

@@ -8,6 +8,7 @@ from dnnfix.detect.versioning.migration import edits_of, migration
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix_legacy.rules.session_for_settings import SessionForSettings
 
 HEAD = """\
 import numpy as np
@@ -23,9 +24,7 @@ MODEL = "\nmodel = Sequential([Dense(1, input_shape=(4,))])\n"
 def settled(text: str) -> tuple[list[str], str]:
     """What the template says that it does, and the program then."""
     source = Source.from_bytes(text.encode(), "program.py")
-    hits = [
-        hit for hit in migration(Subject(source)) if hit.what.startswith("Keras 3 has no session: TensorFlow 2 is told")
-    ]
+    hits = [hit for hit in migration(Subject(source)) if hit.what == SessionForSettings.message]
     return [hit.title for hit in hits], apply_edits(source, edits_of(source, tuple(hits))).decode()
 
 
@@ -73,7 +72,7 @@ def test_what_has_no_counterpart_keeps_the_session(session: str) -> None:
 def test_the_devices_are_said() -> None:
     config = "K.set_session(tf.Session(config=tf.ConfigProto({})))\n"
     titles, program = settled(HEAD + config.format("device_count={'GPU': 1, 'CPU': 8}") + MODEL)
-    assert titles == ["say the settings without a session"]
+    assert titles == ["apply the settings without a session"]
     assert "tf.config.set_visible_devices(tf.config.list_physical_devices('GPU')[:1], 'GPU')\n" in program
     _, program = settled(HEAD + config.format("gpu_options=tf.GPUOptions(visible_device_list='2')") + MODEL)
     assert "tf.config.set_visible_devices(tf.config.list_physical_devices('GPU')[2:3], 'GPU')\n" in program
@@ -87,21 +86,21 @@ def test_the_devices_are_said() -> None:
                 "sess = tf.Session(graph=tf.get_default_graph(), config=tf.ConfigProto(intra_op_parallelism_threads=1))\n"
                 "K.set_session(sess)\n"
             ),
-            "say the settings without a session",
+            "apply the settings without a session",
         ),
         (
             (
                 "if K.backend() == 'tensorflow':\n    config = tf.ConfigProto(allow_soft_placement=True)\n"
                 "    config.gpu_options.per_process_gpu_memory_fraction = 0.3\n    K.set_session(tf.Session(config=config))\n"
             ),
-            "say the settings without a session",
+            "apply the settings without a session",
         ),
         (
             (
                 "config = tf.ConfigProto()\nconfig.gpu_options.allocator_type = 'BFC'\n"
                 "config.gpu_options.allow_growth = True\nK.tensorflow_backend.set_session(tf.Session(config=config))\n"
             ),
-            "say the settings without a session, without allocator_type",
+            "apply the settings without a session, without allocator_type",
         ),
     ],
 )
@@ -115,13 +114,13 @@ def test_settings_are_said_at_the_start_of_a_function_that_runs_first() -> None:
     main = "def main():\n    config = tf.ConfigProto()\n    config.gpu_options.allow_growth = True\n    K.set_session(tf.Session(config=config))\n"
     end = "    return Sequential([Dense(1)])\n\n\nmain()\n"
     titles, program = settled(HEAD + main + end)
-    assert titles == ["say the settings without a session"]
+    assert titles == ["apply the settings without a session"]
     assert "    for gpu in tf.config.list_physical_devices('GPU'):\n        tf.config" in program
     titles, program = settled(HEAD + main.replace("    config =", "    Dense(1)\n    config =", 1) + end)
-    assert titles == ["leave the session out, without allow_growth"]
+    assert titles == ["remove the session, without allow_growth"]
     assert "config" not in program
     titles, _ = settled(HEAD + main + end + "main()\n")
-    assert titles == ["leave the session out, without allow_growth"]
+    assert titles == ["remove the session, without allow_growth"]
 
 
 @pytest.mark.parametrize(
@@ -137,14 +136,14 @@ def test_what_a_function_of_the_program_runs_before_is_looked_into(first: str, e
     titles, program = settled(HEAD + own + setup + main)
     assert ("set_soft_device_placement" in program) == early
     assert titles == [
-        "say the settings without a session" if early else "leave the session out, without allow_soft_placement"
+        "apply the settings without a session" if early else "remove the session, without allow_soft_placement"
     ]
 
 
 def test_a_function_of_nothing_but_the_session_stays_a_function() -> None:
     setup = "def setup():\n    config = tf.ConfigProto()\n    K.set_session(tf.Session(config=config))\n\n\nsetup()\n"
     titles, program = settled(HEAD + setup + MODEL)
-    assert titles == ["leave the session out"]
+    assert titles == ["remove the session"]
     compile(program, "program.py", "exec")
 
 

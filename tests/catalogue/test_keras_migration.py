@@ -102,7 +102,7 @@ def test_what_depends_on_more_than_the_call_tells_is_left_with_its_reason(call: 
 def test_a_reason_that_holds_for_several_lines_names_them() -> None:
     text = "from keras import backend as K\n\na = K.placeholder((1,))\nb = 2\nc = K.placeholder((2,))\n"
     said = [hit.what for hit in migration(Subject(Source.from_bytes(text.encode(), "program.py")))]
-    assert said == ["keras.backend.placeholder: this name is gone since Keras 3.0 (as in line 5)"]
+    assert said == ["keras.backend.placeholder was removed in Keras 3.0 (also in line 5)"]
 
 
 def test_a_rate_that_the_program_sets_gets_no_schedule() -> None:

@@ -73,6 +73,45 @@ def test_programs_of_today_hear_nothing_of_it(text: str, tmp_path: Path) -> None
     assert not any(old_world.PACKAGE in line for line in checked(text, tmp_path).unchecked)
 
 
+GRAPH = """\
+import tensorflow as tf
+
+x = tf.placeholder(tf.float32, [None, 4])
+left, right = tf.split(1, 2, x)
+hidden = tf.nn.dropout(tf.concat(1, [left, right]), keep_prob=0.5)
+writer = tf.summary.FileWriter("logs")
+with tf.Session() as session:
+    session.run(hidden, {x: [[1, 2, 3, 4]]})
+"""
+
+INITIALIZERS = """\
+from keras import initializations
+from keras.layers import Dense
+
+
+def small(shape, name=None):
+    return initializations.normal(shape, scale=0.01, name=name)
+
+
+layer = Dense(10, init=small)
+"""
+
+
+@pytest.mark.usefixtures("without_package")
+def test_the_calls_of_a_graph_that_no_rule_migrates_are_left_alone(tmp_path: Path) -> None:
+    report = checked(GRAPH, tmp_path)
+    assert {result.finding.code for result in report.findings} == {"DNF501"}
+    assert not report.patches
+
+
+@pytest.mark.usefixtures("without_package")
+def test_functions_that_are_classes_today_keep_their_names_where_no_rule_rewrites_the_call(tmp_path: Path) -> None:
+    report = checked(INITIALIZERS, tmp_path)
+    assert any("keras.initializations.normal" in result.finding.message for result in report.findings)
+    assert "kernel_initializer=small" in "".join(patch.diff for patch in report.patches)
+    assert not any("RandomNormal" in patch.diff or "initializers" in patch.diff for patch in report.patches)
+
+
 @pytest.mark.parametrize("lines", ["\nprint 'loss', 3\n", "if torch:\n\tx = 1\n        print(x)\n"])
 @pytest.mark.usefixtures("without_package")
 def test_what_python_3_does_not_read_is_no_sound_program(lines: str, tmp_path: Path) -> None:

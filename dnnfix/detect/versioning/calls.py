@@ -289,7 +289,7 @@ class CallChanges:
         if isinstance(value, ast.Constant) and (code := change.values.get(repr(value.value))) is not None:
             return code, decline
         if "True" in change.values or "False" in change.values:
-            return None, decline or change.note or f"it is not known here whether {change.old} is true"
+            return None, decline or change.note or f"whether {change.old} is true cannot be read"
         if isinstance(value, ast.Call) or all(old == new for old, new in change.values.items()):
             return None, decline
         return None, decline or f"the value of {change.old} is not a literal, and its values have new names too"
@@ -341,11 +341,12 @@ class CallChanges:
             named = list(zip(order, call.args, strict=False))[kept:]
             site = self.source.site(call)
             words = ", ".join(name for name, _ in named)
+            kind = "keyword arguments" if len(named) > 1 else "a keyword argument"
             package = change.of[0].partition(".")[0]
             yield Hit(
                 site,
-                f"{last} takes {words} by name only since {package} {change.removed}",
-                title=f"name the arguments {words}",
+                f"{last} takes {words} as {kind} only since {package} {change.removed}",
+                title=f"pass {words} as {kind}",
                 edits=(
                     *(RemoveArgument(site, name, place) for place, (name, _) in enumerate(named, kept)),
                     *(SetArgument(site, name, self.source.segment(self.source.site(arg))) for name, arg in named),
@@ -433,14 +434,18 @@ class CallChanges:
 def said(change: Change) -> str:
     """A change of an argument, literal or method in words."""
     of = change.of[0].rpartition(".")[2] if len(change.of) == 1 else ""
-    kind = {"argument": "argument", "value": f"value of {change.argument}", "method": "method"}[change.kind]
-    package = {"keras": "Keras"}.get(change.of[0].partition(".")[0], change.of[0].partition(".")[0])
+    argument = (
+        f"the value {change.old!r} of {change.argument}" if change.kind == "value" else f"the argument {change.old}"
+    )
+    which = change.old if change.kind == "method" else argument
+    package = change.of[0].partition(".")[0]
+    package = {"keras": "Keras", "tensorflow": "TensorFlow"}.get(package, package)
     if change.removed:
-        when = f"is gone since {package} {change.removed}"
+        when = f"was removed in {package} {change.removed}"
     else:
         when = f"is deprecated since {package} {change.since}"
-    now = f"; it is {change.new} now" if change.new else ""
-    return f"the {kind} {change.old}{f' of {of}' if of else ''} {when}{now}"
+    now = f"; use {change.new}" if change.new else ""
+    return f"{which}{f' of {of}' if of else ''} {when}{now}"
 
 
 def _title(change: Change) -> str:

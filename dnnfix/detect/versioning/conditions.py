@@ -243,7 +243,7 @@ def _is_not_called(subject: Subject, call: ast.Call, words: str) -> bool:
 
 
 def _is_without_graph(subject: Subject, node: ast.expr, words: str) -> bool:
-    """Whether the program makes no graph of TensorFlow 1, or none that is `migrated` as a whole."""
+    """Whether the program builds no graph of TensorFlow 1, or none that is `migrated` or left as a whole."""
     graph = claimed(subject).graph
     return not graph or words == "migrated" and graph == "made"
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dnnfix.detect.versioning.migration import migration, version_number
+from dnnfix.detect.versioning.migration import migration, next_version, version_number
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
@@ -138,7 +138,7 @@ def _stated(subject: Subject) -> Iterator[Proof]:
     text = source.raw.decode("utf-8", "replace")
     is_notebook = source.path.endswith(".ipynb")
     if is_notebook and (kernel := _KERNEL.search(text)) is not None:
-        yield Proof("python", _next(kernel[1]), f"the notebook was saved with Python {kernel[1]}", 0)
+        yield Proof("python", next_version(kernel[1]), f"the notebook was saved with Python {kernel[1]}", 0)
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > _LONG or "." not in line:  # a picture in a notebook is one line
             continue
@@ -146,10 +146,6 @@ def _stated(subject: Subject) -> Iterator[Proof]:
             if match is None:
                 continue
             package = match["package"].lower()
-            yield Proof(ALIASES.get(package, package), _next(match["version"]), f"it says {match[0].strip()!r}", number)
-
-
-def _next(version: str) -> str:
-    """The version after the one that a program is for, and so the first that it is not for; `1.x` is all of 1."""
-    *first, last = version.split(".")
-    return ".".join([*first, str(int(last) + 1 if last.isdigit() else 999)])
+            yield Proof(
+                ALIASES.get(package, package), next_version(match["version"]), f"it says {match[0].strip()!r}", number
+            )

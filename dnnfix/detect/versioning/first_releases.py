@@ -83,8 +83,8 @@ class Reordered:
         """What a person is told."""
         leaf = self.written.rpartition(".")[2]
         if leaf.endswith("_summary"):
-            return f"{leaf} has other names for its arguments since TensorFlow 1.0"
-        return f"{leaf} is called in the order of arguments before TensorFlow 1.0"
+            return f"{leaf} has other argument names since TensorFlow 1.0"
+        return f"{leaf} is called with the argument order from before TensorFlow 1.0"
 
     def edits(self, source: Source) -> Iterator[Edit]:
         """Edits that leave alone what need not move, so that it can be changed for other reasons."""

@@ -27,6 +27,8 @@ _AMP = {
 }
 """By module, the device of which its autocast and GradScaler are."""
 
+_DEVICE = "; torch.amp takes the type of the device"
+
 _SCALING = ("autocast", "GradScaler")
 
 _COUNTING = frozenset(
@@ -59,7 +61,7 @@ def changed_forms(subject: Subject) -> Iterator[Hit]:
 
 
 def former_order(subject: Subject) -> Iterator[Hit]:
-    """Calls of TensorFlow in the order of arguments before 1.0; programs of graphs are migrated as a whole."""
+    """Calls of TensorFlow in the argument order from before 1.0; programs of graphs are migrated as a whole."""
     source, removed = subject.source, {"tensorflow": "1.0"}
     if "tensorflow" not in source.frameworks or claimed(subject).graph:
         return
@@ -70,8 +72,10 @@ def former_order(subject: Subject) -> Iterator[Hit]:
             continue
         if marks := boolean_axes(call, written):
             edits: tuple[Edit, ...] = (Replace(source.site(marks[0]), marks[1]),)
-            what = f"{written} takes the numbers of axes since TensorFlow 1.0"
-            yield Hit(source.site(call), what, title="number the axes", edits=edits, safe=True, removed=removed)
+            what = f"{written} takes the indices of axes since TensorFlow 1.0"
+            yield Hit(
+                source.site(call), what, title="pass the indices of the axes", edits=edits, safe=True, removed=removed
+            )
             continue
         changed = reordered(source, call, written, older)
         if changed is not None and not written.endswith("_summary"):
@@ -106,19 +110,19 @@ def _scaling(uses: Uses) -> Iterator[Hit]:
         for head, call in zip(heads, calls, strict=True):
             of = head.attr if isinstance(head, ast.Attribute) else (source.written(head) or "").rpartition(".")[2]
             if not isinstance(call, ast.Call) or call.func is not head or of not in _SCALING:
-                decline = "it is used in another way than by a call"
+                decline = "it is used other than by a call"
                 break
             done.add(call)
             if of == "autocast" and call.args:
-                decline = "what it is given by place has other places today"
+                decline = "its positional arguments have other positions today"
                 break
             edits.append(InsertElement(source.site(call), 0, f'"{device}"'))
         site = source.site(statement)
         text = source.segment(site)
         edits.append(Replace(site, text.replace(module, new, 1)))
         if heads:
-            said = f"{module}.{' and '.join(names)} {'are' if len(names) > 1 else 'is'} deprecated since torch 2.4"
-            yield _hit(uses, statement, f"{said}; torch.amp takes the kind of device", edits, decline, "2.4", safe=True)
+            what = f"{module}.{' and '.join(names)} {'are' if len(names) > 1 else 'is'} deprecated since torch 2.4{_DEVICE}"
+            yield _hit(uses, statement, what, "pass the device to torch.amp", edits, decline, "2.4", safe=True)
     for call in uses.calls():
         function = call.func
         if call in done or not isinstance(function, ast.Attribute) or function.attr not in _SCALING:
@@ -133,14 +137,14 @@ def _scaling(uses: Uses) -> Iterator[Hit]:
         if not isinstance(root, ast.Name) or source.written(root) != "torch":
             decline = "torch itself is not imported here"
         elif function.attr == "autocast" and call.args:
-            decline = "what it is given by place has other places today"
+            decline = "its positional arguments have other positions today"
         today = f"{getattr(root, 'id', 'torch')}.amp.{function.attr}"
         edits = [
             Replace(source.site(function), today),
             InsertElement(source.site(call), 0, f'"{_AMP[owner]}"'),
         ]
-        said = f"{owner}.{function.attr} is deprecated since torch 2.4; torch.amp takes the kind of device"
-        yield _hit(uses, call, said, edits, decline, "2.4", safe=True)
+        what = f"{owner}.{function.attr} is deprecated since torch 2.4{_DEVICE}"
+        yield _hit(uses, call, what, "pass the device to torch.amp", edits, decline, "2.4", safe=True)
 
 
 def _pretrained(uses: Uses) -> Iterator[Hit]:
@@ -156,12 +160,14 @@ def _pretrained(uses: Uses) -> Iterator[Hit]:
         if change is None:
             continue
         weights = change.values.get(repr(given.value), "")
-        said = f"{name} is given pretrained; it takes {change.new} since torchvision 0.13"
+        what = f"{name} takes {change.new} instead of pretrained since torchvision 0.13"
         others = [source.segment(source.site(keyword)) for keyword in call.keywords]
         function = source.segment(source.site(call.func))
         code = f"{function}({', '.join([f'{change.new}={weights}', *others])})"
         edits = (Replace(source.site(call), code),)
-        yield _hit(uses, call, said, edits, "" if weights else change.note, "0.13", safe=change.safe)
+        yield _hit(
+            uses, call, what, f"pass {change.new}", edits, "" if weights else change.note, "0.13", safe=change.safe
+        )
 
 
 def _step(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
@@ -177,8 +183,8 @@ def _step(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
         return
     edits = [RemoveArgument(uses.source.site(call), "epoch", 0 if call.args else None)]
     decline = "" if _counts_on(uses.source, call, given) else "step() would be another number of steps than it is given"
-    said = "the argument epoch of step is deprecated since torch 1.4; a schedule counts its own steps"
-    yield _hit(uses, call, said, edits, decline, "1.4")
+    what = "the argument epoch of step is deprecated since torch 1.4; a schedule counts its own steps"
+    yield _hit(uses, call, what, "drop epoch", edits, decline, "1.4")
 
 
 def _counts_on(source: Source, call: ast.Call, given: ast.expr) -> bool:
@@ -195,12 +201,19 @@ def _counts_on(source: Source, call: ast.Call, given: ast.expr) -> bool:
 
 
 def _hit(
-    uses: Uses, node: ast.AST, said: str, edits: Iterable[Edit], decline: str, since: str, safe: bool = False
+    uses: Uses,
+    node: ast.AST,
+    what: str,
+    title: str,
+    edits: Iterable[Edit],
+    decline: str,
+    since: str,
+    safe: bool = False,
 ) -> Hit:
     return Hit(
         uses.source.site(node),
-        said,
-        title=said.partition(": ")[0] if decline else said.rpartition("; ")[2],
+        what,
+        title=title,
         edits=() if decline else tuple(edits),
         decline=decline,
         safe=safe,

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
+from dnnfix.detect.versioning.graphs import GRAPHS
 from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, Hit
 from dnnfix.detect.versioning.names import Target, Uses
 from dnnfix.detect.versioning.statements import Plan, spliced, within
@@ -14,9 +15,6 @@ from dnnfix.records import AddImport, Delete, Edit, Replace, Site
 
 UNLOADED = frozenset(("urllib.error", "urllib.parse", "urllib.request", "xml.etree.ElementTree", "html.parser"))
 """Modules that their package does not load by itself."""
-
-GRAPHS = "programs of graphs and sessions have to be rewritten, or run under tf.compat.v1 with eager execution off"
-"""Why programs of TensorFlow 1 are left alone; the data file says it of their names."""
 
 
 @dataclass
@@ -355,12 +353,12 @@ class Renames:
 
 def _said(change: Change, target: Target) -> str:
     """The finding in words."""
-    kind = {"module": "module"}.get(change.kind, "name")
+    kind = "the module " if target.names_module else ""
     if change.removed:
-        when = f"is gone since {_package(target)} {change.removed}"
+        when = f"was removed in {_package(target)} {change.removed}"
     else:
         when = f"is deprecated since {_package(target)} {change.since}"
-    return f"{target.written}: this {kind} {when}" + (f"; it is {_shown(target.final)} now" if target.final else "")
+    return f"{kind}{target.written} {when}" + (f"; use {_shown(target.final)}" if target.final else "")
 
 
 def _shown(name: str) -> str:
@@ -407,7 +405,7 @@ def renamed_names(uses: Uses, claims: Claims = NO_CLAIMS) -> Iterator[Hit]:
                 continue
             more = ", ".join(map(str, sorted(lines.pop(hit.decline) - {hit.site.line})))
             if more and hit.decline != GRAPHS:
-                hit = replace(hit, what=f"{hit.what} (as in line {more})")
+                hit = replace(hit, what=f"{hit.what} (also in line {more})")
         elif graphs and str(hit.evidence.get("old", "")).startswith("tensorflow."):
             continue
         if not claims.covers(hit):

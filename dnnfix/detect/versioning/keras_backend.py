@@ -161,7 +161,7 @@ class BackendCalls:
         change = next((c for known in self.uses.tables if (c := known.name(written)) is not None), None)
         return Hit(
             site=self.source.site(call),
-            what=f"{written} is gone since Keras 3.0",
+            what=f"{written} was removed in Keras 3.0",
             title=f"write {written} as Keras 3 does",
             edits=() if decline else tuple(edits),
             decline=decline,
@@ -368,7 +368,7 @@ def compared_orderings(source: Source) -> Iterator[Hit]:
             if new is not None:
                 yield Hit(
                     source.site(side),
-                    f"the backend says {new!r} since Keras 2.0 where it said {side.value!r}",  # type: ignore[attr-defined]
+                    f"the backend returns {new!r} since Keras 2.0 instead of {side.value!r}",  # type: ignore[attr-defined]
                     title=f"compare with {new}",
                     edits=(Replace(source.site(side), repr(new).replace("'", source.segment(source.site(side))[0])),),
                     safe=True,

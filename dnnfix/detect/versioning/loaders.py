@@ -35,8 +35,8 @@ def outdated_sampler(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
     site = source.site(call)
     yield Hit(
         site,
-        "Sampler takes no data_source since torch 2.10; it never used it",
-        title="give Sampler no data_source",
+        "Sampler does not accept data_source since torch 2.10; it never used it",
+        title="drop data_source",
         edits=(RemoveArgument(site, "data_source", len(call.args) - 1 if call.args else None),),
         safe=True,
         removed={"torch": "2.10"},

@@ -39,6 +39,8 @@ def template_of(path: Path) -> type[ApiChange]:
         Fix safety: safe where the table says so.
         """
 
+        message = "{name} was removed or deprecated in {package} {version}"
+
         def hits(self, subject: Subject) -> Iterator[Hit]:
             """What the table says of the program."""
             uses = Uses(subject.source, (changes,))

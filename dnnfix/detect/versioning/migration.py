@@ -16,6 +16,7 @@ from functools import cache
 from itertools import pairwise
 from typing import ClassVar, Literal
 
+from dnnfix.detect.versioning.graphs import graph_places
 from dnnfix.detect.versioning.names import uses_of
 from dnnfix.detect.versioning.statements import merged, spliced, without
 from dnnfix.errors import EditError
@@ -96,19 +97,22 @@ class Claims:
     """Places at which nothing is to be changed beside."""
     covers: Callable[[Hit], bool] = lambda hit: False
     """Whether a hit of the tables is one of the template's own."""
-    graph: Literal["", "made", "migrated"] = ""
-    """Whether the program makes a graph of TensorFlow 1, and whether the template migrates it as a whole."""
+    graph: Literal["", "made", "migrated", "left"] | None = None
+    """Of a graph of TensorFlow 1: none, one that is built, one that the template migrates as a whole, or one that no template
+    migrates, so that it is left as a whole. `None` where the template says nothing of graphs."""
 
 
 NO_CLAIMS = Claims()
 
 
 class ApiChange(FixTemplate):
-    """Base of the templates of the versioning family: a subclass says in `hits` what it sees."""
+    """Base of the templates of the versioning family: a subclass says in `hits` what it sees.
+
+    The `message` of a subclass is what most of its hits say: where they say it all, they take it from there.
+    """
 
     family = Family.VERSIONING
     fix_pattern = FixPattern.VERSIONING
-    message = "{what}"
     speaks_of_deprecated: ClassVar[bool] = False
     """Whether the template is about what still works: such hits are left out of the patches of other templates."""
 
@@ -127,13 +131,16 @@ class ApiChange(FixTemplate):
         """One finding for each hit that the installed versions take badly, in the program and in the modules beside it."""
         for path, file in subject.files.items():
             for hit in _kept(file, type(self)):
-                yield self.finding(
-                    seen_from(hit.site, {"": path}),
+                yield Finding(
+                    code=self.code,
+                    rule=self.name,
+                    family=self.family,
+                    site=seen_from(hit.site, {"": path}),
+                    message=hit.what,
                     symptom=_symptom(hit, file),
                     confidence=hit.confidence,
                     evidence={**hit.evidence, **({REMOVED: hit.gone_since} if hit.removed else {})},
                     cause=CAUSE if hit.edits and not self.stands_alone else "",
-                    what=hit.what,
                 )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
@@ -336,11 +343,14 @@ def claimed(subject: Subject) -> Claims:
     if not uses_of(subject.source).hot:
         return NO_CLAIMS  # the tables say nothing of it
     every = [t().claims(subject) for t in _family(subject.words) if t.claims is not ApiChange.claims]
+    graph = next((one.graph for one in every if one.graph is not None), None)
+    if graph is None:
+        graph = "left" if graph_places(subject.source) else ""
     return Claims(
         frozenset().union(*(one.names for one in every)),
         tuple(site for one in every for site in one.sites),
         lambda hit: any(one.covers(hit) for one in every),
-        next((one.graph for one in every if one.graph), ""),
+        graph,
     )
 
 
@@ -383,6 +393,12 @@ def _still_there(hit: Hit, subject: Subject) -> bool:
 def version_number(version: str) -> tuple[int, ...]:
     """`2.13.0+cpu` as (2, 13, 0)."""
     return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3])
+
+
+def next_version(version: str) -> str:
+    """The version after one, which is the first that a program pinned to it does not run with; `1.x` is all of 1."""
+    *first, last = version.split(".")
+    return ".".join([*first, str(int(last) + 1 if last.isdigit() else 999)])
 
 
 def _is_fallback(hit: Hit, source: Source) -> bool:

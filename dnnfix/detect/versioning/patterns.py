@@ -107,7 +107,7 @@ def _made(uses: Uses, found: Found, form: Form) -> Hit:
     decline = "" if edits else form.note or "its names mean something else in this program"
     return Hit(
         site,
-        (form.message or f"{{old}} is gone since {package} {form.removed}").format(**words),
+        (form.message or f"{{old}} was removed in {package} {form.removed}").format(**words),
         title=(form.title or "write {code}").format(**words),
         edits=() if decline else tuple(edits),
         decline=decline,

@@ -123,9 +123,9 @@ def outdated_pictures(uses: Uses) -> Iterator[Hit]:
         taken = "Image" in uses.bound or there not in (None, "PIL.Image")
         yield Hit(
             site,
-            f"{written} is gone since scipy 1.3",
+            f"{written} was removed in scipy 1.3",
             title=f"write {code}",
             edits=() if taken else (Replace(site, code), *imports),
-            decline="Image is something else here" if taken else "",
+            decline="the name Image is taken in this program" if taken else "",
             removed={"scipy": "1.3"},
         )

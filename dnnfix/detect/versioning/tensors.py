@@ -79,8 +79,8 @@ def _of_variable(source: Source, node: ast.Compare) -> Iterator[Hit]:
     kind = "torch.Tensor" if imported else source.segment(source.site(node.comparators[0]))
     yield Hit(
         source.site(node),
-        f"{source.segment(source.site(node))}: nothing is of that type since torch 0.4, where variables became tensors",
-        title="ask whether it is a tensor",
+        f"{source.segment(source.site(node))}: no object is of that type since torch 0.4, where variables became tensors",
+        title="check for a tensor with isinstance",
         edits=(Replace(source.site(node), f"{negated}isinstance({value}, {kind})"),),
         safe=True,
         removed={"torch": "0.4"},
@@ -134,8 +134,8 @@ def _as_truth(source: Source, call: ast.Call, given: ast.expr) -> Hit:
         code = f"{text}.bool()" if plain else f"({text}).bool()"
     return Hit(
         source.site(given),
-        f"{text}: a mask holds truth values since torch 1.2, and bytes are refused since 2.1",
-        title="turn the mask into truth values",
+        f"{text}: masks are boolean since torch 1.2, and bytes are refused since 2.1",
+        title="convert the mask to bool",
         edits=(Replace(source.site(given), code),),
         safe=True,
         removed={"torch": "2.1"},
@@ -186,8 +186,8 @@ def _complement(source: Source, node: ast.BinOp, known: bool = False) -> Iterato
     code = f"~{text}" if as_mask else f"1 - {text}.byte()"
     yield Hit(
         source.site(node),
-        f"{source.segment(source.site(node))}: truth values cannot be subtracted since torch 1.2",
-        title="negate the mask" if as_mask else "subtract bytes, as comparing gave them",
+        f"{source.segment(source.site(node))}: boolean tensors cannot be subtracted since torch 1.2",
+        title="negate the mask" if as_mask else "subtract bytes, which comparisons returned before",
         edits=(Replace(source.site(node), code),),
         exact=True,
         removed={"torch": "1.2"},

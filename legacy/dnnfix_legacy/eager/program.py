@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from difflib import SequenceMatcher
 
 from dnnfix.detect.versioning.calls import changed_arguments
-from dnnfix.detect.versioning.imports import GRAPHS, Renames
+from dnnfix.detect.versioning.graphs import GRAPHS
+from dnnfix.detect.versioning.imports import Renames
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import uses_of
 from dnnfix.errors import EditError

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from dnnfix.detect.versioning.first_releases import boolean_axes, is_older, reordered
-from dnnfix.detect.versioning.imports import GRAPHS
+from dnnfix.detect.versioning.graphs import graph_places, names_of_tensorflow
 from dnnfix.detect.versioning.migration import Hit
-from dnnfix.detect.versioning.names import Target, Uses, uses_of
+from dnnfix.detect.versioning.names import Uses, uses_of
 from dnnfix.records import Delete, Edit, Replace, Site
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source, once
@@ -23,33 +23,6 @@ from dnnfix_legacy.graphs.rewriting import Rewriting
 from dnnfix_legacy.graphs.sessions import SessionSettings, session_settings
 
 _V1 = "tensorflow.compat.v1"
-
-MAKES_GRAPH = frozenset(
-    {
-        "placeholder",
-        "placeholder_with_default",
-        "sparse_placeholder",
-        "get_variable",
-        "variable_scope",
-        "global_variables_initializer",
-        "initialize_all_variables",
-        "Session",
-        "InteractiveSession",
-        "TextLineReader",
-        "TFRecordReader",
-        "WholeFileReader",
-        "FixedLengthRecordReader",
-        "slice_input_producer",
-        "string_input_producer",
-        "shuffle_batch",
-        "MonitoredTrainingSession",
-        "Supervisor",
-    }
-)
-"""Words, one of which a program must have to be one that makes a graph itself."""
-
-_OF_MODELS = frozenset({"fit", "fit_generator", "fit_on_batch", "train_on_batch", "compile"})
-"""Methods of Keras models that train."""
 
 _GONE_PARTS = (
     "tensorflow.contrib",
@@ -191,7 +164,7 @@ class _Keeping:
         imports = self._imports()
         if not imports:
             return ()
-        for node, written in chains(self.uses):
+        for node, written in names_of_tensorflow(self.uses):
             self._name(node, written)
         for call in self.uses.calls():
             self._positions(call)
@@ -270,7 +243,9 @@ class _Keeping:
             if refused:
                 self._leave(self.uses.source.site(node), written, refused)
             else:
-                self._change(node, f"{written} went with TensorFlow 1: the program gets a function that does the same")
+                self._change(
+                    node, f"{written} was removed with TensorFlow 1: the program gets a function that does the same"
+                )
             return
         if rest.startswith("contrib.") and rest.count(".") == 1 and isinstance(above, ast.Assign) and call is None:
             self._modules.append((node, written))
@@ -414,7 +389,7 @@ class _Keeping:
         names = {f"layers.{name}": name for name in _LAYERS}
         names |= {f"contrib.{part}.{old}": name for part in ("layers", "slim") for old, name in _OF_CONTRIB.items()}
         weighted = {old for old, name in names.items() if name in _WEIGHTED}
-        for node, written in chains(self.uses):
+        for node, written in names_of_tensorflow(self.uses):
             old = written.removeprefix("tensorflow.")
             if old in weighted:
                 above = self.uses.source.parent(node)
@@ -553,7 +528,7 @@ class _Keeping:
         marks = boolean_axes(call, written)
         if marks is not None:
             self._new.write(*marks)
-            self._change(call, f"{written} takes the numbers of axes since TensorFlow 1.0")
+            self._change(call, f"{written} takes the indices of axes since TensorFlow 1.0")
             return
         changed = reordered(source, call, written, self._older, graph=True)
         if changed is not None:
@@ -590,51 +565,19 @@ def in_later_order(source: Source) -> tuple[Edit, ...]:
     return keeping._new.edits()
 
 
-def chains(uses: Uses) -> Iterator[tuple[ast.expr, str]]:
-    """The names of TensorFlow that the program uses, as whole as they are written: `tf.nn.relu`, not `tf.nn`."""
-    source = uses.source
-    for node in uses.all_attributes():
-        if isinstance(source.parent(node), ast.Attribute) or not isinstance(node.ctx, ast.Load):
-            continue
-        chain: ast.expr = node
-        written = source.written(chain)
-        while not written and isinstance(chain, ast.Attribute):
-            chain = chain.value
-            written = source.written(chain)
-        if written and written.startswith("tensorflow."):
-            yield chain, written
-    roots = {local for local, name in uses.imported.items() if name.startswith("tensorflow.")}
-    for name in uses.names(*roots):
-        if isinstance(name.ctx, ast.Load) and not isinstance(source.parent(name), ast.Attribute):
-            written = source.written(name)
-            if written and written.startswith("tensorflow."):
-                yield name, written
-
-
 @once
 def graph_of(source: Source) -> Graph | None:
     """The program's graph, where it makes one itself with names that TensorFlow 2 lacks."""
-    if "tensorflow" not in source.frameworks or source.words.isdisjoint(MAKES_GRAPH):
-        return None
-    uses = uses_of(source)
     settings = session_settings(source)
-    settled = settings.sites if settings is not None else ()
-    places: list[Site] = []
-    makes = False
-    for node, written in chains(uses):
-        if any(site.encloses(source.site(node)) for site in settled):
-            continue  # a session that Keras alone had
-        if not written.startswith((f"{_V1}.", "tensorflow.keras.")) and (target := _gone(uses, written)) is not None:
-            places.append(source.site(node))
-            makes = makes or target.change.note == GRAPHS and written.rpartition(".")[2] in MAKES_GRAPH
-    if not makes or _trains_models(uses):
+    places = graph_places(source, settings.sites if settings is not None else ())  # a session that Keras alone had
+    if not places:
         return None
-    keeping = _Keeping(uses)
+    keeping = _Keeping(uses_of(source))
     edits = keeping.edits()
-    exact = keeping.exact and not any(name.partition(".")[0] == "keras" for name in uses.imported.values())
+    exact = keeping.exact and not any(name.partition(".")[0] == "keras" for name in keeping.uses.imported.values())
     left = tuple(sorted(keeping.left, key=lambda left: left.site))
     changed = tuple(sorted(keeping.changed.items()))
-    return Graph(tuple(sorted(places)), edits, left, changed, exact)
+    return Graph(places, edits, left, changed, exact)
 
 
 def session_alone(source: Source) -> SessionSettings | None:
@@ -645,15 +588,3 @@ def session_alone(source: Source) -> SessionSettings | None:
 def is_of_graph(hit: Hit) -> bool:
     """Whether a hit of the tables is about what the graph as a whole answers for: every name of TensorFlow but its examples."""
     return "tensorflow" in hit.removed and "keras" not in hit.removed and "tensorflow.examples" not in hit.what
-
-
-def _gone(uses: Uses, written: str) -> Target | None:
-    target = uses.target(written)
-    return target if target is not None and not target.deprecated else None
-
-
-def _trains_models(uses: Uses) -> bool:
-    """Whether models of Keras do the training: they run themselves, and a session is there for its settings alone."""
-    if "keras" not in uses.source.frameworks:
-        return False
-    return any(isinstance(call.func, ast.Attribute) and call.func.attr in _OF_MODELS for call in uses.calls())

@@ -220,10 +220,10 @@ class _Reader:
         for node in self.source.nodes(ast.Name):
             held = isinstance(node.ctx, ast.Load) and self.name(node) in self.held
             if held and not self.settled(node):
-                return f"{node.id} is used further, as in line {node.lineno}"
+                return f"{node.id} is also used in line {node.lineno}"
         for call in self.source.all_calls:
             if self.called(call) in _HELD and not self.settled(call):
-                return f"a session is used further, as in line {call.lineno}"
+                return f"a session is also used in line {call.lineno}"
         functions = [function.name for function in self.made.values()]
         for statement in self.gone:
             parts = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
@@ -232,13 +232,13 @@ class _Reader:
             if not isinstance(statement, ast.FunctionDef) and not all(
                 self._harmless(node) for node in (inner if own else [statement])
             ):
-                return f"line {statement.lineno} does more than say settings"
+                return f"line {statement.lineno} does more than make settings"
         if implicit := self._implicit():
             return f"the session is used without its name, in line {implicit.lineno}"
         for call in self.given:
             session = self._whole(_given(call)) if self.called(call) == _SET else call
             if call not in self.made and self.called(session) not in _MADE:
-                return "where the session is made cannot be told"
+                return "where the session is created cannot be read"
         return ""
 
     def _implicit(self) -> ast.Call | None:
@@ -345,7 +345,7 @@ def session_settings(source: Source) -> SessionSettings | None:
         edits.append(Replace(site, code) if code else Delete(site))
     if any(replaced.values()) and tensorflow not in imported:
         edits.append(AddImport("import tensorflow as tf"))
-    title = "say the settings without a session" if any(replaced.values()) else "leave the session out"
+    title = "apply the settings without a session" if any(replaced.values()) else "remove the session"
     title += f", without {', '.join(unsaid)}" if unsaid else ""
     return SessionSettings(tuple(places), tuple(source.site(s) for s in reader.gone), tuple(edits), title)
 

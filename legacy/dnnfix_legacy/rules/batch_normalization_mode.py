@@ -34,6 +34,7 @@ class BatchNormalizationMode(ApiChange):
 
     code = "DNF575"
     name = "batch-normalization-mode"
+    message = "BatchNormalization does not accept mode since Keras 2"
     triggers = ("mode",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -49,12 +50,10 @@ class BatchNormalizationMode(ApiChange):
             edits, title = _edits(subject, call, mode)
             yield Hit(
                 source.site(keyword),
-                "BatchNormalization takes no mode since Keras 2",
+                self.message,
                 title=title,
                 edits=tuple(edits),
-                decline=""
-                if edits
-                else "which mode is meant is not known here, or the layer is told what only mode 0 uses",
+                decline="" if edits else "the mode cannot be read, or the layer has arguments that only mode 0 uses",
                 safe=mode == 0,
                 removed={"keras": "2.0"},
                 within=source.site(call),
@@ -121,9 +120,9 @@ def _edits(subject: Subject, call: ast.Call, mode: object) -> tuple[list[Edit], 
         return [], ""
     calls = _calls(subject, call)
     if not calls:
-        return gone, "drop the mode, so that testing uses the statistics of the training"
+        return gone, "drop the mode, so that testing uses the statistics of training"
     edits = [*gone, *(SetArgument(source.site(one), "training", "True") for one in calls)]
-    return edits, "normalize with the statistics of the batch always"
+    return edits, "always normalize with the statistics of the batch"
 
 
 def _calls(subject: Subject, made: ast.Call) -> list[ast.Call]:

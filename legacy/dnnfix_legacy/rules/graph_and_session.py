@@ -12,12 +12,11 @@ from dnnfix.api import (
     Hit,
     Subject,
 )
-from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, migration
+from dnnfix.detect.versioning.graphs import MAKES_GRAPH
+from dnnfix.detect.versioning.migration import Claims, migration
 from dnnfix_legacy.eager.program import eager_edits
-from dnnfix_legacy.graphs.programs import MAKES_GRAPH, graph_of, is_of_graph
+from dnnfix_legacy.graphs.programs import graph_of, is_of_graph
 from dnnfix_legacy.graphs.statements import InTheWay
-
-WHAT = "the program builds a graph and runs it in sessions, which TensorFlow 2 has only under tf.compat.v1"
 
 KEPT = "keep the graph under tensorflow.compat.v1"
 
@@ -45,13 +44,14 @@ class GraphAndSession(ApiChange):
 
     code = "DNF540"
     name = "graph-and-session"
+    message = "the program builds a graph and runs it in sessions, which TensorFlow 2 has only under tf.compat.v1"
     triggers = tuple(sorted(MAKES_GRAPH))
 
     def claims(self, subject: Subject) -> Claims:
         """The program's graph, and every name of TensorFlow where the graph is kept as a whole."""
         graph = graph_of(subject.source)
         if graph is None:
-            return NO_CLAIMS
+            return Claims(graph="")
         return Claims(covers=is_of_graph, graph="migrated") if graph.edits else Claims(graph="made")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -65,10 +65,10 @@ class GraphAndSession(ApiChange):
         safe = graph.exact and not graph.left
         yield Hit(
             graph.places[0],
-            WHAT,
+            self.message,
             title=KEPT,
             edits=graph.edits,
-            decline="" if graph.edits else "TensorFlow is imported piece by piece",
+            decline="" if graph.edits else "TensorFlow is not imported as a whole",
             safe=safe,
             removed={"tensorflow": "2.0"},
             felt=felt,
@@ -79,7 +79,7 @@ class GraphAndSession(ApiChange):
         for left in graph.left:
             yield Hit(
                 left.site,
-                f"{left.name}: nothing takes its place in TensorFlow 2",
+                f"{left.name} has no replacement in TensorFlow 2",
                 decline=left.reason,
                 removed={"tensorflow": "2.0"},
             )
@@ -95,7 +95,7 @@ class GraphAndSession(ApiChange):
             except InTheWay as reason:
                 kept.append(Decline(f"it is not written as functions of TensorFlow 2: {reason.reason}"))
             else:
-                yield self.candidate(finding, "call functions in place of the session", *edits, prior=0.97)
+                yield self.candidate(finding, "call functions instead of the session", *edits, prior=0.97)
         yield from kept
 
     programs = '''

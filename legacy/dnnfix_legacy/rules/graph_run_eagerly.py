@@ -19,7 +19,7 @@ class GraphRunEagerly(ApiChange):
     """TensorFlow 2 runs operations as they are called, those of `tf.compat.v1` too: a placeholder stops it.
 
     `tf.placeholder() is not compatible with eager execution`, says the call, or a session finds its graph empty. A program
-    that builds a graph has to switch eager execution off before its first operation.
+    that builds a graph has to disable eager execution before its first operation.
 
     Fix safety: unsafe: from there on nothing of the program runs as it is called.
 
@@ -28,6 +28,7 @@ class GraphRunEagerly(ApiChange):
 
     code = "DNF543"
     name = "graph-run-eagerly"
+    message = "a graph is built while eager execution is on, the default since TensorFlow 2.0"
     triggers = ("placeholder",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -45,10 +46,10 @@ class GraphRunEagerly(ApiChange):
         statement, switch = _switch(subject)
         yield Hit(
             source.site(placeholders[0].func),
-            "a graph is built while eager execution is on, as it is since TensorFlow 2.0",
-            title="switch eager execution off",
+            self.message,
+            title="disable eager execution",
             edits=(InsertAfter(source.site(statement), switch),) if statement is not None else (),
-            decline="" if statement is not None else "TensorFlow is imported piece by piece",
+            decline="" if statement is not None else "TensorFlow is not imported as a whole",
             removed={"tensorflow": "2.0"},
         )
 

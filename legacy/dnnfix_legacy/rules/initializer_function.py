@@ -20,8 +20,9 @@ from dnnfix.api import (
     Wrap,
     uses_of,
 )
+from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims
 
-MODULE = "keras.initializations."
+MODULE = "keras.initializations"
 
 FUNCTIONS = frozenset(
     (
@@ -57,21 +58,27 @@ class InitializerFunction(ApiChange):
 
     code = "DNF534"
     name = "initializer-function"
+    message = "{function} was removed in Keras 2.0; an initializer is an object, created with its scale and called with a shape"
     triggers = ("initializations",)
+
+    def claims(self, subject: Subject) -> Claims:
+        """The functions, if all their calls can be written anew: then their names are changed by the tables."""
+        hits = list(self.hits(subject))
+        return Claims(frozenset({MODULE})) if hits and all(hit.edits for hit in hits) else NO_CLAIMS
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls of such functions."""
         source = subject.source
         for call in uses_of(source).calls():
             written = source.written(call.func) or ""
-            function = written.removeprefix(MODULE)
-            if not written.startswith(MODULE) or function not in FUNCTIONS:
+            module, _, function = written.rpartition(".")
+            if module != MODULE or function not in FUNCTIONS:
                 continue
             edits, decline = _edits(subject, call, function)
             yield Hit(
                 source.site(call),
-                f"{written} is gone since Keras 2.0; an initializer is an object, made with its scale and called with a shape",
-                title="make the initializer and call it with the shape",
+                self.message.format(function=written),
+                title="create the initializer and call it with the shape",
                 edits=() if decline else tuple(edits),
                 decline=decline,
                 removed={"keras": "2.0"},
@@ -134,7 +141,7 @@ def _edits(subject: Subject, call: ast.Call, function: str) -> tuple[list[Edit],
     shape = call.args[0] if call.args else given.get("shape")
     scale = call.args[1] if len(call.args) > 1 and function in ("normal", "uniform") else given.get("scale")
     if shape is None or len(call.args) > 2 or len(call.args) > 1 and scale is None or not set(given) <= _KNOWN:
-        return [], "how it is told the shape and the scale cannot be read"
+        return [], "its shape and scale cannot be read"
     edits: list[Edit] = [RemoveArgument(site, "shape", 0)]
     if len(call.args) > 1:
         edits.append(RemoveArgument(site, "", 1))

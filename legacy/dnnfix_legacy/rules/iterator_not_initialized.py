@@ -48,7 +48,7 @@ class IteratorNotInitialized(FixTemplate):
     name = "iterator-not-initialized"
     family = Family.VERSIONING
     fix_pattern = FixPattern.API_CONTRACT
-    message = "`{iterator}` gives nothing before its initializer has run, and nothing runs it"
+    message = "`{iterator}` has to be initialized before it is read, and its initializer is never run"
     triggers = ("make_initializable_iterator",)
 
     def detect(self, subject: Subject) -> Iterator[Finding]:

@@ -42,7 +42,7 @@ class ListAsFeedKey(FaultTemplate[_Entry]):
     name = "list-as-feed-key"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{key}` is a list of placeholders; each of them is fed for itself"
+    message = "`{key}` is a list of placeholders, which cannot be a key of a feed dictionary: each placeholder is fed by itself"
     triggers = ("placeholder",)
     declined = "the entry has no value for each placeholder"
 

@@ -69,6 +69,7 @@ class MergeLayer(ApiChange):
 
     code = "DNF517"
     name = "merge-layer"
+    message = "{old} was removed in Keras 2.0; each mode is a layer of its own"
     triggers = ("Merge", "merge")
 
     def claims(self, subject: Subject) -> Claims:
@@ -89,7 +90,7 @@ class MergeLayer(ApiChange):
                 name = _today(subject, call, names)
                 made = _function(subject, call, name) if old == "merge" else _layer(subject, call, name)
                 if not name or made is None:
-                    what = "how the branches are joined and used cannot be told" if name else "its mode cannot be told"
+                    what = "how the branches are joined and used cannot be read" if name else "its mode cannot be read"
                     decline = f"line {call.lineno}: {what}"
                     break
                 modes[name] = None
@@ -100,7 +101,7 @@ class MergeLayer(ApiChange):
                 edits += _imported(subject, local, module, [*modes])
             yield Hit(
                 source.site(calls[0]),
-                f"{old} is gone since Keras 2.0; each mode has a layer of its own",
+                self.message.format(old=old),
                 title=f"join the branches with {' and '.join(modes)}",
                 edits=() if decline else tuple(edits),
                 decline=decline,
@@ -221,7 +222,7 @@ def _imported(subject: Subject, local: str, module: str, names: list[str]) -> li
 
 
 def _today(subject: Subject, call: ast.Call, names: dict[str, str]) -> str:
-    """The layer or function for the mode of a call; empty where the mode cannot be told."""
+    """The layer or function for the mode of a call; empty where the mode cannot be read."""
     mode = argument_value(call, "mode", 1) or ast.Constant("sum")
     if isinstance(mode, ast.Constant):
         return names.get(str(mode.value), "")

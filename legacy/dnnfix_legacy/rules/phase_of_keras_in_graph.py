@@ -28,6 +28,7 @@ class PhaseOfKerasInGraph(ApiChange):
 
     code = "DNF549"
     name = "phase-of-keras-in-graph"
+    message = "Keras 3 has neither a session nor a learning phase that is fed to one"
     triggers = ("learning_phase", "set_session")
 
     def claims(self, subject: Subject) -> Claims:
@@ -40,7 +41,7 @@ class PhaseOfKerasInGraph(ApiChange):
         for place in phase.places if phase is not None else ():
             yield Hit(
                 subject.source.site(place),
-                "Keras 3 has no session and no phase that is fed to one",
+                self.message,
                 title="make the phase a placeholder",
                 edits=phase.edits if phase is not None else (),
                 decline=phase.decline if phase is not None else "",

@@ -58,7 +58,7 @@ class Python2Program(ApiChange):
     """Python 3 does not compile print statements, and lacks `xrange`, `raw_input`, `reduce`, `has_key` and `iteritems`.
 
     Statements that only Python 2 reads are written as Python 3 writes them; where the text needed more than that to be
-    read, those lines stay as they are. Where tabs and blanks are mixed as only Python 2 reads them, indentation becomes
+    read, those lines stay as they are. Where tabs and spaces are mixed in the indentation, which only Python 2 accepts, indentation becomes
     blanks. Names are changed where the program does not define them itself. `sort(cmp=f)` takes a key made of `f`,
     iterators have `__next__`, and what a program of Python 2 reads from a pickle that it has not written itself is read
     with the encoding that gives back arrays and texts of Python 2.
@@ -72,6 +72,7 @@ class Python2Program(ApiChange):
 
     code = "DNF516"
     name = "python-2-program"
+    message = "{old} was removed in Python 3; use {new}"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The statements that had to be rewritten to be read, then names, methods and calls."""
@@ -82,7 +83,7 @@ class Python2Program(ApiChange):
             yield Hit(
                 site,
                 "the program is written in Python 2, which Python 3 does not compile",
-                title="write it in Python 3",
+                title="convert it to Python 3",
                 edits=edits,
                 exact=True,
                 confidence=0.9,
@@ -341,8 +342,8 @@ def _tabs(source: Source) -> Iterator[Hit]:
     if node is not None and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         yield Hit(
             source.site(node),
-            "tabs and blanks are mixed as only Python 2 reads them",
-            title="indent with blanks",
+            "tabs and spaces are mixed in the indentation, which only Python 2 accepts",
+            title="indent with spaces",
             edits=(Replace(source.site(node), source.segment(source.site(node))),),
             exact=True,
             confidence=0.9,
@@ -364,7 +365,7 @@ def _names(subject: Subject) -> Iterator[Hit]:
             line = f"from {IMPORTED[name.id]} import {name.id}"
             yield Hit(
                 source.site(name),
-                f"{name.id} is no builtin since Python 3; it is in {IMPORTED[name.id]} now",
+                f"{name.id} is not a builtin since Python 3; import it from {IMPORTED[name.id]}",
                 title=f"import {name.id} from {IMPORTED[name.id]}",
                 edits=(AddImport(line),),
                 exact=True,
@@ -441,8 +442,8 @@ def _narrowed(source: Source, call: ast.Call) -> Iterator[Hit]:
         return
     yield Hit(
         source.site(call),
-        "encode gives bytes since Python 3, which are no text",
-        title="make a text of it again",
+        "encode returns bytes in Python 3, not a string",
+        title="decode it to a string",
         edits=(Wrap(source.site(call), "", '.decode("ascii")'),),
     )
 
@@ -460,7 +461,7 @@ def _encoding(source: Source, call: ast.Call) -> Iterator[Hit]:
             edits.append(Delete(source.site(above)))
     yield Hit(
         source.site(call),
-        "sys.setdefaultencoding is gone since Python 3, which reads source and text as UTF-8",
+        "sys.setdefaultencoding was removed in Python 3, which reads source and text as UTF-8",
         title="drop sys.setdefaultencoding",
         edits=tuple(edits),
     )
@@ -482,8 +483,8 @@ def _compared(source: Source, call: ast.Call, name: str, written: str) -> Iterat
     part = source.site(keyword) if keyword is not None else source.site(given)
     yield Hit(
         site,
-        f"{name} takes no comparison since Python 3, but a key",
-        title="make a key of the comparison",
+        f"{name} takes a key function since Python 3, not a comparison",
+        title="convert the comparison to a key function",
         edits=(_exchanged(source, call, part, code), AddImport("from functools import cmp_to_key")),
         exact=True,
     )
@@ -529,8 +530,8 @@ def _iterators(source: Source) -> Iterator[Hit]:
         site = source.site(method)
         yield Hit(
             site,
-            "iterators have a method __next__ since Python 3",
-            title="call the method __next__",
+            "an iterator has the method __next__ since Python 3, not next",
+            title="rename the method to __next__",
             edits=tuple(edits),
             exact=True,
         )
@@ -566,8 +567,8 @@ def _pickles(source: Source) -> Iterator[Hit]:
         site = source.site(call)
         yield Hit(
             site,
-            "what Python 2 pickled is read with an encoding in Python 3",
-            title="read texts and arrays of Python 2",
+            "a pickle of Python 2 needs an encoding in Python 3",
+            title="read strings and arrays of Python 2",
             edits=(SetArgument(site, "encoding", '"latin1"'),),
             confidence=0.8,
         )
@@ -576,7 +577,7 @@ def _pickles(source: Source) -> Iterator[Hit]:
 def _hit(site: Site, old: str, new: str, code: str = "") -> Hit:
     return Hit(
         site,
-        f"{old} is gone since Python 3; it is {new} now",
+        Python2Program.message.format(old=old, new=new),
         title=f"write {new} for {old}",
         edits=(Replace(site, code or new),),
         exact=True,

@@ -29,6 +29,7 @@ class SessionForSettings(ApiChange):
 
     code = "DNF547"
     name = "session-for-settings"
+    message = "Keras 3 has no session; TensorFlow 2 has functions for these settings"
     triggers = ("set_session", "Session", "InteractiveSession")
 
     def claims(self, subject: Subject) -> Claims:
@@ -44,7 +45,7 @@ class SessionForSettings(ApiChange):
         for place in settings.places:
             yield Hit(
                 subject.source.site(place),
-                "Keras 3 has no session: TensorFlow 2 is told its settings by functions",
+                self.message,
                 title=settings.title,
                 edits=settings.edits,
                 removed={"keras": "3.0", "tensorflow": "2.0"},

@@ -71,6 +71,7 @@ class TheanoBackend(ApiChange):
 
     code = "DNF576"
     name = "theano-backend"
+    message = "Theano is not a backend of Keras since 2.4, and is not maintained"
     triggers = ("theano", "environ", "putenv", "setdefault")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -91,7 +92,7 @@ class TheanoBackend(ApiChange):
             return
         locals_ = [(a.asname or a.name).partition(".")[0] for s in imports for a in s.names]
         used = [name for name in uses_of(source).names(*locals_) if isinstance(name.ctx, ast.Load)]
-        said = "Theano is no backend of Keras since 2.4, and is not kept up"
+        said = "Theano is not a backend of Keras since 2.4, and is not maintained"
         edits: dict[Edit, None] = {}
         decline = ""
         for name in sorted(used, key=lambda n: n.lineno):
@@ -236,7 +237,7 @@ def _hit(
     return Hit(
         subject.source.site(at),
         said,
-        title="drop what is for Theano",
+        title="remove the code for Theano",
         edits=() if decline else tuple(edits),
         decline=decline,
         removed={"keras": "2.4"},

@@ -38,6 +38,7 @@ class TheanoVariable(ApiChange):
 
     code = "DNF577"
     name = "theano-variable"
+    message = "{old} is a method of Theano variables; those of Keras 3 have {new}"
     triggers = ("set_value", "get_value")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -63,7 +64,7 @@ class TheanoVariable(ApiChange):
             own = held.attr in uses.kept  # what a layer of the program's own calls its weights stays
             yield Hit(
                 site,
-                f"{function.attr} is a method of Theano's variables; those of Keras 3 have {method}",
+                self.message.format(old=function.attr, new=method),
                 title=f"call {method}",
                 edits=(Replace(site, f"{owner}.{held.attr if own else VARIABLES[held.attr]}.{method}"),),
                 safe=any(of_keras) and not own,

@@ -109,6 +109,7 @@ class TutorialMnistReader(ApiChange):
 
     code = "DNF541"
     name = "tutorial-mnist-reader"
+    message = "the MNIST reader was removed with the tutorials of TensorFlow 1; {module} has the images"
     triggers = ("read_data_sets", "load_dataset", "tutorials")
 
     def claims(self, subject: Subject) -> Claims:
@@ -133,12 +134,12 @@ class TutorialMnistReader(ApiChange):
         if not imports and not calls and not among:
             return
         mixed = among and not imports
-        reason = _reason(source, calls, mixed) if calls else "where the reader is called is not plain"
+        reason = _reason(source, calls, mixed) if calls else "where the reader is called cannot be read"
         torch = reads_for_torch(source)
         has = "torchvision" if torch else "keras.datasets.mnist"
         yield Hit(
             source.site(imports[0] if imports else calls[0]),
-            f"the reader of MNIST went with the tutorials of TensorFlow 1; {has} has the images",
+            self.message.format(module=has),
             title=f"read MNIST with {'torchvision' if torch else 'Keras'}",
             edits=() if reason else tuple(_edits(source, imports, calls)),
             decline=reason,

@@ -95,7 +95,7 @@ class ValueFedInOtherShape(FaultTemplate[_Fed]):
             if len(given) == 1 and len(rest) == 1 and rest[0] > 1 and kind.startswith(("int", "uint")):
                 function, imports = with_numpy(subject, "eye")
                 edit = wrapped(subject, value, f"{function}({rest[0]})[", "]")
-                yield "Feed the class numbers one-hot", (edit, *imports), 0.85
+                yield "Feed the class indices one-hot", (edit, *imports), 0.85
             elif given and prod(given[1:]) == prod(rest) and not _fits((1, *given), wanted):
                 shape = f", ({', '.join(map(str, (-1, *rest)))}{'' if rest else ','})"
                 yield f"Feed it in the shape{shape[1:]}", _call(subject, value, "reshape", shape), 0.9

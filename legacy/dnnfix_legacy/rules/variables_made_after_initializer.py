@@ -52,7 +52,7 @@ class VariablesMadeAfterInitializer(FixTemplate):
     name = "variables-made-after-initializer"
     family = Family.VERSIONING
     fix_pattern = FixPattern.API_CONTRACT
-    message = "`{optimizer}` makes variables after the initializer ran, and nothing gives them a value"
+    message = "`{optimizer}` creates variables after the initializer ran, and nothing initializes them"
     triggers = INITIALIZERS
 
     def detect(self, subject: Subject) -> Iterator[Finding]:

@@ -51,9 +51,9 @@ class VariablesMadeTwice(FaultTemplate[_Twice]):
     name = "variables-made-twice"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{maker}` makes its variables a second time under the same names"
+    message = "`{maker}` creates its variables a second time under the same names"
     triggers = ("get_variable", "variable_scope")
-    declined = "whether the variables are to be shared or made anew cannot be told"
+    declined = "whether the variables are to be shared or made anew cannot be read"
 
     def faults(self, subject: Subject) -> Faults[_Twice]:
         source, crash = subject.source, subject.crash
@@ -87,7 +87,7 @@ class VariablesMadeTwice(FaultTemplate[_Twice]):
             root = _root(source, found.whole)
             if root is not None:
                 edit = InsertBefore(source.site(_first(found.whole)), f"{root}.reset_default_graph()")
-                yield "Begin with an empty graph", (edit,), 0.9
+                yield "Reset the default graph", (edit,), 0.9
             return
         scopes = _scopes(source, found.maker)
         if len(scopes) != 1 or not _on_other_tensors(found.calls):
@@ -101,7 +101,7 @@ class VariablesMadeTwice(FaultTemplate[_Twice]):
             later = sorted(found.calls, key=lambda each: each.lineno)[1:]
             edits = tuple(SetArgument(source.site(each), parameter or "reuse", "True") for each in later)
         if asked is None or parameter is not None:
-            yield "Use the variables again", edits, 0.85
+            yield "Reuse the variables", edits, 0.85
 
     programs = '''
 === example: two calls, the variables in a function of their own
