@@ -294,11 +294,10 @@ def edge_calls(subject: Subject, names: frozenset[str]) -> Iterator[tuple[Call, 
     Each comes once per place, with whether it gave values that are not finite (`True`) or zeros where its slope has no
     bound (`False`). Only runs show them.
     """
-    network = subject.network
-    seen: set[Site | None] = set()
-    if network.known_from != "trace":
+    if subject.trace is None or subject.network.known_from != "trace":
         return
-    for call in network.calls:
+    seen: set[Site | None] = set()
+    for call in subject.network.calls:
         if call.name.rpartition(".")[2].rstrip("_") not in names or not call.outputs or call.site in seen:
             continue
         if any(value.finite is not True for value in call.inputs):
