@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from importlib.resources import files
 from typing import TypeVar
 
 from dnnfix.records import Json
+from dnnfix.records.record import record
 
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signature:
     """Positional parameter names in order, keyword-only names, and the defaults that are plain values."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from dnnfix.errors import EditError, InputError, NestedSitesError, SiteNotFoundError
 from dnnfix.records import (
@@ -30,6 +29,7 @@ from dnnfix.records import (
     Unwrap,
     Wrap,
 )
+from dnnfix.records.record import record
 from dnnfix.source import expressions, statements
 from dnnfix.source.arguments import ElementEdit, element_changes
 from dnnfix.source.changes import TextChange, in_document, ordered
@@ -39,7 +39,7 @@ from dnnfix.source.program import Source, once
 from dnnfix.source.tree import Tree
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Edited:
     """An edited program: the file's bytes, and the text that is analysed and run."""
 

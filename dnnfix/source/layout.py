@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dnnfix.errors import EditError
+from dnnfix.records.record import record
 
 if TYPE_CHECKING:
     import libcst
@@ -20,7 +20,7 @@ MAX_DEPTH = 150
 """How deeply nested an expression may be that LibCST, whose parser recurses, is given."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Element:
     """One argument or element; all places are offsets in the expression's text.
 
@@ -36,7 +36,7 @@ class Element:
     bare_generator: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """The elements of a call, list, set or tuple. `first` is where the first element stands or would stand."""
 

@@ -7,7 +7,7 @@ and an observation is that of the whole run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from dnnfix.network.facts import (
@@ -22,6 +22,7 @@ from dnnfix.network.facts import (
     through,
 )
 from dnnfix.records import Call, Site, Symptom, Value
+from dnnfix.records.record import record
 from dnnfix.source.program import once
 from dnnfix.subject import Subject
 
@@ -34,7 +35,7 @@ TOLERANCE = 1e-3
 """By how much a value may leave a range through rounding alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LossUse:
     """One place where a loss is computed.
 
