@@ -83,6 +83,9 @@ class Listed:
             loaded,
         )
 
+    def __hash__(self) -> int:
+        return hash(self.code)  # asked of all of them for each file of a scan
+
     @property
     def place(self) -> str:
         """Where it stands, as its author knows it."""
