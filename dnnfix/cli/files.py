@@ -51,9 +51,11 @@ class SettingsByFolder:
 
     def of(self, folder: Path) -> Settings:
         """The settings of programs in that folder (an absolute path). Raises `ConfigError`."""
+        single = self.isolated or self.file is not None
+        if single:
+            folder = Path()  # all folders have the same
         settings = self._known.get(folder)
         if settings is None:
-            single = self.isolated or self.file is not None
             own = None if single else config.configuration_in(folder)
             if single or folder == folder.parent:
                 settings = config.load(folder, self.overrides, file=self.file, isolated=self.isolated)
