@@ -40,9 +40,9 @@ docs: $(READY) ## writes docs/templates.md, the drawing of docs/architecture.md 
 baseline: ## an interpreter of the old era (Python 3.7, Keras 2.3.1) in .baseline, for tests/baseline; needs a Python 3.7
 	$(PYTHON) tools/make_baseline.py
 
-bench: $(READY) ## the measurements of benchmarks/README.md, as ratios; one alone: make bench PROGRAMS=benchmarks/replay.py
+bench: $(READY) ## the measurements of benchmarks/README.md, as ratios; one alone, kept: make bench PROGRAMS=benchmarks/replay.py ARGS=--record
 	@missed=0; for program in $(PROGRAMS); do \
-		echo "== $$program"; $(BIN)/python "$$program" || missed=1; \
+		echo "== $$program"; $(BIN)/python "$$program" $(ARGS) || missed=1; \
 	done; exit $$missed # a missed target shows in the status, and does not keep the others from being measured
 
 bench-quick: $(READY) ## the ratios of CI, in two minutes; see benchmarks/README.md for what they are held to

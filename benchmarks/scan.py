@@ -51,7 +51,8 @@ def beside_peers(
     table.title(f"check beside its peers: {corpus}")
     # ruff and fixit end with other codes where they cannot parse a file; all of them have then looked at every file.
     sides = [lambda c=command: run((*c, str(corpus.folder)), codes=(0, 1, 2, 3)) for command in commands.values()]
-    own, *others = in_turn(rounds, lambda: check(corpus.folder), *sides)
+    # The least of three in each turn: a short run among long ones is easily disturbed by what else the machine does.
+    own, *others = in_turn(rounds, lambda: in_turn(3, lambda: check(corpus.folder))[0], *sides)
     table.row("check: peak memory, MiB", own.peak, PEAK, f"{own.cpu:.2f} CPU s, {own.wall:.2f} s")
     for name, other in zip(commands, others, strict=True):
         table.row(f"check / {name}, CPU", own.cpu / other.cpu, most[name], f"{own.cpu:.2f} s / {other.cpu:.2f} s")
