@@ -7,9 +7,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DNNFIX := $(BIN)/dnnfix
 PROGRAMS ?= $(wildcard benchmarks/[a-z]*.py)
+QUICK := one_file.py "scan.py --rounds 2" "migration.py --rounds 1" "reproduction.py --limit 10"
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo demo-bot test test-all lint docs baseline bench clean
+.PHONY: demo demo-bot test test-all lint docs baseline bench bench-quick clean
 
 demo: $(READY) ## repairs the buggy programs in examples/ and shows each proof
 	@for program in examples/*.py; do \
@@ -27,24 +28,31 @@ test: $(READY) ## the tests that are not marked slow, on all cores; one folder a
 test-all: MARKED = ## the whole test suite; the slow part alone: make test MARKED=slow
 test-all: test
 
-lint: $(READY) ## ruff, mypy strict, and the generated page of the catalogue
+lint: $(READY) ## ruff, mypy strict, and the generated pages
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check --diff
 	$(BIN)/mypy
 	@$(DNNFIX) templates --isolated --output-format markdown | diff -u docs/templates.md - \
 		|| { echo "docs/templates.md is not what the templates say: run make docs"; exit 1; }
+	$(BIN)/python tools/bench_page.py --check
 
-docs: $(READY) ## writes docs/templates.md from the templates, and the drawing of docs/architecture.md from the imports
+docs: $(READY) ## writes docs/templates.md, the drawing of docs/architecture.md and the numbers of benchmarks/README.md from their sources
 	$(DNNFIX) templates --isolated --output-format markdown > docs/templates.md
 	$(BIN)/python tools/draw_packages.py
+	$(BIN)/python tools/bench_page.py
 
 baseline: ## an interpreter of the old era (Python 3.7, Keras 2.3.1) in .baseline, for tests/baseline; needs a Python 3.7
 	$(PYTHON) tools/make_baseline.py
 
-bench: $(READY) ## the measurements of benchmarks/README.md, as ratios; one alone: make bench PROGRAMS=benchmarks/replay.py
+bench: $(READY) ## the measurements of benchmarks/README.md, as ratios; one alone, kept: make bench PROGRAMS=benchmarks/replay.py ARGS=--record
 	@missed=0; for program in $(PROGRAMS); do \
-		echo "== $$program"; $(BIN)/python "$$program" || missed=1; \
+		echo "== $$program"; $(BIN)/python "$$program" $(ARGS) || missed=1; \
 	done; exit $$missed # a missed target shows in the status, and does not keep the others from being measured
+
+bench-quick: $(READY) ## the ratios of CI, in two minutes; see benchmarks/README.md for what they are held to
+	@missed=0; for program in $(QUICK); do \
+		echo "== $$program"; $(BIN)/python benchmarks/$$program --shared-machine || missed=1; \
+	done; exit $$missed
 
 $(READY): pyproject.toml legacy/pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 is needed: install it, or name one with PYTHON=..."; exit 1; }

@@ -1,4 +1,4 @@
-"""What the benchmarks share: running a command and taking its time, CPU and memory, and printing a number by its target.
+"""What the benchmarks share: running a command and taking its time, CPU and memory, and telling a number by its target.
 
 This process stays small and imports nothing heavy: the peak memory that the kernel tells of a child begins with that of
 the process it was forked from.
@@ -6,6 +6,7 @@ the process it was forked from.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -13,15 +14,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
+import _results
+
 ROOT = Path(__file__).resolve().parents[1]
-CHECK = (sys.executable, "-m", "dnnfix", "check", "--isolated", "--quiet")
+DNNFIX = (sys.executable, "-m", "dnnfix")
 """The command under measurement; `python -m` and the installed script start alike."""
+CHECK = (*DNNFIX, "check", "--isolated", "--quiet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,26 +115,59 @@ def in_turn(rounds: int, *sides: Callable[[], Cost]) -> list[Cost]:
     ]
 
 
+SLACK = 1.25
+"""How much more than its target a number may be on a machine that has other work to do."""
+
+
+def arguments(about: str | None) -> argparse.ArgumentParser:
+    """The parser of a benchmark's command line, with the flags that `Table.of` reads."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true", help="keep the numbers for the page benchmarks/README.md")
+    parser.add_argument(
+        "--shared-machine",
+        action="store_true",
+        help=f"miss a target only by a factor of {SLACK}, and by no wall time: for CI",
+    )
+    return parser
+
+
 @dataclass
 class Table:
     """Numbers beside their targets, printed as they come."""
 
+    run: _results.Run | None = None
+    """What is recorded, if the numbers are to be kept."""
+    shared: bool = False
     missed: int = 0
+    _title: str = ""
+    _rows: list[_results.Row] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Table:
+        """The table that the command line asks for. Ends the benchmark where its numbers cannot be recorded."""
+        command = (os.path.basename(sys.argv[0]), *sys.argv[1:])
+        return cls(_results.begun(command) if options.record else None, options.shared_machine)
 
     def title(self, words: str) -> None:
         """What the next rows are about."""
+        self._title = words
         sys.stdout.write(f"{words}\n")
         sys.stdout.flush()
 
-    def row(self, words: str, value: float, most: float | None = None, detail: str = "") -> None:
-        """One number; `most` is its target, if it has one."""
-        met = most is None or value <= most
-        self.missed += not met
-        mark = "   " if most is None else "ok " if met else "BAD"
+    def row(self, words: str, value: float, most: float | None = None, detail: str = "", *, wall: bool = False) -> None:
+        """One number; `most` is its target, if it has one, and `wall` says that other work on the machine is in it."""
+        met = None if most is None else value <= most
+        self._rows.append(_results.Row(self._title, words, round(value, 5), most, met, detail))
+        if self.shared and most is not None:
+            met = None if wall else value <= SLACK * most
+        self.missed += met is False
+        mark = "   " if met is None else "ok " if met else "BAD"
         target = f"target {most:.4g}" if most is not None else ""
         sys.stdout.write(f"  {mark} {words:55} {value:8.4f}  {target:14} {detail}\n")
         sys.stdout.flush()
 
     def end(self) -> None:
-        """End the benchmark; the exit code says whether all targets are met."""
+        """End the benchmark, and keep its numbers if asked to; the exit code says whether all targets are met."""
+        if self.run is not None:
+            _results.kept(self.run, self._rows)
         raise SystemExit(1 if self.missed else 0)

@@ -10,7 +10,6 @@ the engine.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from _measure import ROOT, Table, copied
+from _measure import ROOT, Table, arguments, copied
 
 sys.path.insert(0, str(ROOT))
 
@@ -46,7 +45,7 @@ class Arm:
 
 def main() -> None:
     """Measure, and say by the exit code whether no more are accepted than may be."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("programs", type=Path, nargs="*", help="folders with one folder per program")
     parser.add_argument("--random", type=int, default=4, help="random edits of each program (%(default)s)")
     parser.add_argument("--jobs", type=int, default=2, help="patches side by side (%(default)s)")
@@ -56,10 +55,10 @@ def main() -> None:
     if not given.programs:
         print("left out: the programs are not part of this repository; see --help for what they are")
         return
+    table = Table.of(given)
     wanted = list(_arms(given.programs, given.random))
     with ThreadPoolExecutor(given.jobs) as pool:
         results = list(pool.map(lambda arm: _told(arm, judged(arm, given.python, given.budget)), wanted))
-    table = Table()
     for name in ("null", "random"):
         ends = [end for arm, end in zip(wanted, results, strict=True) if arm.name == name and end]
         taken = [arm for arm, end in zip(wanted, results, strict=True) if arm.name == name and end == "accepted"]

@@ -10,7 +10,6 @@ The burst comes over 16 connections, from this process, on the same cores. Witho
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import hmac
 import http.client
@@ -29,7 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from _measure import ROOT, Table, environment
+from _measure import ROOT, Table, arguments, environment
 
 sys.path.insert(0, str(ROOT))
 
@@ -46,12 +45,12 @@ PATIENCE = 3600.0
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description="the bot as an App", epilog=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--webhooks", type=int, default=500)
     parser.add_argument("--repositories", type=int, default=12)
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4])
     given = parser.parse_args()
-    table = Table()
+    table = Table.of(given)
     if shutil.which("redis-server") is None:
         table.title("no redis-server: nothing is measured")
         return

@@ -8,13 +8,13 @@ of its backends (torch, unless `KERAS_BACKEND` names another), torch and scikit-
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
 import numpy as np
+from _measure import Table, arguments
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
 
@@ -316,16 +316,18 @@ def keras_np_seed_spread(seed: int, former: bool) -> float:
 
 
 def main() -> None:
-    """Print a line for each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Tell each number, now and then."""
+    parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default="", help="part of a name")
     options = parser.parse_args()
-    print(f"{'':34} {'then':>9} {'now':>9}")
+    table = Table.of(options)
+    table.title("what it comes to with the default of today")
     for name, (unit, function) in MEASURES.items():
         if options.only in name:
             then, now = (mean(function(seed, former) for seed in range(options.seeds)) for former in (True, False))
-            print(f"{name:34} {then:9.2f} {now:9.2f}  {unit}", flush=True)
+            table.row(name, now, None, f"{unit}; {then:.2f} with the former default")
+    table.end()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from _measure import ROOT, Table, suggested
+from _measure import ROOT, Table, arguments, suggested
 from racing import FAULTS, PROGRAM, SOUND
 
 sys.path.insert(0, str(ROOT))
@@ -35,7 +35,7 @@ EXAMPLES = ROOT / "examples"
 
 def main() -> None:
     """Compare, and say by the exit code whether all came to the same."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="what to compare with (%(default)s)")
     parser.add_argument("--cases", type=int, default=20, help="open cases of the benchmark (%(default)s)")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has torch")
@@ -43,7 +43,7 @@ def main() -> None:
     if given.device == "cuda" and not card.present():
         print("left out: there is no GPU here")
         return
-    table = Table()
+    table = Table.of(given)
     same, others, out = 0, [], 0
     for name, program in programs(given.cases):
         there = put_on(program, given.device)
@@ -66,7 +66,8 @@ def main() -> None:
             said(moved, which, given.python)[1]
             for moved, which in ((text, "cpu"), (carried(text, given.device), given.device))
         ]
-        table.title(f"{fault}: suggest took {seconds[0]:.0f} s on the CPU, {seconds[1]:.0f} s on {given.device}")
+        told = f"{seconds[1]:.0f} s / {seconds[0]:.0f} s"
+        table.row(f"{fault}: suggest on {given.device} / on the CPU", seconds[1] / seconds[0], None, told)
     table.end()
 
 

@@ -8,13 +8,12 @@ looked at: neither a framework, nor numpy, nor the library that carries out edit
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 from pathlib import Path
 
 from _corpus import find
-from _measure import CHECK, Table, environment, in_turn, run
+from _measure import CHECK, Table, arguments, environment, in_turn, run
 from _peers import peers
 
 FORBIDDEN = ("torch", "keras", "tensorflow", "numpy", "libcst", "typer", "rich", "pydantic")
@@ -45,12 +44,12 @@ def default() -> Path:
 
 def main() -> None:
     """Measure, and say by the exit code whether all targets are met."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--file", type=Path, help="the program (one of the installed torch)")
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     file = (options.file or default()).resolve()
-    table = Table()
+    table = Table.of(options)
     table.title(f"one file: {file.name}, {file.read_bytes().count(10)} lines")
     found = imported(file)
     table.row("forbidden packages imported", len(found), 0, ", ".join(found))
@@ -62,10 +61,10 @@ def main() -> None:
     if torchfix is not None:
         sides.append(lambda: run((*torchfix, str(file))))
     nothing, own, *others = in_turn(options.rounds, *sides)
-    table.row("check / python -c pass, wall", own.wall / nothing.wall, PASS, _ms(own.wall, nothing.wall))
+    table.row("check / python -c pass, wall", own.wall / nothing.wall, PASS, _ms(own.wall, nothing.wall), wall=True)
     table.row("check / python -c pass, CPU", own.cpu / nothing.cpu, PASS, _ms(own.cpu, nothing.cpu))
     for other in others:
-        table.row("check / torchfix, wall", own.wall / other.wall, TORCHFIX, _ms(own.wall, other.wall))
+        table.row("check / torchfix, wall", own.wall / other.wall, TORCHFIX, _ms(own.wall, other.wall), wall=True)
         table.row("check / torchfix, CPU", own.cpu / other.cpu, TORCHFIX, _ms(own.cpu, other.cpu))
     table.end()
 

@@ -1,10 +1,10 @@
 """How much a probe slows a training step once the recorded steps are over, and how much a look for symptoms adds to that.
 
-    OMP_NUM_THREADS=1 python benchmarks/probe_overhead.py [--framework torch|keras] [--rounds 9] [--json]
+    OMP_NUM_THREADS=1 python benchmarks/probe_overhead.py [--framework torch|keras] [--rounds 9]
 
 One process trains the same small network (batch 32, three layers, Adam) in turns: a stretch of steps without the probe,
-a stretch with it, and so on. The ratio of the smallest times of the two (what other
-processes add is never negative) is what the probe costs; it must be at most 1.15. A third stretch also looks into the layers at a few steps,
+a stretch with it, and so on. The median of the ratios of the pairs is what the probe costs, which one lucky round does not
+move; it must be at most 1.15. A third stretch also looks into the layers at a few steps,
 as a look at training does (its rows are put aside before, and asked behind it); over one with the probe it may take 1.05.
 As in the process that real trials are forked from, what is alive at the start is kept away from the garbage collector.
 The program that trains counts as user code, so that every watcher does the work that it does for a real program.
@@ -12,17 +12,16 @@ The program that trains counts as user code, so that every watcher does the work
 
 from __future__ import annotations
 
-import argparse
 import gc
 import importlib.util
-import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from _measure import Table, arguments
 
 PROBE = Path(__file__).parents[1] / "dnnfix" / "run" / "probe"
 LIMIT = 1.15
@@ -94,8 +93,8 @@ def _load_probe() -> None:
     module._load_package()
 
 
-def measure(rounds: int, steps: int, framework: str) -> dict[str, Any]:
-    """Seconds per step without the probe, with it, and with it in a look, and their ratios, over `rounds` turns of `steps` steps each."""
+def measure(rounds: int, steps: int, framework: str, table: Table) -> None:
+    """What the probe adds to a step, and what a look adds to that, over `rounds` turns of `steps` steps each."""
     os.environ.setdefault("KERAS_BACKEND", "torch")
     import torch
 
@@ -131,42 +130,26 @@ def measure(rounds: int, steps: int, framework: str) -> dict[str, Any]:
                 if hooks is not None:
                     hooks.finish()
     without, with_probe = min(plain), min(probed)
-    ratios = [b / a for a, b in zip(plain, probed, strict=True)]
+    table.title(f"{framework}: {rounds} rounds of {steps} steps")
+    pairs = [b / a for a, b in zip(plain, probed, strict=True)]
+    told = f"smallest rounds {with_probe / without:.2f}: {with_probe * 1e6:.0f} us / {without * 1e6:.0f} us"
+    table.row("a step with the probe / without, median of pairs", statistics.median(pairs), LIMIT, told)
     added = [b / a for a, b in zip(probed, looked, strict=True)]
-    return {
-        "step_without_us": without * 1e6,
-        "step_with_us": with_probe * 1e6,
-        "ratio": with_probe / without,
-        "median_ratio_of_pairs": statistics.median(ratios),
-        "limit": LIMIT,
-        "median_ratio_of_symptoms": statistics.median(added),
-        "symptoms_limit": SYMPTOMS_LIMIT,
-    }
+    table.row("a step in a look / with the probe, median of pairs", statistics.median(added), SYMPTOMS_LIMIT)
 
 
-def main() -> int:
-    """Measure and print; 1 where the median of the pairs is over a limit: one lucky round does not move it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> None:
+    """Measure; 1 where the median of the pairs is over a limit: one lucky round does not move it."""
+    parser = arguments(__doc__)
     parser.add_argument("--framework", choices=("torch", "keras"), help="only this one")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    frameworks = [options.framework] if options.framework else ["torch", "keras"]
-    results = {framework: measure(options.rounds, options.steps, framework) for framework in frameworks}
-    if options.json:
-        print(json.dumps(results))
-    else:
-        for framework, result in results.items():
-            for name, value in result.items():
-                print(f"{framework:8} {name:24} {value:.3f}")
-    over = [
-        result
-        for result in results.values()
-        if result["median_ratio_of_pairs"] > LIMIT or result["median_ratio_of_symptoms"] > SYMPTOMS_LIMIT
-    ]
-    return 1 if over else 0
+    table = Table.of(options)
+    for framework in [options.framework] if options.framework else ["torch", "keras"]:
+        measure(options.rounds, options.steps, framework, table)
+    table.end()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -10,7 +10,6 @@ before it are those of both and not counted; nor is the ladder, which is the sam
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from _measure import ROOT, Table
+from _measure import ROOT, Table, arguments
 
 sys.path.insert(0, str(ROOT))
 
@@ -122,10 +121,10 @@ RACE = racing.race
 
 def main() -> None:
     """Measure, and say by the exit code whether the target is met."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has torch")
     given = parser.parse_args()
-    table, shares = Table(), list[float]()
+    table, shares = Table.of(given), list[float]()
     table.title(f"a race / an exhaustive search: {len(FAULTS)} programs")
     with tempfile.TemporaryDirectory() as folder:
         for name, fault in FAULTS.items():

@@ -8,13 +8,12 @@ run of the program with the fault and one of the repaired program for each seed 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
 from pathlib import Path
 
-from _measure import Table, run
+from _measure import Table, arguments, run
 
 from dnnfix.bench.results import GOALS
 from dnnfix.bench.totals import COST
@@ -27,22 +26,23 @@ MOST_COST = 3.0
 
 def main() -> None:
     """Measure, and say by the exit code whether all targets are met."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--sample", type=int, default=SAMPLE, help="cases (%(default)s)")
     parser.add_argument("--whole", action="store_true", help="all of them")
     parser.add_argument("--jobs", type=int, default=2, help="(%(default)s)")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has the programs' packages")
     parser.add_argument("--keep", type=Path, help="leave the results and the report in this folder")
     options = parser.parse_args()
+    table = Table.of(options)
     with tempfile.TemporaryDirectory() as name:
         output = options.keep or Path(name)
         chosen = () if options.whole else ("--sample", str(options.sample))
         command = (sys.executable, "-m", "dnnfix", "bench", "replay", "--no-cache", "--quiet", *chosen)
         spent = run((*command, "--jobs", str(options.jobs), "--python", options.python, "--output", str(output)))
         report = json.loads((output / "report.json").read_bytes())
-    table, whole = Table(), report["totals"]["all"]
+    whole = report["totals"]["all"]
     table.title(f"replay: {whole['cases']} cases on {options.jobs} cores")
-    table.row("minutes", spent.wall / 60, MOST_MINUTES[options.whole])
+    table.row("minutes", spent.wall / 60, MOST_MINUTES[options.whole], wall=True)
     table.row(COST, report["seconds"][COST], MOST_COST, "median")
     for name, bound, least in GOALS:
         share = whole[name]["count"] / (whole[name]["of"] or 1)

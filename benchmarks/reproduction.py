@@ -9,12 +9,13 @@ program as it stands.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import statistics
 import sys
 import time
 from pathlib import Path
+
+from _measure import Table, arguments
 
 from dnnfix import registry
 from dnnfix.errors import InputError
@@ -30,13 +31,14 @@ from dnnfix.source.program import Source
 MOST_RUNS = 2
 
 
-def main() -> int:
-    """Measure and print; exit code 1 where a target is missed."""
-    parser = argparse.ArgumentParser(description="cost of making programs run", epilog=__doc__)
+def main() -> None:
+    """Measure, and say by the exit code whether the target is met."""
+    parser = arguments(__doc__)
     parser.add_argument("--programs", type=Path)
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
     parser.add_argument("--limit", type=int, default=40)
     given = parser.parse_args()
+    table = Table.of(given)
     runs: list[int] = []
     planning: list[float] = []
     ends: list[str] = []
@@ -53,16 +55,14 @@ def main() -> int:
             ends.append(last.outcome.value)
             planning.append(over_parsing(source, last))
     if not runs:
-        print("no program needed anything")
-        return 0
+        raise SystemExit("no program needed anything")
     ended = ", ".join(f"{ends.count(end)} {end}" for end in sorted(set(ends)))
-    print(f"{len(runs)} programs that did not run as they stood; with their own faults they end now: {ended}")
-    print(f"runs before the first trial: {', '.join(f'{runs.count(n)} with {n}' for n in sorted(set(runs)))}")
-    print(
-        f"a plan over parsing: median {1000 * statistics.median(planning):.1f} ms, largest {1000 * max(planning):.1f} ms"
-    )
-    print(f"target of {MOST_RUNS} runs: {'met' if max(runs) <= MOST_RUNS else 'missed'}")
-    return max(runs) > MOST_RUNS
+    table.title(f"{len(runs)} programs that did not run as they stood; with their own faults they end now: {ended}")
+    told = ", ".join(f"{runs.count(n)} with {n}" for n in sorted(set(runs)))
+    table.row("runs before the first trial, most", max(runs), MOST_RUNS, told)
+    told = f"largest {1000 * max(planning):.1f}"
+    table.row("CPU ms of a plan over parsing, median", 1000 * statistics.median(planning), None, told)
+    table.end()
 
 
 def programs(folder: Path | None) -> list[tuple[str, bytes]]:
@@ -110,4 +110,4 @@ def over_parsing(source: Source, trace: Trace) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

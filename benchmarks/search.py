@@ -8,7 +8,6 @@ crash, in a fork: what any of the search's own runs costs at least.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -20,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from _measure import Table
+from _measure import Table, arguments
 
 from dnnfix.config import Settings
 from dnnfix.pipeline import suggest_file
@@ -202,11 +201,11 @@ def _timed(work: Callable[[], object]) -> float:
 
 def main() -> None:
     """Measure, and end with 1 where a target is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=2)
     asked = parser.parse_args()
-    table = Table()
+    table = Table.of(asked)
     table.title("the search over small edits")
     with Runner(Path(asked.python), framework="torch") as runner:
         edits_per_second(runner, table)

@@ -23,7 +23,6 @@ some tutorials depend on a lucky start. `suggest` runs as a person would run it.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import statistics
@@ -36,7 +35,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from _measure import ROOT, Table, copied, environment, suggested
+from _measure import ROOT, Table, arguments, copied, environment, suggested
 from _monitors import Problem, remedied, watched
 
 sys.path.insert(0, str(ROOT))
@@ -123,7 +122,7 @@ class Beside:
 
 def main() -> None:
     """Measure, and say by the exit code whether all targets are met."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("healthy", type=Path, nargs="?", help="folder with one folder per healthy program")
     parser.add_argument("seeded", type=Path, nargs="?", help="folder that tools/seed_faults.py filled from it")
     parser.add_argument("--keep", type=Path, default=Path("seeded-results"), help="what was measured (%(default)s)")
@@ -139,6 +138,7 @@ def main() -> None:
     folders = sorted(f for f in given.seeded.iterdir() if (f / "meta.toml").is_file())[given.first :: given.every]
     if not folders:
         raise SystemExit(f"{given.seeded} has no folder with a meta.toml in it; make some with tools/seed_faults.py")
+    table = Table.of(given)
     given.keep.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(given.jobs) as pool:
         rows = list(pool.map(lambda folder: _told(measured(folder, given.healthy, given.keep, given.python)), folders))
@@ -148,8 +148,8 @@ def main() -> None:
             others = list(
                 pool.map(lambda each: monitored(each[0], each[1], given.healthy, given.keep, given.python), counted)
             )
-    _report_monitors(others)
-    _report(rows)
+    _report_monitors(others, table)
+    _report(rows, table)
 
 
 def measured(folder: Path, healthy: Path, keep: Path, python: str) -> Row:
@@ -272,16 +272,15 @@ def _told(row: Row) -> Row:
     return row
 
 
-def _report_monitors(others: Sequence[Sequence[Beside]]) -> None:
+def _report_monitors(others: Sequence[Sequence[Beside]], table: Table) -> None:
     for monitor in MONITORS if others else ():
         own = [one for found in others for one in found if one.monitor == monitor]
         shares = [sum(one.diagnosed for one in own), sum(one.named for one in own), sum(one.repaired for one in own)]
         last = str(shares[2]) if monitor == "AutoTrainer" else "none"
-        Table().title(f"{monitor}, {len(own)} faults: diagnosed {shares[0]}, cause named {shares[1]}, repaired {last}")
+        table.title(f"{monitor}, {len(own)} faults: diagnosed {shares[0]}, cause named {shares[1]}, repaired {last}")
 
 
-def _report(rows: Sequence[Row]) -> None:
-    table = Table()
+def _report(rows: Sequence[Row], table: Table) -> None:
     counted = [row for row in rows if row.counts]
     table.title(f"{len(counted)} of {len(rows)} seeded faults do harm that can be measured")
     for kind in sorted({row.kind for row in counted}):

@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from _measure import ROOT, Table, run
+from _measure import ROOT, Table, arguments, run
 
 COMMAND = (sys.executable, "-m", "dnnfix", "suggest", "--isolated", "--quiet", "--output-format", "json")
 SOUND = "nothing found"
@@ -92,7 +92,7 @@ def programs(folder: Path) -> list[Path]:
 
 def main() -> None:
     """Measure, and say by the exit code whether all targets are met."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("file", nargs="?", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--mode", choices=(PLAIN, FRESH), help=argparse.SUPPRESS)
     parser.add_argument("--programs", type=Path, default=ROOT / "examples", help="(%(default)s)")
@@ -104,7 +104,7 @@ def main() -> None:
         return
     every = programs(options.programs)
     chosen = every[:: max(1, len(every) // options.limit)][: options.limit]
-    table, seen, speeds = Table(), list[Measured](), list[float]()
+    table, seen, speeds = Table.of(options), list[Measured](), list[float]()
     table.title(f"suggest: {len(chosen)} programs of {options.programs}")
     with tempfile.TemporaryDirectory() as name:
         for number, file in enumerate(chosen):

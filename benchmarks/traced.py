@@ -8,12 +8,11 @@ message where the interpreter has no TensorFlow.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 from pathlib import Path
 
-from _measure import ROOT, Table
+from _measure import ROOT, Table, arguments
 
 sys.path.insert(0, str(ROOT))
 
@@ -42,14 +41,14 @@ SHARE = 1 / 4
 
 def main() -> None:
     """Measure, and say by the exit code whether the target is met."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has TensorFlow")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each; the fastest counts")
     given = parser.parse_args()
     if subprocess.run([given.python, "-c", "import tensorflow"], capture_output=True, check=False).returncode:
         print(f"{given.python} has no TensorFlow: nothing was measured")
         return
-    table = Table()
+    table = Table.of(given)
     table.title(f"a traced step / an eager one: the median of {STEPS} steps")
     with Runner(Path(given.python)) as runner:
         for name, network in NETWORKS.items():

@@ -7,7 +7,6 @@ alternating, in one interpreter and on as many threads (one); the targets are th
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import subprocess
 import sys
@@ -16,6 +15,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+
+from _measure import Table, arguments
 
 from dnnfix.records import RunOutcome
 from dnnfix.run.job import Budget, Job, Tier
@@ -105,8 +106,8 @@ def alternating(one: Callable[[], float], other: Callable[[], float], times: int
     return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)
 
 
-def measure(python: Path, framework: str, tier: Tier, times: int) -> bool:
-    """Measure one framework in one tier and print a table; whether all targets are met."""
+def measure(python: Path, framework: str, tier: Tier, times: int, table: Table) -> None:
+    """Measure one framework in one tier."""
     target, program, imports = TARGETS[framework], PROGRAMS[framework], IMPORTS[framework]
     count = int(target["count"])
     with tempfile.TemporaryDirectory() as name:
@@ -123,45 +124,28 @@ def measure(python: Path, framework: str, tier: Tier, times: int) -> bool:
                 trial(runner, program)
         many = time.perf_counter() - begun
         many_fresh = sum(plain(program) for _ in range(count))
-    rows = [
-        (
-            "start of a trial / a fresh process",
-            start / fresh_start,
-            target["start"],
-            f"{start * 1e3:.0f} ms / {fresh_start * 1e3:.0f} ms",
-        ),
-        (
-            "one candidate / one fresh process",
-            one / one_fresh,
-            target["one"],
-            f"{one:.2f} s / {one_fresh:.2f} s",
-        ),
-        (
-            f"{count} candidates / {count} fresh processes",
-            many / many_fresh,
-            target["many"],
-            f"{many:.2f} s / {many_fresh:.2f} s",
-        ),
-        ("private memory of a trial, MiB", float(private), 25.0, ""),
-    ]
-    sys.stdout.write(f"{framework}, {tier}\n")
-    for words, value, most, detail in rows:
-        sys.stdout.write(f"  {'ok ' if value <= most else 'BAD'} {words:45} {value:7.3f}  target {most:g}  {detail}\n")
-    return all(value <= most for _words, value, most, _detail in rows)
+    table.title(f"{framework}, {tier}")
+    told = f"{start * 1e3:.0f} ms / {fresh_start * 1e3:.0f} ms"
+    table.row("start of a trial / a fresh process", start / fresh_start, target["start"], told)
+    told = f"{one:.2f} s / {one_fresh:.2f} s"
+    table.row("one candidate / one fresh process", one / one_fresh, target["one"], told)
+    told = f"{many:.2f} s / {many_fresh:.2f} s"
+    table.row(f"{count} candidates / {count} fresh processes", many / many_fresh, target["many"], told)
+    table.row("private memory of a trial, MiB", float(private), 25.0)
 
 
 def main() -> None:
     """Measure what the arguments name; the exit code says whether all targets are met."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("framework", nargs="*", default=["torch", "keras"])
     parser.add_argument("--python", type=Path, default=Path(sys.executable), help="the interpreter with the frameworks")
     parser.add_argument("--tier", type=Tier, default=Tier.BUBBLEWRAP)
     parser.add_argument("--times", type=int, default=7)
     options = parser.parse_args()
-    met = [
-        measure(options.python.absolute(), framework, options.tier, options.times) for framework in options.framework
-    ]
-    raise SystemExit(0 if all(met) else 1)
+    table = Table.of(options)
+    for framework in options.framework:
+        measure(options.python.absolute(), framework, options.tier, options.times, table)
+    table.end()
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dnnfix.errors import ConfigError
 from dnnfix.index import today
+from dnnfix.records.record import record
 
 if TYPE_CHECKING:
     from dnnfix.run.job import Device, Tier
@@ -47,7 +48,7 @@ _SHOWN_ONLY = frozenset(
 """Settings that change nothing in what the static analysis of a file finds."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settings:
     """Everything that the pipeline may be told about one program.
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.errors import CatalogueError
+from dnnfix.records.record import record
 
 _HEADER = re.compile(r"=== *(?P<kind>example|reject)(?P<runs> \(runs\))?: *(?P<name>.*\S)")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Example:
     """A program that a template repairs, with the lines that change marked as in a diff: `- ` before those that go, `+ ` before those that come.
 
@@ -44,7 +44,7 @@ class Example:
         return _without_marks(self.marked, "+")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reject:
     """A program that a template must leave alone, and why someone might think otherwise."""
 

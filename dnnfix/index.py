@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from dnnfix.errors import CatalogueError
+from dnnfix.records.record import record
 
 if TYPE_CHECKING:
     from dnnfix.template import FixTemplate
@@ -46,7 +47,7 @@ def is_triggered(triggers: Collection[str], words: frozenset[str]) -> bool:
     return not triggers or not words.isdisjoint(triggers)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Listed:
     """A template as the index lists it: where it is, and what decides whether it is asked about a program."""
 
@@ -81,6 +82,9 @@ class Listed:
             tuple(template.formerly),
             loaded,
         )
+
+    def __hash__(self) -> int:
+        return hash(self.code)  # asked of all of them for each file of a scan
 
     @property
     def place(self) -> str:

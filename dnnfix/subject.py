@@ -51,7 +51,7 @@ class Subject:
             found[module.path] = Subject(module, seen_from(self.trace, from_module(module.path, self.source.path)))
         return found
 
-    @property
+    @cached_property
     def words(self) -> frozenset[str]:
         """The identifiers and other words of the program and of the modules beside it."""
         return self.source.words.union(*(module.words for module in self.source.beside))

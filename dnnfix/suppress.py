@@ -22,6 +22,7 @@ from dnnfix.config import Settings, matches
 from dnnfix.errors import ConfigError
 from dnnfix.index import former, today
 from dnnfix.records import Family, Finding, FindingOutcome, FindingResult, Site
+from dnnfix.records.record import record
 
 UNUSED_CODE = "DNF900"
 UNUSED_RULE = "unused-suppression"
@@ -34,7 +35,7 @@ _COMMENT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Comment:
     """One suppression comment. Without codes it silences everything on its line, or in the file."""
 
@@ -48,7 +49,7 @@ class Comment:
         return near and not finding.site.path and (not self.codes or _named(self.codes, finding))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Split:
     """Findings parted by whether the user wants to hear of them; `unused` are findings about comments."""
 

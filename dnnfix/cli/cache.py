@@ -141,7 +141,8 @@ def _engine() -> str:
     stamps = sorted(_stamps(root))
     here = os.getcwd()  # `python -m` puts the working folder on the path, and that changes all the time
     places = sorted((place, _stamp(Path(place))) for place in sys.path if place and place != here)
-    return repr((dnnfix.__version__, stamps, places, [stamp_of(point) for point in entry_points()]))
+    known = (dnnfix.__version__, stamps, places, [stamp_of(point) for point in entry_points()])
+    return blake2b(repr(known).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 
 def _folders(settings: Settings) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from dnnfix import config
 from dnnfix.config import Settings
 from dnnfix.errors import InputError
+from dnnfix.records.record import record
 from dnnfix.suppress import path_matches
 
 SUFFIXES = (".py", ".ipynb")
@@ -27,7 +28,7 @@ MAX_NOTEBOOK = 64 * 2**20
 """Bytes of a notebook, most of which are its outputs."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Program:
     """One program to work on. `path` is how it is called in reports, `file` where it lies (`None`: standard input)."""
 
@@ -50,9 +51,11 @@ class SettingsByFolder:
 
     def of(self, folder: Path) -> Settings:
         """The settings of programs in that folder (an absolute path). Raises `ConfigError`."""
+        single = self.isolated or self.file is not None
+        if single:
+            folder = Path()  # all folders have the same
         settings = self._known.get(folder)
         if settings is None:
-            single = self.isolated or self.file is not None
             own = None if single else config.configuration_in(folder)
             if single or folder == folder.parent:
                 settings = config.load(folder, self.overrides, file=self.file, isolated=self.isolated)

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NoReturn, Protocol
 
 from dnnfix import __version__
@@ -123,12 +124,14 @@ def _run_one(argv: Sequence[str], name: str, commands: Mapping[str, str], text: 
         group: Group = module
         return _run_one(argv[1:], name, group.COMMANDS, group.HELP)
     command: Command = module
+    formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog=name,
         usage=f"{name} [options] {command.OPERANDS}".rstrip(),
         description=command.DESCRIPTION,
         epilog=f"examples:\n{command.EXAMPLES}\nexit codes: {command.EXIT_CODES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # One is made for each flag, and would ask each time how wide the terminal is.
+        formatter_class=formatter if {"-h", "--help"} & set(argv) else partial(formatter, width=80),
         allow_abbrev=False,
     )
     command.configure(parser)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from dnnfix.index import is_triggered
 from dnnfix.records import CRASH_CAUSE, Finding
+from dnnfix.records.record import record
 from dnnfix.source.viewpoint import from_program, seen_from
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Detection:
     """What the catalogue found, and which templates failed on this program (`code: error`)."""
 

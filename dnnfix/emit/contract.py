@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from importlib import resources
+from pathlib import Path
 
 from dnnfix import __version__
 from dnnfix.emit.view import View, finding_id, member_id, place, plain
@@ -39,7 +39,7 @@ def text(report: Report, views: Mapping[str, View]) -> str:
 
 def schema() -> dict[str, Json]:
     """The JSON Schema (2020-12) that every document follows."""
-    loaded: dict[str, Json] = json.loads(resources.files("dnnfix.emit").joinpath("schema.json").read_bytes())
+    loaded: dict[str, Json] = json.loads(Path(__file__).with_name("schema.json").read_bytes())
     return loaded
 
 

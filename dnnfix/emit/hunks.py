@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from dnnfix.errors import InputError
+from dnnfix.records.record import record
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
 _FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
@@ -14,7 +14,7 @@ _NEW_NAME = re.compile(r"^\+\+\+ (.*)$", re.MULTILINE)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Replacement:
     """Lines of the original, from number `first` on, and the lines to put there; both with their line ends."""
 

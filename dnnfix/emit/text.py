@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dnnfix.emit.choice import independent
 from dnnfix.emit.contract import devices, sandbox, unchecked
@@ -23,6 +23,7 @@ from dnnfix.records import (
     Status,
     Symptom,
 )
+from dnnfix.records.record import record
 
 FRAME = 2
 """Lines shown above a site."""
@@ -38,7 +39,7 @@ MAX_LINE = 160
 _WHY_UNSAFE = {"unsafe": "unsafe: it changes what is trained", "safe": "safe: the meaning is kept"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Palette:
     """What a terminal can show: escape sequences for the parts of a report, all empty where colour is unwanted."""
 

@@ -6,16 +6,16 @@ import math
 import posixpath
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from dnnfix.errors import InputError
 from dnnfix.records import FileReport, Finding, Json, Site
+from dnnfix.records.record import record
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class View:
     """The analysed lines of one program. `locate` gives the cell of a line, if it has one, and its line in there."""
 
@@ -42,7 +42,7 @@ def view(raw: bytes, path: str) -> View:
     return View(tuple(lines), source.locate)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Where a finding is, as a reader finds it: the lines are those of the cell where there is one."""
 

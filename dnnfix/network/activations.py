@@ -7,12 +7,13 @@ arguments; minima that have no closed form are rounded outwards.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from dnnfix.records.record import record
 
 INFINITY = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ActivationFacts:
     """What one activation does: the closed range of its values, and whether they sum to one along its axis.
 

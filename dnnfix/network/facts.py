@@ -6,7 +6,7 @@ Everything is answered from the canonical name and the arguments; what an unknow
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dnnfix.network.activations import ACTIVATION_FORMS, ACTIVATIONS, ActivationFacts, activation_name
 from dnnfix.network.layers import KEEPS_VALUES, LAYERS, SHAPE_ONLY, LayerFacts
@@ -24,6 +24,7 @@ from dnnfix.network.names import (
 )
 from dnnfix.network.signatures import Signature, bind, defaults, signature
 from dnnfix.records import Call, Component, Json, Network, Value
+from dnnfix.records.record import record
 
 __all__ = [
     "ACTIVATIONS",
@@ -70,7 +71,7 @@ LOSS_WORDS = frozenset(name.rpartition(".")[2] for name in (*LOSSES, *LOSS_STRIN
 """Words, one of which a source has that computes a known loss."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ActivationUse:
     """An activation that a call applies.
 

@@ -7,11 +7,12 @@ never computed by hand-written rules. Sources: reference pages of `torch.nn` 2.1
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from dnnfix.records.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class LayerFacts:
     """What one kind of layer takes and gives.
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TypeAlias
+
+from dnnfix.records.record import record
 
 
 class Task(StrEnum):
@@ -56,7 +58,7 @@ class Target(StrEnum):
     """No target: the loss compares predictions with one another."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LossFacts:
     """What one loss wants.
 

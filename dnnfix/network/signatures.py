@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TypeVar
 
 from dnnfix.records import Json
+from dnnfix.records.record import record
 
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signature:
     """Positional parameter names in order, keyword-only names, and the defaults that are plain values."""
 
@@ -88,7 +89,7 @@ _FUNCTIONAL: dict[str, tuple[str, dict[str, Json]]] = {
 
 @lru_cache(maxsize=1)
 def _described() -> dict[str, tuple[list[str], list[str], dict[str, Json]]]:
-    text = files("dnnfix.network").joinpath("signatures.json").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("signatures.json").read_text(encoding="utf-8")
     described: dict[str, tuple[list[str], list[str], dict[str, Json]]] = json.loads(text)
     return described
 

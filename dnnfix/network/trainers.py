@@ -6,10 +6,10 @@ networks that were trained before; from scratch AdamW usually begins with a thou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dnnfix.records.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Trainer:
     """The names of the settings that a trainer takes; empty for one that it leaves to others."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from dnnfix.records.record import record
 from dnnfix.records.reproduction import Reproduction
 from dnnfix.records.sites import Edit, Site
 from dnnfix.records.words import (
@@ -27,7 +28,7 @@ PROGRESS = "progress"
 """Who says of a partial patch what the program does instead."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """A fault located in a program, with its evidence.
 
@@ -77,7 +78,7 @@ OF_SYMPTOMS = (
 """The engine's own findings, each for a symptom that no template has to explain."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidate:
     """One way of editing the program, not yet proven."""
 
@@ -96,14 +97,14 @@ class Candidate:
     """Whether its fault is one only where training suffers from it: a program that learns all the same is to be left alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decline:
     """Why a template proposes no edit for a finding of its own."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """What one validator says of one candidate, with the numbers that it rests on."""
 
@@ -135,7 +136,7 @@ class Verdict:
         return cls("", "", Status.NOT_APPLICABLE, reason, measured or {})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Curve:
     """How one trial went: means over equal parts of its steps, in order; NaN where a part left the finite numbers.
 
@@ -149,7 +150,7 @@ class Curve:
     gradient: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Patch:
     """A candidate as a unified diff with what the ladder said."""
 
@@ -176,7 +177,7 @@ class Patch:
         return next((v.reason for v in self.verdicts if v.validator == PROGRESS), "")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FindingResult:
     """A finding with its end: outcome, reason and the patches that were made for it."""
 
@@ -186,7 +187,7 @@ class FindingResult:
     patches: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunRecord:
     """One run of the program as the report names it."""
 
@@ -198,7 +199,7 @@ class RunRecord:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileReport:
     """Everything that is said of one program."""
 
@@ -219,7 +220,7 @@ class FileReport:
     """The modules beside the program as they were when it was looked at, by their paths in its folder."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Report:
     """The answer to one call of the tool: `errors` are inputs that failed, `unchecked` what was passed over and why."""
 

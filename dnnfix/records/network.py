@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from dnnfix.records.record import record
 from dnnfix.records.sites import Site
 from dnnfix.records.words import Json
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Value:
     """What is known of one tensor; `None` means unknown.
 
@@ -40,7 +41,7 @@ class Value:
     ordered: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Component:
     """An object that the program made: a layer, loss, metric, optimizer, model, data loader.
 
@@ -61,7 +62,7 @@ class Component:
     called: int | None = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """One call of a layer, loss or tensor function, in the order of the run.
 
@@ -84,7 +85,7 @@ class Call:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parameter:
     """One weight tensor: where its layer was made, whether it can train, whether it did."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from dnnfix.records.record import record
 
 
 class EditAction(StrEnum):
@@ -21,7 +23,7 @@ class EditAction(StrEnum):
     VERSIONS = "version-migration"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scaffold:
     """Code around a program that lets it run; the program's own statements stay as they are.
 
@@ -45,7 +47,7 @@ class Scaffold:
         return "\n".join(code for _, code in self.definitions)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EditStep:
     """One application of an edit action.
 
@@ -68,7 +70,7 @@ class EditStep:
         return f"{self.action.value}: {where}{self.what} ({self.evidence})"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reproduction:
     """The steps that were taken, the code that they make together, and what is still missing, one line each."""
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dnnfix.records.record import record
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Site:
@@ -44,7 +46,7 @@ class Site:
         return f"{self.path}:{place}" if self.path else place
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Replace:
     """Put `code` in place of the expression or statement at `site`."""
 
@@ -52,7 +54,7 @@ class Replace:
     code: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wrap:
     """Put `before` and `after` around the expression at `site`, whose own text is kept to the byte."""
 
@@ -61,7 +63,7 @@ class Wrap:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unwrap:
     """Put the expression at `inner`, which lies within `site`, in place of the expression at `site`."""
 
@@ -69,7 +71,7 @@ class Unwrap:
     inner: Site
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetArgument:
     """Give the call at `site` the argument `name`.
 
@@ -83,7 +85,7 @@ class SetArgument:
     position: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RemoveArgument:
     """Take from the call at `site` the keyword `name` or the positional argument number `position`."""
 
@@ -92,7 +94,7 @@ class RemoveArgument:
     position: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RenameArgument:
     """Rename the keyword `old` of the call at `site` to `new`, or give the positional argument `position` that name."""
 
@@ -102,7 +104,7 @@ class RenameArgument:
     position: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InsertBefore:
     """Put the statement or statements `code` (no indentation of their own) before the statement that holds `site`."""
 
@@ -110,7 +112,7 @@ class InsertBefore:
     code: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InsertAfter:
     """Put the statement or statements `code` after the statement that holds `site`."""
 
@@ -118,7 +120,7 @@ class InsertAfter:
     code: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InsertElement:
     """Put the expression `code` into the list, tuple or call arguments at `site`, before the element `index`."""
 
@@ -127,7 +129,7 @@ class InsertElement:
     code: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeleteElement:
     """Take the element `index` out of the list, tuple or call arguments at `site`."""
 
@@ -135,7 +137,7 @@ class DeleteElement:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Enclose:
     """Put the statements from the one at `first` to the one at `last` of its block under the header `code`.
 
@@ -153,7 +155,7 @@ class Enclose:
         return Site(self.first.line, self.first.column, self.last.end_line, self.last.end_column, self.first.path)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReplaceLines:
     """Put the lines of `code`, indented as they are to stand there, in place of the whole lines of `site`.
 
@@ -164,14 +166,14 @@ class ReplaceLines:
     code: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delete:
     """Take the whole statement at `site` away; a block left empty gets `pass`."""
 
     site: Site
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddImport:
     """Make sure that the module at `path` has this import statement at its top; nothing happens if it has it."""
 
@@ -184,7 +186,7 @@ class AddImport:
         return Site(1, 1, 1, 1, self.path)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddDefinition:
     """Put the functions and classes of `code` below the imports that the module at `path` begins with.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dnnfix.records.network import Call, Network
+from dnnfix.records.record import record
 from dnnfix.records.sites import Site
 from dnnfix.records.words import Json, RunOutcome
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Frame:
     """One frame of user code on the way to an exception, outermost first in `Crash.frames`.
 
@@ -24,7 +25,7 @@ class Frame:
     names: Mapping[str, Json] = field(default_factory=dict, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Held:
     """What a name, attribute or element in the failing statement held: its type, and a text itself.
 
@@ -44,7 +45,7 @@ VAR_KEYWORD = 4
 """The kind of a parameter that takes all other keywords."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CallParameter:
     """A parameter of a function: its name, how it is given (`kind`, as `inspect` numbers them), and whether it may be left out."""
 
@@ -53,7 +54,7 @@ class CallParameter:
     optional: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Offer:
     """A name that there is. `path` reaches it from the program's own names where it is not of the same object."""
 
@@ -63,7 +64,7 @@ class Offer:
     parameters: tuple[CallParameter, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refusal:
     """What the program asked an object or a function for, and what there is near to it.
 
@@ -86,7 +87,7 @@ class Refusal:
         return any(each.kind == VAR_KEYWORD for each in self.parameters or ())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Crash:
     """The exception that ended a run. `call` is the recorded call in flight; its inputs are known, it has no outputs.
 
@@ -118,7 +119,7 @@ class Crash:
         return next((held for held in self.held if held.site == site), None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One optimizer step.
 
@@ -134,7 +135,7 @@ class Step:
     output_std: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoopEvent:
     """One operation of the training loop (`zero_grad`, `forward`, `backward`, `step`, `eval`, `train`, `no_grad`)."""
 
@@ -143,7 +144,7 @@ class LoopEvent:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CodeWarning:
     """A warning that was raised while the program ran, with the user's line where there is one."""
 
@@ -152,7 +153,7 @@ class CodeWarning:
     site: Site | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Caught:
     """An exception that a broad handler of the program swallowed: the handler, its number in its file, and what it caught."""
 
@@ -162,7 +163,7 @@ class Caught:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Trace:
     """What one run recorded."""
 

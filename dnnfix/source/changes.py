@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 
 from dnnfix.errors import NestedSitesError
+from dnnfix.records.record import record
 from dnnfix.source.document import END_OF_LINE, Change, Splice
 from dnnfix.source.tree import Tree
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextChange(Splice):
     """A splice of the analysed text.
 

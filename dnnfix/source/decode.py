@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 
 from dnnfix.errors import InputError
+from dnnfix.records.record import record
 
 MAX_PROGRAM_BYTES = 2 * 2**20
 """The largest program that is analysed. Programs that people write stay below a tenth of it."""
@@ -29,7 +29,7 @@ _WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 _ASCII = bytes(range(32, 127))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decoded:
     """A file's text with its own line endings, and how to get its bytes back."""
 

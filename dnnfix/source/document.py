@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from dnnfix.errors import EditError, InputError
+from dnnfix.records.record import record
 from dnnfix.source.decode import Decoded, decode, split_lines, usual_newline
 from dnnfix.source.lines import Line
 from dnnfix.source.parse import Unparsable
@@ -17,7 +18,7 @@ END_OF_LINE = 2**31
 """The column after everything that the file has on a line."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """New text for a range of the analysed text.
 
@@ -45,7 +46,7 @@ class Change:
         return self.end_line, self.end_column
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Splice:
     """New text for the characters from `start` to `end` of a text."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dnnfix.errors import EditError, InputError, NestedSitesError, SiteNotFoundError
@@ -35,6 +34,7 @@ from dnnfix.records import (
     Unwrap,
     Wrap,
 )
+from dnnfix.records.record import record
 from dnnfix.source import statements
 from dnnfix.source.changes import TextChange, in_document, ordered
 from dnnfix.source.document import read_document, spliced
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from dnnfix.source.elements import ElementEdit
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Edited:
     """An edited program: the file's bytes, and the text that is analysed and run."""
 

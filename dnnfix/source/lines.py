@@ -6,8 +6,9 @@ characters stand for which in the file, so that an edit of the analysed text can
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from dnnfix.records.record import record
 
 
 class Segment(NamedTuple):
@@ -22,7 +23,7 @@ class Segment(NamedTuple):
     copied: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Line:
     """One line: as it stands in the file (`raw`) and as it is analysed (`text`)."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import warnings
-from dataclasses import dataclass
+
+from dnnfix.records.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unparsable(Exception):
     """Where and why a text is not Python. `line` counts from 1 and is 0 where the parser does not tell it."""
 

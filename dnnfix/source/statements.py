@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dnnfix.errors import EditError, SiteNotFoundError
 from dnnfix.records import (
@@ -18,6 +17,7 @@ from dnnfix.records import (
     ReplaceLines,
     Site,
 )
+from dnnfix.records.record import record
 from dnnfix.source.changes import TextChange
 from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.scan import indented, scan
@@ -182,7 +182,7 @@ def _definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[Sit
 # --- where a statement stands
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Place:
     """A statement's surroundings: offsets of its text, its indentation, and what shares its first and last line."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dnnfix.records import Json, Symptom
+from dnnfix.records.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reading:
     """One symptom: its name in `docs/symptoms.md`, what a person reads, and the numbers."""
 

@@ -7,14 +7,15 @@ message does not match the fix.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dnnfix.network.facts import LayerFacts, LossFacts, layer_facts, loss_facts, stated_input
 from dnnfix.records import Call, Json, Value
+from dnnfix.records.record import record
 from dnnfix.subject import Subject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SizeConflict:
     """A layer whose stated input size does not meet the size of what it received on that axis.
 
@@ -30,7 +31,7 @@ class SizeConflict:
     received: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RankConflict:
     """A layer that received a tensor of a rank that it does not take.
 
@@ -44,7 +45,7 @@ class RankConflict:
     wanted: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LossConflict:
     """A loss that crashed: what it was given as prediction and as target. Both shapes are known."""
 

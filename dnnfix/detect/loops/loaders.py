@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from dnnfix.detect.tensors.axes import outward
+from dnnfix.records.record import record
 from dnnfix.source.given import argument_value
 from dnnfix.source.tree import within
 from dnnfix.subject import Subject
@@ -14,7 +14,7 @@ LOADER = "torch.utils.data.DataLoader"
 """The canonical name; other paths to the class are resolved to it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loading:
     """The calls that make the loaders of one dataset's class, the class if the program has it, and the failed loop."""
 

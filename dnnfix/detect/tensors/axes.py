@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dnnfix.detect.tensors.identity import same_thing
 from dnnfix.detect.tensors.shapes import StatedInput, stated_keras_input, way_back
 from dnnfix.network.facts import LayerFacts, layer_facts, loss_facts
 from dnnfix.records import Call, Edit, Json, RenameArgument, Replace, Value
+from dnnfix.records.record import record
 from dnnfix.source.given import keyword_value
 from dnnfix.subject import Subject
 
@@ -31,7 +32,7 @@ FUNCTIONAL = re.compile(r"torch\.(?:nn\.functional\.)?conv([123])d")
 Shape = tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arrival:
     """Data on its way into a network that failed on it.
 
@@ -109,7 +110,7 @@ def _real(subject: Subject, call: Call) -> Value | None:
     return given[-1].inputs[0] if same and value.site is None else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Declared:
     """A Keras layer that refuses the input shape that the program states for it, before any data came.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from dnnfix.detect.tensors.values import seen_of
 from dnnfix.network.facts import KEEPS_VALUES, activation_of, layer_facts, stated_output
 from dnnfix.records import Call, Site, Value
+from dnnfix.records.record import record
 from dnnfix.source.arithmetic import number
 from dnnfix.subject import Subject
 
@@ -125,7 +125,7 @@ def image_behind(subject: Subject, value: Value) -> Call | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DataGiven:
     """What `fit`, or a call of a model, was given as input: the value and the expression that gave it."""
 
@@ -152,7 +152,7 @@ def _name_at(subject: Subject, site: Site | None) -> str | None:
     return subject.text(site) if site is not None and isinstance(node, (ast.Name, ast.Attribute)) else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StatedInput:
     """Where a Keras program states the shape of a model's input: the expression, its value, and how it is given.
 

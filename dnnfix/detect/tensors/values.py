@@ -7,7 +7,7 @@ and an observation is that of the whole run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from dnnfix.network.facts import (
@@ -22,6 +22,7 @@ from dnnfix.network.facts import (
     through,
 )
 from dnnfix.records import Call, Site, Symptom, Value
+from dnnfix.records.record import record
 from dnnfix.source.program import once
 from dnnfix.subject import Subject
 
@@ -34,7 +35,7 @@ TOLERANCE = 1e-3
 """By how much a value may leave a range through rounding alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LossUse:
     """One place where a loss is computed.
 
@@ -294,11 +295,10 @@ def edge_calls(subject: Subject, names: frozenset[str]) -> Iterator[tuple[Call, 
     Each comes once per place, with whether it gave values that are not finite (`True`) or zeros where its slope has no
     bound (`False`). Only runs show them.
     """
-    network = subject.network
-    seen: set[Site | None] = set()
-    if network.known_from != "trace":
+    if subject.trace is None or subject.network.known_from != "trace":
         return
-    for call in network.calls:
+    seen: set[Site | None] = set()
+    for call in subject.network.calls:
         if call.name.rpartition(".")[2].rstrip("_") not in names or not call.outputs or call.site in seen:
             continue
         if any(value.finite is not True for value in call.inputs):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, SetArgument
+from dnnfix.records.record import record
 from dnnfix.source.given import argument_value
 from dnnfix.source.program import Source
 
@@ -18,7 +18,7 @@ _CROSS_ENTROPIES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Order:
     """One function: its parameters before 1.0, and those of today, of which the first `placed` are given by place."""
 
@@ -68,7 +68,7 @@ _LATER = (
 """What came to TensorFlow after 1.0: who uses it writes the arguments in today's order."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reordered:
     """A call in today's order: what it is given by name of today's parameters, and how many of them by place."""
 

@@ -11,7 +11,7 @@ import ast
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from itertools import pairwise
 from typing import ClassVar, Literal
@@ -38,6 +38,7 @@ from dnnfix.records import (
     Site,
     Symptom,
 )
+from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.viewpoint import seen_from
 from dnnfix.subject import Subject
@@ -53,7 +54,7 @@ _GUARDS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Ty
 _NOQA = re.compile(r"#\s*(?:dnnfix\s*:\s*)?noqa\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hit:
     """One outdated use: where, what is wrong with it in words, and the edits that bring it up to date.
 
@@ -87,7 +88,7 @@ class Hit:
         return ", ".join(f"{package} {version}" for package, version in self.removed.items())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Claims:
     """What of a program one template answers for, so that those which go by the tables pass it over."""
 

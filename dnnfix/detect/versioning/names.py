@@ -11,6 +11,7 @@ from pathlib import Path
 
 import dnnfix
 from dnnfix.detect.versioning.tables import Change, Table, table
+from dnnfix.records.record import record
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source
 
@@ -79,7 +80,7 @@ _FOLLOWED = 4
 """How many changes in a row are followed from an old name to the present one."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """What a qualified name is called today. `final` is empty where nothing replaces it; `changes` led there.
 

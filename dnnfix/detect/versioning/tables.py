@@ -42,13 +42,14 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from dnnfix.errors import CatalogueError
+from dnnfix.records.record import record
 
 FORMAT = 10
 """Changes when what is kept in the cache changes its form."""
@@ -111,7 +112,7 @@ _REQUIRED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """One entry: what changed, when, and what is known of its replacement."""
 
@@ -158,7 +159,7 @@ class Change:
         return not self.removed
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Form:
     """One entry about an expression that is written in another form today; `dnnfix.detect.versioning.patterns` reads it."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from dnnfix.records import CRASH_CAUSE, Candidate, Decline, Edit, Finding, Json, Site, Symptom
+from dnnfix.records.record import record
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
@@ -75,7 +76,7 @@ class FaultTemplate(FixTemplate, Generic[T]):
                 yield site, fault
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fault:
     """A fault as it was read, with the ways to repair it.
 

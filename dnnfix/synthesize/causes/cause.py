@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dnnfix.records import Edit, FixPattern
+from dnnfix.records.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cause:
     """A setting that may be at fault, and the edits that set it otherwise.
 

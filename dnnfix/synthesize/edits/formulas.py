@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from dnnfix.records import Call, Component
+from dnnfix.records.record import record
 from dnnfix.source.arithmetic import number
 from dnnfix.source.tree import names_in, stored_names
 from dnnfix.subject import Subject
@@ -24,7 +25,7 @@ MAX_OUTWARD = 8
 """Modules looked through from a layer out to the one whose constructor made it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Around:
     """What is known where a layer is made: the constructor around it and what its parameters are for this layer.
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from dnnfix.detect.given import argument
 from dnnfix.network.facts import argument_position, signature
 from dnnfix.records import Call, Component, Edit, Replace, SetArgument
+from dnnfix.records.record import record
 from dnnfix.source.arithmetic import number
 from dnnfix.subject import Subject
 from dnnfix.synthesize.edits.formulas import MAX_RATIO, Around, around, spoken_for
@@ -28,7 +28,7 @@ MAX_DEPTH = 3
 """Names followed from a constructor's argument towards the place where the number is written."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SizeChange:
     """Edits that make an argument have another size; `written` is the new text, `prior` ranks rivals in (0, 1]."""
 
