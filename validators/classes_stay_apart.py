@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dnnfix.api import Evidence, Subject, Verdict, loss_uses
+from dnnfix.api import Evidence, Subject, Verdict, tensor_values
 
 NAME = "classes-stay-apart"
 RUNG = "shapes"
@@ -24,7 +24,7 @@ def judge(evidence: Evidence) -> Verdict:
     if not folded:
         return Verdict.passes("no loss takes other axes for classes")
     original = Subject(evidence.source_before, evidence.before)
-    if not loss_uses(original) or any(_folded(original)):
+    if not tensor_values.loss_uses(original) or any(_folded(original)):
         return Verdict.not_applicable("the original computes no loss, or takes other axes for classes too")
     name, given, classes = folded[0]
     reason = f"{name} is to choose among {classes} classes; the last layer gives {given} for each sample"
@@ -33,7 +33,7 @@ def judge(evidence: Evidence) -> Verdict:
 
 def _folded(subject: Subject) -> Iterator[tuple[str, tuple[int, ...], int]]:
     """The losses over classes whose classes are several axes of their prediction's layer in one."""
-    for use in loss_uses(subject):
+    for use in tensor_values.loss_uses(subject):
         if use.facts.class_axis is None or use.producer is None or not use.producer.outputs:
             continue
         given, taken = use.producer.outputs[0].shape, use.prediction.shape

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from dnnfix.api import Call, Evidence, Network, Trace, Value, Verdict, changed_lines, is_loss_call, leading_to, ran_at
+from dnnfix.api import Call, Evidence, Network, Trace, Value, Verdict, code_changes
 
 NAME = "distinct-values-kept"
 RUNG = "honest"
@@ -42,8 +42,8 @@ def _narrowed(evidence: Evidence) -> list[tuple[Call, Value, Value]]:
     network = evidence.after.network
     if network is None:
         return []
-    lines = changed_lines(evidence.source_before, evidence.source_after)
-    calls = [call for call in network.calls if call.inputs and call.outputs and ran_at(call, lines)]
+    lines = code_changes.changed_lines(evidence.source_before, evidence.source_after)
+    calls = [call for call in network.calls if call.inputs and call.outputs and code_changes.ran_at(call, lines)]
     return [
         (call, call.inputs[0], call.outputs[0])
         for call in calls
@@ -52,7 +52,9 @@ def _narrowed(evidence: Evidence) -> list[tuple[Call, Value, Value]]:
 
 
 def _is_data(network: Network, call: Call) -> bool:
-    return call.component is None and not any(one.component is not None for one in leading_to(network, [call]))
+    return call.component is None and not any(
+        one.component is not None for one in code_changes.leading_to(network, [call])
+    )
 
 
 def _targets(trace: Trace) -> list[Value]:
@@ -62,7 +64,7 @@ def _targets(trace: Trace) -> list[Value]:
     crashed = [trace.crash.call] if trace.crash is not None and trace.crash.call is not None else []
     calls = [*trace.network.calls, *crashed]
     fits = [call for call in calls if call.name.endswith(".fit")]
-    losses = [call for call in calls if is_loss_call(trace.network, call)]
+    losses = [call for call in calls if code_changes.is_loss_call(trace.network, call)]
     return [call.inputs[1] for call in (*fits[:1], *losses) if len(call.inputs) > 1]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Evidence, Family, Site, Source, Trace, Verdict, changed_lines
+from dnnfix.api import Evidence, Family, Site, Source, Trace, Verdict, code_changes
 
 NAME = "edits-reached"
 RUNG = "property"
@@ -24,7 +24,7 @@ def judge(evidence: Evidence) -> Verdict:
     follows = all(finding.family is Family.VERSIONING for finding in evidence.findings)
     if evidence.before.crash is not None or network is None or not network.calls or follows:
         return Verdict.not_applicable("the run itself shows what the patch does")
-    lines = changed_lines(evidence.source_before, evidence.source_after)
+    lines = code_changes.changed_lines(evidence.source_before, evidence.source_after)
     owners = list(_owners(evidence.source_after, lines))
     if not owners or len(owners) < len(lines):
         return Verdict.not_applicable("not only networks and layers are changed")

@@ -10,19 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Call,
-    Evidence,
-    Json,
-    Network,
-    Parameter,
-    Trace,
-    Verdict,
-    changed_lines,
-    following,
-    is_loss_call,
-    ran_at,
-)
+from dnnfix.api import Call, Evidence, Json, Network, Parameter, Trace, Verdict, code_changes
 
 NAME = "gradients-reach"
 RUNG = "honest"
@@ -66,14 +54,14 @@ def _held(trace: Trace) -> Iterator[Parameter]:
 
 
 def _cut_off(evidence: Evidence, network: Network, without: list[Parameter]) -> Iterator[tuple[Parameter, Call]]:
-    lines = changed_lines(evidence.source_before, evidence.source_after)
+    lines = code_changes.changed_lines(evidence.source_before, evidence.source_after)
     training = frozenset(p.component for p in network.parameters if p.trainable)
-    cuts = [call for call in network.calls if ran_at(call, lines) and _cuts(call, training)]
+    cuts = [call for call in network.calls if code_changes.ran_at(call, lines) and _cuts(call, training)]
     cuts = [call for call in cuts if _goes_on(network, call)]
     for parameter in without if cuts else ():
         layer = network.component(parameter.component)
         calls = network.calls_of(layer) if layer is not None else ()
-        behind = {call.id for call in following(network, calls)}
+        behind = {call.id for call in code_changes.following(network, calls)}
         yield from ((parameter, cut) for cut in cuts if cut.id in behind)
 
 
@@ -89,6 +77,6 @@ def _cuts(call: Call, training: frozenset[int | None]) -> bool:
 
 def _goes_on(network: Network, cut: Call) -> bool:
     """Whether what comes of the cut meets a loss that trains, or anything that gradients flow through."""
-    users = [user for user in following(network, [cut]) if user is not cut]
-    losses = any(is_loss_call(network, user) and user.phase != "eval" for user in users)
+    users = [user for user in code_changes.following(network, [cut]) if user is not cut]
+    losses = any(code_changes.is_loss_call(network, user) and user.phase != "eval" for user in users)
     return losses or any(value.requires_grad for user in users for value in (*user.inputs, *user.outputs))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 
-from dnnfix.api import Evidence, Trace, Verdict, score
+from dnnfix.api import Evidence, Trace, Verdict, learning
 
 NAME = "labels-matter"
 RUNG = "honest"
@@ -40,5 +40,5 @@ def judge(evidence: Evidence) -> Verdict:
 
 
 def _scores(traces: Iterable[Trace]) -> list[float]:
-    found = [score(trace) for trace in traces]
+    found = [learning.score(trace) for trace in traces]
     return [s.value for s in found if s is not None and s.yardstick == "skill"]

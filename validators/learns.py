@@ -9,21 +9,7 @@ from __future__ import annotations
 
 import statistics
 
-from dnnfix.api import (
-    CHANCE,
-    Evidence,
-    Family,
-    Json,
-    RunOutcome,
-    Trace,
-    Verdict,
-    decide,
-    difference,
-    fails_to_learn,
-    is_loss_call,
-    score,
-    threshold,
-)
+from dnnfix.api import Evidence, Family, Json, RunOutcome, Trace, Verdict, code_changes, learning, symptoms
 
 NAME = "learns"
 RUNG = "learn"
@@ -43,21 +29,24 @@ def judge(evidence: Evidence) -> Verdict:
     improvement = evidence.wants_improvement
     if evidence.before.outcome is RunOutcome.CRASHED:
         return Verdict.not_applicable("the original crashes, so there is no training to compare with")
-    if score(evidence.before) is None or score(evidence.after) is None:
+    if learning.score(evidence.before) is None or learning.score(evidence.after) is None:
         if improvement:
             return Verdict.inconclusive("no training could be scored")
         return Verdict.not_applicable("the program does not train")
-    differences = [d for d in (difference(pair.before, pair.after) for pair in evidence.pairs) if d is not None]
+    differences = [
+        d for d in (learning.difference(pair.before, pair.after) for pair in evidence.pairs) if d is not None
+    ]
     if evidence.renames and (
-        not differences or (evidence.cut_short and not decide(differences, threshold(improvement)).settled)
+        not differences
+        or (evidence.cut_short and not learning.decide(differences, learning.threshold(improvement)).settled)
     ):
         return Verdict.not_applicable("not compared; the patch keeps what is computed")
     if not differences and evidence.cut_short:
         return Verdict.inconclusive("the time of this file was used up before training was compared")
     if not differences:
         return Verdict.inconclusive("the trials could not be compared")
-    decision = decide(differences, threshold(improvement))
-    scores = [(score(pair.before), score(pair.after)) for pair in evidence.pairs]
+    decision = learning.decide(differences, learning.threshold(improvement))
+    scores = [(learning.score(pair.before), learning.score(pair.after)) for pair in evidence.pairs]
     known = [(b, a) for b, a in scores if b is not None and a is not None]
     before, after = statistics.fmean(b.value for b, _ in known), statistics.fmean(a.value for _, a in known)
     measured: dict[str, Json] = {
@@ -93,7 +82,11 @@ def _worse_than_its_score(evidence: Evidence) -> str:
 
 def _as_little(evidence: Evidence, yardstick: str, after: float) -> str:
     """What is said of a patch of what only hinders, with which the network is no better than a guess still."""
-    if yardstick != "skill" or after > CHANCE or not any(candidate.only_hinders for candidate in evidence.applied):
+    if (
+        yardstick != "skill"
+        or after > symptoms.CHANCE
+        or not any(candidate.only_hinders for candidate in evidence.applied)
+    ):
         return ""
     return f"the network is no better than a guess still, at a skill of {after:.2f}"
 
@@ -106,7 +99,7 @@ def _has_no_bottom(evidence: Evidence) -> bool:
     network = evidence.after.network
     if network is None or not any(finding.family is Family.LOSS_ACTIVATION for finding in evidence.findings):
         return False
-    names = {call.name.lower() for call in network.calls if is_loss_call(network, call)}
+    names = {call.name.lower() for call in network.calls if code_changes.is_loss_call(network, call)}
     if not any(word in name for name in names for word in ENTROPIES):
         return False
     curves = [pair.after.losses for pair in evidence.pairs]
@@ -118,5 +111,5 @@ def _runs_away_anew(before: Trace, after: Trace) -> tuple[str, ...]:
 
     A score may be better all the same: that of a loss which falls without end can be any.
     """
-    known = {reading.name for reading in fails_to_learn(before)}
-    return tuple(one.said for one in fails_to_learn(after) if one.name in RUNAWAY - known)
+    known = {reading.name for reading in symptoms.fails_to_learn(before)}
+    return tuple(one.said for one in symptoms.fails_to_learn(after) if one.name in RUNAWAY - known)

@@ -12,7 +12,7 @@ import ast
 import math
 import re
 
-from dnnfix.api import Evidence, Source, Trace, Verdict, changed_lines
+from dnnfix.api import Evidence, Source, Trace, Verdict, code_changes
 
 NAME = "named-ranges-hold"
 RUNG = "honest"
@@ -77,7 +77,7 @@ def _led_to(evidence: Evidence) -> set[str]:
     What nothing divides is a count, whatever it is called. What a changed `return` gives leads to the function's name,
     and no further where that is a model's `forward`.
     """
-    lines = changed_lines(evidence.source_before, evidence.source_after)
+    lines = code_changes.changed_lines(evidence.source_before, evidence.source_after)
     words: set[str] = set()
     for path, file in evidence.source_after.files.items():
         statements = [n for n in ast.walk(file.tree) if isinstance(n, ast.stmt) and not hasattr(n, "body")]

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable
 
-from dnnfix.api import CodeWarning, Evidence, Family, Json, Trace, Verdict, changed_lines, own_fault
+from dnnfix.api import CodeWarning, Evidence, Family, Json, Trace, Verdict, code_changes, own_fault
 
 NAME = "nothing-new-in-run"
 RUNG = "run"
@@ -46,7 +46,7 @@ def _finite(trace: Trace) -> bool:
 def _on_changed_lines(evidence: Evidence) -> list[CodeWarning]:
     if all(finding.family is Family.VERSIONING for finding in evidence.findings):
         return []
-    lines = changed_lines(evidence.source_before, evidence.source_after)
+    lines = code_changes.changed_lines(evidence.source_before, evidence.source_after)
     return [
         w
         for w in evidence.after.warnings

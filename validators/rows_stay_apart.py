@@ -15,18 +15,7 @@ import ast
 import math
 from collections import Counter
 
-from dnnfix.api import (
-    Applicability,
-    Evidence,
-    Json,
-    Source,
-    Trace,
-    Verdict,
-    changed_lines,
-    is_loss_call,
-    leading_to,
-    ran_at,
-)
+from dnnfix.api import Applicability, Evidence, Json, Source, Trace, Verdict, code_changes
 
 NAME = "rows-stay-apart"
 RUNG = "shapes"
@@ -79,10 +68,10 @@ def _may_have_mixed(evidence: Evidence) -> bool:
     before, after, network = evidence.source_before, evidence.source_after, evidence.after.network
     if network is None or _axis_operations(before) == _axis_operations(after):
         return False
-    lines = changed_lines(before, after)
+    lines = code_changes.changed_lines(before, after)
     layers = [c for c in network.calls if c.scope or c.component is not None or c.phase == "symbolic"]
-    within = [call for call in layers if not is_loss_call(network, call)]
-    return any(ran_at(call, lines) for call in leading_to(network, within))
+    within = [call for call in layers if not code_changes.is_loss_call(network, call)]
+    return any(code_changes.ran_at(call, lines) for call in code_changes.leading_to(network, within))
 
 
 def _axis_operations(source: Source) -> Counter[str]:

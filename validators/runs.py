@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.api import Evidence, Json, RunOutcome, Source, Subject, Trace, Verdict, loops_around
+from dnnfix.api import Evidence, Json, RunOutcome, Source, Subject, Trace, Verdict, training_loop
 
 NAME = "runs"
 RUNG = "run"
@@ -51,7 +51,7 @@ def _crashed_in_training(evidence: Evidence) -> bool:
         return False
     subject = Subject(source, evidence.before)
     nodes = [subject.node(frame.site) for frame in crash.frames if not frame.site.path]
-    around = [loop for node in nodes if node is not None for loop in loops_around(source, node)]
+    around = [loop for node in nodes if node is not None for loop in training_loop.loops_around(source, node)]
     own = [node for node in nodes if isinstance(node, ast.Call)]
     calls = own + [node for loop in around for node in ast.walk(loop) if isinstance(node, ast.Call)]
     return any(_may_train(source, call) for call in calls)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 
-from dnnfix.api import UNLEARNED_CODE, Evidence, Verdict, comes_to_enough, fails_to_learn, score
+from dnnfix.api import UNLEARNED_CODE, Evidence, Verdict, learning, symptoms
 
 NAME = "symptom-gone"
 RUNG = "learn"
@@ -24,16 +24,20 @@ def judge(evidence: Evidence) -> Verdict:
         return Verdict.not_applicable("the patch is not for a training that learns nothing")
     if not evidence.pairs:
         return Verdict.inconclusive("no training could be compared")
-    left = [reading for pair in evidence.pairs for reading in fails_to_learn(pair.after)[:1]]
+    left = [reading for pair in evidence.pairs for reading in symptoms.fails_to_learn(pair.after)[:1]]
     if left:
         return Verdict.fails(f"still there: {left[0].said}", {"seeds": len(left)})
-    known = [found.value for pair in evidence.pairs if (found := score(pair.after)) is not None]
+    known = [found.value for pair in evidence.pairs if (found := learning.score(pair.after)) is not None]
     reached, wanted = statistics.fmean(known) if known else 0.0, own.evidence.get("reference")
     before = own.evidence.get("skill")
     begun = max(float(before), 0.0) if isinstance(before, (int, float)) else 0.0
     needed = begun + SHARE * (wanted - begun) if isinstance(wanted, (int, float)) else 0.0
     measured = {"reached": round(reached, 4), "needed": round(needed, 4)}
-    if needed and reached < needed and not all(comes_to_enough(pair.after, needed, begun) for pair in evidence.pairs):
+    if (
+        needed
+        and reached < needed
+        and not all(symptoms.comes_to_enough(pair.after, needed, begun) for pair in evidence.pairs)
+    ):
         reason = f"a simple learner comes to {wanted:.2f}, the patched program to {reached:.2f}"
         return Verdict.fails(reason, measured)
     return Verdict.passes("the symptom is gone on every seed", measured)

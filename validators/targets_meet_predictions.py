@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import Evidence, LossUse, Subject, Verdict, loss_uses
+from dnnfix.api import Evidence, Subject, Verdict, tensor_values
 
 NAME = "targets-meet-predictions"
 RUNG = "shapes"
@@ -32,7 +32,7 @@ def judge(evidence: Evidence) -> Verdict:
 
 
 def _stretching(subject: Subject) -> Iterator[tuple[str, Shape, Shape]]:
-    for use in loss_uses(subject):
+    for use in tensor_values.loss_uses(subject):
         if use.crashed or not use.facts.same_shape or use.target is None:
             continue
         prediction, target = _shape(use, use.prediction.shape), _shape(use, use.target.shape)
@@ -40,7 +40,7 @@ def _stretching(subject: Subject) -> Iterator[tuple[str, Shape, Shape]]:
             yield use.name, prediction, target
 
 
-def _shape(use: LossUse, shape: Shape | None) -> Shape:
+def _shape(use: tensor_values.LossUse, shape: Shape | None) -> Shape:
     return shape[:-1] if use.in_keras and shape is not None and shape[-1:] == (1,) else shape or ()
 
 

@@ -6,20 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Crash,
-    CrashTemplate,
-    Family,
-    Fault,
-    FixPattern,
-    Replace,
-    Subject,
-    bound_in,
-    function_around,
-    method,
-    torch_modules,
-    within,
-)
+from dnnfix.api import Crash, CrashTemplate, Family, Fault, FixPattern, Replace, Subject, function_around, graph, within
 
 _MISSING = re.compile(r"(?:(\w+)\.)?(forward|__init__)\(\) missing \d+ required positional arguments?: (.+)")
 _TOO_MANY = re.compile(r"(?:(\w+)\.)?forward\(\) takes 2 positional arguments but (\d+) were given")
@@ -215,8 +202,8 @@ def _called(subject: Subject, owner: str | None, name: str) -> ast.FunctionDef |
     """The method that was called, of the module of that name; before Python 3.10 messages do not say of which."""
     found = [
         function
-        for one in torch_modules(subject.source)
-        if (owner is None or one.name == owner) and isinstance(function := method(one, name), ast.FunctionDef)
+        for one in graph.torch_modules(subject.source)
+        if (owner is None or one.name == owner) and isinstance(function := graph.method(one, name), ast.FunctionDef)
     ]
     return found[0] if len(found) == 1 else None
 
@@ -282,7 +269,7 @@ def _at_hand(
         return None  # an argument before is missing, so that what is given stands at wrong places
     function = function_around(source, call)
     frame = crash.frames[-1]
-    bound = bound_in(function) if function is not None else frozenset(frame.names)
+    bound = graph.bound_in(function) if function is not None else frozenset(frame.names)
     if not all(name in bound and name in frame.names for name in missing):
         return None
     in_order = not call.keywords and by_place[len(call.args) : len(call.args) + len(missing)] == missing

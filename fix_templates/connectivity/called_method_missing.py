@@ -19,13 +19,10 @@ from dnnfix.api import (
     Site,
     Source,
     Subject,
-    alike,
-    first_line,
-    keras_modules,
-    method,
-    one_letter_off,
-    rename_method,
-    torch_modules,
+    graph,
+    recipes,
+    spelling,
+    trees,
     within,
 )
 
@@ -70,9 +67,9 @@ class CalledMethodMissing(CrashTemplate):
         if said is None:
             return
         wanted = "forward" if said["torch"] else "call"
-        modules = torch_modules(source) if said["torch"] else keras_modules(source)
+        modules = graph.torch_modules(source) if said["torch"] else graph.keras_modules(source)
         owners = [each for each in modules if each.name == (said["torch"] or said["keras"])]
-        if len(owners) == 1 and method(owners[0], wanted) is None:
+        if len(owners) == 1 and graph.method(owners[0], wanted) is None:
             yield from _hidden(source, owners[0], wanted)
             yield from _misspelt(source, owners[0], wanted)
 
@@ -288,7 +285,7 @@ def _special(source: Source) -> Iterator[Fault]:
     for owner in source.nodes(ast.ClassDef):
         for each in owner.body:
             wanted = _meant(each) if isinstance(each, ast.FunctionDef) else None
-            if not isinstance(each, ast.FunctionDef) or wanted is None or method(owner, wanted) is not None:
+            if not isinstance(each, ast.FunctionDef) or wanted is None or graph.method(owner, wanted) is not None:
                 continue
             uses = [node for node in source.nodes(ast.Attribute) if node.attr == each.name]
             if not all(_is_super(node.value) for node in uses):
@@ -299,7 +296,7 @@ def _special(source: Source) -> Iterator[Fault]:
 
 def _renamed(source: Source, function: ast.FunctionDef, wanted: str, *uses: Edit) -> Fault:
     """A method under the name by which it is called."""
-    edits = (rename_method(source, function, wanted), *uses)
+    edits = (recipes.rename_method(source, function, wanted), *uses)
     what = f"`{function.name}` is meant for `{wanted}`, which is called by itself"
     return Fault(source.site(function), what, ((f"Call it `{wanted}`", edits, 0.95),))
 
@@ -316,14 +313,14 @@ def _meant(function: ast.FunctionDef) -> str | None:
         return None
     if name == "__int__" and len(function.args.args) > 1:  # to make a number takes nothing
         return "__init__"
-    known = plain if plain in SPECIAL else one_letter_off(plain, SPECIAL)
+    known = plain if plain in SPECIAL else spelling.one_letter_off(plain, SPECIAL)
     special = hasattr(int, name) or hasattr(list, name) or name == f"__{known}__"
     return None if known is None or special else f"__{known}__"
 
 
 def _hidden(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Fault]:
     """The method where it is one of the functions that end `__init__`, or stands at the depth of the class behind it."""
-    init = method(owner, "__init__")
+    init = graph.method(owner, "__init__")
     last = _functions_at_end(init.body) if init is not None else []
     if init is not None and any(each.name == wanted for each in last) and len(last) < len(init.body):
         inside = set().union(*({n.id for n in ast.walk(s) if isinstance(n, ast.Name)} for s in init.body[: -len(last)]))
@@ -334,7 +331,7 @@ def _hidden(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Fault]
     after = block[block.index(owner) + 1 :] if owner in block else []
     outside = next((each for each in after[:1] if isinstance(each, ast.FunctionDef)), None)
     if outside is not None and outside.name == wanted and _is_method(outside):
-        begin, lines = first_line(outside), source.places.lines
+        begin, lines = trees.first_line(outside), source.places.lines
         while lines[begin - 2].startswith("#"):
             begin -= 1
         depth = _indentation(source, owner.body[0].lineno)
@@ -389,4 +386,4 @@ def _misspelt(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Faul
 def _close(name: str, wanted: str) -> bool:
     if name.lower().strip("_") == wanted or name in _HABITS[wanted]:
         return True
-    return wanted in (one_letter_off(name, [wanted]), alike(name, [wanted]))
+    return wanted in (spelling.one_letter_off(name, [wanted]), spelling.alike(name, [wanted]))

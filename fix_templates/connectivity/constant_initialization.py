@@ -18,9 +18,9 @@ from dnnfix.api import (
     Repair,
     Replace,
     Subject,
+    graph,
     layer_facts,
     spell,
-    upstream,
     words,
 )
 
@@ -195,7 +195,7 @@ def _is_hidden(network: Network, layer: Component) -> bool:
     for call in network.calls:
         facts = layer_facts(call)
         other = call.id > own.id and call.step == own.step and call.component != layer.id
-        if other and facts is not None and facts.kind in KINDS and own.id in upstream(network, call):
+        if other and facts is not None and facts.kind in KINDS and own.id in graph.upstream(network, call):
             return True
     return False
 

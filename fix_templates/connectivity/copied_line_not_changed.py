@@ -6,19 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Family,
-    Fault,
-    FixPattern,
-    ReadTemplate,
-    Replace,
-    Source,
-    Subject,
-    attributes_of,
-    imported,
-    last_name,
-    within,
-)
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, graph, trees, within
 
 _NEAR = 6
 """How many statements further a copy is looked for."""
@@ -230,7 +218,7 @@ def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> tuple[ast.Name |
         return None
     found: list[tuple[ast.Name | ast.Attribute, str]] = []
     for (_, kept), (node, _) in pairs:
-        if node is None or last_name(node) != kept or not isinstance(node.ctx, ast.Load):
+        if node is None or trees.last_name(node) != kept or not isinstance(node.ctx, ast.Load):
             continue
         for meant in dict.fromkeys(each for change in changes for each in _meant(source, node, second, *change)):
             text = f"{ast.unparse(node.value)}.{meant}" if isinstance(node, ast.Attribute) else meant
@@ -241,7 +229,7 @@ def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> tuple[ast.Name |
 
 def _meant(source: Source, node: ast.Name | ast.Attribute, where: ast.stmt, old: str, new: str) -> list[str]:
     """The names that a kept one may have to be: with the part changed, or, for a letter, those that begin with it."""
-    label = last_name(node)
+    label = trees.last_name(node)
     if old not in label and not label.lower().startswith(old.lower()):
         return []
     parts = _parts(label)
@@ -313,12 +301,12 @@ def _is_idle(source: Source, kept: ast.Name | ast.Attribute, meant: str, where: 
         stored = [n for n in within(owner, ast.Attribute) if n.attr == meant and isinstance(n.ctx, ast.Store)]
         every = [n for n in source.nodes(ast.Attribute) if n.attr == meant]
         words = [n for n in source.nodes(ast.Constant) if n.value == meant]
-        return meant in attributes_of(owner) and bool(stored) and len(every) == len(stored) and not words
+        return meant in graph.attributes_of(owner) and bool(stored) and len(every) == len(stored) and not words
     function = source.enclosing(where, ast.FunctionDef)
     scope: ast.AST = function or source.tree
     names = [node for node in within(scope, ast.Name) if node.id == meant]
     stored_before = [n for n in names if isinstance(n.ctx, ast.Store) and n.lineno < where.lineno]
-    if meant in imported(source) or not stored_before and meant not in _arguments(function):
+    if meant in graph.imported(source) or not stored_before and meant not in _arguments(function):
         return False
     asked = source.parent(kept)
     everywhere = source.nodes(ast.Name)

@@ -15,8 +15,7 @@ from dnnfix.api import (
     Replace,
     Subject,
     Symptom,
-    keras_modules,
-    torch_modules,
+    graph,
     within,
 )
 
@@ -41,7 +40,9 @@ class ForwardReturnsNothing(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        owned = [(one, "forward") for one in torch_modules(source)] + [(one, "call") for one in keras_modules(source)]
+        owned = [(one, "forward") for one in graph.torch_modules(source)] + [
+            (one, "call") for one in graph.keras_modules(source)
+        ]
         for owner, name in owned:
             for function in owner.body:
                 if not isinstance(function, ast.FunctionDef) or function.name != name:

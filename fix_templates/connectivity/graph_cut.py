@@ -21,14 +21,12 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
-    attribute_calls,
-    flags_on_losses,
     function_around,
-    loss_ends,
-    name_of,
-    raised_at,
-    taken_out,
-    upstream,
+    graph,
+    graph_edits,
+    progress_figures,
+    raised_errors,
+    training_loop,
     within,
     words,
 )
@@ -97,7 +95,7 @@ class GraphCut(ReadTemplate):
             yield from _cut_out(subject)
         if not {"requires_grad", "requires_grad_", "trainable"}.isdisjoint(words_of_program):
             yield from _frozen(subject)
-        node = raised_at(subject, "RuntimeError", MESSAGE)
+        node = raised_errors.raised_at(subject, "RuntimeError", MESSAGE)
         if isinstance(node, ast.Call) and any(each.trainable for each in subject.network.parameters):
             for off, code in _around_forward(subject, node):
                 moved = off.body[_untrained(subject.source, off) :] if isinstance(off, ast.With) else []
@@ -422,8 +420,10 @@ def _cut_out(subject: Subject) -> Iterator[Fault]:
     number = _number_sent_back(subject)
     if number is not None:
         site = subject.source.site(number)
-        what = f"`{name_of(number.func)}()` {_CUTS_BACK}: all weights before it receive no gradient"
-        yield Fault(site, what, (("Keep the loss as a tensor", taken_out(subject, [site]), 0.9),), confidence=0.95)
+        what = f"`{progress_figures.name_of(number.func)}()` {_CUTS_BACK}: all weights before it receive no gradient"
+        yield Fault(
+            site, what, (("Keep the loss as a tensor", graph_edits.taken_out(subject, [site]), 0.9),), confidence=0.95
+        )
         return
     found = _cut_way(subject)
     if found is None:
@@ -432,8 +432,8 @@ def _cut_out(subject: Subject) -> Iterator[Fault]:
     fed = any(parameter.gradient is not None for parameter in subject.network.parameters)
     if cut.site is None or fed and _on_purpose(subject, cut, way):
         return
-    edits = taken_out(subject, [call.site for call in way if call.name in CUTS | WRAPS | MARKS])
-    edits = (*edits, *flags_on_losses(subject)) if edits is not None else None
+    edits = graph_edits.taken_out(subject, [call.site for call in way if call.name in CUTS | WRAPS | MARKS])
+    edits = (*edits, *graph_edits.flags_on_losses(subject)) if edits is not None else None
     shows = Symptom.CRASH if subject.crash is not None else Symptom.VIOLATION if fed else Symptom.NO_GRADIENT
     what = f"`{_short(cut)}` {_CUTS_BACK}: {'the' if fed else 'all'} weights before it receive no gradient"
     yield Fault(cut.site, what, (("Let the gradient through", edits, 0.9),), confidence=0.95, symptom=shows)
@@ -484,7 +484,7 @@ def _number_sent_back(subject: Subject) -> ast.Call | None:
 def _cut_way(subject: Subject) -> tuple[Call, list[Call]] | None:
     """The first cut on the way from weights without gradient to a loss, and that way."""
     starved = _starved(subject)
-    for end in loss_ends(subject) if starved else ():
+    for end in graph.loss_ends(subject) if starved else ():
         way = _way(subject, end, starved)
         cut = next((call for call in way if call.name in CUTS and _cuts(call)), None)
         if cut is not None and subject.node(cut.site) is not None:
@@ -515,7 +515,7 @@ def _starved(subject: Subject) -> frozenset[int]:
 
 def _way(subject: Subject, end: Call, starved: frozenset[int]) -> list[Call]:
     """The calls between weights without gradient and the end, where every way from the weights is cut."""
-    behind = upstream(subject.network, end)
+    behind = graph.upstream(subject.network, end)
     known = sorted(behind.values(), key=lambda call: call.id if call is not end else 1 << 60)
     touched: set[int] = set()
     for call in known:
@@ -529,7 +529,7 @@ def _on_purpose(subject: Subject, cut: Call, way: list[Call]) -> bool:
 
     Without `detach()`, whose only use is to cut, a way that goes on through weights that are trained was meant whole.
     """
-    if cut.name == "torch.Tensor.detach" and not any(flags_on_losses(subject)):
+    if cut.name == "torch.Tensor.detach" and not any(graph_edits.flags_on_losses(subject)):
         return True
     trained = {p.component for p in subject.network.parameters if p.gradient is not None and p.component is not None}
     return not any(call.id > cut.id and call.component in trained for call in way)
@@ -550,7 +550,7 @@ def _around_forward(subject: Subject, backward: ast.Call) -> Iterator[_Off]:
     if crash is None or crash.call is None:
         return
     trained = {each.component for each in subject.network.parameters if each.trainable}
-    behind = list(upstream(subject.network, crash.call).values())
+    behind = list(graph.upstream(subject.network, crash.call).values())
     if any(value.requires_grad for call in behind for value in (*call.inputs[:1], *call.outputs)):
         return
     used = [call for call in behind if call.component in trained]
@@ -666,7 +666,7 @@ def _untrained(source: Source, block: ast.With) -> int:
         ast.unparse(call.func.value)
         for made in source.all_calls
         if (source.qualified(made.func) or "").startswith("torch.optim.")
-        for call in attribute_calls(made, "parameters")
+        for call in training_loop.attribute_calls(made, "parameters")
         if isinstance(call.func, ast.Attribute)
     }
     for index, statement in enumerate(block.body):

@@ -14,7 +14,6 @@ from dnnfix.api import (
     FixPattern,
     InsertAfter,
     InsertBefore,
-    LoopOperation,
     ReadTemplate,
     Repair,
     Replace,
@@ -23,16 +22,11 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
-    assignments_behind,
-    attribute_calls,
     function_around,
-    loops_around,
-    operated_on,
-    passes_of_step,
-    raised_at,
-    read_names,
-    stored_names,
-    torch_modules,
+    graph,
+    raised_errors,
+    training_loop,
+    trees,
     within,
 )
 
@@ -69,10 +63,13 @@ class GraphUsedTwice(ReadTemplate):
     declined = "what is carried from one pass to the next cannot be told, or the passes cannot be joined"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
-        source, node = subject.source, raised_at(subject, "RuntimeError", "backward through the graph a second time")
+        source, node = (
+            subject.source,
+            raised_errors.raised_at(subject, "RuntimeError", "backward through the graph a second time"),
+        )
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "backward":
             return
-        passes, loop = passes_of_step(source, node), _over_losses(source, node)
+        passes, loop = training_loop.passes_of_step(source, node), _over_losses(source, node)
         first = not passes or passes[0].call is node
         in_step = (not first or loop is not None) and not _steps_several(source, node)
         if in_step or first:
@@ -219,7 +216,7 @@ for real in torch.randn(2, 4, 3):
 """
 
 
-def _joining(source: Source, passes: list[LoopOperation], loop: ast.For | None) -> Iterator[Repair]:
+def _joining(source: Source, passes: list[training_loop.LoopOperation], loop: ast.For | None) -> Iterator[Repair]:
     """The repairs of several passes in one step."""
     if loop is not None:
         losses = source.segment(source.site(loop.iter))
@@ -265,9 +262,9 @@ def _detaching(source: Source, last: ast.Call) -> Iterator[Repair]:
 
 def _steps_several(source: Source, call: ast.Call) -> bool:
     """Whether more than one optimizer is stepped in the loop or the function around a backward pass."""
-    loops = loops_around(source, call)
+    loops = training_loop.loops_around(source, call)
     around: ast.AST = (loops[-1] if loops else function_around(source, call)) or source.tree
-    steps = [one.func for one in attribute_calls(around, "step") if isinstance(one.func, ast.Attribute)]
+    steps = [one.func for one in training_loop.attribute_calls(around, "step") if isinstance(one.func, ast.Attribute)]
     stepped = {ast.unparse(one.value) for one in steps if not _is_schedule(source, one.value)}
     return len(stepped) > 1
 
@@ -289,10 +286,10 @@ def _over_losses(source: Source, call: ast.Call) -> ast.For | None:
     return loop if named and same else None
 
 
-def _together(source: Source, passes: list[LoopOperation]) -> tuple[Edit, ...] | None:
+def _together(source: Source, passes: list[training_loop.LoopOperation]) -> tuple[Edit, ...] | None:
     """Edits that send the sum of the losses back where the last of them was; `None` where one gets a new value before."""
     names = [operation.on for operation in passes]
-    if not all(isinstance(operated_on(each), (ast.Name, ast.Attribute)) for each in passes):
+    if not all(isinstance(training_loop.operated_on(each), (ast.Name, ast.Attribute)) for each in passes):
         return None
     first, last = passes[0].statement, passes[-1]
     stored: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
@@ -319,7 +316,7 @@ def _carried(source: Source, loop: ast.For | ast.While) -> list[str]:
             name.id for call in within(node.value, ast.Call) for arg in call.args for name in within(arg, ast.Name)
         }
         for name in [each.id for each in within(node, ast.Name) if isinstance(each.ctx, ast.Store)]:
-            others = [each for each in assigned if name in stored_names(each) and each is not node]
+            others = [each for each in assigned if name in trees.stored_names(each) and each is not node]
             if name in given and not others and not _looped(source, loop, name):
                 found[name] = None
     return list(found)
@@ -338,7 +335,7 @@ def _looped(source: Source, loop: ast.For | ast.While, name: str) -> bool:
 
 def _kept_in_modules(source: Source) -> Iterator[tuple[ast.Assign, str]]:
     """The statements by which modules compute an attribute from itself, outside of `__init__`."""
-    for owner in torch_modules(source):
+    for owner in graph.torch_modules(source):
         for node in within(owner, ast.Assign):
             stored = [each for target in node.targets for each in within(target, ast.Attribute)]
             read = {ast.unparse(each) for each in within(node.value, ast.Attribute)}
@@ -351,14 +348,20 @@ def _kept_in_modules(source: Source) -> Iterator[tuple[ast.Assign, str]]:
 def _shared(source: Source, last: ast.Call, loop: ast.For | ast.While) -> list[ast.Name] | None:
     """The reads, in one of two losses, of the one name that both are computed from and that is another network's."""
     sent = [
-        call for call in attribute_calls(loop, "backward") if isinstance(cast(ast.Attribute, call.func).value, ast.Name)
+        call
+        for call in training_loop.attribute_calls(loop, "backward")
+        if isinstance(cast(ast.Attribute, call.func).value, ast.Name)
     ]
     if len(sent) != 2 or sent[1] is not last:
         return None
     assigned = [node for node in within(loop, ast.Assign) if len(node.targets) == 1]
     before = ([each for each in assigned if each.lineno < call.lineno] for call in sent)
     first, second = (
-        [each for each in assignments_behind(earlier, read_names(call.func)) if isinstance(each, ast.Assign)]
+        [
+            each
+            for each in training_loop.assignments_behind(earlier, training_loop.read_names(call.func))
+            if isinstance(each, ast.Assign)
+        ]
         for earlier, call in zip(before, sent, strict=True)
     )
     made = [

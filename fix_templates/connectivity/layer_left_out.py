@@ -17,20 +17,15 @@ from dnnfix.api import (
     ReadTemplate,
     Replace,
     Source,
-    Spelling,
     Subject,
     Wrap,
     argument_value,
-    block_of,
-    component_kind,
-    kept_in_self,
-    keras_modules,
+    graph,
     layer_facts,
-    method,
+    network_facts,
     spell,
-    stated_input,
-    stated_output,
-    torch_modules,
+    spelling_edits,
+    training_loop,
     within,
 )
 
@@ -79,8 +74,8 @@ class LayerLeftOut(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        for owner in (*torch_modules(source), *keras_modules(source)):
-            entries = [found for name in _PASSES if isinstance(found := method(owner, name), ast.FunctionDef)]
+        for owner in (*graph.torch_modules(source), *graph.keras_modules(source)):
+            entries = [found for name in _PASSES if isinstance(found := graph.method(owner, name), ast.FunctionDef)]
             for entry in entries[:1]:
                 yield from _of_row(source, owner, entry)
             for entry in entries:
@@ -408,7 +403,7 @@ def _follows(one: str, other: str) -> bool:
 
 
 def _is_layer(source: Source, made: ast.expr | None) -> bool:
-    return isinstance(made, ast.Call) and component_kind(source.qualified(made.func) or "") == "layer"
+    return isinstance(made, ast.Call) and network_facts.component_kind(source.qualified(made.func) or "") == "layer"
 
 
 def _self_calls(node: ast.AST, name: str) -> list[ast.Call]:
@@ -426,7 +421,7 @@ def _self_calls(node: ast.AST, name: str) -> list[ast.Call]:
 def _of_row(source: Source, owner: ast.ClassDef, entry: ast.FunctionDef) -> Iterator[Fault]:
     """Layers with a number in their name that nothing calls."""
     layers = {
-        name: made for name, made in kept_in_self(owner) if isinstance(made, ast.Call) and _is_layer(source, made)
+        name: made for name, made in graph.kept_in_self(owner) if isinstance(made, ast.Call) and _is_layer(source, made)
     }
     for name in layers:
         if _NUMBERED.fullmatch(name) and _never_named(source, name):
@@ -455,7 +450,7 @@ def _called_twice(source: Source, entry: ast.FunctionDef, layers: dict[str, ast.
     if not before or len(calls) != 2 or ast.dump(layers[before].func) != ast.dump(layers[name].func):
         return None
     first, second = (source.statement_of(call) for call in calls)
-    block = block_of(source, first)
+    block = training_loop.block_of(source, first)
     if second not in block or ast.dump(first) != ast.dump(second):
         return None
     between = block[block.index(first) + 1 : block.index(second)]
@@ -494,7 +489,7 @@ def _fed_by(source: Source, entry: ast.FunctionDef, layers: dict[str, ast.Call],
     given: ast.expr | None = calls[0].args[0]
     if isinstance(given, ast.Name):
         statement = source.statement_of(calls[0])
-        block = block_of(source, statement)
+        block = training_loop.block_of(source, statement)
         previous = block[block.index(statement) - 1] if block.index(statement) else None
         named = isinstance(previous, ast.Assign) and ast.unparse(previous.targets[0]) == given.id
         given = previous.value if isinstance(previous, ast.Assign) and named else None
@@ -594,7 +589,7 @@ def _place(subject: Subject, layer: Component) -> tuple[str, str, ast.Assign] | 
     owner = source.enclosing(made, ast.ClassDef) if made is not None else None
     if layer.called != 0 or not layer.attribute or not _is_plain(layer) or made is None:
         return None
-    if owner is None or owner not in torch_modules(source) or source.enclosing(made, ast.For) is not None:
+    if owner is None or owner not in graph.torch_modules(source) or source.enclosing(made, ast.For) is not None:
         return None
     siblings = [c for c in subject.network.components if _is_plain(c) and c.name == layer.name and _beside(c, layer)]
     siblings.sort(key=lambda each: (each.site.line, each.site.column) if each.site is not None else (0, 0))
@@ -602,8 +597,10 @@ def _place(subject: Subject, layer: Component) -> tuple[str, str, ast.Assign] | 
     if not 0 < index < len(siblings) - 1 or any(len(call.args) == 1 for call in _self_calls(owner, _last(layer))):
         return None
     before, after = siblings[index - 1], siblings[index + 1]
-    fits = stated_output(before) == stated_input(layer) and stated_output(layer) == stated_input(after)
-    if not fits or not before.called or not after.called or stated_input(layer) is None:
+    fits = network_facts.stated_output(before) == network_facts.stated_input(layer) and network_facts.stated_output(
+        layer
+    ) == network_facts.stated_input(after)
+    if not fits or not before.called or not after.called or network_facts.stated_input(layer) is None:
         return None
     statement = _calling(owner, _last(before))
     return (_last(before), _last(after), statement) if statement is not None else None
@@ -618,7 +615,7 @@ def _beside(one: Component, other: Component) -> bool:
 
 def _calling(owner: ast.ClassDef, attribute: str) -> ast.Assign | None:
     """The one statement of `forward` that gives a name the output of the attribute's call on one argument."""
-    forward = method(owner, "forward")
+    forward = graph.method(owner, "forward")
     found = [
         node
         for node in (within(forward, ast.Assign) if forward is not None else ())
@@ -668,7 +665,7 @@ def _branch(subject: Subject, call: ast.Call) -> Iterator[Fault]:
         )
 
 
-def _join(subject: Subject) -> Spelling:
+def _join(subject: Subject) -> spelling_edits.Spelling:
     """The function that joins branches: the one that the program imports and does not use, else `concatenate`."""
     source = subject.source
     used = {source.qualified(call.func) for call in source.all_calls}

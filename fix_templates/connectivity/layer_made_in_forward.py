@@ -14,15 +14,11 @@ from dnnfix.api import (
     ReadTemplate,
     Source,
     Subject,
-    attributes_of,
-    component_kind,
-    keras_modules,
+    graph,
+    init_edits,
     layer_facts,
-    method,
-    move_into_init,
+    network_facts,
     once,
-    run_by,
-    torch_modules,
     within,
 )
 
@@ -54,7 +50,7 @@ class LayerMadeInForward(ReadTemplate):
             for made in every:
                 name = subject.text(subject.source.site(made.func))
                 what = f"`{name}` is made anew in every call of `{entry}`: its weights are random each time and never trained"
-                moved = move_into_init(subject, owner, made, _attribute(subject, owner, every, made))
+                moved = init_edits.move_into_init(subject, owner, made, _attribute(subject, owner, every, made))
                 repair = moved if isinstance(moved, Decline) else (f"Make `{name}` once, in `__init__`", moved, 0.9)
                 yield Fault(subject.source.site(made), what, (repair,), confidence=0.95)
 
@@ -155,16 +151,16 @@ class Net(nn.Module):
 
 
 def _owners(subject: Subject) -> Iterator[tuple[ast.ClassDef, str]]:
-    for owner in torch_modules(subject.source):
+    for owner in graph.torch_modules(subject.source):
         yield owner, "forward"
-    for owner in keras_modules(subject.source):
+    for owner in graph.keras_modules(subject.source):
         yield owner, "call"
 
 
 def _made_in(subject: Subject, owner: ast.ClassDef, entry: str) -> Iterator[ast.Call]:
     """The calls under `entry` that construct what has weights, in source order."""
-    methods = run_by(subject.source, owner, entry)
-    set_up = {each.name for each in run_by(subject.source, owner, "build")} | _called_in_init(subject, owner)
+    methods = graph.run_by(subject.source, owner, entry)
+    set_up = {each.name for each in graph.run_by(subject.source, owner, "build")} | _called_in_init(subject, owner)
     for function in sorted(methods, key=lambda each: each.lineno):
         if function.name in set_up or (function.name != entry and function.decorator_list):
             # A decorator may keep what a method made, as a cache does.
@@ -176,11 +172,11 @@ def _made_in(subject: Subject, owner: ast.ClassDef, entry: str) -> Iterator[ast.
 
 
 def _called_in_init(subject: Subject, owner: ast.ClassDef) -> set[str]:
-    constructor = method(owner, "__init__")
+    constructor = graph.method(owner, "__init__")
     if constructor is None:
         return set()
     own = {node.attr for node in within(constructor, ast.Attribute)}
-    return {each.name for name in own for each in run_by(subject.source, owner, name)}
+    return {each.name for name in own for each in graph.run_by(subject.source, owner, name)}
 
 
 def _has_weights(subject: Subject, call: ast.Call) -> bool:
@@ -194,7 +190,7 @@ def _makes_weights(name: str) -> bool:
     if name in PARAMETERS:
         return True
     facts = layer_facts(name)
-    if facts is None or component_kind(name) != "layer" or facts.kind in WITHOUT_WEIGHTS:
+    if facts is None or network_facts.component_kind(name) != "layer" or facts.kind in WITHOUT_WEIGHTS:
         return False
     return "InstanceNorm" not in name
 
@@ -202,8 +198,8 @@ def _makes_weights(name: str) -> bool:
 @once
 def _weighted_classes(source: Source) -> tuple[ast.ClassDef, ...]:
     found = []
-    for owner in (*torch_modules(source), *keras_modules(source)):
-        constructor = method(owner, "__init__")
+    for owner in (*graph.torch_modules(source), *graph.keras_modules(source)):
+        constructor = graph.method(owner, "__init__")
         inside = within(constructor, ast.Call) if constructor is not None else []
         names = (source.qualified(node.func) for node in inside)
         if any(name is not None and _makes_weights(name) for name in names):
@@ -233,7 +229,7 @@ def _within_another(subject: Subject, call: ast.Call) -> bool:
         if (
             isinstance(above, ast.Call)
             and call is not above.func
-            and component_kind(subject.source.qualified(above.func) or "") in ("layer", "model")
+            and network_facts.component_kind(subject.source.qualified(above.func) or "") in ("layer", "model")
         ):
             return True
         above = subject.source.parent(above)
@@ -242,7 +238,7 @@ def _within_another(subject: Subject, call: ast.Call) -> bool:
 
 def _attribute(subject: Subject, owner: ast.ClassDef, every: list[ast.Call], made: ast.Call) -> str:
     """The attribute for a layer: as its variable is called, else after its class; each layer gets one of its own."""
-    taken = set(attributes_of(owner))
+    taken = set(graph.attributes_of(owner))
     for call in every:
         statement = subject.source.statement_of(call)
         name = subject.text(subject.source.site(call.func)).rpartition(".")[2]

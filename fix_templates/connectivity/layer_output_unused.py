@@ -16,11 +16,8 @@ from dnnfix.api import (
     Replace,
     Subject,
     Symptom,
-    component_kind,
-    is_display,
-    keras_modules,
-    next_use,
-    torch_modules,
+    graph,
+    network_facts,
     within,
 )
 
@@ -49,7 +46,7 @@ class LayerOutputUnused(FixTemplate):
             target, call = statement.targets[0], statement.value
             if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or target.id.startswith("_"):
                 continue
-            read, _ = next_use(subject.source, statement, target, rounds=True)
+            read, _ = graph.next_use(subject.source, statement, target, rounds=True)
             if read is not None or _leaves(subject, statement, target.id) or _ends(subject, statement):
                 continue
             yield self.finding(
@@ -159,7 +156,7 @@ def _joined(subject: Subject, finding: Finding) -> tuple[str, tuple[Replace, ...
         return None
     source, name = subject.source, str(finding.evidence["name"])
     own = _given(statement)
-    _, rebound = next_use(source, statement, statement.targets[0])
+    _, rebound = graph.next_use(source, statement, statement.targets[0])
     after = [each for each in _layer_calls(subject) if each.lineno > statement.lineno]
     later = [each for each in after if _together(subject, each, statement)]
     title = f"Give the output of the layer, `{name}`, to the layer that follows"
@@ -187,7 +184,7 @@ def _joined(subject: Subject, finding: Finding) -> tuple[str, tuple[Replace, ...
 def _layer_calls(subject: Subject) -> list[ast.Assign | ast.Return]:
     """The assignments and returns whose value is the call of a layer on a named tensor, in source order."""
     source = subject.source
-    owners = (*torch_modules(source), *keras_modules(source))
+    owners = (*graph.torch_modules(source), *graph.keras_modules(source))
     found: list[ast.Assign | ast.Return] = []
     nodes: list[ast.Assign | ast.Return] = [*source.nodes(ast.Assign), *source.nodes(ast.Return)]
     for node in nodes:
@@ -199,8 +196,8 @@ def _layer_calls(subject: Subject) -> list[ast.Assign | ast.Return]:
         if by_attribute and source.enclosing(call, ast.ClassDef) in owners:
             made = source.constructor(call.func)
         name = source.qualified(made.func) if made is not None else None
-        known = name is not None and component_kind(name) == "layer"
-        if known and not is_display(source, node):
+        known = name is not None and network_facts.component_kind(name) == "layer"
+        if known and not graph.is_display(source, node):
             found.append(node)
     return sorted(found, key=lambda node: node.lineno)
 

@@ -14,7 +14,6 @@ from dnnfix.api import (
     Fault,
     FixPattern,
     InsertBefore,
-    LossUse,
     ReadTemplate,
     RemoveArgument,
     Repair,
@@ -22,21 +21,17 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
-    Task,
     Wrap,
-    attribute_calls,
-    bypass,
-    change_loss,
     function_around,
+    graph,
     keyword_value,
-    loss_facts,
-    loss_uses,
-    prediction_expression,
-    raised_at,
-    target_expression,
-    together,
-    upstream,
-    whole,
+    loss_edits,
+    network_facts,
+    raised_errors,
+    recipes,
+    tensor_targets,
+    tensor_values,
+    training_loop,
     within,
     words,
 )
@@ -72,7 +67,7 @@ class _Loss:
 class _Chosen:
     """A loss, and the call that chose the classes that it was given as the prediction."""
 
-    use: LossUse
+    use: tensor_values.LossUse
     choice: Call
     node: ast.Call
 
@@ -106,10 +101,10 @@ class LossNotReduced(ReadTemplate):
     declined = "neither the loss nor what it is given can be changed at one place"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
-        node = raised_at(subject, "RuntimeError", SEVERAL)
+        node = raised_errors.raised_at(subject, "RuntimeError", SEVERAL)
         if isinstance(node, ast.Call):
             yield from _by_sample(subject, node)
-        if raised_at(subject, "RuntimeError", NO_GRADIENT) is not None:
+        if raised_errors.raised_at(subject, "RuntimeError", NO_GRADIENT) is not None:
             yield from _of_choices(subject)
 
     programs = """
@@ -327,13 +322,15 @@ def _loss(subject: Subject, node: ast.Call, sent: ast.expr) -> _Loss | None:
         value = values[-1] if len(values) == 1 else _last_assigned(source, node, sent)
     made, crash = _made_by_loss(subject, value) if value is not None else None, subject.crash
     if made is None and crash is not None and crash.call is not None:
-        behind = upstream(subject.network, crash.call).values()
-        made = next((call for call in behind if loss_facts(call) is not None and _gives_several(call)), None)
+        behind = graph.upstream(subject.network, crash.call).values()
+        made = next(
+            (call for call in behind if network_facts.loss_facts(call) is not None and _gives_several(call)), None
+        )
     if made is None and (value is None or not _is_difference(source, value)):
         return None
     if crash is not None and crash.call is not None:
-        behind = upstream(subject.network, crash.call).values()
-        if any(loss_facts(call) is not None and call.args.get("reduction") == "sum" for call in behind):
+        behind = graph.upstream(subject.network, crash.call).values()
+        if any(network_facts.loss_facts(call) is not None and call.args.get("reduction") == "sum" for call in behind):
             return None  # beside a loss that was summed up, a mean would weigh less than it is meant to
     return _Loss(sent, node, None if value is sent else value, made)
 
@@ -367,7 +364,7 @@ def _made_by_loss(subject: Subject, value: ast.expr) -> Call | None:
     found = [
         call
         for call in subject.network.calls
-        if call.site is not None and site.encloses(call.site) and loss_facts(call) is not None
+        if call.site is not None and site.encloses(call.site) and network_facts.loss_facts(call) is not None
     ]
     return found[-1] if found else None
 
@@ -394,7 +391,7 @@ def _differs(value: ast.expr) -> bool:
     signed = signed or any(
         isinstance(node.left, ast.UnaryOp) and isinstance(node.left.op, ast.USub) for node in within(value, ast.BinOp)
     )
-    return minus or signed or bool(attribute_calls(value, "log", "log_prob"))
+    return minus or signed or bool(training_loop.attribute_calls(value, "log", "log_prob"))
 
 
 def _mean(source: Source, value: ast.expr) -> Edit:
@@ -439,7 +436,7 @@ def _reduction(subject: Subject, fault: _Loss) -> RemoveArgument | None:
 
 def _of_choices(subject: Subject) -> Iterator[Fault]:
     """A loss of the classes that an argmax or a maximum chose."""
-    for use in loss_uses(subject):
+    for use in tensor_values.loss_uses(subject):
         found = _chosen(subject, use)
         if found is not None and found.choice.site is not None:
             chosen = ast.unparse(found.node)
@@ -452,16 +449,16 @@ def _of_scores(subject: Subject, fault: _Chosen) -> tuple[Edit, ...] | None:
     """Edits that take the cross-entropy of the scores."""
     use, calls = fault.use, {call.id: call for call in subject.network.calls}
     loss: tuple[Edit, ...] | None = ()
-    if use.facts.task is not Task.CLASSES:
-        loss = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
+    if use.facts.task is not network_facts.Task.CLASSES:
+        loss = loss_edits.change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
     maker = calls.get(fault.choice.inputs[0].producer or 0)
     bare: tuple[Edit, ...] | None = ()
     if maker is not None and maker.name.rpartition(".")[2].lower() in ("softmax", "logsoftmax", "log_softmax"):
-        bare = bypass(subject, maker)
-    return together(_scores(subject, fault), _labels(subject, use), loss, bare)
+        bare = recipes.bypass(subject, maker)
+    return recipes.together(_scores(subject, fault), _labels(subject, use), loss, bare)
 
 
-def _chosen(subject: Subject, use: LossUse) -> _Chosen | None:
+def _chosen(subject: Subject, use: tensor_values.LossUse) -> _Chosen | None:
     """The choice of classes behind the prediction of a loss, where its targets are the classes of the samples."""
     calls = {call.id: call for call in subject.network.calls}
     call = calls.get(use.call.inputs[0].producer or 0) if use.in_torch and use.call.inputs else None
@@ -475,7 +472,7 @@ def _chosen(subject: Subject, use: LossUse) -> _Chosen | None:
     if not isinstance(node, ast.Call) or scores is None or len(scores) != 2 or target is None:
         return None
     width, chosen = scores[1], use.call.inputs[0].shape
-    if target.shape != scores[:1] or chosen != scores[:1] or not whole(target) or width is None:
+    if target.shape != scores[:1] or chosen != scores[:1] or not tensor_values.whole(target) or width is None:
         return None
     fits = target.high is not None and target.low is not None and 0 <= target.low and 1 <= target.high < width
     return _Chosen(use, call, node) if fits and _axis(call, node) in (1, -1) else None
@@ -497,7 +494,7 @@ def _axis(call: Call, node: ast.Call) -> int | None:
 
 def _scores(subject: Subject, fault: _Chosen) -> tuple[Edit, ...] | None:
     """Edits that give the loss the scores in place of the classes that were chosen by them."""
-    source, prediction = subject.source, prediction_expression(subject, fault.use)
+    source, prediction = subject.source, tensor_targets.prediction_expression(subject, fault.use)
     method = fault.choice.name.startswith("torch.Tensor.")
     scores: ast.expr | None = fault.node.args[0] if not method and fault.node.args else None
     if method and isinstance(fault.node.func, ast.Attribute):
@@ -548,9 +545,9 @@ def _assigned_between(source: Source, name: str, first: ast.stmt, last: ast.expr
     )
 
 
-def _labels(subject: Subject, use: LossUse) -> tuple[Edit, ...] | None:
+def _labels(subject: Subject, use: tensor_values.LossUse) -> tuple[Edit, ...] | None:
     """Edits that give the loss the labels as integers."""
-    source, given = subject.source, target_expression(subject, use)
+    source, given = subject.source, tensor_targets.target_expression(subject, use)
     if given is None or use.target is None:
         return None
     if use.target.dtype == "int64":

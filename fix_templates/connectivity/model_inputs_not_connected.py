@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, Symptom, held_by
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, Symptom, graph
 
 MODELS = ("keras.Model", "keras.models.Model")
 INPUTS = ("keras.Input", "keras.layers.Input")
@@ -181,12 +181,13 @@ def _is_layer(subject: Subject, call: ast.Call) -> bool:
 
 def _name(subject: Subject, made: ast.Call) -> str | None:
     """The name that holds an input and nothing else."""
-    name = held_by(subject.source, subject.source.site(made))
+    name = graph.held_by(subject.source, subject.source.site(made))
     return name.id if isinstance(name, ast.Name) and len(subject.source.bindings(name)) == 1 else None
 
 
 def _listed(subject: Subject, inputs: list[ast.Call]) -> str:
     found = [
-        held_by(subject.source, subject.source.site(each)) for each in sorted(inputs, key=lambda each: each.lineno)
+        graph.held_by(subject.source, subject.source.site(each))
+        for each in sorted(inputs, key=lambda each: each.lineno)
     ]
     return ", ".join(f"`{ast.unparse(name)}`" if name is not None else "an input without a name" for name in found)

@@ -16,7 +16,7 @@ from dnnfix.api import (
     Replace,
     Source,
     Subject,
-    method,
+    graph,
     within,
 )
 
@@ -118,7 +118,7 @@ def _compiled(source: Source, statement: ast.stmt, model: ast.Name | ast.Attribu
     name, before = ast.unparse(model), source.site(statement)
     made = source.constructor(model)
     owner = source.definition(made.func) if made is not None else None
-    own = method(owner, "compile") if isinstance(owner, ast.ClassDef) else None
+    own = graph.method(owner, "compile") if isinstance(owner, ast.ClassDef) else None
     if own is not None:
         taken = [*own.args.args[1:], *own.args.kwonlyargs]
         given = len(own.args.defaults) + sum(default is not None for default in own.args.kw_defaults)

@@ -18,8 +18,8 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
-    component_kind,
     keyword_value,
+    network_facts,
     origins,
     within,
     words,
@@ -270,7 +270,9 @@ def _is_called(source: Source, value: ast.expr, name: str) -> bool:
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name) or value.func.id != name:
         return False
     made = [v for v in source.bindings(value.func) if v is not value]
-    kinds = {component_kind(source.qualified(v.func) or "") if isinstance(v, ast.Call) else None for v in made}
+    kinds = {
+        network_facts.component_kind(source.qualified(v.func) or "") if isinstance(v, ast.Call) else None for v in made
+    }
     return bool(made) and kinds <= {"loss", "layer", "metric"}
 
 
@@ -337,7 +339,7 @@ def _of_models(subject: Subject, crash: Crash) -> Iterator[Fault]:
 def _overwritten(subject: Subject, model: ast.expr, methods: frozenset[str]) -> tuple[ast.Assign, ast.Call] | None:
     """The one statement that gives the name of a model what one of the methods of this model returns."""
     source = subject.source
-    behind = list(origins(subject, model))
+    behind = list(origins.origins(subject, model))
     behind += [returned for call in behind if isinstance(call, ast.Call) for returned in _returned(subject, call)]
     found: list[tuple[ast.Assign, ast.Call]] = []
     for call in behind:
@@ -359,7 +361,7 @@ def _returned(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
         return
     for node in subject.source.nodes(ast.Return):
         if node.value is not None and subject.source.enclosing(node, ast.FunctionDef) is functions[0]:
-            yield from origins(subject, node.value)
+            yield from origins.origins(subject, node.value)
 
 
 def _apart(source: Source, statement: ast.Assign, call: ast.Call) -> tuple[str, tuple[Edit, ...], float] | None:

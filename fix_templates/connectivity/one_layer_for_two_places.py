@@ -17,11 +17,9 @@ from dnnfix.api import (
     Replace,
     Subject,
     Symptom,
-    attributes_of,
-    component_kind,
-    kept_in_self,
+    graph,
     layer_facts,
-    through,
+    network_facts,
 )
 
 SEQUENTIAL = ("keras.Sequential", "keras.models.Sequential")
@@ -172,7 +170,7 @@ def _another(subject: Subject, node: ast.expr) -> Repair | None:
     spare = _made_for_it(subject, node, owner, text)
     if spare is not None:
         return f"Use `self.{spare}`, which is made and used nowhere", (Replace(site, f"self.{spare}"),), 0.95
-    name = _next_name(node.attr, attributes_of(owner))
+    name = _next_name(node.attr, graph.attributes_of(owner))
     edits = (InsertAfter(source.site(holder), f"self.{name} = {text}"), Replace(site, f"self.{name}"))
     return f"Make another layer, `self.{name}`, for this place", edits, 0.85
 
@@ -189,7 +187,7 @@ def _second_uses(subject: Subject) -> Iterator[ast.expr]:
             if call.site in seen or call.step != (first.step if first is not None else call.step):
                 continue
             seen.add(call.site)
-            made_by = through(network, call.inputs[0]) if call.inputs else None
+            made_by = network_facts.through(network, call.inputs[0]) if call.inputs else None
             facts = layer_facts(made_by) if made_by is not None else None
             if made_by is None or facts is None or facts.kind not in ("linear", "convolution"):
                 continue
@@ -205,7 +203,9 @@ def _second_uses(subject: Subject) -> Iterator[ast.expr]:
 def _made_for_it(subject: Subject, node: ast.Attribute, owner: ast.ClassDef, text: str) -> str | None:
     """The layer that is made in the same words and used nowhere, for the place of `node` among those that need another."""
     used = {each.attr for each in ast.walk(owner) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load)}
-    alike = (name for name, value in kept_in_self(owner) if subject.source.segment(subject.source.site(value)) == text)
+    alike = (
+        name for name, value in graph.kept_in_self(owner) if subject.source.segment(subject.source.site(value)) == text
+    )
     spare = [name for name in alike if name not in used]
     places = [
         subject.source.site(each)
@@ -235,7 +235,7 @@ def _repeated(subject: Subject, elements: list[ast.expr], seen: set[str]) -> Ite
         if not isinstance(element, ast.Name) or len(subject.source.bindings(element)) != 1:
             continue
         made = subject.source.constructor(element)
-        if made is None or component_kind(subject.source.qualified(made.func) or "") != "layer":
+        if made is None or network_facts.component_kind(subject.source.qualified(made.func) or "") != "layer":
             continue
         if element.id in seen:
             yield element

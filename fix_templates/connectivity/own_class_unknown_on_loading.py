@@ -6,16 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Family,
-    Fault,
-    FixPattern,
-    RaisedTemplate,
-    SetArgument,
-    Subject,
-    keras_modules,
-    name_of,
-)
+from dnnfix.api import Family, Fault, FixPattern, RaisedTemplate, SetArgument, Subject, graph, progress_figures
 
 _LOADERS = frozenset({"load_model", "model_from_json", "model_from_yaml", "from_config", "clone_model", "deserialize"})
 _UNKNOWN = r"(?:Could not locate|Unknown) (?:class|function|layer|object|loss function|metric function)"
@@ -47,12 +38,12 @@ class OwnClassUnknownOnLoading(RaisedTemplate):
         source = subject.source
         if not isinstance(node, ast.Call) or subject.crash is None:
             return
-        loader = name_of(node.func)
+        loader = progress_figures.name_of(node.func)
         defined = {each.name for each in source.nodes(ast.ClassDef)} | {
             each.name for each in source.nodes(ast.FunctionDef)
         }
         said = [match["name"] for match in _NAMED.finditer(subject.crash.message) if match["name"] in defined]
-        layers = [owner.name for owner in keras_modules(source) if _is_layer(subject, owner)]
+        layers = [owner.name for owner in graph.keras_modules(source) if _is_layer(subject, owner)]
         names = tuple(dict.fromkeys([*layers, *said]))
         if loader not in _LOADERS or not names or not (said or "deserialized" in subject.crash.message):
             return

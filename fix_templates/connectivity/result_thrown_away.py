@@ -5,17 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Family,
-    Fault,
-    FixPattern,
-    ReadTemplate,
-    Replace,
-    Subject,
-    is_display,
-    meant_for,
-    read_again,
-)
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, bare_calls, graph
 
 
 class ResultThrownAway(ReadTemplate):
@@ -40,13 +30,13 @@ class ResultThrownAway(ReadTemplate):
         source = subject.source
         for statement in source.nodes(ast.Expr) if source.frameworks else ():
             call = statement.value
-            target = meant_for(subject, call) if isinstance(call, ast.Call) else None
+            target = bare_calls.meant_for(subject, call) if isinstance(call, ast.Call) else None
             if (
                 isinstance(call, ast.Call)
                 and target is not None
-                and not is_display(source, statement)
+                and not graph.is_display(source, statement)
                 and not _is_tried(subject, statement)
-                and read_again(source, statement, target)
+                and graph.read_again(source, statement, target)
             ):
                 kept, site = source.segment(source.site(target)), source.site(call)
                 what = f"the result of `{_operation(call)}` is thrown away; `{kept}` stays as it was"

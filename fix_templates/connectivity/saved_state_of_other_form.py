@@ -18,10 +18,10 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
-    block_of,
     function_around,
+    graph,
     spell,
-    torch_modules,
+    training_loop,
 )
 
 _KEYS = re.compile(r"(Missing|Unexpected) key\(s\) in state_dict: ((?:\"[^\"]*\"(?:, )?)+)")
@@ -190,7 +190,7 @@ def _no_dictionary(subject: Subject, found: _Loading, kind: str) -> tuple[str, _
         load = spell(subject, "torch.load")
         read = Wrap(place, f"{load.code}(", ")")
         return f"`{code}` is the path of the weights, which are not read", ("Read the file", (read, *load.imports), 0.9)
-    own = {f"__main__.{owner.name}" for owner in torch_modules(source)}
+    own = {f"__main__.{owner.name}" for owner in graph.torch_modules(source)}
     if kind.startswith(("torch.nn.", "torchvision.models.")) or kind in own:
         edit = Wrap(place, "", ".state_dict()")
         return f"`{code}` is a whole network, not its weights", ("Ask the network for its weights", (edit,), 0.9)
@@ -257,7 +257,7 @@ def _wrapped(source: Source, network: ast.expr, inner: str) -> bool:
     statement = source.statement_of(wrapping[0])
     function = function_around(source, statement)
     home = function.body if function is not None else source.tree.body
-    return block_of(source, statement) is home  # not under a condition, such as the number of devices
+    return training_loop.block_of(source, statement) is home  # not under a condition, such as the number of devices
 
 
 def _cut(subject: Subject, found: _Loading, prefix: str) -> _Repair | None:

@@ -17,9 +17,9 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
-    receiver_is,
-    sibling,
+    changed_calls,
     spell,
+    spelling_edits,
     words,
 )
 
@@ -362,7 +362,7 @@ def _as_layers(subject: Subject, crash: Crash, call: ast.Call, sequential: bool)
         told = crash.held_at(source.site(one))
         if module in ("torch", "torch.nn.functional") and last in _LAYERS:
             like = call.func
-            named = sibling(subject, like, _LAYERS[last])
+            named = spelling_edits.sibling(subject, like, _LAYERS[last])
             if named is None:
                 return None
             edits += [Replace(source.site(one), f"{named[0]}()"), *named[1]]
@@ -381,7 +381,7 @@ def _called_list(subject: Subject, call: ast.Call) -> Iterator[Fault]:
         return
     if len(call.args) != 1 or call.keywords:
         return
-    named = sibling(subject, made.func, "Sequential")
+    named = spelling_edits.sibling(subject, made.func, "Sequential")
     if named is None:
         return
     code = subject.text(source.site(made.args[0])) if made.args else ""
@@ -405,7 +405,7 @@ def _to_list(subject: Subject, asked: ast.Attribute) -> Iterator[Fault]:
             model = subject.text(source.site(listed.value))
             edits.append(Replace(source.site(function), f"{model}.add"))
     owner = asked.value.value if isinstance(asked.value, ast.Attribute) else None
-    if edits and owner is not None and receiver_is(source, owner, "keras.Model"):
+    if edits and owner is not None and changed_calls.receiver_is(source, owner, "keras.Model"):
         what = "the layers of a model are a list without `add`; the model itself has the method"
         yield Fault.with_repair(source.site(asked), what, "Add the layer to the model", *edits, prior=0.95)
 
@@ -444,7 +444,7 @@ def _activation(subject: Subject, given: ast.Constant) -> tuple[Edit, ...]:
     """The edits that make a layer of an activation's name, written as the program writes its other layers."""
     source = subject.source
     others = [c.func for c in source.all_calls if (source.qualified(c.func) or "").startswith("keras.layers.")]
-    found = sibling(subject, others[0], "Activation") if others else None
+    found = spelling_edits.sibling(subject, others[0], "Activation") if others else None
     spelling = spell(subject, "keras.layers.Activation")
     code, imports = found if found is not None else (spelling.code, spelling.imports)
     return (Wrap(source.site(given), f"{code}(", ")"), *imports)

@@ -26,14 +26,11 @@ from dnnfix.api import (
     Symptom,
     Wrap,
     argument_value,
-    assignments_behind,
-    attribute_calls,
-    block_of,
     function_around,
-    next_use,
-    raised_at,
-    read_names,
-    stored_names,
+    graph,
+    raised_errors,
+    training_loop,
+    trees,
     within,
     words,
 )
@@ -142,7 +139,7 @@ class ValueOverwrittenBeforeBackward(ReadTemplate):
     )
 
     def read(self, subject: Subject) -> Iterator[Fault]:
-        node = raised_at(subject, "RuntimeError", MESSAGE)
+        node = raised_errors.raised_at(subject, "RuntimeError", MESSAGE)
         stepped = _stepped(subject.source, node) if isinstance(node, ast.Call) else None
         if stepped is not None:
             yield _after_the_step(subject.source, stepped)
@@ -591,7 +588,7 @@ def _own(source: Source, statement: ast.stmt, target: ast.expr) -> bool:
         loop = source.enclosing(loop, ast.For)
     function = function_around(source, statement)
     given = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)} if function is not None else set()
-    return target.id not in given or next_use(source, statement, target)[0] is not None
+    return target.id not in given or graph.next_use(source, statement, target)[0] is not None
 
 
 def _is_view(source: Source, statement: ast.stmt, target: ast.Name) -> bool:
@@ -630,15 +627,15 @@ def _stepped(source: Source, backward: ast.Call) -> _Stepped | None:
     if not isinstance(backward.func, ast.Attribute) or not isinstance(backward.func.value, ast.Name):
         return None
     statement = source.statement_of(backward)
-    block = block_of(source, statement)
+    block = training_loop.block_of(source, statement)
     until = block[: block.index(statement)]
     for index, each in reversed(list(enumerate(until))):
         owner = _owner_of_step(source, each)
         if owner is None:
             continue
         before = tuple(until[:index])
-        made = assignments_behind(before, {backward.func.value.id})
-        passed = any(attribute_calls(one, "backward") for one in before)
+        made = training_loop.assignments_behind(before, {backward.func.value.id})
+        passed = any(training_loop.attribute_calls(one, "backward") for one in before)
         if passed and any(_runs(node, owner) for node in made):
             return _Stepped(each, owner, made, before, backward)
     return None
@@ -681,15 +678,15 @@ def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
     moved: list[ast.Assign | ast.AugAssign] = []
     names: set[str] = set()
     for each in fault.made:
-        if _runs(each, fault.owner) or read_names(each) & names:
+        if _runs(each, fault.owner) or training_loop.read_names(each) & names:
             moved.append(each)
-            names |= stored_names(each)
+            names |= trees.stored_names(each)
     for other in fault.before:
         later = moved and other.lineno > moved[0].lineno
         if other in moved:
             continue
-        shared = read_names(other) & names or (
-            later and stored_names(other) & (names | set().union(*map(read_names, moved)))
+        shared = training_loop.read_names(other) & names or (
+            later and trees.stored_names(other) & (names | set().union(*map(training_loop.read_names, moved)))
         )
         if shared:
             return None
@@ -706,7 +703,7 @@ def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
 def _detached(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
     """Edits that detach what both losses read, where no other network stands behind it."""
     estimates = [each for each in fault.made if _runs(each, fault.owner)]
-    block = block_of(source, fault.step)
+    block = training_loop.block_of(source, fault.step)
     if ast.unparse(fault.step) in [ast.unparse(each) for each in block[block.index(fault.step) + 1 :]]:
         return None  # it is stepped again with what the late loss tells it
     if len(estimates) != 1 or not isinstance(estimates[0], ast.Assign):
@@ -715,9 +712,9 @@ def _detached(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
     if not isinstance(name, ast.Name):
         return None
     given: tuple[ast.Assign | ast.AugAssign, ...] = ()
-    for argument in read_names(estimate.value) - {fault.owner}:
+    for argument in training_loop.read_names(estimate.value) - {fault.owner}:
         earlier = [each for each in fault.before if each.lineno < estimate.lineno]
-        given += assignments_behind(earlier, {argument})
+        given += training_loop.assignments_behind(earlier, {argument})
     if any(_is_network(source, call) for each in given for call in within(each.value, ast.Call)):
         return None
     if sum(_is_network(source, call) for call in within(estimate.value, ast.Call)) != 1:
@@ -725,11 +722,11 @@ def _detached(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
     sent = [
         call
         for each in fault.before
-        for call in attribute_calls(each, "backward")
+        for call in training_loop.attribute_calls(each, "backward")
         if isinstance(call.func, ast.Attribute)
     ]
     first = sent[-1].func.value if sent and isinstance(sent[-1].func, ast.Attribute) else None
-    others = assignments_behind(fault.before, {first.id}) if isinstance(first, ast.Name) else ()
+    others = training_loop.assignments_behind(fault.before, {first.id}) if isinstance(first, ast.Name) else ()
     own = [each for each in fault.made if each not in others]
     reads = [
         node

@@ -13,11 +13,9 @@ from dnnfix.api import (
     RaisedTemplate,
     Source,
     Subject,
-    attribute_calls,
-    block_of,
     function_around,
-    loops_around,
     spell,
+    training_loop,
     within,
 )
 
@@ -182,16 +180,16 @@ def _no_part_of_network(source: Source, statement: ast.stmt) -> bool:
         return False
     if any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in ast.walk(statement)):
         return True
-    loops, changed = loops_around(source, statement), _changed(statement)
+    loops, changed = training_loop.loops_around(source, statement), _changed(statement)
     where: ast.AST = loops[-1] if loops else function or source.tree
-    if any(call.lineno < statement.lineno for call in attribute_calls(where, "backward", "grad")):
+    if any(call.lineno < statement.lineno for call in training_loop.attribute_calls(where, "backward", "grad")):
         return True
     if function is not None and changed is not None and _reads_gradient(function, ast.unparse(changed)):
         return True
     # Else it has to be a first value: where things are set up, in no loops but those over parameters and layers.
     if function is not None and not any(word in function.name.lower() for word in SETUP):
         return False
-    return all(isinstance(loop, ast.For) and bool(attribute_calls(loop.iter, *_LISTS)) for loop in loops)
+    return all(isinstance(loop, ast.For) and bool(training_loop.attribute_calls(loop.iter, *_LISTS)) for loop in loops)
 
 
 _LISTS = ("parameters", "named_parameters", "modules", "named_modules", "children", "named_children")
@@ -220,7 +218,7 @@ def _reads_gradient(where: ast.AST, changed: str) -> bool:
 
 def _group(source: Source, statement: ast.stmt) -> list[ast.stmt]:
     """A statement with the updates beside it; a loop that does nothing else stands for what is in it."""
-    block = block_of(source, statement)
+    block = training_loop.block_of(source, statement)
     place = block.index(statement)
     first = last = place
     while first > 0 and _is_update(block[first - 1]):

@@ -5,18 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Edit,
-    Family,
-    Fault,
-    FixPattern,
-    ReadTemplate,
-    Replace,
-    Subject,
-    spell,
-    torch_modules,
-    within,
-)
+from dnnfix.api import Edit, Family, Fault, FixPattern, ReadTemplate, Replace, Subject, graph, spell, within
 
 ZEROS = frozenset({"torch.zeros", "torch.zeros_like"})
 
@@ -50,7 +39,7 @@ class WeightStaysZero(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        for owner in torch_modules(source):
+        for owner in graph.torch_modules(source):
             for attribute, values in _stores(owner).items():
                 made = [(value, _zeros(subject, value)) for value in values if not _is_none(value)]
                 value, call = made[0] if made else (None, None)

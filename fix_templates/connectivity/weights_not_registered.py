@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import cast
 
 from dnnfix.api import (
-    TENSOR_MAKERS,
     Edit,
     Family,
     Fault,
@@ -17,14 +16,13 @@ from dnnfix.api import (
     Subject,
     Unwrap,
     Wrap,
-    attribute_calls,
-    component_kind,
-    kept_in_self,
+    graph,
     keyword_value,
     layer_facts,
-    name_of,
+    network_facts,
+    progress_figures,
     spell,
-    torch_modules,
+    training_loop,
     within,
 )
 
@@ -60,9 +58,9 @@ class WeightsNotRegistered(ReadTemplate):
     declined = "the tensor is moved or cast after it was made"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
-        for owner in torch_modules(subject.source):
-            names = {name_of(call.func) for call in within(owner, ast.Call)}
-            for attribute, value in kept_in_self(owner):
+        for owner in graph.torch_modules(subject.source):
+            names = {progress_figures.name_of(call.func) for call in within(owner, ast.Call)}
+            for attribute, value in graph.kept_in_self(owner):
                 container = _container(subject, owner, attribute, value)
                 if container and not names & REGISTERING and not _registered(owner, attribute):
                     yield _contained(subject, attribute, value, container)
@@ -243,7 +241,7 @@ def _container(subject: Subject, owner: ast.ClassDef, attribute: str, value: ast
 
 
 def _appended(owner: ast.ClassDef, attribute: str) -> Iterator[ast.expr]:
-    for node in attribute_calls(owner, "append", "insert"):
+    for node in training_loop.attribute_calls(owner, "append", "insert"):
         place = cast(ast.Attribute, node.func).value
         if isinstance(place, ast.Attribute) and place.attr == attribute and node.args:
             yield node.args[-1]
@@ -257,17 +255,19 @@ def _made(subject: Subject, element: ast.expr) -> str | None:
         return None
     name = subject.source.qualified(made.func)
     if name is None:
-        return "weighted" if subject.source.definition(made.func) in torch_modules(subject.source) else None
-    if not name.startswith("torch.nn.") or component_kind(name) not in ("layer", "model"):
+        return "weighted" if subject.source.definition(made.func) in graph.torch_modules(subject.source) else None
+    if not name.startswith("torch.nn.") or network_facts.component_kind(name) not in ("layer", "model"):
         return None
     facts = layer_facts(name)
-    return "weighted" if component_kind(name) == "model" or (facts is not None and facts.gives) else "plain"
+    return (
+        "weighted" if network_facts.component_kind(name) == "model" or (facts is not None and facts.gives) else "plain"
+    )
 
 
 def _registered(owner: ast.ClassDef, attribute: str) -> bool:
     """Whether the class hands the container on to one that registers."""
     for node in within(owner, ast.Call):
-        for given in node.args if name_of(node.func) in CONTAINERS else ():
+        for given in node.args if progress_figures.name_of(node.func) in CONTAINERS else ():
             inner = given.value if isinstance(given, ast.Starred) else given
             if isinstance(inner, ast.Attribute) and inner.attr == attribute:
                 return True
@@ -291,7 +291,7 @@ def _parameter(subject: Subject, attribute: str, made: ast.Call) -> Fault:
 
 def _made_tensor(subject: Subject, value: ast.expr) -> ast.Call | None:
     """The call that makes a tensor which asks for gradients."""
-    if not isinstance(value, ast.Call) or subject.source.qualified(value.func) not in TENSOR_MAKERS:
+    if not isinstance(value, ast.Call) or subject.source.qualified(value.func) not in graph.TENSOR_MAKERS:
         return None
     asked = keyword_value(value, "requires_grad")
     return value if isinstance(asked, ast.Constant) and asked.value is True else None
@@ -301,7 +301,7 @@ def _handed_on(subject: Subject, attribute: str) -> bool:
     """Whether the program gives the tensor to an optimizer or registers it itself, or leaves the module's own use."""
     for call in subject.source.all_calls:
         optimizes = (subject.source.qualified(call.func) or "").startswith("torch.optim.")
-        if optimizes or name_of(call.func) in HANDING_ON:
+        if optimizes or progress_figures.name_of(call.func) in HANDING_ON:
             for node in ast.walk(call):
                 if isinstance(node, ast.Attribute) and node.attr == attribute:
                     return True

@@ -17,7 +17,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
-    raised_at,
+    raised_errors,
     within,
     words,
 )
@@ -53,12 +53,14 @@ class WrongBrackets(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source, message = subject.source, subject.crash.message if subject.crash is not None else ""
-        if (node := raised_at(subject, "TypeError", "object is not callable")) is not None:
+        if (node := raised_errors.raised_at(subject, "TypeError", "object is not callable")) is not None:
             found = _called(source, node, message)
-        elif (node := raised_at(subject, "TypeError", f"{_METHODS} is not subscriptable")) is not None:
+        elif (node := raised_errors.raised_at(subject, "TypeError", f"{_METHODS} is not subscriptable")) is not None:
             found = _indexed(source, node)
         elif (
-            node := raised_at(subject, "TypeError AttributeError", f"{_METHODS} (has no attribute|is not iter)")
+            node := raised_errors.raised_at(
+                subject, "TypeError AttributeError", f"{_METHODS} (has no attribute|is not iter)"
+            )
         ) is not None:
             found = _not_called(source, node)
         else:

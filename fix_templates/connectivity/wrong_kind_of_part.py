@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    ACTIVATION_FORMS,
     Delete,
     Edit,
     Family,
@@ -20,12 +19,11 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
-    component_kind,
+    graph,
     layer_facts,
-    method,
-    raised_at,
+    network_facts,
+    raised_errors,
     spell,
-    torch_modules,
     within,
     words,
 )
@@ -107,7 +105,7 @@ class WrongKindOfPart(ReadTemplate):
                 yield Fault(source.site(call), what, (("Join the outputs of the models", edits, 0.9),))
         if "keras" in source.words:
             yield from _of_tensor(subject)
-        node = raised_at(subject, "TypeError AttributeError ValueError", _SAYS)
+        node = raised_errors.raised_at(subject, "TypeError AttributeError ValueError", _SAYS)
         if node is not None and "torch" in source.frameworks:
             yield from _of_pair(subject, node)
 
@@ -393,7 +391,7 @@ def _makes_layer(subject: Subject, call: ast.Call) -> bool:
 def _takes_tensor(subject: Subject, call: ast.Call) -> bool:
     """Whether a constructor of a layer that takes hardly any setting is given a tensor as its only one."""
     name = subject.source.qualified(call.func) or ""
-    if len(call.args) != 1 or component_kind(name) != "layer":
+    if len(call.args) != 1 or network_facts.component_kind(name) != "layer":
         return False
     parent = subject.source.parent(call)
     if isinstance(parent, ast.Starred) or (isinstance(parent, ast.Call) and parent.func is call):
@@ -402,7 +400,7 @@ def _takes_tensor(subject: Subject, call: ast.Call) -> bool:
     if name.removeprefix("keras.layers.") in MERGES and isinstance(given, ast.List | ast.Tuple):
         return bool(given.elts) and all(_is_tensor(subject, each, call) for each in given.elts)
     facts = layer_facts(name)
-    if name not in ACTIVATION_FORMS and (facts is None or facts.kind not in BARE_KINDS):
+    if name not in network_facts.ACTIVATION_FORMS and (facts is None or facts.kind not in BARE_KINDS):
         return False
     if name in ("keras.layers.Activation", "keras.layers.Reshape", "keras.layers.Permute", "keras.layers.RepeatVector"):
         return False
@@ -413,7 +411,9 @@ def _is_tensor(subject: Subject, expr: ast.expr, at: ast.Call) -> bool:
     """Whether an expression is surely a tensor of the network: an `Input`, a layer's output, what `forward` takes."""
     source = subject.source
     owner, function = source.enclosing(at, ast.ClassDef), source.enclosing(at, ast.FunctionDef)
-    in_forward = owner in torch_modules(source) and owner is not None and function is method(owner, "forward")
+    in_forward = (
+        owner in graph.torch_modules(source) and owner is not None and function is graph.method(owner, "forward")
+    )
     if isinstance(expr, ast.Name):
         if in_forward and function is not None:
             taken = [each.arg for each in function.args.args[1:2]]
@@ -426,7 +426,7 @@ def _is_tensor(subject: Subject, expr: ast.expr, at: ast.Call) -> bool:
     if source.qualified(expr.func) in _INPUTS:
         return True
     made = expr.func if isinstance(expr.func, ast.Call) else source.constructor(expr.func) if in_forward else None
-    return made is not None and component_kind(source.qualified(made.func) or "") == "layer"
+    return made is not None and network_facts.component_kind(source.qualified(made.func) or "") == "layer"
 
 
 def _last_tensor(subject: Subject, made: ast.Call) -> str | None:
@@ -541,7 +541,7 @@ def _added_to(source: Source, first: ast.stmt) -> list[ast.stmt] | None:
 def _of_tensor(subject: Subject) -> Iterator[Fault]:
     """A tensor of Keras in the place of a model: what is asked of it belongs to the model that ends with it."""
     source = subject.source
-    node = raised_at(subject, "AttributeError", r"KerasTensor' object has no attribute")
+    node = raised_errors.raised_at(subject, "AttributeError", r"KerasTensor' object has no attribute")
     function = node.func if isinstance(node, ast.Call) else node
     if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
         return

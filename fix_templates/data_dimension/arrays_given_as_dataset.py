@@ -16,7 +16,7 @@ from dnnfix.api import (
     Replace,
     Subject,
     argument_value,
-    failed_loading,
+    loaders,
     spell,
 )
 
@@ -46,7 +46,7 @@ class ArraysGivenAsDataset(CrashTemplate):
     triggers = ("DataLoader",)
 
     def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
-        said, loading = _UNEQUAL.search(crash.message), failed_loading(subject)
+        said, loading = _UNEQUAL.search(crash.message), loaders.failed_loading(subject)
         if said is None or said[1] != said[2] or loading is None:
             return
         source = subject.source

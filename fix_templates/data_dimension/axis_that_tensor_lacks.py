@@ -14,17 +14,16 @@ from dnnfix.api import (
     FixPattern,
     InsertElement,
     Json,
-    Operation,
     Repairs,
     Replace,
     SetArgument,
     ShapeTemplate,
     Subject,
-    axes_in,
-    failed_operation,
-    number,
+    arithmetic,
+    failed_operands,
+    graph,
     short,
-    upstream,
+    summation,
     words,
 )
 
@@ -194,11 +193,11 @@ except RuntimeError:
 
 def _asked(subject: Subject) -> Iterator[Fault]:
     """A call that asks for axes which the tensor of this rank does not have."""
-    operation = failed_operation(subject)
+    operation = failed_operands.failed_operation(subject)
     if operation is None or operation.call.name.endswith(("stack", "cat")):
         return
     rank = len(operation.operands[0].shape)
-    axes = tuple(axis for name in AXES for axis in axes_in(operation.call.args.get(name)))
+    axes = tuple(axis for name in AXES for axis in summation.axes_in(operation.call.args.get(name)))
     if not axes or rank == 0:
         return
     room = rank + operation.short.startswith("unsqueeze")
@@ -211,7 +210,9 @@ def _asked(subject: Subject) -> Iterator[Fault]:
         yield Fault(site, what, tuple(ways), {"axes": list(axes), "rank": rank}, confidence=0.85, reading="asked")
 
 
-def _asked_for(subject: Subject, operation: Operation, axes: tuple[int, ...], right: tuple[int, ...] | None) -> Repairs:
+def _asked_for(
+    subject: Subject, operation: failed_operands.Operation, axes: tuple[int, ...], right: tuple[int, ...] | None
+) -> Repairs:
     written = _written(operation, list(axes))
     if right is None or not written:
         yield Decline("the axes are not written as numbers, or more than one too far")
@@ -224,7 +225,7 @@ def _asked_for(subject: Subject, operation: Operation, axes: tuple[int, ...], ri
     yield "Use the axes that the tensor has", edits, 0.8
 
 
-def _written(operation: Operation, axes: list[int]) -> list[ast.expr]:
+def _written(operation: failed_operands.Operation, axes: list[int]) -> list[ast.expr]:
     """The expressions of the call that are these axes, in their order; none where they are not plain numbers."""
     if not isinstance(operation.node, ast.Call):
         return []
@@ -232,11 +233,13 @@ def _written(operation: Operation, axes: list[int]) -> list[ast.expr]:
     found = [*given, *(one.value for one in operation.node.keywords if one.arg in AXES)]
     if len(found) == 1 and isinstance(found[0], (ast.Tuple, ast.List)):
         found = found[0].elts
-    plain = [one for one in found if number(one) is not None]
-    return plain if [number(one) for one in plain] == axes else []
+    plain = [one for one in found if arithmetic.number(one) is not None]
+    return plain if [arithmetic.number(one) for one in plain] == axes else []
 
 
-def _listed(subject: Subject, operation: Operation, written: list[ast.expr], axes: tuple[int, ...]) -> tuple[Edit, ...]:
+def _listed(
+    subject: Subject, operation: failed_operands.Operation, written: list[ast.expr], axes: tuple[int, ...]
+) -> tuple[Edit, ...]:
     """The edit that gives the call another number of axes."""
     node, listed, text = operation.node, subject.source.parent(written[0]), ", ".join(map(str, axes))
     if isinstance(listed, (ast.Tuple, ast.List)):
@@ -245,7 +248,7 @@ def _listed(subject: Subject, operation: Operation, written: list[ast.expr], axe
     return (Replace(subject.source.site(node), f"{function}({text})"),)
 
 
-def _one_less(operation: Operation, axes: tuple[int, ...], room: int) -> tuple[int, ...] | None:
+def _one_less(operation: failed_operands.Operation, axes: tuple[int, ...], room: int) -> tuple[int, ...] | None:
     """Every axis one less, where the last one asked for is one too far."""
     if max(axes) != room or min(axes) < 1 or operation.short.startswith("squeeze"):
         return None  # an axis that is to go, and is not there, may be gone already
@@ -267,7 +270,7 @@ def _permuted(axes: tuple[int, ...], rank: int) -> tuple[int, ...] | None:
 
 def _squeezed(subject: Subject, crash: Call) -> Iterator[Fault]:
     """The last squeeze on the way to the crash that took more than one axis away."""
-    for call in sorted(upstream(subject.network, crash).values(), key=lambda call: -call.id):
+    for call in sorted(graph.upstream(subject.network, crash).values(), key=lambda call: -call.id):
         node = subject.call_node(call) if call.name in SQUEEZES and call is not crash else None
         before = call.inputs[0].shape if call.inputs else None
         if node is None or before is None or not call.outputs or node.keywords or "dim" in call.args:

@@ -15,12 +15,12 @@ from dnnfix.api import (
     FixTemplate,
     Subject,
     Symptom,
-    input_expression,
+    call_arguments,
+    data_edits,
     layer_facts,
-    loss_uses,
-    set_constructor_argument,
-    way_back,
-    wrapped,
+    recipes,
+    tensor_shapes,
+    tensor_values,
 )
 
 
@@ -75,12 +75,12 @@ class BatchAxisOfSequences(FixTemplate):
         for mixed in _found(subject):
             if finding.site not in (mixed.call.made_at, mixed.call.site):
                 continue
-            edits = set_constructor_argument(subject, mixed.call, "batch_first", "True")
+            edits = recipes.set_constructor_argument(subject, mixed.call, "batch_first", "True")
             if edits is not None:
                 yield self.candidate(finding, "Make the layer batch_first", *edits, prior=0.9)
-            given = input_expression(subject, mixed.call)
+            given = call_arguments.input_expression(subject, mixed.call)
             if given is not None and mixed.call.name != "torch.nn.MultiheadAttention":
-                swap = wrapped(subject, given, "", ".transpose(0, 1)")
+                swap = data_edits.wrapped(subject, given, "", ".transpose(0, 1)")
                 yield self.candidate(finding, "Transpose the input to steps first", swap, prior=0.5)
             return
         yield Decline("the layer is not made at one place")
@@ -171,11 +171,11 @@ def _found(subject: Subject) -> Iterator[Mixed]:
             yield Mixed(crash, shape, f"the state that it is given is for {shape[0]} samples", crashed=True)
             return
     seen: set[object] = set()
-    for use in loss_uses(subject):
+    for use in tensor_values.loss_uses(subject):
         target = use.target.shape if use.target is not None else None
         if not target or len(target) > 2:
             continue
-        for call in way_back(subject, use.prediction):
+        for call in tensor_shapes.way_back(subject, use.prediction):
             shape = _steps_first(call)
             if shape is None or call.made_at in seen or shape[0] == shape[1] or shape[1] == 1:
                 continue

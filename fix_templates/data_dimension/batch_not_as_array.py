@@ -18,14 +18,11 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
-    described_shape,
-    first_argument,
-    held_list,
+    data_edits,
+    held_values,
     keyword_value,
-    shape_of,
-    with_numpy,
+    tensor_axes,
     words,
-    wrapped,
 )
 
 METHODS = frozenset({"fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"})
@@ -168,18 +165,20 @@ torch.nn.Linear(3, 1)(torch.tensor(graph.toarray()).float())
 
 def _list_of_samples(subject: Subject, crash: Crash, node: ast.Call) -> Iterator[Fault]:
     """A list of samples of one shape, which a model of one input takes for several inputs."""
-    first, target = first_argument(node), _target(node)
-    listed = held_list(subject, first) if first is not None else None
+    first, target = tensor_axes.first_argument(node), _target(node)
+    listed = held_values.held_list(subject, first) if first is not None else None
     if first is None or listed is None or listed[0] < 2:
         return
-    count, shapes = listed[0], {described_shape(one) for one in listed[1]}
+    count, shapes = listed[0], {held_values.described_shape(one) for one in listed[1]}
     shape = shapes.pop() if len(shapes) == 1 else None
     if not shape:
         return
-    answers = held_list(subject, target) if target is not None else None
-    rows = shape_of(subject, target) if target is not None else None
+    answers = held_values.held_list(subject, target) if target is not None else None
+    rows = held_values.shape_of(subject, target) if target is not None else None
     said = COUNTED.search(crash.message)
-    one_each = answers is not None and answers[0] == count and all(described_shape(a) == () for a in answers[1])
+    one_each = (
+        answers is not None and answers[0] == count and all(held_values.described_shape(a) == () for a in answers[1])
+    )
     each = one_each or (bool(rows) and rows is not None and rows[0] == count != shape[0])
     counted = said is not None and said[2] == str(count) != said[1]
     if each or counted or _is_sample(subject, shape):
@@ -197,8 +196,8 @@ def _list_of_samples(subject: Subject, crash: Crash, node: ast.Call) -> Iterator
 
 
 def _one_array(subject: Subject, nodes: tuple[ast.expr, ...]) -> Repairs:
-    function, imports = with_numpy(subject, "array")
-    edits = [wrapped(subject, node, f"{function}(", ")") for node in nodes]
+    function, imports = data_edits.with_numpy(subject, "array")
+    edits = [data_edits.wrapped(subject, node, f"{function}(", ")") for node in nodes]
     yield "Convert the samples to one array", (*edits, *imports), 0.95
 
 

@@ -11,9 +11,7 @@ from math import isqrt, prod
 from typing import NamedTuple
 
 from dnnfix.api import (
-    Arrival,
     Crash,
-    Declared,
     Edit,
     Family,
     Fault,
@@ -22,29 +20,17 @@ from dnnfix.api import (
     Repairs,
     Replace,
     ShapeTemplate,
-    StatedInput,
     Subject,
-    arrival,
-    by,
-    change_data,
-    declare,
-    declared,
-    first_argument,
-    fit_data,
-    fitted_inputs,
+    crashes,
+    data_edits,
+    graph,
+    held_values,
     layer_facts,
-    meets,
-    method,
-    shape_of,
-    shape_said,
+    network_facts,
+    raised_errors,
     short,
-    sibling_inputs,
-    sibling_targets,
-    size_conflict,
-    stated_input,
-    stated_keras_input,
-    with_numpy,
-    wrapped,
+    tensor_axes,
+    tensor_shapes,
 )
 
 GIVEN_BY_OWN = 0.2
@@ -101,7 +87,7 @@ class DataOfWrongShape(ShapeTemplate):
     fix_pattern = FixPattern.DATA_DIMENSION
 
     def explain(self, subject: Subject) -> Iterator[Fault]:
-        came, stated = arrival(subject), declared(subject)
+        came, stated = tensor_axes.arrival(subject), tensor_axes.declared(subject)
         if came is not None:
             site = subject.source.site(came.node)
             for reading, what, ways, confidence in _of_arrival(subject, came):
@@ -115,7 +101,7 @@ class DataOfWrongShape(ShapeTemplate):
                 )
         layouts = _stated_otherwise(stated) if stated is not None else ()
         if stated is not None and layouts:
-            what = f"{short(stated.call.name)} does not accept samples of {by(stated.shape)}, the stated input shape"
+            what = f"{short(stated.call.name)} does not accept samples of {tensor_shapes.by(stated.shape)}, the stated input shape"
             ways = _restated(subject, stated, layouts)
             evidence: dict[str, Json] = {"shape": list(stated.shape), "layer": stated.call.name}
             yield Fault(subject.source.site(stated.stated.node), what, tuple(ways), evidence, reading="stated")
@@ -468,10 +454,10 @@ Arrived = tuple[str, str, Repairs, float]
 """The name of a reading, what is said of data that came in another shape, the ways to mend it, and how sure that is."""
 
 
-def _of_arrival(subject: Subject, came: Arrival) -> Iterator[Arrived]:
+def _of_arrival(subject: Subject, came: tensor_axes.Arrival) -> Iterator[Arrived]:
     """The readings of data on its way into the network that failed on it."""
     shape, layer = (
-        by(came.shape),
+        tensor_shapes.by(came.shape),
         "the network" if came.call.name.startswith("keras.models.") else short(came.call.name),
     )
     batch = _batch_of(came)
@@ -495,35 +481,35 @@ def _of_arrival(subject: Subject, came: Arrival) -> Iterator[Arrived]:
         yield "shape", what, _laid_out_anew(subject, came, wanted), 0.85
     told = _told(subject, came)
     if told is not None:
-        what = f"images of {by(came.shape[1:])} go into a dense network that expects {told.shape[0]} values per sample"
+        what = f"images of {tensor_shapes.by(came.shape[1:])} go into a dense network that expects {told.shape[0]} values per sample"
         yield "rows", what, _as_rows(subject, came, told), 0.85
 
 
-def _with_axis(subject: Subject, came: Arrival, data: Sequence[ast.expr], axis: int) -> tuple[Edit, ...]:
+def _with_axis(subject: Subject, came: tensor_axes.Arrival, data: Sequence[ast.expr], axis: int) -> tuple[Edit, ...]:
     """Edits that give data an axis of size one."""
     if not came.is_keras:
-        return change_data(subject, data, "", f".unsqueeze({axis})")
-    function, imports = with_numpy(subject, "expand_dims")
-    return (*change_data(subject, data, f"{function}(", f", axis={axis})"), *imports)
+        return data_edits.change_data(subject, data, "", f".unsqueeze({axis})")
+    function, imports = data_edits.with_numpy(subject, "expand_dims")
+    return (*data_edits.change_data(subject, data, f"{function}(", f", axis={axis})"), *imports)
 
 
 # --- the batch --------------------------------------------------------------------------------------------------------
 
 
-def _batch_given(subject: Subject, came: Arrival) -> Repairs:
+def _batch_given(subject: Subject, came: tensor_axes.Arrival) -> Repairs:
     prior = GIVEN_BY_OWN if _gives_axes(subject, came.node) else 0.9
     yield "Add a batch axis of size one to the sample", _with_axis(subject, came, (came.node,), 0), prior
 
 
-def _sizes_explain(subject: Subject, came: Arrival) -> bool:
+def _sizes_explain(subject: Subject, came: tensor_axes.Arrival) -> bool:
     """Whether sizes that do not meet explain the crash: a batch axis mends them only where a flatten went wrong."""
-    conflict = size_conflict(subject)
+    conflict = crashes.size_conflict(subject)
     if conflict is None:
         return False
     return conflict.facts.kind != "linear" or came.facts is None or came.facts.kind == "linear"
 
 
-def _counts_samples(subject: Subject, came: Arrival) -> bool:
+def _counts_samples(subject: Subject, came: tensor_axes.Arrival) -> bool:
     """Whether the first axis counts samples already: training data with a target for each of its rows."""
     for call in reversed(subject.network.calls):
         if call.name.startswith("keras.Model.") and call.inputs and call.inputs[0].site == came.value.site:
@@ -539,7 +525,7 @@ def _gives_axes(subject: Subject, node: ast.expr) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
             owner = source.enclosing(node, ast.ClassDef)
-            function = method(owner, name) if isinstance(owner, ast.ClassDef) else None
+            function = graph.method(owner, name) if isinstance(owner, ast.ClassDef) else None
         case ast.Call(func=called):
             function = source.definition(called)
         case _:
@@ -549,15 +535,15 @@ def _gives_axes(subject: Subject, node: ast.expr) -> bool:
     )
 
 
-def _batch_of(came: Arrival) -> str | None:
+def _batch_of(came: tensor_axes.Arrival) -> str | None:
     """The shape that would be right, in words, where the data is exactly that without its first axis."""
     shape = came.shape
     if came.wanted is not None:
-        return str(came.wanted) if shape and meets((None, *shape), came.wanted) else None
+        return str(came.wanted) if shape and tensor_axes.meets((None, *shape), came.wanted) else None
     facts = came.facts
     if came.is_keras or facts is None or not shape:
         return None
-    stated, axis = stated_input(came.call), facts.takes_axis
+    stated, axis = network_facts.stated_input(came.call), facts.takes_axis
     if stated is None or axis is None or not -len(shape) <= axis < 0 or shape[axis] != stated:
         return None
     if facts.kind == "linear":
@@ -576,15 +562,15 @@ def _one_sample(subject: Subject) -> Iterator[Fault]:
     crash = subject.crash
     node = subject.node(crash.site) if crash is not None else None
     met = _met(subject, crash) if crash is not None else None
-    first = first_argument(node) if isinstance(node, ast.Call) else None
+    first = tensor_axes.first_argument(node) if isinstance(node, ast.Call) else None
     if met is None or first is None or not isinstance(node, ast.Call):
         return
-    given = shape_of(subject, first)
+    given = held_values.shape_of(subject, first)
     asked = not isinstance(node.func, ast.Attribute) or node.func.attr in METHODS
     if asked and given is not None and _is_one(given, met):
-        function, imports = with_numpy(subject, "expand_dims")
-        edits = (wrapped(subject, first, f"{function}(", ", axis=0)"), *imports)
-        what = f"the model expects batches of shape {by(met)}, got one sample of shape {by(given)}"
+        function, imports = data_edits.with_numpy(subject, "expand_dims")
+        edits = (data_edits.wrapped(subject, first, f"{function}(", ", axis=0)"), *imports)
+        what = f"the model expects batches of shape {tensor_shapes.by(met)}, got one sample of shape {tensor_shapes.by(given)}"
         ways = iter([("Add a batch axis of size one to the sample", edits, 0.95)])
         yield Fault(
             subject.source.site(first),
@@ -600,7 +586,7 @@ def _met(subject: Subject, crash: Crash) -> Shape | None:
     """The shape that the model was built for, as Keras says or as the run recorded it."""
     said = next(filter(None, (one.search(crash.message) for one in REFUSED)), None)
     if said is not None:
-        return shape_said(said[1])
+        return raised_errors.shape_said(said[1])
     built = {
         value.shape
         for call in subject.network.calls
@@ -620,25 +606,25 @@ def _is_one(given: Shape, wanted: Shape) -> bool:
 # --- the channels -----------------------------------------------------------------------------------------------------
 
 
-def _channel_given(subject: Subject, came: Arrival) -> Repairs:
-    title, everywhere = "Add a channel axis to the data", sibling_inputs(subject, came.node)
+def _channel_given(subject: Subject, came: tensor_axes.Arrival) -> Repairs:
+    title, everywhere = "Add a channel axis to the data", tensor_axes.sibling_inputs(subject, came.node)
     if came.is_keras:
         yield title, _with_axis(subject, came, everywhere, -1), 0.9
         return
     single = came.facts is not None and len(came.shape) == came.facts.spatial
     code = ".unsqueeze(0).unsqueeze(0)" if single else ".unsqueeze(1)"
-    yield title, change_data(subject, everywhere, "", code), 0.9
+    yield title, data_edits.change_data(subject, everywhere, "", code), 0.9
     if len(everywhere) > 1:
-        yield title, change_data(subject, (came.node,), "", code), 0.6
+        yield title, data_edits.change_data(subject, (came.node,), "", code), 0.6
 
 
-def _lacks_channel(came: Arrival) -> bool:
+def _lacks_channel(came: tensor_axes.Arrival) -> bool:
     facts, shape = came.facts, came.shape
     if facts is None or facts.kind != "convolution":
         return False
     if came.is_keras:
         return len(shape) == facts.spatial + 1
-    if stated_input(came.call) != 1:
+    if network_facts.stated_input(came.call) != 1:
         return False
     return len(shape) == facts.spatial or (len(shape) == facts.spatial + 1 and shape[0] != 1)
 
@@ -648,39 +634,47 @@ def _are_flat_images(shape: tuple[int, ...]) -> bool:
     return len(shape) == 2 and shape[0] != shape[1] and isqrt(shape[1]) ** 2 == shape[1]
 
 
-def _moved(subject: Subject, came: Arrival, order: tuple[int, ...]) -> Repairs:
-    everywhere, axes = sibling_inputs(subject, came.node), ", ".join(map(str, order))
+def _moved(subject: Subject, came: tensor_axes.Arrival, order: tuple[int, ...]) -> Repairs:
+    everywhere, axes = tensor_axes.sibling_inputs(subject, came.node), ", ".join(map(str, order))
     title = "Move the channels of the data to the expected axis"
     if not came.is_keras:
         batch = ".unsqueeze(0)" if len(order) == 3 and came.facts is not None and came.facts.spatial == 2 else ""
         code = f".permute({axes}){batch}"
         # An axis of one channel was put where it is by whoever made the data: rather the layer is at fault.
-        yield title, change_data(subject, everywhere, "", code), 0.2 if order[0] == 0 and came.shape[1] == 1 else 0.9
+        yield (
+            title,
+            data_edits.change_data(subject, everywhere, "", code),
+            0.2 if order[0] == 0 and came.shape[1] == 1 else 0.9,
+        )
         if len(everywhere) > 1:
-            yield title, change_data(subject, (came.node,), "", code), 0.6
+            yield title, data_edits.change_data(subject, (came.node,), "", code), 0.6
         return
-    function, imports = with_numpy(subject, "transpose")
+    function, imports = data_edits.with_numpy(subject, "transpose")
     last = came.shape[-1] <= FEW < came.shape[1]
-    yield title, (*change_data(subject, everywhere, f"{function}(", f", ({axes}))"), *imports), 0.5 if last else 0.9
-    where = stated_keras_input(subject, came.call)
+    yield (
+        title,
+        (*data_edits.change_data(subject, everywhere, f"{function}(", f", ({axes}))"), *imports),
+        0.5 if last else 0.9,
+    )
+    where = tensor_shapes.stated_keras_input(subject, came.call)
     if where is not None:
-        change = declare(subject, where, came.shape[1:])
+        change = tensor_axes.declare(subject, where, came.shape[1:])
         yield "State the input shape as the data has it", change, 0.9 if last else 0.3
 
 
-def _order(came: Arrival) -> tuple[int, ...] | None:
+def _order(came: tensor_axes.Arrival) -> tuple[int, ...] | None:
     """The order in which the axes of the data would be right."""
     shape, facts = came.shape, came.facts
     rank = len(shape)
     if came.wanted is not None:
-        if rank not in (3, 4, 5) or meets(shape, came.wanted):
+        if rank not in (3, 4, 5) or tensor_axes.meets(shape, came.wanted):
             return None
         to_last, to_first = (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
-        fitting = [o for o in (to_last, to_first) if meets(tuple(shape[axis] for axis in o), came.wanted)]
+        fitting = [o for o in (to_last, to_first) if tensor_axes.meets(tuple(shape[axis] for axis in o), came.wanted)]
         return fitting[0] if fitting else None
     if came.is_keras or facts is None or facts.kind != "convolution":
         return None
-    stated = stated_input(came.call)
+    stated = network_facts.stated_input(came.call)
     if rank not in (facts.spatial + 1, facts.spatial + 2) or shape[-1] != stated or shape[-1 - facts.spatial] == stated:
         return None
     if rank == facts.spatial + 1:
@@ -691,10 +685,10 @@ def _order(came: Arrival) -> tuple[int, ...] | None:
 # --- the steps --------------------------------------------------------------------------------------------------------
 
 
-def _time_given(subject: Subject, came: Arrival) -> Repairs:
-    data = sibling_inputs(subject, came.node)
+def _time_given(subject: Subject, came: tensor_axes.Arrival) -> Repairs:
+    data = tensor_axes.sibling_inputs(subject, came.node)
     if not came.is_keras:
-        axis = 2 if stated_input(came.call) == 1 else 1
+        axis = 2 if network_facts.stated_input(came.call) == 1 else 1
         yield f"Give the data {_said(axis)}", _with_axis(subject, came, data, axis), 0.8
         return
     as_feature, as_step = _with_axis(subject, came, data, -1), _with_axis(subject, came, data, 1)
@@ -704,22 +698,22 @@ def _time_given(subject: Subject, came: Arrival) -> Repairs:
         return
     # The model was told `(steps, features)` before the table came: as many features as the table has columns.
     yield f"Give the data {_said(1)}", as_step, 0.7
-    stated = stated_keras_input(subject, came.call)
+    stated = tensor_shapes.stated_keras_input(subject, came.call)
     if stated is not None:
-        edits = (*declare(subject, stated, (came.shape[1], 1)), *as_feature)
+        edits = (*tensor_axes.declare(subject, stated, (came.shape[1], 1)), *as_feature)
         yield f"State and give the data {_said(2)}", edits, 0.6
 
 
-def _flat(came: Arrival) -> bool:
+def _flat(came: tensor_axes.Arrival) -> bool:
     facts, shape = came.facts, came.shape
     if facts is None or facts.kind != "recurrent" or len(shape) != 2:
         return False
     if came.is_keras:
         return came.wanted is None
-    return facts.ranks == (2, 3) and stated_input(came.call) == 1 != shape[1]
+    return facts.ranks == (2, 3) and network_facts.stated_input(came.call) == 1 != shape[1]
 
 
-def _is_one_step(subject: Subject, came: Arrival) -> bool:
+def _is_one_step(subject: Subject, came: tensor_axes.Arrival) -> bool:
     """Whether a table is one step of what a built Keras model takes that begins with a recurrent layer."""
     wanted, shape = came.wanted, came.shape
     if not came.is_keras or wanted is None or len(wanted) != 3 or len(shape) != 2:
@@ -727,7 +721,7 @@ def _is_one_step(subject: Subject, came: Arrival) -> bool:
     return wanted[1] in (None, 1) and wanted[2] == shape[1] and _begins_with(subject, came, "recurrent")
 
 
-def _begins_with(subject: Subject, came: Arrival, kind: str) -> bool:
+def _begins_with(subject: Subject, came: tensor_axes.Arrival, kind: str) -> bool:
     """Whether a layer of a kind takes the input of a built Keras model."""
     entrances = [
         call for call in subject.network.calls
@@ -753,24 +747,26 @@ class Change:
     targets: bool = False
 
 
-def _laid_out_anew(subject: Subject, came: Arrival, wanted: tuple[int | None, ...]) -> Repairs:
+def _laid_out_anew(subject: Subject, came: tensor_axes.Arrival, wanted: tuple[int | None, ...]) -> Repairs:
     for change in _changes(subject, came, wanted):
-        edits: tuple[Edit, ...] = change_data(subject, sibling_inputs(subject, came.node), "", change.code)
+        edits: tuple[Edit, ...] = data_edits.change_data(
+            subject, tensor_axes.sibling_inputs(subject, came.node), "", change.code
+        )
         if change.targets:
-            target = fit_data(subject)[1]
+            target = tensor_shapes.fit_data(subject)[1]
             node = subject.node(target.value.site) if target is not None else None
             if not isinstance(node, ast.expr):
                 continue
-            edits += change_data(subject, sibling_targets(subject, node), "", change.code)
+            edits += data_edits.change_data(subject, tensor_axes.sibling_targets(subject, node), "", change.code)
         yield change.title, edits, change.prior
 
 
-def _batched(came: Arrival) -> tuple[int | None, ...] | None:
+def _batched(came: tensor_axes.Arrival) -> tuple[int | None, ...] | None:
     """The batched shape that the network takes, where the data has another one."""
     shape, facts = came.shape, came.facts
     if came.wanted is not None:
-        return came.wanted if not meets(shape, came.wanted) and None not in came.wanted[1:] else None
-    stated = stated_input(came.call)
+        return came.wanted if not tensor_axes.meets(shape, came.wanted) and None not in came.wanted[1:] else None
+    stated = network_facts.stated_input(came.call)
     if came.is_keras and facts is not None and facts.kind == "linear" and len(shape) == 1:
         return (None, 1)
     if came.is_keras or facts is None or stated is None or not shape:
@@ -783,7 +779,7 @@ def _batched(came: Arrival) -> tuple[int | None, ...] | None:
     return None
 
 
-def _changes(subject: Subject, came: Arrival, wanted: tuple[int | None, ...]) -> list[Change]:
+def _changes(subject: Subject, came: tensor_axes.Arrival, wanted: tuple[int | None, ...]) -> list[Change]:
     """The ways of giving the data its shape that keep every number of every sample."""
     shape, sizes = came.shape, tuple(size for size in wanted[1:] if size is not None)
     sample = prod(sizes)
@@ -803,34 +799,34 @@ def _changes(subject: Subject, came: Arrival, wanted: tuple[int | None, ...]) ->
         code = ".reshape(-1, 1)" if came.is_keras else ".unsqueeze(1)"
         found.append(Change(code, "Make every number a sample of its own", 0.9))
     if sample == 1 and shape[0] == 1 and len(shape) == 2 and shape[1] > 1 and came.is_keras:
-        target = fit_data(subject)[1]
+        target = tensor_shapes.fit_data(subject)[1]
         same = target is not None and target.value.shape == shape
         found.append(Change(".reshape(-1, 1)", "Make every number a sample of its own", 0.9, targets=same))
     return sorted(found, key=lambda change: -change.prior)
 
 
-def _laid_out(came: Arrival, sizes: tuple[int, ...]) -> str:
+def _laid_out(came: tensor_axes.Arrival, sizes: tuple[int, ...]) -> str:
     if not came.is_keras and len(sizes) == 1:
         return ".flatten(1)"
     method = "reshape" if came.is_keras else "view"
     return f".{method}(-1, {', '.join(str(size) for size in sizes)})"
 
 
-def _as_rows(subject: Subject, came: Arrival, stated: StatedInput) -> Repairs:
+def _as_rows(subject: Subject, came: tensor_axes.Arrival, stated: tensor_shapes.StatedInput) -> Repairs:
     width = prod(came.shape[1:])
-    rows = change_data(subject, sibling_inputs(subject, came.node), "", f".reshape(-1, {width})")
+    rows = data_edits.change_data(subject, tensor_axes.sibling_inputs(subject, came.node), "", f".reshape(-1, {width})")
     edits = (*_row_stated(subject, came, stated, width), *rows)
     yield "Flatten every image and state its length", edits, 0.8
 
 
-def _told(subject: Subject, came: Arrival) -> StatedInput | None:
+def _told(subject: Subject, came: tensor_axes.Arrival) -> tensor_shapes.StatedInput | None:
     """Where a dense network is told one axis of the square images that come, which have one target each."""
     if not came.is_keras or came.wanted is None or len(came.wanted) != 2 or not _square(came.shape):
         return None
-    target = fit_data(subject)[1]
+    target = tensor_shapes.fit_data(subject)[1]
     if came.wanted[1] not in came.shape[1:] or target is None or len(target.value.shape or (0, 0, 0)) > 2:
         return None
-    stated = stated_keras_input(subject, came.call)
+    stated = tensor_shapes.stated_keras_input(subject, came.call)
     one_axis = stated is not None and len(stated.shape) == 1
     return stated if one_axis and _begins_with(subject, came, "linear") else None
 
@@ -841,14 +837,16 @@ def _square(shape: tuple[int, ...]) -> bool:
     return len(sizes) in (2, 3) and any(a == b > 1 for a, b in pairwise(sizes))
 
 
-def _row_stated(subject: Subject, came: Arrival, stated: StatedInput, width: int) -> tuple[Edit, ...]:
+def _row_stated(
+    subject: Subject, came: tensor_axes.Arrival, stated: tensor_shapes.StatedInput, width: int
+) -> tuple[Edit, ...]:
     """The stated width as the number of pixels: by the sizes that it was taken from where it names one, else a number."""
     node = stated.node
     if stated.form == "input_dim" and isinstance(node, ast.Subscript) and len(came.shape) == 3:
         text = subject.source.segment(subject.source.site(node))
         if text.endswith(".shape[1]"):
             return (Replace(subject.source.site(node), f"{text} * {text[: -len('[1]')]}[2]"),)
-    return declare(subject, stated, (width,))
+    return tensor_axes.declare(subject, stated, (width,))
 
 
 # --- where a Keras program states the shape before any data comes -----------------------------------------------------
@@ -865,7 +863,7 @@ class _Layout(NamedTuple):
     alone: float
 
 
-def _stated_otherwise(stated: Declared) -> tuple[_Layout, ...]:
+def _stated_otherwise(stated: tensor_axes.Declared) -> tuple[_Layout, ...]:
     """The input shapes that the layer takes in the place of the one that is stated."""
     shape, facts = stated.shape, stated.facts
     if facts.kind == "convolution" and len(shape) == facts.spatial:
@@ -880,19 +878,19 @@ def _stated_otherwise(stated: Declared) -> tuple[_Layout, ...]:
     return ()
 
 
-def _restated(subject: Subject, stated: Declared, layouts: Sequence[_Layout]) -> Repairs:
-    data = fitted_inputs(subject)
+def _restated(subject: Subject, stated: tensor_axes.Declared, layouts: Sequence[_Layout]) -> Repairs:
+    data = tensor_axes.fitted_inputs(subject)
     for layout in layouts:
-        edits = declare(subject, stated.stated, layout.shape)
+        edits = tensor_axes.declare(subject, stated.stated, layout.shape)
         if data:
-            function, imports = with_numpy(subject, layout.function)
-            both = (*edits, *change_data(subject, data, f"{function}(", f", {layout.axes})"), *imports)
+            function, imports = data_edits.with_numpy(subject, layout.function)
+            both = (*edits, *data_edits.change_data(subject, data, f"{function}(", f", {layout.axes})"), *imports)
             yield f"State the input shape with {layout.has}, and give the data so", both, layout.together
         if layout.alone:
             yield f"State the input shape with {layout.has}", edits, layout.alone
 
 
-def _first(stated: Declared) -> bool:
+def _first(stated: tensor_axes.Declared) -> bool:
     """Whether the stated shape has its channels first, in a layer that takes them last."""
     shape = stated.shape
     if stated.facts.kind != "convolution" or len(shape) != stated.facts.spatial + 1 or stated.facts.spatial < 2:

@@ -21,7 +21,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     keyword_value,
-    loops_around,
+    training_loop,
     within,
     words,
 )
@@ -198,7 +198,7 @@ def _prepared(source: Source, methods: frozenset[str]) -> list[ast.Call]:
             continue
         given = call.args[0]
         values = [given] if isinstance(given, ast.Call) else source.bindings(given, call) or source.bindings(given)
-        if len(values) == 1 and isinstance(values[0], ast.Call) and not loops_around(source, values[0]):
+        if len(values) == 1 and isinstance(values[0], ast.Call) and not training_loop.loops_around(source, values[0]):
             found.append(values[0])
     return found
 

@@ -16,18 +16,15 @@ from dnnfix.api import (
     Repairs,
     ShapeTemplate,
     Subject,
-    Target,
-    by,
-    class_losses,
-    crashed_layer,
-    element_of,
-    first_argument,
-    known,
-    prediction_expression,
+    call_arguments,
+    crashes,
+    data_edits,
+    network_facts,
     short,
-    stated_input,
+    tensor_axes,
+    tensor_shapes,
+    tensor_targets,
     words,
-    wrapped,
 )
 
 NORMALIZATIONS = words("torch.nn.BatchNorm1d torch.nn.InstanceNorm1d torch.nn.SyncBatchNorm")
@@ -55,7 +52,7 @@ class FeaturesOnLastAxis(ShapeTemplate):
         found = _of_normalization(subject) or _of_loss(subject)
         if found is not None:
             shape = found.shape
-            named = {"layer": short(found.call.name), "features": shape[-1], "shape": by(shape)}
+            named = {"layer": short(found.call.name), "features": shape[-1], "shape": tensor_shapes.by(shape)}
             yield Fault(found.call.site, named, tuple(_exchanged(subject, found)), {"shape": list(shape)})
 
     programs = """
@@ -119,31 +116,31 @@ def _exchanged(subject: Subject, found: _Last) -> Repairs:
         yield Decline("what is given is not written in a call of its own")
         return
     code = ".transpose(1, 2)" if rank == 3 else ".permute(0, 3, 1, 2)"
-    edits: tuple[Edit, ...] = (wrapped(subject, found.node, "", code),)
+    edits: tuple[Edit, ...] = (data_edits.wrapped(subject, found.node, "", code),)
     if found.back is not None:
-        edits += (wrapped(subject, found.back, "", code if rank == 3 else ".permute(0, 2, 3, 1)"),)
+        edits += (data_edits.wrapped(subject, found.back, "", code if rank == 3 else ".permute(0, 2, 3, 1)"),)
     yield "Move the features to axis 1", edits, 0.9
 
 
 def _of_normalization(subject: Subject) -> _Last | None:
-    found = crashed_layer(subject)
+    found = crashes.crashed_layer(subject)
     if found is None or found[0].name not in NORMALIZATIONS:
         return None
-    call, shape, stated = found[0], known(found[2].shape), stated_input(found[0])
+    call, shape, stated = found[0], tensor_shapes.known(found[2].shape), network_facts.stated_input(found[0])
     if shape is None or len(shape) not in (3, 4) or stated != shape[-1] or stated == shape[1]:
         return None
     node, constructor = subject.call_node(call), subject.constructor_node(call)
-    inside = constructor is not None and element_of(subject, constructor) is not None
-    given = first_argument(node) if node is not None and not inside else None
+    inside = constructor is not None and call_arguments.element_of(subject, constructor) is not None
+    given = tensor_axes.first_argument(node) if node is not None and not inside else None
     return _Last(call, shape, given, node)
 
 
 def _of_loss(subject: Subject) -> _Last | None:
-    for use in class_losses(subject):
-        shape = known(use.prediction.shape)
-        target = known(use.target.shape) if use.target is not None else None
-        if not use.crashed or not use.in_torch or use.facts.target is not Target.INDICES or shape is None:
+    for use in tensor_targets.class_losses(subject):
+        shape = tensor_shapes.known(use.prediction.shape)
+        target = tensor_shapes.known(use.target.shape) if use.target is not None else None
+        if not use.crashed or not use.in_torch or use.facts.target is not network_facts.Target.INDICES or shape is None:
             continue
         if len(shape) > 2 and target == shape[:-1] and shape[-1] > 1:
-            return _Last(use.call, shape, prediction_expression(subject, use))
+            return _Last(use.call, shape, tensor_targets.prediction_expression(subject, use))
     return None

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    Arrival,
     Call,
     Candidate,
     Decline,
@@ -17,20 +16,15 @@ from dnnfix.api import (
     FixTemplate,
     InsertElement,
     Json,
-    Size,
     Subject,
     Symptom,
-    arrival,
-    change_data,
-    element_of,
-    features,
-    image_sizes,
-    input_expression,
-    known,
-    loss_conflict,
-    sibling_inputs,
+    call_arguments,
+    crashes,
+    data_edits,
+    flattening,
     spell,
-    wrapped,
+    tensor_axes,
+    tensor_shapes,
 )
 
 
@@ -64,7 +58,7 @@ class ImageSizeOtherThanNetworks(FixTemplate):
             evidence: dict[str, Json] = {"received": received, "wanted": (height, width)}
             confidence, meant = 0.85, f"{height} x {width}"
         else:
-            came, flat = arrival(subject), features(subject)
+            came, flat = tensor_axes.arrival(subject), flattening.features(subject)
             if came is None or flat is None or came.is_keras or len(came.shape) != 4:
                 return
             node, received = came.node, (came.shape[2], came.shape[3])
@@ -87,11 +81,11 @@ class ImageSizeOtherThanNetworks(FixTemplate):
             edits = _keras_resize(subject, node, size)
             yield self.candidate(finding, f"Resize the images to {size[0]} x {size[1]}", *edits, prior=0.6)
             return
-        came, flat = arrival(subject), features(subject)
+        came, flat = tensor_axes.arrival(subject), flattening.features(subject)
         if came is None or flat is None:
             yield Decline("the size of the features before the flattening is not known")
             return
-        sizes = image_sizes(came, flat)
+        sizes = flattening.image_sizes(came, flat)
         for image, prior in zip(sizes, (0.5, 0.4, 0.35), strict=False):
             edits = _torch_resize(subject, came, image)
             yield self.candidate(finding, f"Resize the images to {image[0]} x {image[1]}", *edits, prior=prior)
@@ -203,27 +197,27 @@ model.predict(np.random.rand(2, 9, 9, 3), verbose=0)
 """
 
 
-def _torch_resize(subject: Subject, came: Arrival, size: Size) -> tuple[Edit, ...]:
+def _torch_resize(subject: Subject, came: tensor_axes.Arrival, size: flattening.Size) -> tuple[Edit, ...]:
     function = spell(subject, "torch.nn.functional.interpolate")
-    nodes, after = sibling_inputs(subject, came.node), f', size=({size[0]}, {size[1]}), mode="bilinear")'
-    return (*change_data(subject, nodes, f"{function.code}(", after), *function.imports)
+    nodes, after = tensor_axes.sibling_inputs(subject, came.node), f', size=({size[0]}, {size[1]}), mode="bilinear")'
+    return (*data_edits.change_data(subject, nodes, f"{function.code}(", after), *function.imports)
 
 
-def _pooled(subject: Subject, call: Call, size: Size) -> tuple[Edit, ...] | None:
+def _pooled(subject: Subject, call: Call, size: flattening.Size) -> tuple[Edit, ...] | None:
     """Edits that pool what the call flattens: a layer in a container, elsewhere a function around the input."""
     constructor = subject.constructor_node(call)
-    element = element_of(subject, constructor) if constructor is not None else None
+    element = call_arguments.element_of(subject, constructor) if constructor is not None else None
     if element is not None:
         layer = spell(subject, "torch.nn.AdaptiveAvgPool2d")
         return (InsertElement(*element, f"{layer.code}(({size[0]}, {size[1]}))"), *layer.imports)
-    node = input_expression(subject, call)
+    node = call_arguments.input_expression(subject, call)
     if node is None:
         return None
     function = spell(subject, "torch.nn.functional.adaptive_avg_pool2d")
-    return (wrapped(subject, node, f"{function.code}(", f", ({size[0]}, {size[1]}))"), *function.imports)
+    return (data_edits.wrapped(subject, node, f"{function.code}(", f", ({size[0]}, {size[1]}))"), *function.imports)
 
 
-def _keras_images(subject: Subject) -> tuple[ast.expr, Size, Size] | None:
+def _keras_images(subject: Subject) -> tuple[ast.expr, flattening.Size, flattening.Size] | None:
     """Images that a Keras model was given when it crashed: their expression, their size, and the one it was built for.
 
     Only where nothing but height and width differs, and where the program has one stated input shape.
@@ -231,13 +225,21 @@ def _keras_images(subject: Subject) -> tuple[ast.expr, Size, Size] | None:
     given = [call for call in subject.network.calls if call.name.startswith("keras.Model.") and call.inputs]
     value = given[-1].inputs[0] if given else None
     node = subject.node(value.site) if value is not None else None
-    if subject.crash is None or value is None or not isinstance(node, ast.expr) or loss_conflict(subject) is not None:
+    if (
+        subject.crash is None
+        or value is None
+        or not isinstance(node, ast.expr)
+        or crashes.loss_conflict(subject) is not None
+    ):
         return None
     place = subject.source.site(node)
     if not any(frame.site.encloses(place) for frame in subject.crash.frames):
         return None
     built = {one.shape for call in subject.network.calls for one in call.inputs if one.origin == "symbolic"}
-    shape, wanted = known(value.shape), known((built.pop() or ())[1:]) if len(built) == 1 else None
+    shape, wanted = (
+        tensor_shapes.known(value.shape),
+        tensor_shapes.known((built.pop() or ())[1:]) if len(built) == 1 else None,
+    )
     if shape is None or wanted is None or len(shape) != 4 or len(wanted) != 3 or shape[3] != wanted[2]:
         return None
     if shape[1] * shape[2] == wanted[0] * wanted[1]:
@@ -245,10 +247,13 @@ def _keras_images(subject: Subject) -> tuple[ast.expr, Size, Size] | None:
     return node, (shape[1], shape[2]), (wanted[0], wanted[1])
 
 
-def _keras_resize(subject: Subject, node: ast.expr, size: Size) -> tuple[Edit, ...]:
-    nodes = sibling_inputs(subject, node)
+def _keras_resize(subject: Subject, node: ast.expr, size: flattening.Size) -> tuple[Edit, ...]:
+    nodes = tensor_axes.sibling_inputs(subject, node)
     if "tensorflow" in subject.source.frameworks:
         layer = spell(subject, "keras.layers.Resizing")
-        return (*change_data(subject, nodes, f"{layer.code}({size[0]}, {size[1]})(", ")"), *layer.imports)
+        return (*data_edits.change_data(subject, nodes, f"{layer.code}({size[0]}, {size[1]})(", ")"), *layer.imports)
     function = spell(subject, "keras.ops.image.resize")
-    return (*change_data(subject, nodes, f"{function.code}(", f", ({size[0]}, {size[1]}))"), *function.imports)
+    return (
+        *data_edits.change_data(subject, nodes, f"{function.code}(", f", ({size[0]}, {size[1]}))"),
+        *function.imports,
+    )

@@ -18,14 +18,11 @@ from dnnfix.api import (
     ShapeTemplate,
     Subject,
     Wrap,
-    by,
-    indices,
-    known,
-    number,
+    arithmetic,
+    held_values,
     origins,
-    part_shape,
-    shape_of,
-    shape_said,
+    raised_errors,
+    tensor_shapes,
 )
 
 REFUSED = re.compile(r"index (\d+) is out of bounds for (?:dimension|axis) (\d+) with size (\d+)")
@@ -293,13 +290,13 @@ def _ways(subject: Subject, found: _Past) -> Iterator[Way]:
     match found.index:
         case ast.Subscript(value=ast.Name()):
             yield from _of_drawn(subject, found)
-        case ast.BinOp(left=ast.Name() as name, op=ast.Add(), right=ahead) if (number(ahead) or 0) > 0:
+        case ast.BinOp(left=ast.Name() as name, op=ast.Add(), right=ahead) if (arithmetic.number(ahead) or 0) > 0:
             loop = _loop_of(subject, name)
             bounds = _range(subject, loop) if loop is not None else None
             if bounds is not None:
-                edit = _less(subject, bounds[-1], number(ahead) or 0)
+                edit = _less(subject, bounds[-1], arithmetic.number(ahead) or 0)
                 yield "Stop before the last elements", (edit,), 0.85
-    if number(found.index) is not None and found.by_one:
+    if arithmetic.number(found.index) is not None and found.by_one:
         yield "Count the elements from zero", (_less(subject, found.index, 1),), 0.8
     if _is_length(found.index, found):
         yield "Take the last element", (_less(subject, found.index, 1),), 0.85
@@ -347,8 +344,8 @@ def _of_loop(subject: Subject, found: _Past, loop: Loop) -> Iterator[Way]:
     if bounds is None:
         return
     stop = bounds[-1]
-    beyond = isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add) and number(stop.right) == 1
-    from_one = len(bounds) == 2 and number(bounds[0]) == 1
+    beyond = isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add) and arithmetic.number(stop.right) == 1
+    from_one = len(bounds) == 2 and arithmetic.number(bounds[0]) == 1
     if from_one and beyond:
         yield "Count the elements from zero", (_less(subject, found.index, 1),), 0.85
     elif beyond:
@@ -364,7 +361,7 @@ def _of_loop(subject: Subject, found: _Past, loop: Loop) -> Iterator[Way]:
 
 def _of_drawn(subject: Subject, found: _Past) -> Iterator[Way]:
     length = _length(subject, found)
-    for made in origins(subject, found.index):
+    for made in origins.origins(subject, found.index):
         if not isinstance(made, ast.Call) or not made.args:
             continue
         name = subject.source.qualified(made.func)
@@ -414,9 +411,9 @@ def _is_length(node: ast.expr, found: _Past) -> bool:
         case ast.Call(func=ast.Name(id="len"), args=[thing]):
             return found.axis == 0 and ast.dump(thing) == ast.dump(found.node.value)
         case ast.Call(func=ast.Attribute(value=thing, attr="size"), args=[axis]):
-            return number(axis) == found.axis and ast.dump(thing) == ast.dump(found.node.value)
+            return arithmetic.number(axis) == found.axis and ast.dump(thing) == ast.dump(found.node.value)
         case ast.Subscript(value=ast.Attribute(value=thing, attr="shape"), slice=axis):
-            return number(axis) == found.axis and ast.dump(thing) == ast.dump(found.node.value)
+            return arithmetic.number(axis) == found.axis and ast.dump(thing) == ast.dump(found.node.value)
     return False
 
 
@@ -428,30 +425,30 @@ def _lacks_axis(subject: Subject, crash: Crash, statement: ast.Assign) -> Iterat
     target, said = statement.targets[0], SLOT.search(crash.message) if crash.kind == "ValueError" else None
     if said is None or len(statement.targets) != 1 or not isinstance(target, ast.Subscript):
         return
-    received, free = shape_said(said[1]), shape_said(said[2])
-    whole = shape_of(subject, target.value)
-    if whole is None or part_shape(subject, whole, indices(target)) != free:
+    received, free = raised_errors.shape_said(said[1]), raised_errors.shape_said(said[2])
+    whole = held_values.shape_of(subject, target.value)
+    if whole is None or held_values.part_shape(subject, whole, held_values.indices(target)) != free:
         return
     site = subject.source.site(target)
     ways = [
         (f"Index with {text}", (Replace(site, text),), 0.9) for text in _with_one_more(subject, target, whole, received)
     ]
     if ways:
-        what = f"a value of shape {by(received)} is assigned to a slice of shape {by(free)}, whose index has one axis too few"
+        what = f"a value of shape {tensor_shapes.by(received)} is assigned to a slice of shape {tensor_shapes.by(free)}, whose index has one axis too few"
         evidence: dict[str, Json] = {"received": list(received), "free": list(free)}
         yield Fault(crash.site, what, tuple(iter(ways[:2])), evidence, confidence=0.95, reading="index")
 
 
 def _with_one_more(subject: Subject, target: ast.Subscript, whole: Shape, wanted: Shape) -> Iterator[str]:
     """The subscript with as many more `:` in one place as make what it takes the wanted shape, the fewest first."""
-    given = indices(target)
+    given = held_values.indices(target)
     full = ast.Slice()
     owner = subject.source.segment(subject.source.site(target.value))
     seen: set[str] = set()
     for more in range(1, len(whole) - len(given) + 1):
         for place in range(len(given) + 1):
             changed = (*given[:place], *(full,) * more, *given[place:])
-            if part_shape(subject, whole, changed) != wanted:
+            if held_values.part_shape(subject, whole, changed) != wanted:
                 continue
             text = f"{owner}[{', '.join(':' if one is full else _index_text(subject, one) for one in changed)}]"
             if text not in seen:
@@ -472,7 +469,9 @@ def _does_not_fit(subject: Subject, crash: Crash, statement: ast.Assign) -> Iter
         title = f"Give the value the shape of its place with {change}"
         ways = iter([(title, (_behind(subject, statement.value, change),), 0.9)])
         evidence: dict[str, Json] = {"received": list(received), "wanted": list(wanted)}
-        what = f"a value of shape {by(received)} is assigned to a slice of shape {by(wanted)}"
+        what = (
+            f"a value of shape {tensor_shapes.by(received)} is assigned to a slice of shape {tensor_shapes.by(wanted)}"
+        )
         yield Fault(crash.site, what, tuple(ways), evidence, confidence=0.95, reading="value")
 
 
@@ -485,11 +484,13 @@ def _shapes(crash: Crash) -> tuple[Known, Known] | None:
     """The shape of the value and that of the place it is put into, where the crash tells them."""
     if crash.call is None:  # none of the frameworks' calls: NumPy's own words say the shapes
         said = SLOT.search(crash.message) if crash.kind == "ValueError" else None
-        shapes = [known(shape_said(part)) for part in said.groups()] if said is not None else []
+        shapes = (
+            [tensor_shapes.known(raised_errors.shape_said(part)) for part in said.groups()] if said is not None else []
+        )
         return (shapes[0], shapes[1]) if shapes and shapes[0] is not None and shapes[1] is not None else None
     if crash.call.name != "torch.Tensor.setitem" or len(crash.call.inputs) != 2:
         return None
-    table, value = (known(one.shape) for one in crash.call.inputs)
+    table, value = (tensor_shapes.known(one.shape) for one in crash.call.inputs)
     wanted = _part(table, crash.call.args.get("index")) if table is not None else None
     return (value, wanted) if value is not None and wanted is not None else None
 

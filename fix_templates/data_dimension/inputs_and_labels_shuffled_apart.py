@@ -21,9 +21,8 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
-    block_of,
-    order_drawn,
-    order_name,
+    order_edits,
+    training_loop,
     within,
     words,
 )
@@ -89,7 +88,7 @@ class InputsAndLabelsShuffledApart(FaultTemplate[Apart]):
                 ),
             )
         else:
-            order = order_name(subject.source)
+            order = order_edits.order_name(subject.source)
             edits = (
                 Replace(site(fault.first), _drawn(fault, order)),
                 Replace(site(fault.second), _ordered(fault, order)),
@@ -161,7 +160,7 @@ def _drawn(fault: Apart, order: str) -> str:
         sample = fault.written.removesuffix("shuffle") + "sample"
         return f"{order} = {sample}(range(len({fault.one})), len({fault.one}))"
     base = fault.written.rpartition(".")[0]
-    return order_drawn(order, f"{base}.permutation", fault.one)
+    return order_edits.order_drawn(order, f"{base}.permutation", fault.one)
 
 
 def _ordered(fault: Apart, order: str) -> str:
@@ -175,7 +174,7 @@ def _ordered(fault: Apart, order: str) -> str:
 def _apart(source: Source) -> Iterator[Apart]:
     shuffles = [found for call in source.calls(*IN_PLACE, *GIVING) if (found := _shuffled(source, call)) is not None]
     for (first, what, call), (second, other, again) in pairwise(shuffles):
-        block, written = block_of(source, first), ast.unparse(call.func)
+        block, written = training_loop.block_of(source, first), ast.unparse(call.func)
         if second not in block or what == other or ast.unparse(again.func) != written:
             continue
         if "." not in written and source.qualified(call.func) != "sklearn.utils.shuffle":

@@ -8,51 +8,45 @@ from dnnfix.api import (
     Family,
     FixPattern,
     LossTemplate,
-    LossUse,
-    Prediction,
     Repairs,
     Subject,
     Symptom,
-    Target,
-    activation_of,
-    change_data,
+    data_edits,
     layer_facts,
-    lowest,
-    same_targets,
-    set_constructor_argument,
+    network_facts,
+    recipes,
     short,
     spell,
-    target_site,
-    way_back,
-    whole,
-    with_numpy,
+    tensor_shapes,
+    tensor_targets,
+    tensor_values,
 )
 
 Shape = tuple[int | None, ...]
 
 
-def _shapes(use: LossUse) -> tuple[Shape, Shape] | None:
+def _shapes(use: tensor_values.LossUse) -> tuple[Shape, Shape] | None:
     """The shapes of the prediction and of the labels, where both are known."""
     labels, shape = use.target.shape if use.target is not None else None, use.prediction.shape
     return (shape, labels) if shape is not None and labels is not None else None
 
 
-def _numbers_for_rows(_: Subject, use: LossUse) -> bool:
+def _numbers_for_rows(_: Subject, use: tensor_values.LossUse) -> bool:
     target, shapes, width = use.target, _shapes(use), use.width
     if target is None or shapes is None or width is None or width < 2:
         return False
-    torch = use.in_torch and use.facts.target is Target.BINARY
-    if not torch and use.facts.target is not Target.ONE_HOT:
+    torch = use.in_torch and use.facts.target is network_facts.Target.BINARY
+    if not torch and use.facts.target is not network_facts.Target.ONE_HOT:
         return False
     shape, labels = shapes
     if len(shape) != 2 or not (len(labels) == 1 or (len(labels) == 2 and labels[1] == 1)):
         return False
-    if not whole(target) or target.low is None or target.high is None:
+    if not tensor_values.whole(target) or target.low is None or target.high is None:
         return False
     return 0 <= target.low and target.high < width and (target.high > 1 or not torch)
 
 
-def _rows(subject: Subject, use: LossUse) -> Repairs:
+def _rows(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     if use.in_keras or use.target is None:
         spelling = spell(subject, "keras.utils.to_categorical")
         after = f", {use.width})"
@@ -61,13 +55,16 @@ def _rows(subject: Subject, use: LossUse) -> Repairs:
         flat = ".squeeze(1)" if len(use.target.shape or ()) == 2 else ""
         long = "" if use.target.dtype == "int64" else ".long()"
         after = f"{flat}{long}, {use.width}).float()"
-    edits = change_data(subject, same_targets(subject, use), f"{spelling.code}(", after)
+    edits = data_edits.change_data(subject, tensor_targets.same_targets(subject, use), f"{spelling.code}(", after)
     yield f"Convert the labels to one-hot rows of {use.width} classes", (*edits, *spelling.imports), 0.8
 
 
-def _rows_for_numbers(_: Subject, use: LossUse) -> bool:
+def _rows_for_numbers(_: Subject, use: tensor_values.LossUse) -> bool:
     target, shapes = use.target, _shapes(use)
-    if use.facts.target is not Target.INDICES or use.facts.prediction is Prediction.EMBEDDINGS:
+    if (
+        use.facts.target is not network_facts.Target.INDICES
+        or use.facts.prediction is network_facts.Prediction.EMBEDDINGS
+    ):
         return False
     if target is None or shapes is None or target.row_sums_to_one is not True or target.integral is False:
         return False
@@ -76,26 +73,36 @@ def _rows_for_numbers(_: Subject, use: LossUse) -> bool:
     return rows and not (use.facts.soft_targets and (target.dtype or "").startswith("float"))
 
 
-def _numbers(subject: Subject, use: LossUse) -> Repairs:
-    nodes = same_targets(subject, use)
+def _numbers(subject: Subject, use: tensor_values.LossUse) -> Repairs:
+    nodes = tensor_targets.same_targets(subject, use)
     if use.in_keras:
-        function, imports = with_numpy(subject, "argmax")
-        edits = (*change_data(subject, nodes, f"{function}(", ", axis=-1)"), *imports)
+        function, imports = data_edits.with_numpy(subject, "argmax")
+        edits = (*data_edits.change_data(subject, nodes, f"{function}(", ", axis=-1)"), *imports)
     else:
-        edits = change_data(subject, nodes, "", ".argmax(dim=1)")
+        edits = data_edits.change_data(subject, nodes, "", ".argmax(dim=1)")
     yield "Convert the rows to class indices", edits, 0.75
 
 
-def _axes(use: LossUse) -> tuple[Shape, str] | None:
+def _axes(use: tensor_values.LossUse) -> tuple[Shape, str] | None:
     """For labels with an axis too many or too few, the shape that the loss takes and the code behind them that gives it."""
     target, shapes = use.target, _shapes(use)
-    if not use.crashed or target is None or shapes is None or use.facts.prediction is Prediction.EMBEDDINGS:
+    if (
+        not use.crashed
+        or target is None
+        or shapes is None
+        or use.facts.prediction is network_facts.Prediction.EMBEDDINGS
+    ):
         return None
     shape, labels = shapes
-    if use.in_keras and use.facts.target is Target.ONE_HOT:
+    if use.in_keras and use.facts.target is network_facts.Target.ONE_HOT:
         each_step = len(labels) == len(shape) + 1 == 3 and labels[-1] == shape[-1] and (labels[1] or 0) > 1
         return (shape, "[:, -1]") if each_step else None
-    if use.facts.target is not Target.INDICES or not use.in_torch or len(shape) < 2 or not whole(target):
+    if (
+        use.facts.target is not network_facts.Target.INDICES
+        or not use.in_torch
+        or len(shape) < 2
+        or not tensor_values.whole(target)
+    ):
         return None
     wanted = (shape[0], *shape[2:])
     long = "" if target.dtype in ("int64", "uint8") else ".long()"
@@ -104,58 +111,64 @@ def _axes(use: LossUse) -> tuple[Shape, str] | None:
     return (wanted, f".view(1){long}") if labels == () and wanted == (1,) else None
 
 
-def _with_axes(subject: Subject, use: LossUse) -> Repairs:
-    nodes, (_, code) = same_targets(subject, use), _axes(use) or ((), "")
+def _with_axes(subject: Subject, use: tensor_values.LossUse) -> Repairs:
+    nodes, (_, code) = tensor_targets.same_targets(subject, use), _axes(use) or ((), "")
     title = "Reshape the labels to the shape that the loss expects"
     recurrent = _of_as_many_steps(subject, use)
-    returning = set_constructor_argument(subject, recurrent, "return_sequences", "True") if recurrent else None
+    returning = recipes.set_constructor_argument(subject, recurrent, "return_sequences", "True") if recurrent else None
     if recurrent is not None and returning is not None:
         yield f"Let {short(recurrent.name)} answer at every step", tuple(returning), 0.9
-    yield title, change_data(subject, nodes, "", code, each=True), 0.9 if recurrent is None else 0.4
+    yield title, data_edits.change_data(subject, nodes, "", code, each=True), 0.9 if recurrent is None else 0.4
     if len(nodes) > 1:
-        yield title, change_data(subject, nodes[:1], "", code), 0.6
+        yield title, data_edits.change_data(subject, nodes[:1], "", code), 0.6
 
 
-def _of_as_many_steps(subject: Subject, use: LossUse) -> Call | None:
+def _of_as_many_steps(subject: Subject, use: tensor_values.LossUse) -> Call | None:
     """The recurrent layer that gives its last step only, where there is a label for each of the steps that it takes."""
     labels = (use.target.shape if use.target is not None else None) or ()
-    for call in way_back(subject, use.prediction) if use.in_keras else ():
+    for call in tensor_shapes.way_back(subject, use.prediction) if use.in_keras else ():
         facts = layer_facts(call)
         if facts is not None and facts.kind == "recurrent":
             steps = (call.inputs[0].shape or ())[1:2] if call.inputs else ()
             collapsed = call.args.get("return_sequences") in (None, False)
             return call if collapsed and steps == labels[1:2] and None not in steps else None
-        passed = facts.kind in ("linear", "dropout", "normalization") if facts is not None else activation_of(call)
+        passed = (
+            facts.kind in ("linear", "dropout", "normalization")
+            if facts is not None
+            else network_facts.activation_of(call)
+        )
         if not passed:
             return None
     return None
 
 
-def _shift(subject: Subject, use: LossUse) -> tuple[str, str, str] | None:
+def _shift(subject: Subject, use: tensor_values.LossUse) -> tuple[str, str, str] | None:
     """What takes labels that count from one, or are signs, to those that the loss takes: code around them, and a title."""
-    target, low = use.target, lowest(subject, use)
-    if target is None or low is None or target.high is None or not whole(target):
+    target, low = use.target, tensor_targets.lowest(subject, use)
+    if target is None or low is None or target.high is None or not tensor_values.whole(target):
         return None
-    if use.facts.target is Target.INDICES and use.width is not None and use.facts.class_axis is not None:
+    if use.facts.target is network_facts.Target.INDICES and use.width is not None and use.facts.class_axis is not None:
         return ("", " - 1", "Count the classes from zero") if low == 1 and target.high == use.width > 1 else None
-    if use.facts.target is not Target.BINARY or target.distinct != 2:
+    if use.facts.target is not network_facts.Target.BINARY or target.distinct != 2:
         return None
     if low == -1 and target.high == 1:
         return "(", " + 1) / 2", "Map the labels -1 and 1 to 0 and 1"
     return ("", " - 1", "Map the labels 1 and 2 to 0 and 1") if low == 1 and target.high == 2 else None
 
 
-def _outside(use: LossUse) -> str:
+def _outside(use: tensor_values.LossUse) -> str:
     wanted = (
-        f"class indices from 0 to {(use.width or 0) - 1}" if use.facts.target is Target.INDICES else "labels 0 and 1"
+        f"class indices from 0 to {(use.width or 0) - 1}"
+        if use.facts.target is network_facts.Target.INDICES
+        else "labels 0 and 1"
     )
     low, high = (use.target.low, use.target.high) if use.target is not None else (None, None)
     return f"{use.name} expects {wanted}, got labels from {low:g} to {high:g}"
 
 
-def _shifted(subject: Subject, use: LossUse) -> Repairs:
+def _shifted(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     before, after, title = _shift(subject, use) or ("", "", "")
-    yield title, change_data(subject, same_targets(subject, use), before, after), 0.85
+    yield title, data_edits.change_data(subject, tensor_targets.same_targets(subject, use), before, after), 0.85
 
 
 class LabelsUnfitForLoss(LossTemplate):
@@ -201,20 +214,20 @@ class LabelsUnfitForLoss(LossTemplate):
                 f"{use.name} expects one-hot rows of {use.width} classes, got class indices of shape {_labels(use)}"
             ),
             _rows,
-            place=target_site,
+            place=tensor_targets.target_site,
         ),
         Disagreement(
             _rows_for_numbers,
             lambda use: f"{use.name} expects class indices, got one-hot rows of shape {_labels(use)}",
             _numbers,
-            place=target_site,
+            place=tensor_targets.target_site,
         ),
         Disagreement(
             lambda _, use: _axes(use) is not None,
             lambda use: f"{use.name} expects labels of shape {(_axes(use) or ((),))[0]}, got {_labels(use)}",
             _with_axes,
             confidence=0.95,
-            place=target_site,
+            place=tensor_targets.target_site,
             symptom=Symptom.CRASH,
         ),
         Disagreement(
@@ -222,7 +235,7 @@ class LabelsUnfitForLoss(LossTemplate):
             _outside,
             _shifted,
             confidence=0.85,
-            place=target_site,
+            place=tensor_targets.target_site,
         ),
     )
     programs = """
@@ -376,5 +389,5 @@ loss = nn.CrossEntropyLoss()(nn.Linear(4, 3)(torch.rand(5, 4)), torch.tensor([1,
 """
 
 
-def _labels(use: LossUse) -> Shape | None:
+def _labels(use: tensor_values.LossUse) -> Shape | None:
     return use.target.shape if use.target is not None else None

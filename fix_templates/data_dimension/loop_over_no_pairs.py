@@ -20,9 +20,9 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
-    read_names,
+    data_edits,
+    training_loop,
     words,
-    wrapped,
 )
 
 REFUSED = re.compile(r"(too many|not enough) values to unpack|cannot unpack non-iterable")
@@ -170,7 +170,7 @@ def _ways(subject: Subject, found: _Pairs) -> Iterator[Way]:
     if not isinstance(given, (ast.Name, ast.Attribute, ast.Call)):
         return
     if _is_table(subject, given):
-        yield "Iterate over keys and values", (wrapped(subject, given, "", ".items()"),), 0.95
+        yield "Iterate over keys and values", (data_edits.wrapped(subject, given, "", ".items()"),), 0.95
         return
     if isinstance(found.first, ast.Name) and _counts(found.first.id):
         yield "Enumerate the elements", (Wrap(site, "enumerate(", ")"),), 0.9
@@ -180,7 +180,7 @@ def _ways(subject: Subject, found: _Pairs) -> Iterator[Way]:
             if (
                 isinstance(dropped, ast.Name)
                 and isinstance(kept, ast.Name)
-                and dropped.id not in read_names(found.body)
+                and dropped.id not in training_loop.read_names(found.body)
             ):
                 text = subject.text(subject.source.site(kept))
                 yield "Do not unpack the elements", (Replace(subject.source.site(found.loop.target), text),), 0.85

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from math import isqrt, prod
 
 from dnnfix.api import (
-    VIEWS,
     Call,
     Component,
     Decline,
@@ -23,20 +22,15 @@ from dnnfix.api import (
     Replace,
     ShapeTemplate,
     Subject,
-    argument,
-    by,
-    keeps_shape,
-    known,
+    arithmetic,
+    call_arguments,
+    crashes,
+    flattening,
+    held_values,
     layer_facts,
-    loss_conflict,
-    number,
-    set_constructor_argument,
-    shape_of,
-    size_changes,
-    size_conflict,
-    size_of,
-    spelled,
-    stated_rows,
+    recipes,
+    size_edits,
+    tensor_shapes,
 )
 
 REFUSED = (
@@ -92,7 +86,7 @@ class ReshapedToForeignSizes(ShapeTemplate):
     def explain(self, subject: Subject) -> Iterator[Fault]:
         stale = next(_own_sizes(subject), None)
         if stale is not None:
-            what = f"a view as {stale.asked} does not fit a tensor of shape {by(stale.shape)}"
+            what = f"a view as {stale.asked} does not fit a tensor of shape {tensor_shapes.by(stale.shape)}"
             evidence: dict[str, Json] = {"asked": list(stale.asked), "shape": list(stale.shape)}
             yield Fault(
                 subject.source.site(stale.node),
@@ -104,7 +98,7 @@ class ReshapedToForeignSizes(ShapeTemplate):
             )
         cut = _cut(subject)
         if cut is not None:
-            what = f"a view of {by(cut.shape)} as {cut.asked} does not keep the samples of {cut.taken} values apart"
+            what = f"a view of {tensor_shapes.by(cut.shape)} as {cut.asked} does not keep the samples of {cut.taken} values apart"
             evidence = {"shape": list(cut.shape), "asked": list(cut.asked), "taken": cut.taken}
             yield Fault(
                 subject.source.site(cut.node),
@@ -117,14 +111,14 @@ class ReshapedToForeignSizes(ShapeTemplate):
         flat, target = _flattening(subject), _target_shape(subject)
         either = target or flat
         if either is not None:
-            site, sizes = either.call.site or either.call.made_at, by(either.sizes)
+            site, sizes = either.call.site or either.call.made_at, tensor_shapes.by(either.sizes)
             ways = _reshaped(subject, target) if target is not None else _flattened(subject, either)
             evidence = {"stated": either.stated, "sizes": list(either.sizes)}
             what = f"samples of {sizes} values are flattened to {either.stated}"
             yield Fault(site, what, tuple(ways), evidence, confidence=0.95, reading="flat", at_either_end=True)
         fault = _refused(subject)
         if fault is not None:
-            what = f"an array of {by(fault.shape)} is reshaped to {fault.sizes}"
+            what = f"an array of {tensor_shapes.by(fault.shape)} is reshaped to {fault.sizes}"
             evidence = {"shape": list(fault.shape), "sizes": list(fault.sizes)}
             yield Fault(
                 subject.source.site(fault.node),
@@ -371,9 +365,9 @@ class _Stale:
 def _own_sizes(subject: Subject) -> Iterator[_Stale]:
     """Ways in which sizes of the tensor itself make the view fit that failed: its first size, or its last ones."""
     call = subject.crash.call if subject.crash is not None else None
-    if call is None or call.name not in VIEWS or not call.inputs:
+    if call is None or call.name not in flattening.VIEWS or not call.inputs:
         return
-    shape, node = known(call.inputs[0].shape), subject.call_node(call)
+    shape, node = tensor_shapes.known(call.inputs[0].shape), subject.call_node(call)
     asked = _numbers(call.args.get("size") or call.args.get("shape"))
     if shape is None or not shape or asked is None or node is None or not isinstance(node.func, ast.Attribute):
         return
@@ -456,16 +450,16 @@ class _Cut:
 
 
 def _cut(subject: Subject) -> _Cut | None:
-    conflict = size_conflict(subject)
+    conflict = crashes.size_conflict(subject)
     if conflict is None or conflict.facts.kind != "linear" or len(conflict.value.shape or ()) != 2:
         return None
     view = subject.network.producer(conflict.value)
-    while view is not None and view.name not in VIEWS and keeps_shape(view):
+    while view is not None and view.name not in flattening.VIEWS and tensor_shapes.keeps_shape(view):
         view = subject.network.producer(view.inputs[0])
-    node = subject.call_node(view) if view is not None and view.name in VIEWS and view.inputs else None
+    node = subject.call_node(view) if view is not None and view.name in flattening.VIEWS and view.inputs else None
     if view is None or node is None or not isinstance(node.func, ast.Attribute):
         return None
-    shape, given = known(view.inputs[0].shape), view.args.get("size", view.args.get("shape"))
+    shape, given = tensor_shapes.known(view.inputs[0].shape), view.args.get("size", view.args.get("shape"))
     asked = tuple(one for one in given if isinstance(one, int)) if isinstance(given, (list, tuple)) else ()
     sizes = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], (ast.Tuple, ast.List)) else node.args
     if shape is None or len(asked) != 2 or len(sizes) != 2 or len(shape) < 3 or prod(shape[1:]) != conflict.stated:
@@ -508,10 +502,14 @@ def _same(one: ast.expr, other: ast.expr) -> bool:
 def _stated(subject: Subject, found: _Cut) -> str:
     """The number of values of a sample, as the layer states it where it does so in numbers."""
     constructor = subject.constructor_node(found.linear)
-    given = argument(subject, constructor, found.linear.name, "in_features") if constructor is not None else None
+    given = (
+        call_arguments.argument(subject, constructor, found.linear.name, "in_features")
+        if constructor is not None
+        else None
+    )
     return (
         subject.text(subject.source.site(given))
-        if given is not None and number(given) is not None
+        if given is not None and arithmetic.number(given) is not None
         else str(found.taken)
     )
 
@@ -560,8 +558,8 @@ def _read(subject: Subject, node: ast.Call) -> _Reshape | None:
         return None
     if len(stated) == 1 and isinstance(stated[0], (ast.Tuple, ast.List)):
         stated = stated[0].elts
-    shape = known(shape_of(subject, array)) if array is not None else None
-    sizes = [size_of(subject, one) for one in stated]
+    shape = tensor_shapes.known(held_values.shape_of(subject, array)) if array is not None else None
+    sizes = [held_values.size_of(subject, one) for one in stated]
     if array is None or not shape or not stated or None in sizes or sizes.count(-1) > 1:
         return None
     return _Reshape(node, array, shape, tuple(stated), tuple(size for size in sizes if size is not None))
@@ -623,15 +621,19 @@ def _flattened(subject: Subject, found: _Flattening) -> Repairs:
     if node is None or len(node.args) != 2 or not isinstance(node.func, ast.Attribute):
         return
     wanted = prod(found.sizes)
-    changes = size_changes(subject, linear, "in_features", wanted, factors=found.sizes) if linear is not None else []
+    changes = (
+        size_edits.size_changes(subject, linear, "in_features", wanted, factors=found.sizes)
+        if linear is not None
+        else []
+    )
     if linear is not None and not changes:
         yield Decline("the size of the linear layer behind is not written at one place")
         return
     layer = changes[0].edits if changes else ()
     together = f" and make the linear layer take {changes[0].written}" if changes else ""
     rows, values = map(subject.source.site, node.args)
-    if number(node.args[1]) is not None:
-        written = spelled(subject, node.args[1], wanted, found.sizes)
+    if arithmetic.number(node.args[1]) is not None:
+        written = size_edits.spelled(subject, node.args[1], wanted, found.sizes)
         yield f"Flatten to {written}{together}", (Replace(values, written), *layer), 0.9
     owner = subject.text(subject.source.site(node.func.value))
     if owner.isidentifier():
@@ -650,7 +652,7 @@ def _reshaped(subject: Subject, found: _Flattening) -> Repairs:
         if others and total % others == 0:
             shape = [*target[:place], total // others, *target[place + 1 :]]
             written = f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
-            edits = set_constructor_argument(subject, found.call, "target_shape", written)
+            edits = recipes.set_constructor_argument(subject, found.call, "target_shape", written)
             yield f"Reshape to {written}", edits, 0.2 if total // others > MOST_OFF * size else 0.6
 
 
@@ -658,15 +660,15 @@ def _flattening(subject: Subject) -> _Flattening | None:
     crash = subject.crash
     if crash is None or crash.call is None:
         return None
-    if crash.call.name in VIEWS:
+    if crash.call.name in flattening.VIEWS:
         return _of_view(crash.call)
-    conflict = loss_conflict(subject)
+    conflict = crashes.loss_conflict(subject)
     if conflict is None or not conflict.prediction.shape or not conflict.target.shape:
         return None
     if conflict.prediction.shape[0] == conflict.target.shape[0]:
         return None
     for call in reversed(subject.network.calls):
-        shape = call.inputs[0].shape if call.name in VIEWS and call.inputs else None
+        shape = call.inputs[0].shape if call.name in flattening.VIEWS and call.inputs else None
         if shape and shape[0] == conflict.target.shape[0] and call.outputs and call.outputs[0].shape:
             read = _of_view(call)
             if read is not None and call.outputs[0].shape[0] == conflict.prediction.shape[0]:
@@ -675,7 +677,7 @@ def _flattening(subject: Subject) -> _Flattening | None:
 
 
 def _of_view(call: Call) -> _Flattening | None:
-    found = stated_rows(call)
+    found = flattening.stated_rows(call)
     if found is None:
         return None
     stated, sizes = found
@@ -687,7 +689,7 @@ def _target_shape(subject: Subject) -> _Flattening | None:
     call = subject.crash.call if subject.crash is not None else None
     if call is None or call.name != "keras.layers.Reshape" or not call.inputs or call.made_at is None:
         return None
-    sizes, given = known((call.inputs[0].shape or ())[1:]), call.args.get("target_shape")
+    sizes, given = tensor_shapes.known((call.inputs[0].shape or ())[1:]), call.args.get("target_shape")
     numbers = [size for size in given if isinstance(size, int)] if isinstance(given, (list, tuple)) else []
     return _Flattening(call, prod(numbers), sizes) if sizes and numbers and prod(sizes) != prod(numbers) else None
 

@@ -16,17 +16,16 @@ from dnnfix.api import (
     FaultTemplate,
     Finding,
     FixPattern,
-    Loading,
     Repairs,
     SetArgument,
     Site,
     Subject,
     Symptom,
     argument_value,
-    failed_loading,
+    arithmetic,
+    graph,
     keyword_value,
-    method,
-    number,
+    loaders,
     words,
 )
 
@@ -61,7 +60,7 @@ def {name}(batch):
 class _Ragged:
     """The loaders whose batches cannot be put together, how many parts a sample has, whether they may be no tensors."""
 
-    loading: Loading
+    loading: loaders.Loading
     parts: int
     plain: bool
 
@@ -95,7 +94,7 @@ class SequencesOfOtherLengths(FaultTemplate[_Ragged]):
             return
         if LISTS not in crash.message and not _lengths_differ(crash.message):
             return
-        loading = failed_loading(subject)
+        loading = loaders.failed_loading(subject)
         if loading is None or any(keyword_value(call, "collate_fn") is not None for call in loading.loaders):
             return
         parts = _parts(loading)
@@ -241,9 +240,9 @@ def _lengths_differ(message: str) -> bool:
     return len(first) == len(second) in (1, 2) and first[0] != second[0] and first[1:] == second[1:]
 
 
-def _parts(loading: Loading) -> int | None:
+def _parts(loading: loaders.Loading) -> int | None:
     """How many parts a sample has: what the dataset's class returns, else what the loop takes apart."""
-    getter = method(loading.dataset, "__getitem__") if loading.dataset is not None else None
+    getter = graph.method(loading.dataset, "__getitem__") if loading.dataset is not None else None
     if getter is not None:
         given = [node.value for node in ast.walk(getter) if isinstance(node, ast.Return)]
         counts = {len(one.elts) if isinstance(one, ast.Tuple) else 0 if _keyed(one) else 1 for one in given}
@@ -261,7 +260,7 @@ def _keyed(node: ast.expr | None) -> bool:
     return node is None or isinstance(node, (ast.Dict, ast.List))
 
 
-def _arrays_for_dataset(loading: Loading) -> bool:
+def _arrays_for_dataset(loading: loaders.Loading) -> bool:
     """Whether the loader is given a display of whole arrays, whose parts are no samples."""
     given = argument_value(loading.loaders[0], "dataset", 0)
     return isinstance(given, (ast.Tuple, ast.List))
@@ -276,7 +275,7 @@ def _padding(subject: Subject) -> int:
     """The index that the embedding takes for padding."""
     for call in subject.source.calls("torch.nn.Embedding"):
         given = argument_value(call, "padding_idx", 2)
-        value = number(given) if given is not None else None
+        value = arithmetic.number(given) if given is not None else None
         if isinstance(value, int):
             return value
     return 0
@@ -286,7 +285,7 @@ def _left_out(subject: Subject) -> Iterator[int]:
     """What targets may be filled up with: what a loss of classes leaves out, and zeros."""
     for call in subject.source.calls("torch.nn.CrossEntropyLoss", "torch.nn.NLLLoss", *_FUNCTIONS):
         given = keyword_value(call, "ignore_index")
-        value = number(given) if given is not None else -100
+        value = arithmetic.number(given) if given is not None else -100
         if isinstance(value, int):
             yield value
             return  # with any other number the loss would count the padding

@@ -14,18 +14,14 @@ from dnnfix.api import (
     Finding,
     FixPattern,
     FixTemplate,
-    LossUse,
     Subject,
     Symptom,
     Value,
-    change_data,
+    data_edits,
     layer_facts,
-    loss_uses,
-    prediction_expression,
-    same_targets,
-    target_expression,
-    way_back,
-    wrapped,
+    tensor_shapes,
+    tensor_targets,
+    tensor_values,
 )
 
 Shape = tuple[int | None, ...]
@@ -55,7 +51,7 @@ class TargetBroadcast(FixTemplate):
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         for use in _losses(subject):
-            node = target_expression(subject, use)
+            node = tensor_targets.target_expression(subject, use)
             if node is not None and use.target is not None:
                 yield self.finding(
                     subject.source.site(node),
@@ -81,35 +77,37 @@ class TargetBroadcast(FixTemplate):
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         for use in _losses(subject):
-            node = target_expression(subject, use)
+            node = tensor_targets.target_expression(subject, use)
             if node is not None and subject.source.site(node) == finding.site:
                 yield from self._for_loss(finding, subject, use, node)
                 return
         for stretched in _operations(subject):
             if subject.source.site(stretched.node) == finding.site:
-                edit = wrapped(subject, stretched.flat, "", ".unsqueeze(1)")
+                edit = data_edits.wrapped(subject, stretched.flat, "", ".unsqueeze(1)")
                 yield self.candidate(finding, "Add an axis of size one to the other tensor", edit, prior=0.8)
                 if stretched.column is not None:
-                    squeeze = wrapped(subject, stretched.column, "", ".squeeze(1)")
+                    squeeze = data_edits.wrapped(subject, stretched.column, "", ".squeeze(1)")
                     yield self.candidate(finding, "Squeeze the axis of size one", squeeze, prior=0.6)
                 return
         yield Decline("prediction and target are not handed over at one place")
 
     def _for_loss(
-        self, finding: Finding, subject: Subject, use: LossUse, node: ast.expr
+        self, finding: Finding, subject: Subject, use: tensor_values.LossUse, node: ast.expr
     ) -> Iterator[Candidate | Decline]:
         prediction, target = use.prediction.shape or (), (use.target.shape if use.target is not None else None) or ()
         like = _code(target, prediction)
-        nodes = same_targets(subject, use)
+        nodes = tensor_targets.same_targets(subject, use)
         if like is not None and not (target == (1,) and like == ".squeeze(0)"):  # that axis is the batch
             title = "Reshape the target to the shape of the prediction"
-            yield self.candidate(finding, title, *change_data(subject, nodes, "", like, each=True), prior=0.85)
+            yield self.candidate(
+                finding, title, *data_edits.change_data(subject, nodes, "", like, each=True), prior=0.85
+            )
             if len(nodes) > 1:
-                yield self.candidate(finding, title, *change_data(subject, (node,), "", like), prior=0.7)
-        output = prediction_expression(subject, use)
+                yield self.candidate(finding, title, *data_edits.change_data(subject, (node,), "", like), prior=0.7)
+        output = tensor_targets.prediction_expression(subject, use)
         back = _code(prediction, target)
         if output is not None and back is not None and not back.startswith(".unsqueeze"):
-            edits = change_data(subject, (output,), "", back)
+            edits = data_edits.change_data(subject, (output,), "", back)
             yield self.candidate(finding, "Reshape the prediction to the shape of the target", *edits, prior=0.75)
 
     programs = """
@@ -173,11 +171,11 @@ class Stretched:
     column: ast.expr | None
 
 
-def _losses(subject: Subject) -> Iterator[LossUse]:
+def _losses(subject: Subject) -> Iterator[tensor_values.LossUse]:
     """Torch losses whose prediction and target hold equally many numbers in shapes that differ by axes of size one."""
     if subject.trace is None:
         return
-    for use in loss_uses(subject):
+    for use in tensor_values.loss_uses(subject):
         target, shape = use.target, use.prediction.shape
         if not use.in_torch or not use.facts.same_shape or target is None or shape is None:
             continue
@@ -224,7 +222,7 @@ def _compares(subject: Subject, column: Value, flat: Value) -> bool:
 
 
 def _made_by_layer(subject: Subject, value: Value) -> bool:
-    path = way_back(subject, value)[:4]
+    path = tensor_shapes.way_back(subject, value)[:4]
     return value.requires_grad is True and any(
         (facts := layer_facts(call)) is not None and facts.kind == "linear" for call in path
     )
@@ -233,7 +231,7 @@ def _made_by_layer(subject: Subject, value: Value) -> bool:
 def _multiplied(subject: Subject, value: Value) -> bool:
     """Whether a value is what a layer written out gives: a product of matrices, and what is added to it."""
     return value.requires_grad is True and any(
-        call.name.rpartition(".")[2] in PRODUCTS for call in way_back(subject, value)[:2]
+        call.name.rpartition(".")[2] in PRODUCTS for call in tensor_shapes.way_back(subject, value)[:2]
     )
 
 
@@ -241,12 +239,12 @@ def _becomes_target(subject: Subject, call: Call) -> bool:
     """Whether the stretched result is the target of a loss whose prediction is a column."""
     if not call.outputs:
         return False
-    for use in loss_uses(subject):
+    for use in tensor_values.loss_uses(subject):
         shape, target = use.prediction.shape, use.target
         if shape is None or target is None or target.shape is None or not use.facts.same_shape:
             continue
         column = len(shape) == 2 and shape[1] == 1 and target.shape == (shape[0], shape[0])
-        if column and any(one.id == call.id for one in way_back(subject, target)[:3]):
+        if column and any(one.id == call.id for one in tensor_shapes.way_back(subject, target)[:3]):
             return True
     return False
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    CONCATENATIONS,
     Call,
     Decline,
     Edit,
@@ -25,22 +24,16 @@ from dnnfix.api import (
     Subject,
     Value,
     Wrap,
-    argument_position,
     argument_value,
-    broadcast,
-    by,
-    held_list,
-    known,
+    crashes,
+    data_edits,
+    held_values,
     layer_facts,
-    set_constructor_argument,
-    shape_of,
+    network_facts,
+    recipes,
     short,
-    size_changes,
-    sized_producer,
-    sizes,
-    stated_output,
-    way_back,
-    wrapped,
+    size_edits,
+    tensor_shapes,
 )
 
 JOINS = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.stack"})
@@ -105,7 +98,7 @@ class TensorsCannotBeJoined(ShapeTemplate):
         found = _joined(subject)
         if found is not None:
             shapes = list(dict.fromkeys(found.shapes))
-            said = " and ".join(by(shape) or "no axes" for shape in shapes[:3])
+            said = " and ".join(tensor_shapes.by(shape) or "no axes" for shape in shapes[:3])
             what = f"{short(found.call.name)} along axis {found.axis} does not accept shapes {said}"
             evidence = {"shapes": [list(shape) for shape in shapes], "axis": found.axis}
             yield Fault(
@@ -336,7 +329,7 @@ class _Joined:
 def _joined(subject: Subject) -> _Joined | None:
     call = subject.crash.call if subject.crash is not None else None
     node = subject.call_node(call) if call is not None and call.name in JOINS else None
-    shapes = [known(value.shape) for value in call.inputs] if call is not None else []
+    shapes = [tensor_shapes.known(value.shape) for value in call.inputs] if call is not None else []
     axis = call.args.get("dim", call.args.get("axis", 0)) if call is not None else None
     if (
         call is None
@@ -408,7 +401,7 @@ def _with_axis(subject: Subject, found: _Joined) -> Iterator[Way]:
             axis for axis in range(ranks[1]) if all(_meets(found, found.shapes[i], axis, model, method) for i in odd)
         ]
         if len(places) == 1:
-            edits = tuple(wrapped(subject, given.elts[i], "", f".{method}({places[0]})") for i in odd)
+            edits = tuple(data_edits.wrapped(subject, given.elts[i], "", f".{method}({places[0]})") for i in odd)
             title = "Add the missing axis to the tensor" if odd is few else "Squeeze the axis of size one"
             yield title, edits, 0.85 if odd is few else 0.8
 
@@ -443,7 +436,7 @@ def _axis_literal(subject: Subject, found: _Joined) -> Site | None:
 def _unrepeated(subject: Subject) -> Iterator[Fault]:
     """A weight with a batch axis of size one that is joined to a whole batch."""
     call = subject.crash.call if subject.crash is not None else None
-    node = subject.call_node(call) if call is not None and call.name in CONCATENATIONS else None
+    node = subject.call_node(call) if call is not None and call.name in tensor_shapes.CONCATENATIONS else None
     if call is None or node is None or not call.name.startswith("torch."):
         return
     given, axis = argument_value(node, "tensors", 0), call.args.get("dim", 0)
@@ -493,7 +486,7 @@ def _not_stacked(subject: Subject) -> Iterator[Fault]:
         if isinstance(operation.op, ast.MatMult) or not (operation is failed or factor):
             continue
         for operand, other in ((operation.left, operation.right), (operation.right, operation.left)):
-            shape = shape_of(subject, other)
+            shape = held_values.shape_of(subject, other)
             fault = _together(subject, operand, shape) if shape is not None else None
             if fault is None or shape is None or not (operation is failed and fault.fails or fault.count == factor):
                 continue
@@ -554,8 +547,8 @@ def _together(subject: Subject, operand: ast.expr, other: Shape) -> _Together | 
     stacked: Shape = (*one[:axis], count, *one[axis:])
     joined_size = one[axis] if axis < len(one) else None
     joined: Shape = (*one[:axis], joined_size * count if joined_size is not None else None, *one[axis + 1 :])
-    fails = joined_size is not None and broadcast([joined, other]) is None
-    return _Together(call, count, fails) if broadcast([stacked, other]) is not None else None
+    fails = joined_size is not None and held_values.broadcast([joined, other]) is None
+    return _Together(call, count, fails) if held_values.broadcast([stacked, other]) is not None else None
 
 
 def _axis_written(call: ast.Call) -> int | None:
@@ -569,10 +562,10 @@ def _axis_written(call: ast.Call) -> int | None:
 def _listed(subject: Subject, given: ast.expr) -> tuple[int, Shape] | None:
     """How many tensors a list holds and the shape that all of them have."""
     if isinstance(given, (ast.List, ast.Tuple)):
-        shapes = [shape_of(subject, one) for one in given.elts]
+        shapes = [held_values.shape_of(subject, one) for one in given.elts]
         count = len(shapes)
     else:
-        listed = held_list(subject, given)
+        listed = held_values.held_list(subject, given)
         if listed is None:
             return None
         count = listed[0]
@@ -600,7 +593,7 @@ class _Merge:
 
 
 def _shown(value: Value) -> str:
-    return by(value.shape or ()).replace("None", "?")
+    return tensor_shapes.by(value.shape or ()).replace("None", "?")
 
 
 def _matched(subject: Subject, found: _Merge) -> Repairs:
@@ -611,10 +604,10 @@ def _matched(subject: Subject, found: _Merge) -> Repairs:
 
 def _merge(subject: Subject) -> _Merge | None:
     call = subject.crash.call if subject.crash is not None else None
-    if call is None or len(call.inputs) < 2 or call.name not in ADDITIONS | CONCATENATIONS:
+    if call is None or len(call.inputs) < 2 or call.name not in ADDITIONS | tensor_shapes.CONCATENATIONS:
         return None
     axis: int | None = None
-    if call.name in CONCATENATIONS:
+    if call.name in tensor_shapes.CONCATENATIONS:
         given = call.args.get("axis", call.args.get("dim", -1 if call.name.startswith("keras.") else 0))
         axis = given if isinstance(given, int) else None
         if axis is None:
@@ -640,7 +633,9 @@ def _clash(a: tuple[int | None, ...], b: tuple[int | None, ...], place: int, axi
 
 def _layers(subject: Subject, value: Value) -> bool:
     """Whether a layer of the network took part in making the value."""
-    return any(call.made_at is not None and layer_facts(call) is not None for call in way_back(subject, value))
+    return any(
+        call.made_at is not None and layer_facts(call) is not None for call in tensor_shapes.way_back(subject, value)
+    )
 
 
 def _other_axis(subject: Subject, found: _Merge) -> Iterator[Way]:
@@ -661,13 +656,15 @@ def _other_axis(subject: Subject, found: _Merge) -> Iterator[Way]:
     name = "axis" if found.call.name.startswith("keras.") else "dim"
     node = subject.constructor_node(found.call) if keras else subject.call_node(found.call)
     if node is not None:
-        edit = SetArgument(subject.source.site(node), name, str(fits[0]), argument_position(found.call.name, name))
+        edit = SetArgument(
+            subject.source.site(node), name, str(fits[0]), network_facts.argument_position(found.call.name, name)
+        )
         yield f"Join along axis {fits[0]}", (edit,), 0.85
 
 
 def _spatial(subject: Subject, value: Value) -> Iterator[Call]:
     """The convolutions and poolings of a branch, the last one first, as far as they belong to this branch alone."""
-    for call in way_back(subject, value):
+    for call in tensor_shapes.way_back(subject, value):
         facts = layer_facts(call)
         if (
             facts is not None
@@ -681,10 +678,10 @@ def _spatial(subject: Subject, value: Value) -> Iterator[Call]:
 def _kept_borders(subject: Subject, found: _Merge) -> Iterator[Way]:
     """Give the smaller branch a padding that keeps the size of its image, or both the same stride."""
     for small, large in ((found.first, found.second), (found.second, found.first)):
-        a, b = known((small.shape or ())[1:]), known((large.shape or ())[1:])
+        a, b = tensor_shapes.known((small.shape or ())[1:]), tensor_shapes.known((large.shape or ())[1:])
         if a is None or b is None or not any(one < other for one, other in zip(a, b, strict=True)):
             continue
-        shared = {call.id for call in way_back(subject, large)}
+        shared = {call.id for call in tensor_shapes.way_back(subject, large)}
         for call in _spatial(subject, small):
             if call.id in shared:
                 break
@@ -696,21 +693,21 @@ def _kept_borders(subject: Subject, found: _Merge) -> Iterator[Way]:
 def _padding(subject: Subject, call: Call, small: tuple[int, ...], large: tuple[int, ...]) -> Iterator[Way]:
     facts = layer_facts(call)
     spatial = facts.spatial if facts is not None else 0
-    window = sizes(call.args.get("kernel_size"), spatial)
+    window = crashes.sizes(call.args.get("kernel_size"), spatial)
     if window is None or facts is None or facts.kind != "convolution" or "Transpose" in call.name:
         return
     keras = call.name.startswith("keras.")
     axes = range(spatial) if keras else range(len(small) - spatial, len(small))
     lost = {large[axis] - small[axis] for axis in axes}
     if keras and call.args.get("padding") == "valid" and lost == {max(window) - 1}:
-        edits = set_constructor_argument(subject, call, "padding", '"same"')
+        edits = recipes.set_constructor_argument(subject, call, "padding", '"same"')
         if edits is not None:
             yield f"Let {short(call.name)} keep the size of its image", edits, 0.8
-    elif not keras and len(lost) == 1 and sizes(call.args.get("stride"), spatial) == (1,) * spatial:
-        missing, now = lost.pop(), sizes(call.args.get("padding"), spatial)
+    elif not keras and len(lost) == 1 and crashes.sizes(call.args.get("stride"), spatial) == (1,) * spatial:
+        missing, now = lost.pop(), crashes.sizes(call.args.get("padding"), spatial)
         if missing % 2 == 0 and now is not None and len(set(now)) == 1 and now[0] + missing // 2 < max(window):
             border = str(now[0] + missing // 2)
-            edits = set_constructor_argument(subject, call, "padding", border)
+            edits = recipes.set_constructor_argument(subject, call, "padding", border)
             if edits is not None:
                 yield f"Pad the input of {short(call.name)} by {border}", edits, 0.8
 
@@ -723,9 +720,12 @@ def _unstrided(subject: Subject, call: Call, small: tuple[int, ...], large: tupl
     facts = layer_facts(call)
     if facts is None or facts.kind != "convolution" or "Transpose" in call.name or call.name.startswith("torch."):
         return
-    stride = sizes(call.args.get("strides"), facts.spatial)
+    stride = crashes.sizes(call.args.get("strides"), facts.spatial)
     widened = (
-        any("UpSampling" in one.name or "Transpose" in one.name for one in way_back(subject, call.inputs[0]))
+        any(
+            "UpSampling" in one.name or "Transpose" in one.name
+            for one in tensor_shapes.way_back(subject, call.inputs[0])
+        )
         if call.inputs
         else False
     )
@@ -745,14 +745,18 @@ def _stride(subject: Subject, call: Call, large: Value, shared: set[int]) -> Ite
     """Give the last convolution of the larger branch the stride of this one."""
     facts = layer_facts(call)
     name = "strides" if call.name.startswith("keras.") else "stride"
-    stride = sizes(call.args.get(name), facts.spatial) if facts is not None else None
+    stride = crashes.sizes(call.args.get(name), facts.spatial) if facts is not None else None
     other = next((one for one in _spatial(subject, large) if one.id in shared), None)
     if stride is None or other is None or set(stride) == {1} or len(set(stride)) != 1:
         return
     theirs = layer_facts(other)
-    if theirs is None or theirs.kind != "convolution" or set(sizes(other.args.get(name), theirs.spatial) or ()) != {1}:
+    if (
+        theirs is None
+        or theirs.kind != "convolution"
+        or set(crashes.sizes(other.args.get(name), theirs.spatial) or ()) != {1}
+    ):
         return
-    edits = set_constructor_argument(subject, other, name, str(stride[0]))
+    edits = recipes.set_constructor_argument(subject, other, name, str(stride[0]))
     if edits is not None:
         yield f"Give {short(other.name)} the stride {stride[0]} of the other branch", edits, 0.75
 
@@ -764,13 +768,13 @@ def _same_channels(subject: Subject, found: _Merge) -> Iterator[Way]:
         if not _clash(a, b, place, found.axis):
             continue
         for prior, changed, model in ((0.7, found.second, a), (0.6, found.first, b)):
-            layer = sized_producer(subject, changed, place)
+            layer = tensor_shapes.sized_producer(subject, changed, place)
             facts = layer_facts(layer) if layer is not None else None
             wanted = model[place]
             if layer is None or facts is None or facts.gives is None or wanted is None:
                 continue
-            if stated_output(layer) != layer.args.get(facts.gives):
+            if network_facts.stated_output(layer) != layer.args.get(facts.gives):
                 continue
-            for change in size_changes(subject, layer, facts.gives, wanted)[:2]:
+            for change in size_edits.size_changes(subject, layer, facts.gives, wanted)[:2]:
                 title = f"Make {short(layer.name)} give {change.written}, as the other branch does"
                 yield title, change.edits, prior * change.prior

@@ -20,17 +20,14 @@ from dnnfix.api import (
     Site,
     Subject,
     Symptom,
-    Task,
     Value,
     Wrap,
     argument_value,
-    attribute_calls,
-    loops_around,
-    loss_facts,
-    order_drawn,
-    order_name,
+    network_facts,
+    order_edits,
     spell,
-    whole,
+    tensor_values,
+    training_loop,
     words,
 )
 
@@ -113,13 +110,13 @@ class ValidationSplitOfSortedData(FaultTemplate[Split]):
 
     def repairs(self, subject: Subject, fault: Split) -> Repairs:
         source, call = subject.source, fault.call
-        if loops_around(source, call) or len(attribute_calls(source.tree, "fit")) > 1:
+        if training_loop.loops_around(source, call) or len(training_loop.attribute_calls(source.tree, "fit")) > 1:
             yield Decline("`fit` is called more than once, and a new order would mix what was held out before")
             return
         if argument_value(call, "sample_weight", SAMPLE_WEIGHT) is not None:
             yield Decline("the weights of the samples would have to be put in the same order")
             return
-        permutation, order = spell(subject, "numpy.random.permutation"), order_name(source)
+        permutation, order = spell(subject, "numpy.random.permutation"), order_edits.order_name(source)
         names: list[str] = []
         edits: list[Edit] = []
         for place, role in enumerate(("x", "y")):
@@ -129,7 +126,7 @@ class ValidationSplitOfSortedData(FaultTemplate[Split]):
                 return
             names.append(node.id)
             edits.append(Wrap(source.site(node), "", f"{rows}[{order}]"))
-        drawn = order_drawn(order, permutation.code, names[0])
+        drawn = order_edits.order_drawn(order, permutation.code, names[0])
         edits += [InsertBefore(source.site(call), drawn), *permutation.imports]
         yield "Give `fit` the samples in a random order", tuple(edits), 0.9
 
@@ -223,7 +220,14 @@ def _split(subject: Subject, call: Call) -> Split | None:
 
 def _are_sorted_classes(subject: Subject, labels: Value) -> bool:
     shape, low, high = labels.shape, labels.low, labels.high
-    if labels.ordered is not True or not whole(labels) or not shape or len(shape) > 2 or low is None or high is None:
+    if (
+        labels.ordered is not True
+        or not tensor_values.whole(labels)
+        or not shape
+        or len(shape) > 2
+        or low is None
+        or high is None
+    ):
         return False
     rows, width = shape[0] or 0, shape[-1] or 0
     if len(shape) == 1 or width == 1:
@@ -237,5 +241,7 @@ def _are_sorted_classes(subject: Subject, labels: Value) -> bool:
 
 def _are_classes(subject: Subject, labels: Value) -> bool:
     """Whether a loss over classes took them."""
-    facts = [loss_facts(call) for call in subject.network.users(labels)]
-    return any(each is not None and each.task in (Task.CLASSES, Task.LABELS) for each in facts)
+    facts = [network_facts.loss_facts(call) for call in subject.network.users(labels)]
+    return any(
+        each is not None and each.task in (network_facts.Task.CLASSES, network_facts.Task.LABELS) for each in facts
+    )

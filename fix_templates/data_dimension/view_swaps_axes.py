@@ -17,8 +17,8 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
-    known,
-    sibling,
+    spelling_edits,
+    tensor_shapes,
 )
 
 VIEWS = frozenset({"torch.Tensor.view", "torch.Tensor.reshape", "torch.reshape"})
@@ -68,7 +68,7 @@ class ViewSwapsAxes(FixTemplate):
                 yield swapped if swapped is not None else Decline("the view is not a method of what it cuts")
                 return
             if call.name == "keras.layers.Reshape" and isinstance(node, ast.Call):
-                named = sibling(subject, node.func, "Permute")
+                named = spelling_edits.sibling(subject, node.func, "Permute")
                 if named is not None:
                     text = f"{named[0]}(({', '.join(str(axis) for axis in order[1:])}))"
                     yield self.candidate(finding, "Swap the axes", Replace(finding.site, text), *named[1], prior=0.8)
@@ -177,7 +177,7 @@ def _swaps(subject: Subject) -> Iterator[tuple[Call, tuple[int, ...], tuple[int,
         first, last = call.inputs[0].shape, call.outputs[0].shape
         if keras and first is not None and last is not None:
             first, last = (0, *first[1:]), (0, *last[1:])  # the batch stays where it is
-        before, after = known(first), known(last)
+        before, after = tensor_shapes.known(first), tensor_shapes.known(last)
         order = _order(before, after) if before is not None and after is not None else None
         if before is not None and after is not None and order is not None:
             seen.add(call.site)

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    LOADER,
-    LOOPS,
     CrashTemplate,
     Edit,
     Failure,
@@ -17,11 +15,13 @@ from dnnfix.api import (
     Source,
     Subject,
     argument_value,
-    bound_by,
     function_around,
-    held_list,
+    held_values,
+    loaders,
     reads,
     spell,
+    training_loop,
+    undefined_names,
     within,
     words,
 )
@@ -74,7 +74,7 @@ ARRAYS = words("numpy.ndarray torch.Tensor")
 SEVERAL = TENSORS | words("numpy.ndarray list tuple")
 NUMBERS = words("int float bool list tuple numpy.ndarray")
 GROWING = words("append extend insert pop remove clear")
-AGAIN = (*LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+AGAIN = (*training_loop.LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @reads("AttributeError", r"'numpy\.ndarray' object has no attribute '(?!append')", ast.Attribute)
@@ -679,7 +679,7 @@ def _may_be_bound(source: Source, array: ast.expr) -> bool:
     if isinstance(array, ast.Attribute):
         return isinstance(array.value, ast.Name)
     function = source.enclosing(array, ast.FunctionDef)
-    if not isinstance(array, ast.Name) or array.id not in bound_by(source, array):
+    if not isinstance(array, ast.Name) or array.id not in undefined_names.bound_by(source, array):
         return False
     names = within(function, ast.Name) if function is not None else ()
     return function is None or any(one.id == array.id and isinstance(one.ctx, ast.Store) for one in names)
@@ -729,7 +729,7 @@ def _filled(failure: Failure[ast.AST]) -> ast.Call | None:
 
 def _are_alike(subject: Subject, given: ast.expr) -> bool:
     """Whether the elements of a list that the run told of are tensors of one shape."""
-    told = held_list(subject, given)
+    told = held_values.held_list(subject, given)
     items = [item if isinstance(item, dict) else {} for item in (told[1] if told is not None else ())]
     return {item.get("kind") for item in items} == {"torch.Tensor"} and len(
         {str(one.get("shape")) for one in items}
@@ -756,11 +756,11 @@ def _is_loader(source: Source, over: ast.expr) -> bool:
     if made is not None:
         maker = source.definition(made.func)
         if isinstance(maker, ast.FunctionDef):
-            return any(source.qualified(call.func) == LOADER for call in within(maker, ast.Call))
-        return source.qualified(made.func) == LOADER
+            return any(source.qualified(call.func) == loaders.LOADER for call in within(maker, ast.Call))
+        return source.qualified(made.func) == loaders.LOADER
     function = function_around(source, over)
     names = [one.arg for one in function.args.args] if function is not None else []
-    return isinstance(over, ast.Name) and over.id in names and any(True for _ in source.calls(LOADER))
+    return isinstance(over, ast.Name) and over.id in names and any(True for _ in source.calls(loaders.LOADER))
 
 
 def _parts_read(source: Source, loop: ast.For, batch: ast.Name) -> bool:

@@ -17,16 +17,13 @@ from dnnfix.api import (
     Source,
     Subject,
     argument_value,
-    change_data,
-    first_argument,
-    is_compile,
+    compile_calls,
+    data_edits,
+    held_values,
     keyword_value,
     reads,
-    row_lengths,
-    shape_of,
-    sibling_inputs,
     spell,
-    wanted_shape,
+    tensor_axes,
     within,
     words,
 )
@@ -70,15 +67,17 @@ def _labels_as_strings(failure: Failure[ast.Call]) -> Iterator[Fault]:
         before, after, imports = f"{rows.code}({before}", f"{after})", (*imports, *rows.imports)
     what = f"{failure.code(labels)} holds class names, and the loss expects numbers"
     title = "Convert the class names to class indices" if form == "index" else "Convert the class names to one-hot rows"
-    yield failure.fault(labels, what, title, *change_data(subject, _uses(source, root), before, after), *imports)
+    yield failure.fault(
+        labels, what, title, *data_edits.change_data(subject, _uses(source, root), before, after), *imports
+    )
 
 
 @reads("ValueError TypeError", "", ast.Call)
 def _sequences_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """Sequences of different lengths are given to a Keras model, which takes one array: they are filled up."""
     node, subject = failure.node, failure.subject
-    given = first_argument(node) if {"keras", "tensorflow"} & failure.source.frameworks else None
-    rows = row_lengths(subject, given) if given is not None else None
+    given = tensor_axes.first_argument(node) if {"keras", "tensorflow"} & failure.source.frameworks else None
+    rows = held_values.row_lengths(subject, given) if given is not None else None
     if given is None or rows is None or rows[0] == rows[1]:
         return
     edits: tuple[Edit, ...] | None = None
@@ -382,7 +381,11 @@ def _are_strings(failure: Failure[ast.Call], labels: ast.expr) -> bool:
 
 def _form(source: Source) -> str | None:
     """What the one loss that is compiled takes: `index` of a class, or `row` with a one at it."""
-    compiled = [call for call in source.all_calls if is_compile(call) and source.qualified(call.func) != "re.compile"]
+    compiled = [
+        call
+        for call in source.all_calls
+        if compile_calls.is_compile(call) and source.qualified(call.func) != "re.compile"
+    ]
     loss = argument_value(compiled[0], "loss", 1) if len(compiled) == 1 else None
     if loss is None:
         return None
@@ -495,8 +498,8 @@ def _has_own_order(source: Source) -> bool:
 def _where_given(failure: Failure[ast.Call], given: ast.expr) -> tuple[Edit, ...]:
     """The edits where the sequences are handed over; none where the model would cut them."""
     subject = failure.subject
-    nodes = sibling_inputs(subject, given)
-    rows = [row_lengths(subject, node) for node in nodes]
+    nodes = tensor_axes.sibling_inputs(subject, given)
+    rows = [held_values.row_lengths(subject, node) for node in nodes]
     longest = max(one[1] for one in rows if one is not None)
     length = _stated_length(failure)
     if length is not None and length < longest:
@@ -505,13 +508,13 @@ def _where_given(failure: Failure[ast.Call], given: ast.expr) -> tuple[Edit, ...
         length = longest
     spelling = spell(subject, "keras.utils.pad_sequences")
     more = _more(length, all(one is None or one[2] for one in rows))
-    return (*change_data(subject, nodes, f"{spelling.code}(", f"{more})", each=True), *spelling.imports)
+    return (*data_edits.change_data(subject, nodes, f"{spelling.code}(", f"{more})", each=True), *spelling.imports)
 
 
 def _stated_length(failure: Failure[ast.Call]) -> int | None:
     """The number of steps that the model was built for, where the run shows one."""
     call = failure.crash.call
-    shape = wanted_shape(failure.subject, call) if call is not None else None
+    shape = tensor_axes.wanted_shape(failure.subject, call) if call is not None else None
     if shape is None:
         begun = [
             call.inputs[0].shape
@@ -527,8 +530,10 @@ def _where_made(subject: Subject, crashed: ast.Call) -> tuple[Edit, ...] | None:
     source = subject.source
     found: list[tuple[ast.Call, ast.expr, tuple[int, int, bool]]] = []
     for call in source.all_calls:
-        given = first_argument(call) if source.qualified(call.func) in ARRAYS and len(call.args) == 1 else None
-        rows = row_lengths(subject, given) if given is not None else None
+        given = (
+            tensor_axes.first_argument(call) if source.qualified(call.func) in ARRAYS and len(call.args) == 1 else None
+        )
+        rows = held_values.row_lengths(subject, given) if given is not None else None
         if given is not None and rows is not None and rows[0] != rows[1] and _is_input(subject, call):
             found.append((call, given, rows))
     if not any(call is crashed for call, _, _ in found):
@@ -551,7 +556,7 @@ def _is_input(subject: Subject, made: ast.Call) -> bool:
     """Whether an array is handed to a model as its input: where it is made, or by the name that it gets."""
     statement = subject.source.parent(made)
     if isinstance(statement, ast.Call):
-        return _calls(statement, TAKE_DATA) and first_argument(statement) is made
+        return _calls(statement, TAKE_DATA) and tensor_axes.first_argument(statement) is made
     if isinstance(statement, ast.Tuple):
         above = subject.source.parent(statement)
         return isinstance(above, ast.keyword) and above.arg == "validation_data" and statement.elts[0] is made
@@ -559,7 +564,7 @@ def _is_input(subject: Subject, made: ast.Call) -> bool:
     if not isinstance(target, ast.Name):
         return False
     for call in subject.source.all_calls:
-        first = first_argument(call)
+        first = tensor_axes.first_argument(call)
         if _calls(call, TAKE_DATA) and isinstance(first, ast.Name) and first.id == target.id:
             return True
     return False
@@ -580,7 +585,7 @@ def _pairs(call: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _count(failure: Failure[ast.Call], data: ast.expr) -> int | None:
-    shape = shape_of(failure.subject, data)
+    shape = held_values.shape_of(failure.subject, data)
     return shape[0] if shape else None
 
 

@@ -16,7 +16,7 @@ from dnnfix.api import (
     ReplaceLines,
     Site,
     Source,
-    method,
+    graph,
     reads,
     within,
 )
@@ -86,8 +86,8 @@ def _without_length(failure: Failure[object]) -> Iterator[Fault]:
     """A dataset that is indexed has no `__len__`: the length is that of what `__getitem__` takes its element from."""
     source = failure.source
     owners = [one for one in source.nodes(ast.ClassDef) if one.name == failure.said[1]]
-    getter = method(owners[0], "__getitem__") if len(owners) == 1 else None
-    if getter is None or method(owners[0], "__len__") is not None or getter.decorator_list:
+    getter = graph.method(owners[0], "__getitem__") if len(owners) == 1 else None
+    if getter is None or graph.method(owners[0], "__len__") is not None or getter.decorator_list:
         return
     collection, site = _collection(getter), source.site(getter)
     if collection is not None:

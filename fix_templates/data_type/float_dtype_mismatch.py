@@ -16,10 +16,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
-    cast_where_made,
-    cast_where_used,
-    integer_targets,
-    odd_floats,
+    dtypes,
 )
 
 ON_PURPOSE = 0.25
@@ -46,7 +43,7 @@ class FloatDtypeMismatch(FixTemplate):
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         crashed = subject.ran and subject.crash is not None
-        for call, index, value, wanted in odd_floats(subject) if crashed else integer_targets(subject):
+        for call, index, value, wanted in dtypes.odd_floats(subject) if crashed else dtypes.integer_targets(subject):
             site = call.site or (subject.crash.site if subject.crash is not None else None)
             if site is not None:
                 yield self.finding(
@@ -63,16 +60,16 @@ class FloatDtypeMismatch(FixTemplate):
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         proposed = False
         crashed = finding.symptom is Symptom.CRASH
-        for call, index, _, wanted in odd_floats(subject) if crashed else integer_targets(subject):
+        for call, index, _, wanted in dtypes.odd_floats(subject) if crashed else dtypes.integer_targets(subject):
             if index != finding.evidence["input"] or (call.site is not None and call.site != finding.site):
                 continue
-            made = cast_where_made(subject, call, index, wanted)
+            made = dtypes.cast_where_made(subject, call, index, wanted)
             stated = call.component is None and made is not None and _states_its_kind(subject, made)
             meant = ON_PURPOSE if stated else 1.0
             if made is not None:
                 proposed = True
                 yield self.candidate(finding, f"Make the data {wanted}", *made, prior=0.8 * meant)
-            used = cast_where_used(subject, call, index, wanted)
+            used = dtypes.cast_where_used(subject, call, index, wanted)
             if used is not None:
                 proposed = True
                 yield self.candidate(finding, f"Cast the input to {wanted}", *used, prior=0.6 * meant)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dnnfix.api import LOSSES, Call, IntegerTemplate, Target
+from dnnfix.api import Call, IntegerTemplate, network_facts
 
 
 class LabelDtypeNotInteger(IntegerTemplate):
@@ -26,8 +26,8 @@ class LabelDtypeNotInteger(IntegerTemplate):
     cast = "Cast the labels to 64-bit integers in the loss"
 
     def refuses(self, call: Call) -> bool:
-        facts, (prediction, labels) = LOSSES.get(call.name), call.inputs[:2]
-        if facts is None or facts.target is not Target.INDICES or not call.name.startswith("torch."):
+        facts, (prediction, labels) = network_facts.LOSSES.get(call.name), call.inputs[:2]
+        if facts is None or facts.target is not network_facts.Target.INDICES or not call.name.startswith("torch."):
             return False
         if labels.dtype in (None, "int64", "uint8") or labels.integral is False:
             return False

@@ -15,12 +15,11 @@ from dnnfix.api import (
     RenameArgument,
     Replace,
     Source,
-    Spelling,
     Subject,
-    is_symbolic,
-    parameters,
     reads,
     spell,
+    spelling_edits,
+    symbolic,
     words,
 )
 
@@ -247,13 +246,13 @@ def _own(source: Source, call: ast.Call) -> bool:
     return source.definition(call.func) is not None
 
 
-def _ops(subject: Subject) -> Spelling:
+def _ops(subject: Subject) -> spelling_edits.Spelling:
     """How the program reaches `keras.ops`: by what it imports of Keras, else through TensorFlow."""
     for module in subject.source.tree.body:
         if isinstance(module, ast.Import):
             for item in module.names:
                 if item.name == "tensorflow" and not _binds_keras(subject):
-                    return Spelling(f"{item.asname or item.name}.keras.ops")
+                    return spelling_edits.Spelling(f"{item.asname or item.name}.keras.ops")
     return spell(subject, "keras.ops")
 
 
@@ -272,7 +271,7 @@ def _rewritten(subject: Subject, crashed: ast.Call) -> tuple[Edit, ...]:
     given_places = _given_places(subject, crashed)
     for call in source.all_calls:
         known = call is not crashed and source.qualified(call.func) in OPERATIONS and not _own(source, call)
-        if known and any(is_symbolic(source, given, dict(given_places)) for given in call.args):
+        if known and any(symbolic.is_symbolic(source, given, dict(given_places)) for given in call.args):
             found += _edits(subject, call, spelling.code) or ()
     return (*found, *spelling.imports)
 
@@ -286,7 +285,7 @@ def _given_places(subject: Subject, crashed: ast.Call) -> dict[tuple[object, str
     told = {name: one for name, one in frames[-1].names.items() if isinstance(one, dict)}
     return {
         (function, name): True
-        for name in parameters(function)
+        for name in symbolic.parameters(function)
         if str(told.get(name, {}).get("kind")).endswith(f".{PLACEHOLDER}")
     }
 

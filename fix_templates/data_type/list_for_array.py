@@ -7,32 +7,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    LOSSES,
     Crash,
     CrashTemplate,
     Edit,
     Fault,
     Faults,
     InsertBefore,
-    LossFacts,
     Source,
     Subject,
-    Target,
     Value,
     Wrap,
     argument_value,
-    change_data,
-    described_shape,
-    first_argument,
+    data_edits,
     function_around,
-    held,
-    indices,
+    held_values,
     layer_facts,
-    outward,
-    row_lengths,
-    sibling_inputs,
-    sibling_targets,
+    network_facts,
     spell,
+    tensor_axes,
     within,
     words,
 )
@@ -210,11 +202,11 @@ def _numbers(subject: Subject, refused: Sequence[tuple[ast.expr, Value]]) -> tup
         inputs = index == 0 and _is_input(subject, given)
         if inputs and len(value.shape or ()) == 1 and _not_built(subject):
             after += ".reshape(-1, 1)"
-        nodes = sibling_inputs(subject, given) if inputs else sibling_targets(subject, given)
-        found += change_data(subject, nodes, f"{spelling.code}(", after)
+        nodes = tensor_axes.sibling_inputs(subject, given) if inputs else tensor_axes.sibling_targets(subject, given)
+        found += data_edits.change_data(subject, nodes, f"{spelling.code}(", after)
         if plain and not inputs:
             others = _numbers_for_batches(subject, nodes)
-            found += change_data(subject, others, f"{spelling.code}(", ")", each=True)
+            found += data_edits.change_data(subject, others, f"{spelling.code}(", ")", each=True)
     return tuple(found)
 
 
@@ -237,8 +229,8 @@ def _into_layer(subject: Subject) -> ast.expr | None:
     node = subject.node(call.site)
     if not isinstance(node, ast.Call) or len(node.args) + len(node.keywords) != 1:
         return None
-    given = first_argument(node)
-    outer = outward(subject, given) if given is not None else None
+    given = tensor_axes.first_argument(node)
+    outer = tensor_axes.outward(subject, given) if given is not None else None
     return outer if outer is not None and (_is_array(subject, outer) or _is_data(subject, outer)) else None
 
 
@@ -262,12 +254,12 @@ def _is_refused(subject: Subject, crash: Crash, node: ast.expr) -> bool:
     )
 
 
-def _losses(subject: Subject) -> Iterator[tuple[ast.Call, LossFacts]]:
+def _losses(subject: Subject) -> Iterator[tuple[ast.Call, network_facts.LossFacts]]:
     """The calls of losses of torch in the program, whether the run came so far or not."""
     for call in subject.source_network.calls:
         node = subject.node(call.site)
-        if call.name in LOSSES and call.name.startswith("torch.") and isinstance(node, ast.Call):
-            yield node, LOSSES[call.name]
+        if call.name in network_facts.LOSSES and call.name.startswith("torch.") and isinstance(node, ast.Call):
+            yield node, network_facts.LOSSES[call.name]
 
 
 def _given(subject: Subject) -> list[_Given]:
@@ -277,8 +269,8 @@ def _given(subject: Subject) -> list[_Given]:
     if node is not None:
         call = subject.crash.call if subject.crash is not None else None
         dtype = "long" if call is not None and call.name == "torch.nn.Embedding" else "float32"
-        for one in sibling_inputs(subject, node):
-            description = held(subject, one)
+        for one in tensor_axes.sibling_inputs(subject, node):
+            description = held_values.held(subject, one)
             if not isinstance(description, dict) or description.get("kind") != "torch.Tensor":
                 found[one] = _Given(one, dtype)
     failed = _into_loss(subject)
@@ -289,11 +281,16 @@ def _given(subject: Subject) -> list[_Given]:
     return list(found.values())
 
 
-def _target(subject: Subject, node: ast.expr, facts: LossFacts) -> _Given:
+def _target(subject: Subject, node: ast.expr, facts: network_facts.LossFacts) -> _Given:
     rank = _rank(subject, node)
-    if facts.target is Target.INDICES and not (rank == 2 and facts.soft_targets):
+    if facts.target is network_facts.Target.INDICES and not (rank == 2 and facts.soft_targets):
         return _Given(node, "long")
-    paired = facts.same_shape and facts.target in (Target.REAL, Target.BINARY) and rank == 1 and _one_column(subject)
+    paired = (
+        facts.same_shape
+        and facts.target in (network_facts.Target.REAL, network_facts.Target.BINARY)
+        and rank == 1
+        and _one_column(subject)
+    )
     return _Given(node, "float32", ".unsqueeze(1)" if paired else "")
 
 
@@ -389,7 +386,7 @@ def _bound_in(loop: ast.For, name: str) -> ast.expr | None:
 
 def _is_array(subject: Subject, node: ast.expr) -> bool:
     """Whether an expression is an array of numpy, as the run held it or as it is made."""
-    description = held(subject, node)
+    description = held_values.held(subject, node)
     if isinstance(description, dict) and "kind" in description:
         return bool(description["kind"] == "numpy.ndarray")
     match node:
@@ -407,13 +404,13 @@ def _is_array(subject: Subject, node: ast.expr) -> bool:
 
 def _rank(subject: Subject, node: ast.expr) -> int | None:
     """The number of axes of an array, through what is taken of its rows; `None` where it is not known."""
-    shape = described_shape(held(subject, node))
+    shape = held_values.described_shape(held_values.held(subject, node))
     if shape is not None:
         return len(shape)
     if isinstance(node, ast.Name):
         values = subject.source.bindings(node, node) or subject.source.bindings(node)
         return _rank(subject, values[0]) if len(values) == 1 and values[0] is not node else None
-    if isinstance(node, ast.Subscript) and len(indices(node)) == 1:
+    if isinstance(node, ast.Subscript) and len(held_values.indices(node)) == 1:
         rows = isinstance(node.slice, ast.Slice) or _is_array(subject, node.slice)
         return _rank(subject, node.value) if rows else None
     return None
@@ -443,7 +440,7 @@ def _into_keras(subject: Subject) -> list[tuple[ast.expr, Value]]:
     found = []
     for value in call.inputs:
         node = subject.node(value.site)
-        rows = row_lengths(subject, node) if isinstance(node, ast.expr) else None
+        rows = held_values.row_lengths(subject, node) if isinstance(node, ast.expr) else None
         if rows is not None and rows[0] != rows[1]:
             continue  # rows of different lengths make no array of numbers
         if value.dtype in REFUSED and isinstance(node, ast.expr):

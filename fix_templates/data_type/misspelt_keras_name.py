@@ -7,11 +7,6 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    ACTIVATION_FORMS,
-    LOSS_STRINGS,
-    METRIC_STRINGS,
-    OLD_LOSS_STRINGS,
-    OPTIMIZER_STRINGS,
     Crash,
     CrashTemplate,
     Edit,
@@ -19,30 +14,30 @@ from dnnfix.api import (
     FixPattern,
     Source,
     Subject,
-    is_compile,
+    compile_calls,
     keyword_value,
-    nearest,
-    reword,
-    snake,
+    network_facts,
+    recipes,
+    spelling,
     within,
     words,
 )
 
-METRICS = frozenset(METRIC_STRINGS) - words("Mean Sum mean sum")
+METRICS = frozenset(network_facts.METRIC_STRINGS) - words("Mean Sum mean sum")
 """The metrics that Keras knows by name, without those that are too short to be what a slip was meant for."""
 
 
 def _both(text: str) -> frozenset[str]:
     """The names of classes, each also in the spelling of a function."""
-    return frozenset(spelled for name in words(text) for spelled in (name, snake(name)))
+    return frozenset(spelled for name in words(text) for spelled in (name, network_facts.snake(name)))
 
 
 KNOWN = {
-    "loss": frozenset(LOSS_STRINGS) - OLD_LOSS_STRINGS,
+    "loss": frozenset(network_facts.LOSS_STRINGS) - network_facts.OLD_LOSS_STRINGS,
     "metric": METRICS,
-    "optimizer": frozenset(OPTIMIZER_STRINGS) - {"lamb"},
+    "optimizer": frozenset(network_facts.OPTIMIZER_STRINGS) - {"lamb"},
     "activation function": frozenset(
-        form.rpartition(".")[2] for form in ACTIVATION_FORMS if form.startswith("keras.activations.")
+        form.rpartition(".")[2] for form in network_facts.ACTIVATION_FORMS if form.startswith("keras.activations.")
     )
     | {"sparsemax"},
     "initializer": words("normal uniform")
@@ -99,7 +94,7 @@ class MisspeltKerasName(CrashTemplate):
         if not nodes:
             return
         edits: tuple[Edit, ...] = tuple(
-            reword(subject, node, f"{'val_' if _is_validated(node, wrong) else ''}{right}") for node in nodes
+            recipes.reword(subject, node, f"{'val_' if _is_validated(node, wrong) else ''}{right}") for node in nodes
         )
         site = subject.source.site(nodes[0])
         yield Fault(site, {"wrong": wrong, "right": right}, ((f"Rename it to {right!r}", edits, 0.9),))
@@ -178,7 +173,7 @@ def _read(source: Source, message: str) -> tuple[str, str] | None:
         if listed is None or said is None:
             return None
         wrong, known = said["text"], frozenset(re.findall(r"['\"]([^'\"]+)['\"]", listed["known"]))
-    right = nearest(wrong, known) if wrong.strip().lower() not in OF_OTHERS else None
+    right = spelling.nearest(wrong, known) if wrong.strip().lower() not in OF_OTHERS else None
     return (wrong, right) if right is not None and right != wrong else None
 
 
@@ -186,7 +181,7 @@ def _logged(source: Source) -> frozenset[str]:
     """The names under which a program's `fit` logs its loss and the metrics that `compile` lists as text."""
     names = {"loss"}
     for call in source.all_calls:
-        metrics = keyword_value(call, "metrics") if is_compile(call) else None
+        metrics = keyword_value(call, "metrics") if compile_calls.is_compile(call) else None
         if metrics is not None:
             names |= {one.value for one in within(metrics, ast.Constant) if isinstance(one.value, str)}
     return frozenset(names | {f"val_{name}" for name in names})

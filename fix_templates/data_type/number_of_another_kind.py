@@ -16,13 +16,13 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
+    arithmetic,
+    data_edits,
     keyword_value,
     origins,
     reads,
-    summands,
     within,
     words,
-    wrapped,
 )
 
 _NUMBER = r"(?:int|float|bool|Tensor|Parameter|numpy\.\w+)"
@@ -60,7 +60,7 @@ def _added_to_string(failure: Failure[ast.BinOp]) -> Iterator[Fault]:
     """A number is added to a string, in a sum that the program writes a string in: one that was read may be a number."""
     if isinstance(failure.node.op, ast.Add) and _makes_string(failure.source, failure.node):
         number = failure.node.right if failure.said[0].startswith("can only") else failure.node.left
-        edit = wrapped(failure.subject, number, "str(", ")")
+        edit = data_edits.wrapped(failure.subject, number, "str(", ")")
         yield failure.fault(number, f"{failure.code(number)} is not a string", "Convert the number to a string", edit)
 
 
@@ -78,7 +78,7 @@ def _string_for_number(failure: Failure[object]) -> Iterator[Fault]:
     ((code, (node, string)),) = strings.items()
     kind = "int" if _WHOLE.fullmatch(string) else "float"
     what = f"{code} is the string {string!r}, and a number is expected"
-    for origin in origins(failure.subject, node):
+    for origin in origins.origins(failure.subject, node):
         declared = _declared(failure.source, origin)
         if declared is not None:
             typed = SetArgument(failure.site(declared), "type", kind)
@@ -359,7 +359,7 @@ def _makes_string(source: Source, node: ast.BinOp) -> bool:
     whole: ast.expr = node
     while isinstance(above := source.parent(whole), ast.BinOp) and isinstance(above.op, ast.Add):
         whole = above
-    return any(_is_string(part) for part in summands(whole))
+    return any(_is_string(part) for part in arithmetic.summands(whole))
 
 
 def _is_string(part: ast.expr) -> bool:

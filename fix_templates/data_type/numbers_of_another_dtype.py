@@ -17,7 +17,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
-    argument,
+    call_arguments,
     keyword_value,
     origins,
 )
@@ -165,7 +165,7 @@ def _integers_with_gradient(subject: Subject) -> Iterator[Fault]:
     """The tensors of Python integers that are to have a gradient."""
     source = subject.source
     for call in source.calls(*FROM_DATA):
-        typed = argument(subject, call, "torch.tensor", "dtype") is not None
+        typed = call_arguments.argument(subject, call, "torch.tensor", "dtype") is not None
         if typed or not call.args or not _asks_for_gradient(call) or not _all_integers(call.args[0], subject):
             continue
         repairs: tuple[tuple[str, tuple[Edit, ...], float], ...] = ()
@@ -272,7 +272,7 @@ def _keeping(subject: Subject) -> Iterator[ast.Call]:
 
 def _is_double(subject: Subject, value: ast.expr) -> bool:
     """Whether a value is computed from arrays that numpy makes of doubles, with no cast on the way."""
-    calls = [origin for origin in origins(subject, value) if isinstance(origin, ast.Call)]
+    calls = [origin for origin in origins.origins(subject, value) if isinstance(origin, ast.Call)]
     cast = any(isinstance(call.func, ast.Attribute) and call.func.attr == "astype" for call in calls)
     return not cast and any(_makes_doubles(subject, call) for call in calls)
 
@@ -307,7 +307,7 @@ def _stated_otherwise(subject: Subject, named: set[str]) -> Iterator[tuple[ast.C
         name = source.qualified(call.func) or ""
         if name.rpartition(".")[2] != "placeholder" or not name.startswith("tensorflow."):
             continue
-        stated = argument(subject, call, name, "dtype") or (call.args[0] if call.args else None)
+        stated = call_arguments.argument(subject, call, name, "dtype") or (call.args[0] if call.args else None)
         if isinstance(stated, ast.Constant) and isinstance(stated.value, str):
             own = _NAMES.get(stated.value, stated.value)
             fitting = [one for one, dtype in settings.items() if one in used and dtype != own and own in named]

@@ -15,12 +15,12 @@ from dnnfix.api import (
     Subject,
     Wrap,
     argument_value,
-    attribute_calls,
-    failed_loading,
+    graph,
     keyword_value,
-    method,
+    loaders,
     reads,
     spell,
+    training_loop,
     within,
     words,
 )
@@ -34,7 +34,7 @@ TO_TENSORS = words("ToTensor PILToTensor ToImage to_tensor pil_to_tensor to_imag
 @reads("TypeError", r"default_collate: .*found <class 'PIL\.", ast.AST)
 def _image(failure: Failure[ast.AST]) -> Iterator[Fault]:
     """The image is converted by the transform of the dataset where it takes one, else in `__getitem__`."""
-    loading = failed_loading(failure.subject)
+    loading = loaders.failed_loading(failure.subject)
     if loading is None:
         return
     found = _by_transform(failure.subject, loading.loaders[0])
@@ -231,7 +231,7 @@ def _by_transform(subject: Subject, loader: ast.Call) -> Fault | None:
         if steps is None or not composed or not steps.args or not isinstance(steps.args[0], ast.List):
             return None
         owner = source.definition(made.func)
-        if isinstance(owner, ast.ClassDef) and len(attribute_calls(owner, "transform")) > 1:
+        if isinstance(owner, ast.ClassDef) and len(training_loop.attribute_calls(owner, "transform")) > 1:
             return None  # a mask, whose numbers are not to be scaled, may go through it too
         listed = steps.args[0]
         inside = {one.attr for one in within(listed, ast.Attribute)} | {one.id for one in within(listed, ast.Name)}
@@ -249,10 +249,10 @@ def _by_transform(subject: Subject, loader: ast.Call) -> Fault | None:
 def _takes_transform(subject: Subject, made: ast.Call) -> bool:
     """Whether the class of the program takes a transform that this call does not give it."""
     owner = subject.source.definition(made.func)
-    setup = method(owner, "__init__") if isinstance(owner, ast.ClassDef) else None
+    setup = graph.method(owner, "__init__") if isinstance(owner, ast.ClassDef) else None
     if setup is None:
         return False
-    if isinstance(owner, ast.ClassDef) and len(attribute_calls(owner, "transform")) > 1:
+    if isinstance(owner, ast.ClassDef) and len(training_loop.attribute_calls(owner, "transform")) > 1:
         return False
     names = [one.arg for one in (*setup.args.args, *setup.args.kwonlyargs)]
     return "transform" in names and len(made.args) < names.index("transform")
@@ -268,7 +268,7 @@ def _to_tensor(subject: Subject) -> str:
 
 def _by_getter(subject: Subject, owner: ast.ClassDef) -> Fault | None:
     """The one image that `__getitem__` returns, made a tensor there."""
-    getter = method(owner, "__getitem__")
+    getter = graph.method(owner, "__getitem__")
     returned = [node.value for node in ast.walk(getter) if isinstance(node, ast.Return)] if getter is not None else []
     if len(returned) != 1 or returned[0] is None:
         return None

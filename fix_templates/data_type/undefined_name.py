@@ -22,10 +22,7 @@ from dnnfix.api import (
     Site,
     Subject,
     Symptom,
-    bound_by,
-    one_letter_off,
-    parts,
-    same_letters,
+    spelling,
     undefined_names,
     within,
     words,
@@ -83,7 +80,7 @@ class UndefinedName(FaultTemplate[Meant]):
         told = _crashed_on(subject)
         if told is None and source.words & BINDING:
             return
-        for undefined in undefined_names(source):
+        for undefined in undefined_names.undefined_names(source):
             meant = _meant(subject, undefined.name, told == undefined.name)
             if meant is not None:
                 yield source.site(meant.uses[0]), meant
@@ -258,20 +255,20 @@ def _stars(subject: Subject) -> Iterator[bool]:
 def _meant(subject: Subject, name: str, crashed: bool) -> Meant | None:
     source = subject.source
     named = [node for node in source.nodes(ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
-    uses = tuple(node for node in named if name not in bound_by(source, node))
+    uses = tuple(node for node in named if name not in undefined_names.bound_by(source, node))
     if not uses or name in OF_PYTHON_2 or any(_asked_for(subject, use) for use in uses):
         return None
     if all(_of_self(subject, use) for use in uses):
         return Meant(uses, code=f"self.{name}", prior=0.9)
-    known = frozenset.intersection(*(bound_by(source, use) for use in uses)) | frozenset(dir(builtins))
-    other = same_letters(name, known)
+    known = frozenset.intersection(*(undefined_names.bound_by(source, use) for use in uses)) | frozenset(dir(builtins))
+    other = spelling.same_letters(name, known)
     if other is not None:
         return Meant(uses, code=other, prior=0.9)
     if name in MODULES and all(_in_module(subject, name, use) for use in uses):
         return Meant(uses, statement=f"import {name}", prior=0.95)
     if not crashed:
         return None
-    other = one_letter_off(name, known)
+    other = spelling.one_letter_off(name, known)
     return Meant(uses, code=other, prior=0.8) if other is not None else _unread(subject, name, uses)
 
 
@@ -324,7 +321,7 @@ def _unread(subject: Subject, name: str, uses: tuple[ast.Name, ...]) -> Meant | 
 
 def _shares_word(name: str, other: str) -> bool:
     """Whether a name has all words of the undefined one, or a word in common with it that is no abbreviation."""
-    wanted, there = set(parts(name)), set(parts(other))
+    wanted, there = set(spelling.parts(name)), set(spelling.parts(other))
     return wanted < there or any(len(word) > 2 and word.isalpha() for word in wanted & there)
 
 

@@ -19,18 +19,10 @@ from dnnfix.api import (
     Site,
     Source,
     Subject,
-    changed_arguments,
-    free_parameters,
-    likeness,
-    likest,
-    one_letter_off,
-    parts,
-    refusal,
-    same_letters,
-    same_meaning,
-    takes,
+    changed_calls,
+    interfaces,
+    spelling,
     undefined_names,
-    unknown_keywords,
     uses_of,
     within,
     words,
@@ -75,15 +67,17 @@ class UnknownArgument(CrashTemplate):
     kinds = frozenset({"TypeError", "ValueError"})
 
     def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
-        asked = refusal(subject)
+        asked = interfaces.refusal(subject)
         call = subject.node(asked.site) if asked is not None else None
         if asked is None or asked.asked != "call" or asked.site.path or not isinstance(call, ast.Call):
             return
         if asked.parameters is None or any(each.arg is None for each in call.keywords):
             return
-        unknown = tuple(unknown_keywords(asked, call, crash.message))
-        refused = not asked.own and (bool(unknown) or takes(asked.parameters, call) is False)
-        refused = refused and all(hit.within != asked.site for hit in changed_arguments(uses_of(subject.source)))
+        unknown = tuple(interfaces.unknown_keywords(asked, call, crash.message))
+        refused = not asked.own and (bool(unknown) or interfaces.takes(asked.parameters, call) is False)
+        refused = refused and all(
+            hit.within != asked.site for hit in changed_calls.changed_arguments(uses_of(subject.source))
+        )
         ways: list[_Way] = [*_of_library(subject, asked, call, unknown)] if refused else []
         renamed = _renamed(asked, call)
         if renamed and "argument" in crash.message.lower() and _spoken_of(crash.message, renamed, asked):
@@ -179,7 +173,7 @@ def _of_library(subject: Subject, asked: Refusal, call: ast.Call, unknown: tuple
         yield f"Call `{sibling}`", (Replace(source.site(call.func), f"{owner}.{sibling}"),), 0.85
     if unknown:
         names = _meant(asked, call, unknown)
-        if names is not None and takes(asked.parameters, call, names) is not False:
+        if names is not None and interfaces.takes(asked.parameters, call, names) is not False:
             yield _named(asked.site, names, 0.8)
         return
     dropped = _one_too_many(asked, call)
@@ -190,14 +184,15 @@ def _of_library(subject: Subject, asked: Refusal, call: ast.Call, unknown: tuple
 
 def _meant(asked: Refusal, call: ast.Call, unknown: tuple[str, ...]) -> Mapping[str, str] | None:
     """The parameters that are meant by the unknown keywords; `None` where one of them cannot be told."""
-    free = list(free_parameters(asked, call))
+    free = list(interfaces.free_parameters(asked, call))
     found: dict[str, str] = {}
     for keyword in unknown:
         left = [each for each in free if each.name not in found.values()]
         ranked = [
-            (1.0 if same_meaning(keyword, each.name) else likeness(keyword, each.name), each.name) for each in left
+            (1.0 if interfaces.same_meaning(keyword, each.name) else spelling.likeness(keyword, each.name), each.name)
+            for each in left
         ]
-        name = likest((score, name) for score, name in ranked if score >= 0.6)
+        name = spelling.likest((score, name) for score, name in ranked if score >= 0.6)
         missing = [each.name for each in left if not each.optional]
         if name is None and len(unknown) == len(missing) == 1:
             name = missing[0]
@@ -215,11 +210,11 @@ def _sibling(asked: Refusal, call: ast.Call) -> str | None:
     bare = not call.args and not call.keywords
     found = []
     for offer in asked.near:
-        score = likeness(asked.name, offer.name)
+        score = spelling.likeness(asked.name, offer.name)
         near = offer.name.startswith(f"{asked.name}_") if bare else score >= _SPELLING
-        if near and offer.callable and takes(offer.parameters, call):
+        if near and offer.callable and interfaces.takes(offer.parameters, call):
             found.append((score, offer.name))
-    return likest(found)
+    return spelling.likest(found)
 
 
 def _one_too_many(asked: Refusal, call: ast.Call) -> int | None:
@@ -244,10 +239,10 @@ def _renamed(asked: Refusal, node: ast.Call) -> dict[str, str]:
     named = {each.name for each in asked.parameters or () if each.kind in (1, 3)}
     passed_on = OF_EVERY_LAYER if asked.passes_on else frozenset[str]()
     unknown = [name for name in given if name not in named and name not in passed_on]
-    free = [each.name for each in free_parameters(asked, node)]
+    free = [each.name for each in interfaces.free_parameters(asked, node)]
     renamed: dict[str, str] = {}
     for name in unknown:
-        other = same_letters(name, free) or one_letter_off(name, free) or _same_words(name, free)
+        other = spelling.same_letters(name, free) or spelling.one_letter_off(name, free) or _same_words(name, free)
         if other is None or other in renamed.values():
             return {}
         renamed[name] = other
@@ -264,7 +259,7 @@ def _parameter_renamed(
         return
     ((name, other),) = renamed.items()
     inside = list(within(function, ast.Name))
-    undefined = name in {each.name for each in undefined_names(source)}
+    undefined = name in {each.name for each in undefined_names.undefined_names(source)}
     if not undefined or all(each.id != name for each in inside):
         return
     arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
@@ -286,8 +281,8 @@ def _renamed_at(source: Source, argument: ast.arg, name: str) -> Edit:
 
 def _same_words(name: str, free: list[str]) -> str | None:
     """The one parameter of which the name has all words, or that has all words of the name."""
-    own = set(parts(name))
-    found = [one for one in free if set(parts(one)) < own or own < set(parts(one))]
+    own = set(spelling.parts(name))
+    found = [one for one in free if set(spelling.parts(one)) < own or own < set(spelling.parts(one))]
     return found[0] if len(found) == 1 else None
 
 

@@ -18,12 +18,8 @@ from dnnfix.api import (
     Refusal,
     Replace,
     Subject,
-    alike,
-    longer,
-    missing_name,
-    one_letter_off,
-    refusal,
-    same_letters,
+    interfaces,
+    spelling,
     uses_of,
 )
 
@@ -63,13 +59,13 @@ class UnknownAttribute(CrashTemplate):
     kinds = frozenset({"AttributeError", "ImportError", "TypeError"})
 
     def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
-        asked = refusal(subject)
+        asked = interfaces.refusal(subject)
         if asked is None or asked.asked == "call" or asked.site.path:
             return
         node = subject.node(asked.site)
         ways: list[_Way] = []
         if not asked.own and _type_of(asked) not in ARRAYS and not _in_tables(subject, asked, node):
-            meant = missing_name(asked, _called(subject, node))
+            meant = interfaces.missing_name(asked, _called(subject, node))
             ways += _written(subject, asked, node, meant) if meant is not None else _within_module(subject, asked, node)
         if isinstance(node, ast.Attribute):
             ways += _spelled(subject, asked, node)
@@ -280,13 +276,13 @@ def _spelled(subject: Subject, asked: Refusal, node: ast.Attribute) -> Iterator[
 def _meant(subject: Subject, node: ast.Attribute, near: tuple[str, ...], strict: bool) -> tuple[str, float] | None:
     """The name that was meant, and how sure that is; `strict` where only another spelling will do."""
     name = node.attr
-    spelled = same_letters(name, near) or one_letter_off(name, near)
+    spelled = spelling.same_letters(name, near) or spelling.one_letter_off(name, near)
     if spelled is not None or strict:
         return (spelled, 0.9) if spelled is not None else None
     ended = _ended_alike(subject, node, near)
     if ended is not None:
         return ended, 0.85
-    for other in (longer(name, near), alike(name, near)):
+    for other in (spelling.longer(name, near), spelling.alike(name, near)):
         if other is not None:
             return other, 0.75
     return None

@@ -17,11 +17,10 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Value,
-    change_data,
-    first_argument,
+    data_edits,
     layer_facts,
-    sibling_inputs,
-    through,
+    network_facts,
+    tensor_axes,
 )
 
 FLAT_IMAGES = frozenset({784, 1024, 3072, 4096, 12288})
@@ -87,8 +86,8 @@ class UnscaledBytes(FaultTemplate[Bytes]):
 
     def repairs(self, subject: Subject, found: Bytes) -> Repairs:
         keras = found.call.name.startswith("keras.")
-        nodes = sibling_inputs(subject, found.node) if keras else _torch_uses(subject, found)
-        yield "Scale the images to [0, 1]", change_data(subject, nodes, "", " / 255.0"), 0.8
+        nodes = tensor_axes.sibling_inputs(subject, found.node) if keras else _torch_uses(subject, found)
+        yield "Scale the images to [0, 1]", data_edits.change_data(subject, nodes, "", " / 255.0"), 0.8
 
     programs = """
 === example: Keras images into a convolution
@@ -160,7 +159,7 @@ def _bytes(subject: Subject) -> Bytes | None:
         if facts is None or facts.kind not in ("convolution", "linear") or not call.inputs:
             continue
         value = call.inputs[0]
-        if through(network, value) is not None or (value.producer is None and value.origin != "data"):
+        if network_facts.through(network, value) is not None or (value.producer is None and value.origin != "data"):
             continue
         images = _measured(subject, call)
         keras = call.name.startswith("keras.")
@@ -205,7 +204,7 @@ def _normalizes(subject: Subject) -> bool:
 def _given(subject: Subject, call: Call) -> ast.expr | None:
     """The expression that hands the images to a torch model, outside of the model's own code."""
     node = subject.node(call.site)
-    given = first_argument(node) if isinstance(node, ast.Call) else None
+    given = tensor_axes.first_argument(node) if isinstance(node, ast.Call) else None
     if given is None or subject.source.enclosing(given, ast.ClassDef) is None:
         return given
     owner = subject.source.enclosing(given, ast.ClassDef)
@@ -214,7 +213,7 @@ def _given(subject: Subject, call: Call) -> ast.expr | None:
             continue
         made = subject.source.constructor(other.func)
         if made is not None and isinstance(made.func, ast.Name) and made.func.id == owner.name:
-            return first_argument(other)
+            return tensor_axes.first_argument(other)
     return None
 
 
@@ -226,7 +225,7 @@ def _torch_uses(subject: Subject, found: Bytes) -> tuple[ast.expr, ...]:
     others = [call for call in subject.source.all_calls if ast.dump(call.func) == ast.dump(parent.func)]
     return (
         found.node,
-        *(given for call in others if (given := first_argument(call)) is not None and call is not parent),
+        *(given for call in others if (given := tensor_axes.first_argument(call)) is not None and call is not parent),
     )
 
 

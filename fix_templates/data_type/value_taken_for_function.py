@@ -14,7 +14,7 @@ from dnnfix.api import (
     FixPattern,
     Source,
     argument_value,
-    is_compile,
+    compile_calls,
     keyword_value,
     reads,
     words,
@@ -110,7 +110,7 @@ def _string_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
 )
 def _class_for_optimizer(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """`compile` is given a class of optimizers."""
-    if is_compile(failure.node):
+    if compile_calls.is_compile(failure.node):
         given = _written(failure.source, argument_value(failure.node, "optimizer", 0))
         yield from _made(failure, [one for one in given if _is_optimizer(failure.source, one)])
 

@@ -18,13 +18,13 @@ from dnnfix.api import (
     Source,
     Subject,
     argument_value,
-    described_shape,
-    first_argument,
-    is_compile,
-    is_symbolic,
+    compile_calls,
+    held_values,
     keyword_value,
-    loops_around,
     reads,
+    symbolic,
+    tensor_axes,
+    training_loop,
     within,
     words,
 )
@@ -142,7 +142,7 @@ def _given_one_by_one(failure: Failure[ast.Call]) -> Iterator[Fault]:
 )
 def _metric_without_list(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """`compile` is given one metric where it takes a list of metrics."""
-    given = keyword_value(failure.node, failure.said[1]) if is_compile(failure.node) else None
+    given = keyword_value(failure.node, failure.said[1]) if compile_calls.is_compile(failure.node) else None
     if given is not None and not isinstance(given, (ast.Set, ast.GeneratorExp, ast.Starred, ast.Name)):
         what = f"`{failure.said[1]}` expects a list, got {failure.code(given)}"
         yield failure.fault(given, what, "Wrap it in a list", failure.wrap(given, "[", "]"), prior=0.95)
@@ -157,7 +157,7 @@ def _input_left_out(failure: Failure[ast.Call]) -> Iterator[Fault]:
     """A Keras model with several inputs is given the arrays of fewer."""
     node, (wanted_count, given_count) = failure.node, map(int, failure.said.groups())
     teaches = isinstance(node.func, ast.Attribute) and node.func.attr in METHODS
-    given = first_argument(node) if teaches else None
+    given = tensor_axes.first_argument(node) if teaches else None
     wanted = _input_shapes(failure)
     if given is None or len(wanted) != wanted_count or given_count >= wanted_count:
         return
@@ -595,14 +595,14 @@ def _is_array(failure: Failure[ast.Call], given: ast.expr) -> bool:
     held = failure.held(given)
     if held is not None:
         return held.kind in ARRAYS or held.kind.endswith(f".{SYMBOLIC}")
-    return isinstance(given, ast.Call) and is_symbolic(failure.source, given)
+    return isinstance(given, ast.Call) and symbolic.is_symbolic(failure.source, given)
 
 
 def _input_shapes(failure: Failure[ast.Call]) -> list[tuple[int | None, ...]]:
     """The shapes of the model's inputs, with the axis of the batch."""
     call = failure.crash.call
     told = call.args.get("input_shape") if call is not None else None
-    shapes = [described_shape({"shape": one}) for one in told] if isinstance(told, list) else []
+    shapes = [held_values.described_shape({"shape": one}) for one in told] if isinstance(told, list) else []
     return [shape for shape in shapes if shape] if all(shapes) else []
 
 
@@ -613,7 +613,7 @@ def _chosen(
     arrays = {}
     for name, description in names.items():
         kind = description.get("kind") if isinstance(description, dict) else None
-        shape = described_shape(description) if isinstance(description, dict) else None
+        shape = held_values.described_shape(description) if isinstance(description, dict) else None
         if (
             shape
             and isinstance(kind, str)
@@ -706,7 +706,10 @@ def _reached(failure: Failure[object], lost: _Lost) -> bool:
     empty = [source.node_at(held.site) for held in crash.held if held.kind == "NoneType"]
     if crash.site is not None and failure.site(lost.statement).encloses(crash.site):
         # The call itself stopped: only an earlier turn can have put the `None` there.
-        again = bool(loops_around(source, lost.statement)) or source.enclosing(target, ast.FunctionDef) is not None
+        again = (
+            bool(training_loop.loops_around(source, lost.statement))
+            or source.enclosing(target, ast.FunctionDef) is not None
+        )
         return again and any(node is not None and ast.unparse(node) == kept for node in empty)
     for node in empty:
         if isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) == kept:

@@ -17,19 +17,13 @@ from dnnfix.api import (
     Replace,
     SetArgument,
     ShapeTemplate,
-    StatedInput,
     Subject,
     Wrap,
-    by,
-    crashed_layer,
-    fit_data,
-    known,
-    number,
-    rank_conflict,
+    arithmetic,
+    crashes,
+    held_values,
     short,
-    size_of,
-    stated_keras_input,
-    where_written,
+    tensor_shapes,
     within,
 )
 
@@ -66,7 +60,7 @@ class InputShapeNotOfData(ShapeTemplate):
         other = _mismatch(subject)
         if other is not None:
             stated, sample = other
-            what = f"{stated.form} states {by(stated.shape)}, and a sample has shape {by(sample)}"
+            what = f"{stated.form} states {tensor_shapes.by(stated.shape)}, and a sample has shape {tensor_shapes.by(sample)}"
             evidence: dict[str, Json] = {"stated": list(stated.shape), "received": list(sample)}
             ways = _as_data(subject, stated, sample)
             yield Fault(subject.source.site(stated.node), what, tuple(ways), evidence, confidence=0.85, reading="size")
@@ -231,28 +225,30 @@ for size in sizes:
 # --- another size -----------------------------------------------------------------------------------------------------------
 
 
-def _mismatch(subject: Subject) -> tuple[StatedInput, tuple[int, ...]] | None:
+def _mismatch(subject: Subject) -> tuple[tensor_shapes.StatedInput, tuple[int, ...]] | None:
     """What is stated and the shape of one sample of what came, where both have the same number of axes."""
     call = subject.crash.call if subject.crash is not None else None
     if call is None or not call.name.startswith("keras.") or not call.inputs or call.inputs[0].origin == "symbolic":
         return None
     if call.inputs[0].producer is not None and not call.name.startswith("keras.models."):
         return None
-    stated = stated_keras_input(subject, call)
-    sample = known((call.inputs[0].shape or ())[1:])
+    stated = tensor_shapes.stated_keras_input(subject, call)
+    sample = tensor_shapes.known((call.inputs[0].shape or ())[1:])
     if stated is None or sample is None or len(sample) != len(stated.shape):
         return None
     differs = any(a is not None and a != b for a, b in zip(stated.shape, sample, strict=True))
     return (stated, sample) if differs else None
 
 
-def _as_data(subject: Subject, stated: StatedInput, sample: tuple[int, ...]) -> Repairs:
+def _as_data(subject: Subject, stated: tensor_shapes.StatedInput, sample: tuple[int, ...]) -> Repairs:
     yield Decline("the shape is not written as numbers or as axes of the data")
-    yield f"State the input shape {by(sample)}", _written_as(subject, stated, sample), 0.8
+    yield f"State the input shape {tensor_shapes.by(sample)}", _written_as(subject, stated, sample), 0.8
 
 
-def _written_as(subject: Subject, stated: StatedInput, sample: tuple[int, ...]) -> tuple[Edit, ...] | None:
-    node = where_written(subject, stated.node)
+def _written_as(
+    subject: Subject, stated: tensor_shapes.StatedInput, sample: tuple[int, ...]
+) -> tuple[Edit, ...] | None:
+    node = tensor_shapes.where_written(subject, stated.node)
     parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
     if len(parts) != len(sample):
         return None
@@ -274,24 +270,24 @@ def _part(subject: Subject, part: ast.expr, place: int, size: int) -> Edit | Non
         part = bound[0] if len(bound) == 1 else part
     site = subject.source.site(part)
     if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Attribute) and part.value.attr == "shape":
-        data, _ = fit_data(subject)
+        data, _ = tensor_shapes.fit_data(subject)
         owner = subject.text(subject.source.site(part.value.value))
         if data is not None and data.text == owner:
             return Replace(site, f"{owner}.shape[{place + 1}]")
         return None
-    return Replace(site, str(size)) if number(part) is not None else None
+    return Replace(site, str(size)) if arithmetic.number(part) is not None else None
 
 
 # --- an axis too many -------------------------------------------------------------------------------------------------------
 
 
-def _axis_too_many(subject: Subject) -> tuple[StatedInput, int, str] | None:
+def _axis_too_many(subject: Subject) -> tuple[tensor_shapes.StatedInput, int, str] | None:
     """The stated shape, how many axes it should have, and who wants so many."""
     crash = subject.crash
     if crash is None or crash.call is None or not crash.call.name.startswith("keras."):
         return None
-    stated = stated_keras_input(subject, crash.call)
-    conflict = rank_conflict(subject)
+    stated = tensor_shapes.stated_keras_input(subject, crash.call)
+    conflict = crashes.rank_conflict(subject)
     inputs = crash.call.inputs
     built = bool(inputs) and inputs[0].producer is None and inputs[0].origin in ("symbolic", None)
     if stated is None:
@@ -302,23 +298,23 @@ def _axis_too_many(subject: Subject) -> tuple[StatedInput, int, str] | None:
     rank = len(data.shape) if data is not None and data.shape is not None else None
     if rank is not None and rank == len(stated.shape) and rank > 1:
         return stated, rank - 1, "the data"
-    found = crashed_layer(subject)
+    found = crashes.crashed_layer(subject)
     if found is not None and len(stated.shape) == rank:
         return stated, len(stated.shape) - 1, short(crash.call.name)
     return None
 
 
-def _without_one(subject: Subject, stated: StatedInput) -> Repairs:
+def _without_one(subject: Subject, stated: tensor_shapes.StatedInput) -> Repairs:
     yield Decline("the shape is not written at one place")
-    node = where_written(subject, stated.node)
+    node = tensor_shapes.where_written(subject, stated.node)
     site = subject.source.site(node)
     if isinstance(node, ast.Attribute) and node.attr == "shape":
         yield "Remove the batch axis from the input shape", (Wrap(site, "", "[1:]"),), 0.95
         return
     if not isinstance(node, (ast.Tuple, ast.List)) or len(node.elts) != len(stated.shape):
         return
-    given, _ = fit_data(subject)
-    sample = known(given.value.shape[1:]) if given is not None and given.value.shape else None
+    given, _ = tensor_shapes.fit_data(subject)
+    sample = tensor_shapes.known(given.value.shape[1:]) if given is not None and given.value.shape else None
     for place, prior in ((0, 0.7), (len(node.elts) - 1, 0.6)):
         left = (*stated.shape[:place], *stated.shape[place + 1 :])
         texts = [subject.text(subject.source.site(one)) for one in (*node.elts[:place], *node.elts[place + 1 :])]
@@ -364,6 +360,6 @@ def _numbers(subject: Subject, where: ast.AST, wanted: int | None) -> Iterator[a
         if last == "Input" and call.args:
             given.append(call.args[0])
         for value in given if named else ():
-            number = size_of(subject, value)
+            number = held_values.size_of(subject, value)
             if number is not None and wanted in (None, number):
                 yield value

@@ -22,28 +22,18 @@ from dnnfix.api import (
     SetArgument,
     ShapeTemplate,
     Site,
-    StatedInput,
     Subject,
-    argument,
-    argument_position,
-    by,
-    bypass,
-    crashed_layer,
-    known,
-    label_count,
+    arithmetic,
+    call_arguments,
+    crashes,
+    held_values,
     layer_facts,
-    made_as,
-    number,
+    network_facts,
     origins,
-    refused_constructor,
-    set_constructor_argument,
-    shape_of,
+    recipes,
     short,
-    size_changes,
-    size_of,
-    sizes,
-    stated_keras_input,
-    way_back,
+    size_edits,
+    tensor_shapes,
 )
 
 WINDOWS = {"convolution": "kernel_size", "pooling": "kernel_size"}
@@ -108,7 +98,7 @@ class LayerNotMadeForInput(ShapeTemplate):
         found = _window(subject)
         if found is not None:
             site, layer = found.call.made_at or found.call.site, short(found.call.name)
-            what = f"{layer} has a window of {by(found.window)}, larger than its input of {by(found.size)}"
+            what = f"{layer} has a window of {tensor_shapes.by(found.window)}, larger than its input of {tensor_shapes.by(found.size)}"
             evidence = {"window": list(found.window), "input": list(found.size)}
             yield Fault(site, what, tuple(_with_room(subject, found)), evidence, reading="window")
         beyond = _beyond(subject)
@@ -381,13 +371,13 @@ def _window(subject: Subject) -> _Window | None:
     if facts is None or facts.kind not in WINDOWS or not facts.spatial or not facts.accepts_rank(len(shape)):
         return None
     argument = "pool_size" if facts.kind == "pooling" and call.name.startswith("keras.") else "kernel_size"
-    return _fitting(call, shape, facts.spatial, sizes(call.args.get(argument), facts.spatial), argument)
+    return _fitting(call, shape, facts.spatial, crashes.sizes(call.args.get(argument), facts.spatial), argument)
 
 
 def _written_window(subject: Subject, call: Call) -> tuple[int, ...] | None:
     node = subject.call_node(call)
     given = node.args[1] if node is not None and len(node.args) > 1 else None
-    size = number(given)
+    size = arithmetic.number(given)
     return (size,) * FUNCTIONS[call.name] if size is not None else None
 
 
@@ -400,8 +390,8 @@ def _fitting(
     if "Transpose" in call.name or window is None:
         return None
     axes = shape[1 : 1 + spatial] if keras else shape[len(shape) - spatial :]
-    padding = sizes(call.args.get("padding", 0), spatial) if not keras else (0,) * spatial
-    dilation = sizes(call.args.get("dilation_rate" if keras else "dilation", 1), spatial) or (1,) * spatial
+    padding = crashes.sizes(call.args.get("padding", 0), spatial) if not keras else (0,) * spatial
+    dilation = crashes.sizes(call.args.get("dilation_rate" if keras else "dilation", 1), spatial) or (1,) * spatial
     if padding is None or any(size is None for size in axes):
         return None
     size = tuple((n or 0) + 2 * p for n, p in zip(axes, padding, strict=True))
@@ -420,7 +410,7 @@ def _with_room(subject: Subject, found: _Window) -> Repairs:
 
 def _axes_swapped(subject: Subject, found: _Window) -> Repairs:
     """A Keras input shape whose axes, the other way round, leave room for the window."""
-    stated = stated_keras_input(subject, found.call) if found.call.name.startswith("keras.") else None
+    stated = tensor_shapes.stated_keras_input(subject, found.call) if found.call.name.startswith("keras.") else None
     first = bool(found.call.inputs) and found.call.inputs[0].producer is None
     if stated is None or not first or len(stated.shape) != 2:
         return
@@ -433,16 +423,18 @@ def _channels_last(subject: Subject, found: _Window) -> Repairs:
     """A Keras input shape that states an image with its channels first, as Keras 1 on Theano had it."""
     if not found.call.name.startswith("keras.") or not found.call.inputs:
         return
-    path = [found.call, *way_back(subject, found.call.inputs[0])]
-    stated = stated_keras_input(subject, path[-1])
+    path = [found.call, *tensor_shapes.way_back(subject, found.call.inputs[0])]
+    stated = tensor_shapes.stated_keras_input(subject, path[-1])
     if stated is None or any(call.args.get("data_format") == "channels_first" for call in path):
         return
-    sizes = known(stated.shape)
+    sizes = tensor_shapes.known(stated.shape)
     if sizes is not None and len(sizes) == 3 and sizes[0] <= MOST_CHANNELS < min(sizes[1:]):
         yield from _in_order(subject, stated, (1, 2, 0), "State the channels last", 0.8)
 
 
-def _in_order(subject: Subject, stated: StatedInput, order: tuple[int, ...], title: str, prior: float) -> Repairs:
+def _in_order(
+    subject: Subject, stated: tensor_shapes.StatedInput, order: tuple[int, ...], title: str, prior: float
+) -> Repairs:
     """A stated input shape with its sizes in another order, where they are written one by one."""
     node = stated.node
     if not isinstance(node, (ast.Tuple, ast.List)) or len(node.elts) != len(order):
@@ -457,16 +449,16 @@ def _padded(subject: Subject, found: _Window) -> Repairs:
     facts = layer_facts(found.call)
     if facts is not None and facts.kind == "convolution" and any(size > 1 for size in found.size):
         border = _border(found.call, found.window)
-        edits = set_constructor_argument(subject, found.call, "padding", border)
+        edits = recipes.set_constructor_argument(subject, found.call, "padding", border)
         yield f"Pad the input of {short(found.call.name)} ({border})".replace('"', "'"), edits, 0.6
     every: dict[Edit, None] = {}
-    for call in (found.call, *(way_back(subject, found.call.inputs[0]) if found.call.inputs else ())):
+    for call in (found.call, *(tensor_shapes.way_back(subject, found.call.inputs[0]) if found.call.inputs else ())):
         facts = layer_facts(call)
         if facts is None or facts.kind != "convolution" or call.args.get("padding", 0) not in (0, "valid", "VALID"):
             continue
-        window = sizes(call.args.get("kernel_size"), facts.spatial)
+        window = crashes.sizes(call.args.get("kernel_size"), facts.spatial)
         if window is not None and max(window) > 1:
-            edits = set_constructor_argument(subject, call, "padding", _border(call, window))
+            edits = recipes.set_constructor_argument(subject, call, "padding", _border(call, window))
             every |= dict.fromkeys(edits or ())
     if len(every) > 1:
         yield "Pad the input of every convolution", tuple(every), 0.58
@@ -484,18 +476,18 @@ def _smaller(subject: Subject, found: _Window) -> Repairs:
     node = subject.constructor_node(found.call) if found.call.made_at is not None else subject.call_node(found.call)
     if fits < 2 or node is None:
         return  # a window of one element looks at nothing around it
-    place = 1 if found.call.name in FUNCTIONS else argument_position(found.call.name, found.argument)
+    place = 1 if found.call.name in FUNCTIONS else network_facts.argument_position(found.call.name, found.argument)
     edit = SetArgument(subject.source.site(node), found.argument, str(fits), place)
     yield f"Make the window of {short(found.call.name)} {fits} wide", (edit,), 0.55
 
 
 def _one_pooling_less(subject: Subject, found: _Window) -> Repairs:
     """Take out the last pooling before the window, where its input has room for the window."""
-    for call in way_back(subject, found.call.inputs[0]) if found.call.inputs else ():
+    for call in tensor_shapes.way_back(subject, found.call.inputs[0]) if found.call.inputs else ():
         facts = layer_facts(call)
         if (facts is not None and facts.kind == "pooling") or call.name in FUNCTIONS:
             title = f"Leave out the {short(call.name)} before {short(found.call.name)}"
-            yield title, bypass(subject, call), 0.4
+            yield title, recipes.bypass(subject, call), 0.4
             return
 
 
@@ -505,11 +497,11 @@ def _one_pooling_less(subject: Subject, found: _Window) -> Repairs:
 def _more_rows(subject: Subject, call: Call, rows: int, wanted: int) -> Repairs:
     yield Decline("the number of rows is not written at one place")
     name = _rows_argument(call)
-    text = made_as(subject, call, name)
+    text = size_edits.made_as(subject, call, name)
     if text is not None and wanted == rows + 1:
-        one_more = set_constructor_argument(subject, call, name, f"{text} + 1")
+        one_more = recipes.set_constructor_argument(subject, call, name, f"{text} + 1")
         yield f"Give the embedding {text} + 1 rows", one_more, 0.9
-    for change in size_changes(subject, call, name, wanted):
+    for change in size_edits.size_changes(subject, call, name, wanted):
         yield f"Give the embedding {change.written} rows", change.edits, 0.8 * change.prior
 
 
@@ -519,11 +511,11 @@ def _rows_argument(call: Call) -> str:
 
 def _beyond(subject: Subject) -> tuple[Call, int, int] | None:
     """The embedding that crashed, its rows, and how many rows the indices need."""
-    found = crashed_layer(subject)
+    found = crashes.crashed_layer(subject)
     if found is None or found[1].kind != "embedding":
         return None
     call, _, value = found
-    rows, wanted = call.args.get(_rows_argument(call)), label_count(subject, value)
+    rows, wanted = call.args.get(_rows_argument(call)), tensor_shapes.label_count(subject, value)
     if not isinstance(rows, int) or wanted is None or wanted <= rows:
         return None
     return call, rows, wanted
@@ -547,13 +539,15 @@ def _other_parts(found: _Shares) -> Repairs:
     common = gcd(*found.sizes)
     near = sorted((d for d in range(1, common + 1) if common % d == 0), key=lambda d: (abs(d - found.parts), -d))
     for place, parts in enumerate(near[:2]):
-        edit = SetArgument(found.site, found.argument, str(parts), argument_position(found.name, found.argument))
+        edit = SetArgument(
+            found.site, found.argument, str(parts), network_facts.argument_position(found.name, found.argument)
+        )
         yield f"Share out among {parts}", (edit,), 0.7 - 0.2 * place
     yield Decline("nothing divides the sizes")
 
 
 def _shares(subject: Subject) -> _Shares | None:
-    refused = refused_constructor(subject)
+    refused = crashes.refused_constructor(subject)
     if refused is not None and refused.site is not None:
         node = subject.node(refused.site)
         return _shares_written(subject, refused.name, node) if isinstance(node, ast.Call) else None
@@ -578,8 +572,8 @@ ASKED: dict[str, tuple[str, tuple[str, ...]]] = {
 
 def _shares_written(subject: Subject, name: str, node: ast.Call) -> _Shares | None:
     parts_name, size_names = ASKED.get(short(name), ("", ()))
-    parts = _number_of(subject, argument(subject, node, name, parts_name)) if parts_name else None
-    sizes = [_number_of(subject, argument(subject, node, name, one)) for one in size_names]
+    parts = _number_of(subject, call_arguments.argument(subject, node, name, parts_name)) if parts_name else None
+    sizes = [_number_of(subject, call_arguments.argument(subject, node, name, one)) for one in size_names]
     numbers = tuple(size for size in sizes if size is not None)
     if not parts or parts < 1 or not numbers or len(numbers) != len(sizes) or min(numbers) < 1:
         return None
@@ -588,10 +582,10 @@ def _shares_written(subject: Subject, name: str, node: ast.Call) -> _Shares | No
 
 
 def _number_of(subject: Subject, given: ast.expr | None) -> int | None:
-    if given is None or number(given) is not None:
-        return number(given)
+    if given is None or arithmetic.number(given) is not None:
+        return arithmetic.number(given)
     bound = subject.source.bindings(given, given)
-    return number(bound[0]) if len(bound) == 1 else None
+    return arithmetic.number(bound[0]) if len(bound) == 1 else None
 
 
 def _shares_received(call: Call | Component, site: Site) -> _Shares | None:
@@ -637,7 +631,7 @@ def _other_weight(subject: Subject, fault: _Weight) -> Repairs:
 def _weight(subject: Subject, node: ast.expr | ast.stmt) -> _Weight | None:
     gives: int | None = None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        added = shape_of(subject, node.right)
+        added = held_values.shape_of(subject, node.right)
         gives = added[-1] if added is not None and len(added) == 1 else None
         if gives is None:
             return None
@@ -646,7 +640,7 @@ def _weight(subject: Subject, node: ast.expr | ast.stmt) -> _Weight | None:
     if used is None:
         return None
     given, weight, spatial = used
-    came, shape = shape_of(subject, given), shape_of(subject, weight)
+    came, shape = held_values.shape_of(subject, given), held_values.shape_of(subject, weight)
     if came is None or shape is None or not came or came[-1] is None or None in shape or len(shape) < 2:
         return None
     sizes = tuple(size for size in shape if size is not None)
@@ -692,7 +686,7 @@ def _use(subject: Subject, node: ast.expr | ast.stmt) -> tuple[ast.expr, ast.exp
 
 def _listed(subject: Subject, weight: ast.expr, sizes: tuple[int, ...]) -> ast.List | ast.Tuple | None:
     """The list of these sizes in the expression that made a variable."""
-    for made in origins(subject, weight):
+    for made in origins.origins(subject, weight):
         name = subject.source.qualified(made.func) or "" if isinstance(made, ast.Call) else ""
         if not name.startswith("tensorflow.") or name.rpartition(".")[2] not in ("Variable", "get_variable"):
             continue
@@ -707,7 +701,7 @@ def _states(subject: Subject, listed: ast.List | ast.Tuple, sizes: tuple[int, ..
     """Whether a list has as many elements as there are sizes, and none that is known to be another one."""
     if len(listed.elts) != len(sizes):
         return False
-    known = [size_of(subject, one) for one in listed.elts]
+    known = [held_values.size_of(subject, one) for one in listed.elts]
     return all(one in (None, size) for one, size in zip(known, sizes, strict=True))
 
 
@@ -716,7 +710,7 @@ def _added(subject: Subject, node: ast.expr | ast.stmt) -> int | None:
     around = subject.source.parent(node)
     if not isinstance(around, ast.BinOp) or not isinstance(around.op, ast.Add):
         return None
-    shape = shape_of(subject, around.right if around.left is node else around.left)
+    shape = held_values.shape_of(subject, around.right if around.left is node else around.left)
     return shape[-1] if shape is not None and len(shape) == 1 else None
 
 

@@ -15,18 +15,17 @@ from dnnfix.api import (
     Fault,
     FixPattern,
     Json,
-    RankConflict,
     Repairs,
     Replace,
     SetArgument,
     ShapeTemplate,
     Site,
     Subject,
+    crashes,
     keyword_value,
     layer_facts,
-    rank_conflict,
     short,
-    sibling,
+    spelling_edits,
 )
 
 DIMENSION = re.compile(r"(?<=[a-z])([123])([dD])(?=$|Transpose$)")
@@ -174,7 +173,7 @@ x = layers.Conv2D(4, 9)(x)
 # --- the number in the name -------------------------------------------------------------------------------------------------
 
 
-def _with_digit(subject: Subject, conflict: RankConflict, digit: int) -> Repairs:
+def _with_digit(subject: Subject, conflict: crashes.RankConflict, digit: int) -> Repairs:
     own = _renamed(subject, conflict.call.made_at, digit)
     if own is None:
         yield Decline("the layer's name is not written where it is made")
@@ -185,9 +184,9 @@ def _with_digit(subject: Subject, conflict: RankConflict, digit: int) -> Repairs
     yield f"Use {_digit(short(conflict.call.name), digit)}", _unique(own), 0.85 if not together else 0.5
 
 
-def _other_name(subject: Subject) -> tuple[RankConflict, int] | None:
+def _other_name(subject: Subject) -> tuple[crashes.RankConflict, int] | None:
     """The conflict, and the number that the layer's name would have for tensors of this rank."""
-    conflict = rank_conflict(subject)
+    conflict = crashes.rank_conflict(subject)
     if conflict is None or not conflict.facts.spatial or conflict.call.made_at is None:
         return None
     keras = conflict.call.name.startswith("keras.")
@@ -220,13 +219,13 @@ def _renamed(subject: Subject, site: Site | None, digit: int) -> list[Edit] | No
         return None
     function = node.func
     written = getattr(function, "attr", getattr(function, "id", ""))
-    spelling = sibling(subject, function, _digit(written, digit))
+    spelling = spelling_edits.sibling(subject, function, _digit(written, digit))
     if spelling is None or _digit(written, digit) == written:
         return None
     return [*spelling[1], Replace(subject.source.site(function), spelling[0])]
 
 
-def _like_it(subject: Subject, conflict: RankConflict, digit: int) -> list[Edit]:
+def _like_it(subject: Subject, conflict: crashes.RankConflict, digit: int) -> list[Edit]:
     """The other layers of the same kind, made for the same rank, where all are made in the same function."""
     edits: list[Edit] = []
     for made in subject.network.components:
@@ -247,11 +246,11 @@ def _like_it(subject: Subject, conflict: RankConflict, digit: int) -> list[Edit]
     return edits
 
 
-def _same_kind(made: Component, conflict: RankConflict) -> bool:
+def _same_kind(made: Component, conflict: crashes.RankConflict) -> bool:
     return _same_name(made.name, conflict) and made.called in (0, None)
 
 
-def _same_name(name: str, conflict: RankConflict) -> bool:
+def _same_name(name: str, conflict: crashes.RankConflict) -> bool:
     facts = layer_facts(name)
     kinds = ("convolution", "pooling")
     return (

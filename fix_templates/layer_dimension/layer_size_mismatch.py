@@ -16,20 +16,17 @@ from dnnfix.api import (
     FixTemplate,
     Json,
     Site,
-    SizeConflict,
     Subject,
     Symptom,
     Value,
-    before_flattening,
-    both_ends,
-    crashed_layer,
-    image_behind,
+    crashes,
+    end_edits,
+    graph,
     layer_facts,
-    set_constructor_argument,
+    recipes,
     short,
-    size_changes,
-    size_conflict,
-    upstream,
+    size_edits,
+    tensor_shapes,
 )
 
 UNITS = {
@@ -80,7 +77,7 @@ class LayerSizeMismatch(FixTemplate):
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        normalized, conflict = _normalized(subject), size_conflict(subject)
+        normalized, conflict = _normalized(subject), crashes.size_conflict(subject)
         if normalized is not None and normalized[0].made_at is not None:
             call, stated, received = normalized
             written = " x ".join(map(str, stated)), " x ".join(map(str, received))
@@ -111,11 +108,11 @@ class LayerSizeMismatch(FixTemplate):
         )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        normalized, conflict = _normalized(subject), size_conflict(subject)
+        normalized, conflict = _normalized(subject), crashes.size_conflict(subject)
         if normalized is not None:
             yield from self._normalize(finding, subject, normalized[0], normalized[2])
             return
-        changes = both_ends(subject, conflict) if conflict is not None else []
+        changes = end_edits.both_ends(subject, conflict) if conflict is not None else []
         between = (
             conflict is not None
             and _comes_of_layers(subject, conflict.value)
@@ -129,13 +126,13 @@ class LayerSizeMismatch(FixTemplate):
     def _normalize(
         self, finding: Finding, subject: Subject, call: Call, received: tuple[int, ...]
     ) -> Iterator[Candidate | Decline]:
-        changes = size_changes(subject, call, "normalized_shape", received[0]) if len(received) == 1 else []
+        changes = size_edits.size_changes(subject, call, "normalized_shape", received[0]) if len(received) == 1 else []
         for change in changes:
             title = f"Make {short(call.name)} normalize over {change.written}"
             yield self.candidate(finding, title, *change.edits, prior=0.8 * change.prior)
         if not changes:
             written = f"[{', '.join(map(str, received))}]"
-            edits = set_constructor_argument(subject, call, "normalized_shape", written)
+            edits = recipes.set_constructor_argument(subject, call, "normalized_shape", written)
             if edits is None:
                 yield Decline("the normalized shape is not written at one place")
                 return
@@ -283,11 +280,11 @@ nn.MultiheadAttention(30, 4)
 """
 
 
-def _is_alone(subject: Subject, conflict: SizeConflict) -> bool:
+def _is_alone(subject: Subject, conflict: crashes.SizeConflict) -> bool:
     """Whether the size alone is at fault, and not a missing axis or flatten, or axes in another order, which other rules repair."""
     shape, kind = conflict.value.shape or (), conflict.facts.kind
     if kind == "linear":  # of an image that was not flattened, or a batch that was
-        return len(shape) == 2 or len(shape) > 2 and image_behind(subject, conflict.value) is None
+        return len(shape) == 2 or len(shape) > 2 and tensor_shapes.image_behind(subject, conflict.value) is None
     if kind == "convolution":  # of an image without batch, or with its channels last
         given_last = conflict.value.producer is None and bool(shape) and shape[-1] == conflict.stated
         return len(shape) == conflict.facts.batched_rank and not given_last
@@ -297,12 +294,12 @@ def _is_alone(subject: Subject, conflict: SizeConflict) -> bool:
     return kind in UNITS
 
 
-def _is_of_no_image(subject: Subject, conflict: SizeConflict) -> bool:
+def _is_of_no_image(subject: Subject, conflict: crashes.SizeConflict) -> bool:
     """Whether no image, of another size or with other channels, has as many values as a layer takes of one that is flattened.
 
     Then the layer is at fault, and nothing before it.
     """
-    flattened = before_flattening(subject, conflict.value)
+    flattened = tensor_shapes.before_flattening(subject, conflict.value)
     if flattened is None:
         return False
     call, sizes = flattened
@@ -313,12 +310,12 @@ def _is_of_no_image(subject: Subject, conflict: SizeConflict) -> bool:
 def _comes_of_layers(subject: Subject, value: Value) -> bool:
     """Whether a value was made by layers of the network, and not given to it as it is."""
     call = subject.network.producer(value)
-    return call is not None and any(map(layer_facts, upstream(subject.network, call).values()))
+    return call is not None and any(map(layer_facts, graph.upstream(subject.network, call).values()))
 
 
 def _normalized(subject: Subject) -> tuple[Call, tuple[int, ...], tuple[int, ...]] | None:
     """The crashed layer normalization, its normalized shape, and the last axes of what it received."""
-    found = crashed_layer(subject)
+    found = crashes.crashed_layer(subject)
     if found is None or found[1].takes != "normalized_shape":
         return None
     call, _, value = found

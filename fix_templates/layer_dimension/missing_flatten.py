@@ -15,29 +15,20 @@ from dnnfix.api import (
     Finding,
     FixPattern,
     FixTemplate,
-    LossConflict,
     Subject,
     Symptom,
     Unwrap,
     Value,
     Wrap,
-    activation_of,
-    crashed_layer,
-    element_of,
-    image_behind,
-    imports,
-    input_expression,
-    insert_layer_before,
-    known,
+    call_arguments,
+    crashes,
     layer_facts,
-    loss_calls,
-    loss_conflict,
-    model_output,
-    set_constructor_argument,
+    network_facts,
+    recipes,
     short,
-    sibling,
-    size_changes,
-    way_back,
+    size_edits,
+    spelling_edits,
+    tensor_shapes,
 )
 
 MOST_WEIGHTS = 20_000_000
@@ -70,7 +61,7 @@ class MissingFlatten(FixTemplate):
             call, value = found
             site = call.made_at or call.site
             if site is not None:
-                fits = prod(known((value.shape or ())[1:]) or (0,)) == call.args.get("in_features")
+                fits = prod(tensor_shapes.known((value.shape or ())[1:]) or (0,)) == call.args.get("in_features")
                 confidence = 0.95 if fits else 0.85
                 rank = len(value.shape or ())
                 yield self.finding(
@@ -112,23 +103,25 @@ class MissingFlatten(FixTemplate):
         self, finding: Finding, subject: Subject, call: Call, value: Value
     ) -> Iterator[Candidate | Decline]:
         edits = _flatten_before(subject, call)
-        sizes = known((value.shape or ())[1:])
+        sizes = tensor_shapes.known((value.shape or ())[1:])
         if edits is None or sizes is None:
             yield Decline("the input of the linear layer is not written at one place")
             return
         if prod(sizes) == call.args.get("in_features"):
             yield self.candidate(finding, f"Flatten before {short(call.name)}", *edits, prior=0.95)
             return
-        for change in size_changes(subject, call, "in_features", prod(sizes), factors=sizes):
+        for change in size_edits.size_changes(subject, call, "in_features", prod(sizes), factors=sizes):
             title = f"Flatten before {short(call.name)} and make it take {change.written}"
             yield self.candidate(finding, title, *edits, *change.edits, prior=0.8 * change.prior)
 
-    def _in_graph(self, finding: Finding, subject: Subject, conflict: LossConflict) -> Iterator[Candidate | Decline]:
+    def _in_graph(
+        self, finding: Finding, subject: Subject, conflict: crashes.LossConflict
+    ) -> Iterator[Candidate | Decline]:
         head = _head(subject, conflict)
         behind = _behind(subject, head)
         none = True
         if behind is not None and _returns_sequences(subject, behind):
-            edits = set_constructor_argument(subject, behind, "return_sequences", "False")
+            edits = recipes.set_constructor_argument(subject, behind, "return_sequences", "False")
             steps = [unwrap for call in head if (unwrap := _for_every_step(subject, call)) is not None]
             if edits is not None and behind.args.get("return_sequences") is True:
                 none = False
@@ -280,12 +273,12 @@ nn.Linear(5, 2)(torch.randn(3, 7, 4))
 
 def _linear(subject: Subject) -> tuple[Call, Value] | None:
     """The linear layer that crashed over an image which nothing flattened, with what it received."""
-    found = crashed_layer(subject)
+    found = crashes.crashed_layer(subject)
     if found is None or found[1].kind != "linear" or not found[0].name.startswith("torch."):
         return None
     call, _, value = found
-    image = image_behind(subject, value)
-    shape = known((value.shape or ())[1:])
+    image = tensor_shapes.image_behind(subject, value)
+    shape = tensor_shapes.known((value.shape or ())[1:])
     if image is None or shape is None or len(shape) < 2 or shape[-1] == call.args.get("in_features"):
         return None
     facts = layer_facts(image)
@@ -297,34 +290,38 @@ def _flatten_before(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
     constructor = subject.constructor_node(call)
     if constructor is None:
         return None
-    listed = element_of(subject, constructor) is not None
+    listed = call_arguments.element_of(subject, constructor) is not None
     if listed or call.name.startswith("keras."):
-        spelling = sibling(subject, constructor.func, "Flatten")
+        spelling = spelling_edits.sibling(subject, constructor.func, "Flatten")
         if spelling is None:
             return None
-        edits = insert_layer_before(subject, call, f"{spelling[0]}()")
+        edits = recipes.insert_layer_before(subject, call, f"{spelling[0]}()")
         return (*spelling[1], *edits) if edits is not None else None
-    given = input_expression(subject, call)
+    given = call_arguments.input_expression(subject, call)
     if given is None:
         return None
     site = subject.source.site(given)
-    return (Wrap(site, "torch.flatten(", ", 1)") if imports(subject, "torch") else Wrap(site, "", ".flatten(1)"),)
+    return (
+        Wrap(site, "torch.flatten(", ", 1)")
+        if spelling_edits.imports(subject, "torch")
+        else Wrap(site, "", ".flatten(1)"),
+    )
 
 
-def _losses(subject: Subject) -> Iterator[tuple[LossConflict, bool]]:
+def _losses(subject: Subject) -> Iterator[tuple[crashes.LossConflict, bool]]:
     """Losses of Keras that compare predictions of three or more axes with targets of two or one."""
-    crashed = loss_conflict(subject)
+    crashed = crashes.loss_conflict(subject)
     if crashed is not None and _unflattened(crashed):
         yield crashed, True
     if subject.crash is None and subject.ran:
-        for call, facts in loss_calls(subject.network):
+        for call, facts in network_facts.loss_calls(subject.network):
             if len(call.inputs) > 1 and call.inputs[0].shape is not None and call.inputs[1].shape is not None:
-                conflict = LossConflict(call, facts, call.inputs[0], call.inputs[1])
+                conflict = crashes.LossConflict(call, facts, call.inputs[0], call.inputs[1])
                 if _unflattened(conflict):
                     yield conflict, False
 
 
-def _unflattened(conflict: LossConflict) -> bool:
+def _unflattened(conflict: crashes.LossConflict) -> bool:
     prediction, target = conflict.prediction.shape or (), conflict.target.shape or ()
     wanted = 2 if len(target) == 2 and target[-1] == prediction[-1] else 1
     if not conflict.call.name.startswith("keras.") or len(prediction) < 3 or prediction[:1] != target[:1]:
@@ -334,14 +331,16 @@ def _unflattened(conflict: LossConflict) -> bool:
     return len(target) == wanted
 
 
-def _head(subject: Subject, conflict: LossConflict) -> list[Call]:
+def _head(subject: Subject, conflict: crashes.LossConflict) -> list[Call]:
     """The linear layers at the end of the model, the last one first."""
     head: list[Call] = []
-    for call in way_back(subject, model_output(subject, conflict.prediction)):
+    for call in tensor_shapes.way_back(subject, tensor_shapes.model_output(subject, conflict.prediction)):
         facts = layer_facts(call)
         if (facts is not None and facts.kind == "linear") or _for_every_step(subject, call) is not None:
             head.append(call)
-        elif activation_of(call) is None and (facts is None or facts.kind not in ("dropout", "normalization")):
+        elif network_facts.activation_of(call) is None and (
+            facts is None or facts.kind not in ("dropout", "normalization")
+        ):
             break
     return head
 
@@ -355,15 +354,19 @@ def _for_every_step(subject: Subject, call: Call) -> Unwrap | None:
     return Unwrap(subject.source.site(made), subject.source.site(inner))
 
 
-def _last_layer(subject: Subject, conflict: LossConflict) -> Call | None:
+def _last_layer(subject: Subject, conflict: crashes.LossConflict) -> Call | None:
     return next(iter(_head(subject, conflict)), None)
 
 
 def _behind(subject: Subject, head: list[Call]) -> Call | None:
     """The first layer before the linear ones that is more than an activation, dropout or normalization."""
-    for call in way_back(subject, head[-1].inputs[0]) if head and head[-1].inputs else ():
+    for call in tensor_shapes.way_back(subject, head[-1].inputs[0]) if head and head[-1].inputs else ():
         facts = layer_facts(call)
-        passed = activation_of(call) is not None if facts is None else facts.kind in ("dropout", "normalization")
+        passed = (
+            network_facts.activation_of(call) is not None
+            if facts is None
+            else facts.kind in ("dropout", "normalization")
+        )
         if not passed:
             return call
     return None
@@ -376,5 +379,5 @@ def _returns_sequences(subject: Subject, call: Call) -> bool:
 
 def _weights(call: Call) -> int:
     units, shape = call.args.get("units"), call.inputs[0].shape if call.inputs else None
-    sizes = known((shape or ())[1:])
+    sizes = tensor_shapes.known((shape or ())[1:])
     return prod(sizes) * units if sizes and isinstance(units, int) else 0

@@ -10,27 +10,21 @@ from itertools import combinations, zip_longest
 from math import prod
 
 from dnnfix.api import (
-    CONCATENATIONS,
     Decline,
     Edit,
     Family,
     Fault,
     FixPattern,
     Json,
-    Operand,
-    Operation,
     Repairs,
     Replace,
     ShapeTemplate,
     Subject,
-    by,
-    enclosed,
-    failed_operation,
-    made_by,
-    number,
-    recorded_shape,
+    arithmetic,
+    data_edits,
+    failed_operands,
+    tensor_shapes,
     words,
-    wrapped,
 )
 
 OPERATORS = words("""add sub mul div truediv floordiv pow remainder add_ sub_ mul_ div_ eq ne lt le gt ge maximum minimum
@@ -100,14 +94,14 @@ class OperandsDoNotAlign(ShapeTemplate):
     fix_pattern = FixPattern.DATA_DIMENSION
 
     def explain(self, subject: Subject) -> Iterator[Fault]:
-        operation = failed_operation(subject)
+        operation = failed_operands.failed_operation(subject)
         if operation is None or len(operation.operands) < 2:
             return
         site, (first, second) = subject.source.site(operation.node), operation.operands[:2]
         meeting, product = _meeting(operation), _product(operation)
         evidence: dict[str, Json]
         if meeting is not None:
-            what = f"{operation.short} gets {by(first.shape)} and {by(second.shape)}, which do not broadcast"
+            what = f"{operation.short} gets {tensor_shapes.by(first.shape)} and {tensor_shapes.by(second.shape)}, which do not broadcast"
             evidence = {"first": list(first.shape), "second": list(second.shape)}
             yield Fault(
                 site,
@@ -120,14 +114,14 @@ class OperandsDoNotAlign(ShapeTemplate):
             )
         if product is not None:
             left, right = product.left.shape, product.right.shape
-            what = f"{operation.short} cannot multiply {by(left)} by {by(right)}"
+            what = f"{operation.short} cannot multiply {tensor_shapes.by(left)} by {tensor_shapes.by(right)}"
             evidence = {"left": list(left), "right": list(right)}
             yield Fault(site, what, tuple(_multiplied(subject, product)), evidence, confidence=0.85, reading="product")
         for place, made in enumerate(_made_otherwise(subject, operation)):
             ways = sorted(_of_other_sizes(subject, made), key=lambda way: -way[2])[:3]
             if ways:
                 shape, right = made.operand.shape, made.right
-                what = f"{operation.short} needs {by(right)}, and the tensor is created with {by(shape)}"
+                what = f"{operation.short} needs {tensor_shapes.by(right)}, and the tensor is created with {tensor_shapes.by(shape)}"
                 evidence = {"made": list(shape), "needed": list(right)}
                 yield Fault(
                     subject.source.site(made.sizes[0]),
@@ -373,12 +367,12 @@ y = (x + state) @ weight
 class _Meeting:
     """An operation that failed, its operand of fewer axes (or the second one) and the one that it meets."""
 
-    operation: Operation
-    small: Operand
-    large: Operand
+    operation: failed_operands.Operation
+    small: failed_operands.Operand
+    large: failed_operands.Operand
 
 
-def _meeting(operation: Operation) -> _Meeting | None:
+def _meeting(operation: failed_operands.Operation) -> _Meeting | None:
     if operation.call.name in PICKS:
         table, index = operation.operands[:2]
         return _Meeting(operation, index, table) if len(index.shape) != len(table.shape) else None
@@ -407,9 +401,9 @@ def _aligned(subject: Subject, found: _Meeting) -> Repairs:
     places = list(_places(small, large))
     if len(small) < len(large) and len(places) == 1:
         code = _axes(places[0], len(large))
-        yield f"Align the operand with {code}", (wrapped(subject, node, "", code),), 0.85
+        yield f"Align the operand with {code}", (data_edits.wrapped(subject, node, "", code),), 0.85
     elif len(small) == len(large) == 2 and small == large[::-1]:
-        yield "Transpose the operand", (wrapped(subject, node, "", ".t()"),), 0.6
+        yield "Transpose the operand", (data_edits.wrapped(subject, node, "", ".t()"),), 0.6
 
 
 def _index_with_axis(subject: Subject, found: _Meeting) -> Repairs:
@@ -420,11 +414,11 @@ def _index_with_axis(subject: Subject, found: _Meeting) -> Repairs:
     axis %= len(large)
     if any(size > room for size, room in zip(small, large[:axis] + large[axis + 1 :], strict=True)):
         return
-    widened = wrapped(subject, found.small.node, "", f".unsqueeze({axis})")
+    widened = data_edits.wrapped(subject, found.small.node, "", f".unsqueeze({axis})")
     around = subject.source.parent(found.operation.node)
     used_alone = not isinstance(around, (ast.Attribute, ast.Subscript, ast.Expr))
     if found.operation.short == "gather" and used_alone and isinstance(found.operation.node, ast.expr):
-        narrowed = wrapped(subject, found.operation.node, "", f".squeeze({axis})")
+        narrowed = data_edits.wrapped(subject, found.operation.node, "", f".squeeze({axis})")
         yield "Add the missing axis to the index, and squeeze the result", (widened, narrowed), 0.9
     yield "Add the missing axis to the index", (widened,), 0.85
 
@@ -451,13 +445,13 @@ def _axes(axes: Shape, rank: int) -> str:
 class _Product:
     """A product that failed, and its two factors; `added` is what `addmm` adds to it."""
 
-    operation: Operation
-    left: Operand
-    right: Operand
-    added: Operand | None = None
+    operation: failed_operands.Operation
+    left: failed_operands.Operand
+    right: failed_operands.Operand
+    added: failed_operands.Operand | None = None
 
 
-def _product(operation: Operation) -> _Product | None:
+def _product(operation: failed_operands.Operation) -> _Product | None:
     if operation.call.name == LINEAR:
         x, weight = operation.operands[:2]
         fits = len(weight.shape) != 2 or not x.shape or x.shape[-1] == weight.shape[1]
@@ -499,7 +493,7 @@ def _other_product(subject: Subject, found: _Product) -> Iterator[Way]:
     if found.operation.short == "bmm" and a[:1] == b[:1] and sorted(_ranks(found)) == [2, 3]:
         few, code = (found.left, ".unsqueeze(1)") if len(a) == 2 else (found.right, ".unsqueeze(2)")
         if a[-1] == b[1]:
-            yield "Add an axis to the vectors", (wrapped(subject, few.node, "", code),), 0.95
+            yield "Add an axis to the vectors", (data_edits.wrapped(subject, few.node, "", code),), 0.95
         return
     if _fits(a, b) and found.added is not None:
         yield _spelled_out(subject, found)
@@ -515,11 +509,11 @@ def _other_product(subject: Subject, found: _Product) -> Iterator[Way]:
         long = [one for one in (found.left, found.right) if len(one.shape) > 1]
         yield (
             "Flatten the factors to vectors",
-            tuple(wrapped(subject, one.node, "", ".flatten()") for one in long),
+            tuple(data_edits.wrapped(subject, one.node, "", ".flatten()") for one in long),
             0.95,
         )
     elif a == b and len(a) == 2:
-        both = f"({enclosed(subject, found.left.node)} * {enclosed(subject, found.right.node)})"
+        both = f"({failed_operands.enclosed(subject, found.left.node)} * {failed_operands.enclosed(subject, found.right.node)})"
         site = subject.source.site(found.operation.node)
         yield "Take the products of the rows", (Replace(site, f"{both}.sum(1)"),), 0.7
         yield "Take one product of all numbers", (Replace(site, f"{both}.sum()"),), 0.6
@@ -533,14 +527,14 @@ def _spelled_out(subject: Subject, found: _Product) -> Way:
     left, right = (subject.text(subject.source.site(one.node)) for one in (found.left, found.right))
     added = subject.text(subject.source.site(found.added.node)) if found.added is not None else ""
     product = f"{subject.text(subject.source.site(home))}.matmul({left}, {right})" if home is not None else ""
-    text = f"{product or f'{enclosed(subject, found.left.node)}.matmul({right})'} + {added}"
+    text = f"{product or f'{failed_operands.enclosed(subject, found.left.node)}.matmul({right})'} + {added}"
     around = subject.source.parent(operation.node)
     if not isinstance(around, (ast.Return, ast.Assign, ast.Call, ast.keyword, ast.Expr)):
         text = f"({text})"
     return "Multiply with matmul", (Replace(subject.source.site(operation.node), text),), 0.9
 
 
-def _other_function(subject: Subject, operation: Operation, name: str) -> Edit | None:
+def _other_function(subject: Subject, operation: failed_operands.Operation, name: str) -> Edit | None:
     function = operation.node.func if isinstance(operation.node, ast.Call) else None
     if not isinstance(function, ast.Attribute):
         return None
@@ -566,7 +560,7 @@ def _turned(subject: Subject, found: _Product) -> Iterator[Way]:
         yield "Swap the factors", _exchanged(subject, found.operation), 0.75
 
 
-def _flips(subject: Subject, operand: Operand) -> Iterator[tuple[tuple[int, ...], str, Edit, float]]:
+def _flips(subject: Subject, operand: failed_operands.Operand) -> Iterator[tuple[tuple[int, ...], str, Edit, float]]:
     """The shapes that a factor has with its axes exchanged, each with the edit that gives it."""
     shape = operand.shape
     if len(shape) < 2:
@@ -575,7 +569,12 @@ def _flips(subject: Subject, operand: Operand) -> Iterator[tuple[tuple[int, ...]
     before = _before_turning(subject, operand)
     if before is None:
         code = ".t()" if len(shape) == 2 else ".transpose(-2, -1)"
-        yield flipped, "Transpose the last two axes of a factor", wrapped(subject, operand.node, "", code), 0.85
+        yield (
+            flipped,
+            "Transpose the last two axes of a factor",
+            data_edits.wrapped(subject, operand.node, "", code),
+            0.85,
+        )
         return
     base, sizes = before
     site, text = subject.source.site(operand.node), subject.text(subject.source.site(base))
@@ -585,7 +584,7 @@ def _flips(subject: Subject, operand: Operand) -> Iterator[tuple[tuple[int, ...]
         yield right, "Transpose the last two axes of the factor", Replace(site, f"{text}.transpose(-2, -1)"), 0.95
 
 
-def _before_turning(subject: Subject, operand: Operand) -> tuple[ast.expr, tuple[int, ...]] | None:
+def _before_turning(subject: Subject, operand: failed_operands.Operand) -> tuple[ast.expr, tuple[int, ...]] | None:
     """The expression whose axes the factor exchanges on the spot, and its sizes."""
     call = subject.network.producer(operand.value)
     if call is None or call.name not in TURNED or call.site != subject.source.site(operand.node) or not call.inputs:
@@ -598,19 +597,19 @@ def _before_turning(subject: Subject, operand: Operand) -> tuple[ast.expr, tuple
         case ast.Attribute(value=base, attr="T" | "mT"):
             return base, sizes
         case ast.Call(func=ast.Attribute(value=base), args=given) if call.name.startswith("torch.Tensor."):
-            return (base, sizes) if all(number(one) is not None for one in given) else None
-        case ast.Call(args=[base, *rest]) if all(number(one) is not None for one in rest):
+            return (base, sizes) if all(arithmetic.number(one) is not None for one in given) else None
+        case ast.Call(args=[base, *rest]) if all(arithmetic.number(one) is not None for one in rest):
             return base, sizes
     return None
 
 
-def _exchanged(subject: Subject, operation: Operation) -> tuple[Edit, ...]:
+def _exchanged(subject: Subject, operation: failed_operands.Operation) -> tuple[Edit, ...]:
     left, right = (one.node for one in operation.operands)
     if operation.is_method and isinstance(operation.node, ast.Call):
         name = operation.node.func.attr if isinstance(operation.node.func, ast.Attribute) else operation.short
-        text = f"{enclosed(subject, right)}.{name}({subject.text(subject.source.site(left))})"
+        text = f"{failed_operands.enclosed(subject, right)}.{name}({subject.text(subject.source.site(left))})"
         return (Replace(subject.source.site(operation.node), text),)
-    text_of = enclosed if isinstance(operation.node, ast.BinOp) else _written
+    text_of = failed_operands.enclosed if isinstance(operation.node, ast.BinOp) else _written
     return (
         Replace(subject.source.site(left), text_of(subject, right)),
         Replace(subject.source.site(right), text_of(subject, left)),
@@ -628,11 +627,11 @@ def _written(subject: Subject, node: ast.expr) -> str:
 class _Made:
     """An operand of a failed operation that is made with written sizes, and what its sizes would have to be."""
 
-    operation: Operation
-    operand: Operand
+    operation: failed_operands.Operation
+    operand: failed_operands.Operand
     sizes: tuple[ast.expr, ...]
     wanted: Mapping[int, int]
-    partner: Operand
+    partner: failed_operands.Operand
 
     @property
     def right(self) -> Shape:
@@ -640,12 +639,12 @@ class _Made:
         return tuple(self.wanted.get(axis, size) for axis, size in enumerate(self.operand.shape))
 
 
-def _made_otherwise(subject: Subject, operation: Operation) -> Iterator[_Made]:
+def _made_otherwise(subject: Subject, operation: failed_operands.Operation) -> Iterator[_Made]:
     """The operands of the failed operation that are made with written sizes, each with the sizes that would do."""
     pair = operation.operands[-2:] if operation.short == "addmm" else operation.operands[:2]
     for operand, partner in (pair, pair[::-1]):
         wanted = _needed(operation, operand, partner, first=operand is pair[0])
-        made = made_by(subject, operand) if wanted else None
+        made = failed_operands.made_by(subject, operand) if wanted else None
         weighs = operation.short in FACTORS or CONVOLUTION.fullmatch(operation.call.name) is not None
         second_factor = weighs and operand is pair[1]
         if made is not None and (second_factor or not (_drawn(subject, made.call) and _is_data(operand))):
@@ -658,12 +657,18 @@ def _drawn(subject: Subject, made: ast.Call) -> bool:
     return name.rpartition(".")[2] in ("rand", "randn")
 
 
-def _is_data(operand: Operand) -> bool:
+def _is_data(operand: failed_operands.Operand) -> bool:
     """Whether a tensor that is drawn may be data for a trial: nothing learns it."""
     return operand.value.requires_grad is not True and operand.value.origin != "parameter"
 
 
-def _needed(operation: Operation, operand: Operand, partner: Operand, *, first: bool) -> dict[int, int]:
+def _needed(
+    operation: failed_operands.Operation,
+    operand: failed_operands.Operand,
+    partner: failed_operands.Operand,
+    *,
+    first: bool,
+) -> dict[int, int]:
     """The axes of an operand whose sizes do not meet the other's, each with the size that would."""
     own, other = operand.shape, partner.shape
     if operation.short in FACTORS:
@@ -677,7 +682,7 @@ def _needed(operation: Operation, operand: Operand, partner: Operand, *, first: 
         if not plain or own[1] == other[1]:
             return {}
         return {0: own[1], 1: own[0]} if own[0] == other[1] else {1: other[1]}
-    if operation.call.name in CONCATENATIONS and len(own) == len(other):
+    if operation.call.name in tensor_shapes.CONCATENATIONS and len(own) == len(other):
         joined = operation.call.args.get("dim", 0)
         axis = joined % len(own) if isinstance(joined, int) and own else 0
         return {i: size for i, size in enumerate(other) if i != axis and own[i] != size}
@@ -707,7 +712,7 @@ def _of_other_sizes(subject: Subject, found: _Made) -> Iterator[Way]:
     names = _names_of(subject, given, needed)
     if len(names) == 1:
         yield f"Make the tensor with {names[0]}", (Replace(sites[axis], names[0]),), 0.85
-    elif number(given) is not None and not _may_be_batch(found, needed):
+    elif arithmetic.number(given) is not None and not _may_be_batch(found, needed):
         yield f"Make the tensor with {needed}", (Replace(sites[axis], str(needed)),), 0.75
 
 
@@ -723,12 +728,14 @@ def _other_axis(subject: Subject, given: ast.expr, needed: int) -> tuple[Edit, i
             pass
         case _:
             return None
-    shape = recorded_shape(subject, thing)
+    shape = failed_operands.recorded_shape(subject, thing)
     axes = [i for i, size in enumerate(shape) if size == needed] if shape is not None else []
     if len(axes) != 1:
         return None
     if axis is not None:
-        return (Replace(subject.source.site(axis), str(axes[0])), axes[0]) if number(axis) is not None else None
+        return (
+            (Replace(subject.source.site(axis), str(axes[0])), axes[0]) if arithmetic.number(axis) is not None else None
+        )
     return Replace(subject.source.site(given), f"{ast.unparse(thing)}.shape[{axes[0]}]"), axes[0]
 
 
@@ -747,7 +754,7 @@ def _names_of(subject: Subject, given: ast.expr, needed: int) -> list[str]:
 def _number_of(subject: Subject, name: ast.Name) -> int | None:
     """The number that a name stands for, where it is bound once."""
     bound = subject.source.bindings(name, name)
-    return number(bound[0]) if len(bound) == 1 else None
+    return arithmetic.number(bound[0]) if len(bound) == 1 else None
 
 
 def _may_be_batch(found: _Made, needed: int) -> bool:

@@ -20,14 +20,13 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
-    argument,
-    known,
+    arithmetic,
+    call_arguments,
+    crashes,
     layer_facts,
-    loss_conflict,
-    number,
-    set_constructor_argument,
+    recipes,
     spell,
-    way_back,
+    tensor_shapes,
 )
 
 MODES = {1: "linear", 2: "bilinear", 3: "trilinear"}
@@ -159,16 +158,16 @@ loss = nn.BCEWithLogitsLoss()(net(torch.rand(3, 1, 4, 4)), torch.ones(3, 1, 8, 8
 
 
 def _smaller(subject: Subject) -> _Smaller | None:
-    conflict = loss_conflict(subject)
+    conflict = crashes.loss_conflict(subject)
     if conflict is None:
         return None
-    given, wanted = known(conflict.prediction.shape), known(conflict.target.shape)
-    path = [call for call in way_back(subject, conflict.prediction) if call.inputs]
+    given, wanted = tensor_shapes.known(conflict.prediction.shape), tensor_shapes.known(conflict.target.shape)
+    path = [call for call in tensor_shapes.way_back(subject, conflict.prediction) if call.inputs]
     layers = [call for call in path if (facts := layer_facts(call)) is not None and facts.kind == "convolution"]
     facts = layer_facts(layers[0]) if layers else None
     if given is None or wanted is None or facts is None or min(len(given), len(wanted)) <= facts.spatial:
         return None
-    came = known(layers[-1].inputs[0].shape)
+    came = tensor_shapes.known(layers[-1].inputs[0].shape)
     mine, theirs = given[-facts.spatial :], wanted[-facts.spatial :]
     ratios = {large / small for small, large in zip(mine, theirs, strict=True) if small}
     if came is None or came[-facts.spatial :] != theirs or len(ratios) != 1:
@@ -181,7 +180,7 @@ def _smaller(subject: Subject) -> _Smaller | None:
 
 def _enlarges(call: Call, spatial: int) -> bool:
     """Whether a call gives larger images than it takes."""
-    taken, given = (known(values[0].shape) if values else None for values in (call.inputs, call.outputs))
+    taken, given = (tensor_shapes.known(values[0].shape) if values else None for values in (call.inputs, call.outputs))
     if taken is None or given is None or len(taken) != len(given) or len(taken) <= spatial:
         return False
     return all(after > before for before, after in zip(taken[-spatial:], given[-spatial:], strict=True))
@@ -194,10 +193,10 @@ def _widened(subject: Subject, found: _Smaller) -> Iterator[Way]:
         if call.name != "torch.nn.Upsample" or not isinstance(scale, (int, float)) or scale != int(scale):
             continue
         node = subject.constructor_node(call)
-        written = argument(subject, node, call.name, "scale_factor") if node is not None else None
-        if number(written) == scale:
+        written = call_arguments.argument(subject, node, call.name, "scale_factor") if node is not None else None
+        if arithmetic.number(written) == scale:
             text = str(int(scale) * found.times)
-            edits = set_constructor_argument(subject, call, "scale_factor", text)
+            edits = recipes.set_constructor_argument(subject, call, "scale_factor", text)
             yield f"Make the image {text} times larger", edits, 0.85
         return
 

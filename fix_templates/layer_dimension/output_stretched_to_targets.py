@@ -13,18 +13,14 @@ from dnnfix.api import (
     Finding,
     FixPattern,
     FixTemplate,
-    LossUse,
-    Prediction,
     Subject,
     Symptom,
-    fit_data,
     layer_facts,
-    loss_uses,
-    model_output,
+    network_facts,
     short,
-    size_changes,
-    sized_producer,
-    way_back,
+    size_edits,
+    tensor_shapes,
+    tensor_values,
 )
 
 
@@ -32,7 +28,7 @@ from dnnfix.api import (
 class Stretch:
     """A loss over shapes that do not agree: the layer that gives the width, what it gives and what the targets have."""
 
-    use: LossUse
+    use: tensor_values.LossUse
     layer: Call
     given: int
     wanted: int
@@ -88,7 +84,7 @@ class OutputStretchedToTargets(FixTemplate):
         if _laid_out_as_input(subject, found.use):
             yield Decline("the targets are laid out as the inputs are: which of the two ends is meant cannot be told")
             return
-        changes = size_changes(subject, found.layer, facts.gives, found.wanted)
+        changes = size_edits.size_changes(subject, found.layer, facts.gives, found.wanted)
         for change in changes:
             title = f"Make {short(found.layer.name)} give {_values(found.wanted)} per sample"
             yield self.candidate(finding, title, *change.edits, prior=0.85 * change.prior)
@@ -151,24 +147,28 @@ def _stretch(subject: Subject) -> Stretch | None:
     """The first loss over real numbers whose output and targets differ in width alone, one of the two being one."""
     if subject.trace is None:
         return None
-    for use in loss_uses(subject):
+    for use in tensor_values.loss_uses(subject):
         axis = _axis(use)
         widths = _widths(use, axis)
-        layer = sized_producer(subject, model_output(subject, use.prediction), axis) if widths is not None else None
+        layer = (
+            tensor_shapes.sized_producer(subject, tensor_shapes.model_output(subject, use.prediction), axis)
+            if widths is not None
+            else None
+        )
         if widths is not None and layer is not None:
             return Stretch(use, layer, *widths)
     return None
 
 
-def _axis(use: LossUse) -> int:
+def _axis(use: tensor_values.LossUse) -> int:
     """The axis of the output's width: torch keeps channels second, Keras last."""
     return 1 if use.in_torch and len(use.prediction.shape or ()) > 2 else -1
 
 
-def _widths(use: LossUse, axis: int) -> tuple[int, int] | None:
+def _widths(use: tensor_values.LossUse, axis: int) -> tuple[int, int] | None:
     """How wide the output is and how wide the targets are, where that is all that differs."""
     shape, target = use.prediction.shape, use.target.shape if use.target is not None else None
-    if use.facts.prediction is not Prediction.REAL or not use.facts.same_shape:
+    if use.facts.prediction is not network_facts.Prediction.REAL or not use.facts.same_shape:
         return None
     if shape is None or target is None or len(shape) < 2 or None in shape or None in target:
         return None
@@ -184,16 +184,16 @@ def _widths(use: LossUse, axis: int) -> tuple[int, int] | None:
     return given, wanted
 
 
-def _laid_out_as_input(subject: Subject, use: LossUse) -> bool:
+def _laid_out_as_input(subject: Subject, use: tensor_values.LossUse) -> bool:
     """Whether one value per sample meets targets shaped as the inputs: a reconstruction, or windows cut the wrong way."""
     shape, target = use.prediction.shape or (), (use.target.shape if use.target is not None else None) or ()
     if len(shape) != 2 or shape[-1] != 1:
         return False
-    given = fit_data(subject)[0]
+    given = tensor_shapes.fit_data(subject)[0]
     if given is not None:
         came = given.value.shape or ()
     else:
-        path = way_back(subject, use.prediction)
+        path = tensor_shapes.way_back(subject, use.prediction)
         came = (path[-1].inputs[0].shape or ()) if path and path[-1].inputs else ()
     return tuple(size for size in came[1:] if size != 1) == tuple(target[1:])
 

@@ -9,19 +9,15 @@ from dnnfix.api import (
     Family,
     Fault,
     FixPattern,
-    LossConflict,
-    Prediction,
     ReadTemplate,
     Subject,
     Symptom,
-    Target,
-    label_count,
+    crashes,
     layer_facts,
-    loss_conflict,
-    model_output,
+    network_facts,
     short,
-    size_changes,
-    sized_producer,
+    size_edits,
+    tensor_shapes,
 )
 
 
@@ -51,7 +47,9 @@ class OutputUnitsNotClasses(ReadTemplate):
         if found is None:
             return
         layer, units, wanted, likely = found
-        changes = size_changes(subject, layer, facts.gives, wanted) if facts is not None and facts.gives else []
+        changes = (
+            size_edits.size_changes(subject, layer, facts.gives, wanted) if facts is not None and facts.gives else []
+        )
         ways = [
             (f"Make {short(layer.name)} give {one.written} values", one.edits, (0.9 if likely else 0.4) * one.prior)
             for one in changes
@@ -122,7 +120,7 @@ model.fit(np.random.rand(8, 4), np.arange(8) % 3, verbose=0)
 
 def _mismatch(subject: Subject) -> tuple[Call, int, int, bool] | None:
     """The last layer, its units, how many the targets need, and whether the layer is the likelier end."""
-    conflict = loss_conflict(subject)
+    conflict = crashes.loss_conflict(subject)
     if conflict is None:
         return None
     wanted = _wanted(subject, conflict)
@@ -130,14 +128,14 @@ def _mismatch(subject: Subject) -> tuple[Call, int, int, bool] | None:
         return None
     shape = conflict.prediction.shape or ()
     axis = -1 if conflict.call.name.startswith("keras.") or len(shape) == 2 else 1
-    layer = sized_producer(subject, model_output(subject, conflict.prediction), axis)
+    layer = tensor_shapes.sized_producer(subject, tensor_shapes.model_output(subject, conflict.prediction), axis)
     units = shape[axis]
     if layer is None or units is None or units == wanted[0]:
         return None
     return layer, units, *wanted
 
 
-def _wanted(subject: Subject, conflict: LossConflict) -> tuple[int, bool] | None:
+def _wanted(subject: Subject, conflict: crashes.LossConflict) -> tuple[int, bool] | None:
     """How many values per sample the targets need, and whether that is certain."""
     prediction, target = conflict.prediction.shape or (), conflict.target.shape or ()
     axis = -1 if conflict.call.name.startswith("keras.") or len(prediction) == 2 else 1
@@ -149,9 +147,12 @@ def _wanted(subject: Subject, conflict: LossConflict) -> tuple[int, bool] | None
         ]
         width = target[axis]
         return (width, prediction[axis] is not None) if all(same) and width is not None else None
-    if conflict.facts.target is not Target.INDICES or conflict.facts.prediction is Prediction.REAL:
+    if (
+        conflict.facts.target is not network_facts.Target.INDICES
+        or conflict.facts.prediction is network_facts.Prediction.REAL
+    ):
         return None
-    count = label_count(subject, conflict.target)
+    count = tensor_shapes.label_count(subject, conflict.target)
     units = prediction[axis]
     if count is None or units is None or count <= units:
         return None

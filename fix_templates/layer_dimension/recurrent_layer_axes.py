@@ -23,21 +23,14 @@ from dnnfix.api import (
     Subject,
     Value,
     Wrap,
-    activation_of,
-    argument,
-    by,
-    crashed_layer,
-    held,
-    input_expression,
-    insert_layer_before,
-    is_loss,
-    known,
+    call_arguments,
+    crashes,
+    held_values,
     layer_facts,
-    rank_conflict,
-    set_constructor_argument,
+    network_facts,
+    recipes,
     short,
-    size_conflict,
-    way_back,
+    tensor_shapes,
 )
 
 VARIABLE = "torch.autograd.Variable"
@@ -100,7 +93,7 @@ class RecurrentLayerAxes(ShapeTemplate):
         state = _state(subject)
         if state is not None:
             received = state.states[0].shape or ()
-            what = f"{short(state.call.name)} expects a state of {by(state.wanted)}, got {by(received)}"
+            what = f"{short(state.call.name)} expects a state of {tensor_shapes.by(state.wanted)}, got {tensor_shapes.by(received)}"
             evidence: dict[str, Json] = {"wanted": list(state.wanted), "received": list(received)}
             yield Fault(
                 state.call.site, what, tuple(_restated(subject, state)), evidence, reading="state", at_either_end=True
@@ -428,16 +421,16 @@ class _State:
 
 
 def _state(subject: Subject) -> _State | None:
-    found = crashed_layer(subject)
+    found = crashes.crashed_layer(subject)
     if found is None or found[1].kind != "recurrent":
         return None
     call, _, value = found
-    sequence, states = known(value.shape), call.inputs[1:]
+    sequence, states = tensor_shapes.known(value.shape), call.inputs[1:]
     layers, hidden = call.args.get("num_layers", 1), call.args.get("hidden_size")
     if not sequence or not states or not isinstance(layers, int) or not isinstance(hidden, int):
         return None
     axes = len(sequence) - call.name.endswith("Cell")
-    ranks = {len(shape) for state in states if (shape := known(state.shape)) is not None}
+    ranks = {len(shape) for state in states if (shape := tensor_shapes.known(state.shape)) is not None}
     if call.args.get("proj_size") or axes not in (1, 2, 3) or call.name.endswith("Cell") and axes == 2:
         return None
     if sequence[-1] != call.args.get("input_size") and ranks == {len(sequence)}:
@@ -449,7 +442,7 @@ def _state(subject: Subject) -> _State | None:
         rows = layers * (2 if call.args.get("bidirectional") else 1)
         batch = sequence[:-1][0 if call.args.get("batch_first") else 1 :][:1] if len(sequence) == 3 else ()
         wanted = (rows, *batch, hidden)
-    odd = any(known(state.shape) not in (None, wanted) for state in states)
+    odd = any(tensor_shapes.known(state.shape) not in (None, wanted) for state in states)
     return _State(call, sequence, states, wanted) if odd else None
 
 
@@ -460,7 +453,7 @@ def _restated(subject: Subject, found: _State) -> Repairs:
     yield "Set batch_first of the layer to match the sequences", order, 0.6 if stated else 0.9
     yield "Add the missing axes to the state", _more_axes(subject, found), 0.8
     for axis, what in _missing_axes(found):
-        sequence = input_expression(subject, found.call)
+        sequence = call_arguments.input_expression(subject, found.call)
         if sequence is not None:
             longer = Wrap(subject.source.site(sequence), "", f".unsqueeze({axis})")
             yield f"Give the sequences the axis of {what}", (longer,), 0.6
@@ -485,7 +478,7 @@ def _is_carried(subject: Subject, call: ast.Call) -> bool:
 
 def _more_axes(subject: Subject, found: _State) -> tuple[Edit, ...] | None:
     """Put an axis before the states, or take it away, where they then have just the right shape."""
-    shapes = {known(state.shape) for state in found.states}
+    shapes = {tensor_shapes.known(state.shape) for state in found.states}
     shape = shapes.pop() if len(shapes) == 1 else None
     if shape is None:
         return None
@@ -500,7 +493,7 @@ def _more_axes(subject: Subject, found: _State) -> tuple[Edit, ...] | None:
 
 def _missing_axes(found: _State) -> Iterator[tuple[int, str]]:
     """The axes that sequences without a batch may lack, where the state has one for it: its place, and what it is."""
-    shapes = {known(state.shape) for state in found.states}
+    shapes = {tensor_shapes.known(state.shape) for state in found.states}
     shape = shapes.pop() if len(shapes) == 1 else None
     if shape is None or len(shape) != 3 or len(found.sequence) != 2 or found.call.name.endswith("Cell"):
         return
@@ -518,16 +511,16 @@ def _other_order(subject: Subject, found: _State) -> tuple[Edit, ...] | None:
         return None
     batch = found.sequence[1 if first else 0]
     other = (found.wanted[0], batch, found.wanted[2])
-    if any(known(state.shape) != other for state in found.states):
+    if any(tensor_shapes.known(state.shape) != other for state in found.states):
         return None
-    return set_constructor_argument(subject, found.call, "batch_first", str(not first))
+    return recipes.set_constructor_argument(subject, found.call, "batch_first", str(not first))
 
 
 def _written_states(subject: Subject, found: _State) -> tuple[Edit, ...] | None:
     """Rewrite the sizes with which the states are made, without writing the size of the batch down where that can be."""
     edits: list[Edit] = []
     for number, state in enumerate(found.states):
-        shape = known(state.shape)
+        shape = tensor_shapes.known(state.shape)
         node = _maker(subject, found, number)
         made = isinstance(node, ast.Call) and subject.source.qualified(node.func) in FILLED
         if shape == found.wanted:
@@ -599,7 +592,7 @@ def _sizes(node: ast.Call, count: int) -> list[ast.expr] | None:
 def _size_text(subject: Subject, found: _State, state: ast.Call, place: int) -> str | None:
     constructor = subject.constructor_node(found.call)
     if place == 1:
-        sequence = input_expression(subject, found.call)
+        sequence = call_arguments.input_expression(subject, found.call)
         inside = subject.source.enclosing(state, ast.FunctionDef)
         call = subject.call_node(found.call)
         if call is None or subject.source.enclosing(call, ast.FunctionDef) is not inside:
@@ -612,7 +605,7 @@ def _size_text(subject: Subject, found: _State, state: ast.Call, place: int) -> 
             return None
         return f"{sequence.id}.size({0 if found.call.args.get('batch_first') else 1})"
     name = "num_layers" if place == 0 else "hidden_size"
-    given = argument(subject, constructor, found.call.name, name) if constructor is not None else None
+    given = call_arguments.argument(subject, constructor, found.call.name, name) if constructor is not None else None
     attribute = isinstance(given, ast.Attribute) and not found.call.args.get("bidirectional")
     if place and isinstance(given, ast.Attribute) or attribute and given is not None:
         return subject.text(subject.source.site(given))
@@ -623,7 +616,7 @@ def _size_text(subject: Subject, found: _State, state: ast.Call, place: int) -> 
 
 
 def _joined(subject: Subject, found: _Final) -> Repairs:
-    node = input_expression(subject, found.linear)
+    node = call_arguments.input_expression(subject, found.linear)
     if node is None:
         yield Decline("the states are not given to the linear layer in a call of its own")
         return
@@ -656,19 +649,19 @@ def _final_states(subject: Subject) -> _Final | None:
     crash = subject.crash.call if subject.crash is not None else None
     if crash is None or not crash.inputs:
         return None
-    conflict = size_conflict(subject)
+    conflict = crashes.size_conflict(subject)
     if conflict is not None and conflict.facts.kind == "linear":
         return _final(subject, conflict.call, conflict.value, conflict.stated)
-    if not is_loss(crash):
+    if not network_facts.is_loss(crash):
         return None
-    for call in way_back(subject, crash.inputs[0]):
+    for call in tensor_shapes.way_back(subject, crash.inputs[0]):
         facts = layer_facts(call)
         wanted = call.inputs[0].shape[-1] if call.inputs and call.inputs[0].shape else None
         if facts is not None and facts.kind == "linear" and wanted is not None:
             found = _final(subject, call, call.inputs[0], wanted)
             if found is not None:
                 return found
-        elif facts is None and activation_of(call) is None:
+        elif facts is None and network_facts.activation_of(call) is None:
             return None
     return None
 
@@ -690,7 +683,7 @@ def _final(subject: Subject, linear: Call, given: Value, wanted: int) -> _Final 
                 return None
             return _Final(call, linear, given, (count, batch, size), wanted)
         same = bool(call.inputs) and call.inputs[0].shape == shape
-        if not same or (activation_of(call) is None and (facts is None or facts.kind != "dropout")):
+        if not same or (network_facts.activation_of(call) is None and (facts is None or facts.kind != "dropout")):
             return None
         value = call.inputs[0]
     return None
@@ -701,28 +694,30 @@ def _final(subject: Subject, linear: Call, given: Value, wanted: int) -> _Final 
 
 def _with_sequence(subject: Subject, call: Call) -> Repairs:
     yield Decline("the recurrent layer before is not made at one place")
-    edits = set_constructor_argument(subject, call, "return_sequences", "True")
+    edits = recipes.set_constructor_argument(subject, call, "return_sequences", "True")
     yield f"Let {short(call.name)} return its sequence", edits, 0.95
 
 
 def _pair(subject: Subject) -> tuple[Call, Call] | None:
     """The layer that lacks the axis of the steps, and the recurrent layer that took it away."""
-    conflict = rank_conflict(subject)
+    conflict = crashes.rank_conflict(subject)
     if conflict is None or conflict.rank != conflict.wanted - 1 or conflict.facts.kind not in TAKES_SEQUENCES:
         return None
-    for call in way_back(subject, conflict.value):
+    for call in tensor_shapes.way_back(subject, conflict.value):
         facts = layer_facts(call)
         if facts is not None and facts.kind == "recurrent":
             closed = call.name.startswith("keras.") and call.args.get("return_sequences") is False
             return (conflict.call, call) if closed else None
-        if activation_of(call) is None and (facts is None or facts.kind not in ("dropout", "normalization")):
+        if network_facts.activation_of(call) is None and (
+            facts is None or facts.kind not in ("dropout", "normalization")
+        ):
             return None
     return None
 
 
 def _bare(subject: Subject) -> tuple[Call, ast.Call] | None:
     """The call of a recurrent layer that is given word numbers, and the constructor of the embedding beside it."""
-    conflict = rank_conflict(subject)
+    conflict = crashes.rank_conflict(subject)
     if conflict is None or conflict.facts.kind != "recurrent" or (conflict.rank, conflict.wanted) != (2, 3):
         return None
     value = conflict.value
@@ -746,7 +741,7 @@ def _embedded(subject: Subject, call: Call, beside: ast.Call) -> Repairs:
     applied = isinstance(parent, ast.Call) and parent.func is beside
     text = _unnamed(subject, beside) if applied else None
     if text is not None:
-        yield f"Embed the token indices with {text}", insert_layer_before(subject, call, text), 0.9
+        yield f"Embed the token indices with {text}", recipes.insert_layer_before(subject, call, text), 0.9
 
 
 def _same_kind(call: Call, value: object) -> bool:
@@ -760,9 +755,9 @@ def _are_words(subject: Subject, bare: Call, embedded: Call) -> bool:
     So the data says that is handed over for it; where that does not exist yet, a decoder that begins with the state of
     the encoder, or inputs of one length, as texts to be compared have.
     """
-    node = input_expression(subject, bare)
+    node = call_arguments.input_expression(subject, bare)
     data = _data_of(subject, node) if isinstance(node, ast.Name) else None
-    described = held(subject, data) if data is not None else None
+    described = held_values.held(subject, data) if data is not None else None
     if isinstance(described, dict) and "dtype" in described:
         return str(described["dtype"]).startswith(("int", "uint"))
     call = subject.call_node(bare)

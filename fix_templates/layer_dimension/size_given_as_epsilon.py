@@ -17,9 +17,9 @@ from dnnfix.api import (
     RemoveArgument,
     Subject,
     Symptom,
-    argument,
-    argument_position,
-    number,
+    arithmetic,
+    call_arguments,
+    network_facts,
     short,
 )
 
@@ -72,7 +72,7 @@ class SizeGivenAsEpsilon(FixTemplate):
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         node = subject.node(finding.site)
         name = subject.source.qualified(node.func) if isinstance(node, ast.Call) else None
-        place = argument_position(name, EPSILONS[name]) if name is not None else None
+        place = network_facts.argument_position(name, EPSILONS[name]) if name is not None else None
         if name is None or not isinstance(node, ast.Call) or place is None or len(node.args) != place + 1:
             yield Decline("more arguments follow by position")
             return
@@ -125,15 +125,15 @@ def norm(channels, eps):
 
 
 def _positional(subject: Subject, call: ast.Call, name: str) -> ast.expr | None:
-    place = argument_position(name, EPSILONS[name])
+    place = network_facts.argument_position(name, EPSILONS[name])
     if place is None or place >= len(call.args) or any(isinstance(one, ast.Starred) for one in call.args[: place + 1]):
         return None
-    return argument(subject, call, name, EPSILONS[name])
+    return call_arguments.argument(subject, call, name, EPSILONS[name])
 
 
 def _is_size(subject: Subject, call: ast.Call, name: str, given: ast.expr) -> bool:
     """Whether what stands for the small number is a size: a whole number above one, or the size's own text again."""
-    size = number(given)
+    size = arithmetic.number(given)
     if size is not None:
         return size > 1
     first = call.args[0] if call.args else None

@@ -11,28 +11,21 @@ from dnnfix.api import (
     FaultTemplate,
     Finding,
     FixPattern,
-    Link,
     Repairs,
     Site,
-    Solution,
     Subject,
     Symptom,
-    carry_out,
-    chains,
-    disagreements,
-    fits_run,
-    named_as_they_stand,
-    size_conflict,
-    solutions,
-    told,
+    chain_edits,
+    crashes,
+    size_chains,
 )
 
 
 class Broken(NamedTuple):
     """A chain whose sizes disagree, the cheapest ways out, and whether the program crashed in it."""
 
-    links: tuple[Link, ...]
-    ways: list[Solution]
+    links: tuple[size_chains.Link, ...]
+    ways: list[size_chains.Solution]
     crashed: bool
 
 
@@ -60,23 +53,28 @@ class SizesDoNotChain(FaultTemplate[Broken]):
 
     def faults(self, subject: Subject) -> Faults[Broken]:
         if subject.trace is None:
-            for links in chains(subject):
-                if disagreements(links):
+            for links in size_chains.chains(subject):
+                if size_chains.disagreements(links):
                     place = next(n for n, (a, b) in enumerate(pairwise(links)) if a.gives != b.takes)
-                    yield links[place + 1].site, Broken(links, solutions(links), crashed=False)
+                    yield links[place + 1].site, Broken(links, size_chains.solutions(links), crashed=False)
             return
         # After a run only the chain that explains the crash, and only where changing the crashed layer alone is not the
         # obvious answer: several edges disagree, or exchanging two arguments settles it.
-        conflict = size_conflict(subject)
+        conflict = crashes.size_conflict(subject)
         site = conflict.call.made_at if conflict is not None else None
         if conflict is None or site is None or len(conflict.value.shape or ()) < 2:
             return
-        chain = next((links for links in chains(subject) if fits_run(links, site, conflict.received)), None)
+        chain = next(
+            (links for links in size_chains.chains(subject) if size_chains.fits_run(links, site, conflict.received)),
+            None,
+        )
         if chain is None:
             return
         arriving = conflict.received if chain[0].site == site else None
-        ways = solutions(chain, arriving)
-        if disagreements(chain, arriving) > 1 or any(change.swapped for way in ways for change in way.changes):
+        ways = size_chains.solutions(chain, arriving)
+        if size_chains.disagreements(chain, arriving) > 1 or any(
+            change.swapped for way in ways for change in way.changes
+        ):
             yield site, Broken(chain, ways, crashed=True)
 
     def report(self, site: Site, fault: Broken) -> Finding:
@@ -94,15 +92,15 @@ class SizesDoNotChain(FaultTemplate[Broken]):
     def repairs(self, subject: Subject, fault: Broken) -> Repairs:
         written = 0
         for solution in fault.ways:
-            edits = carry_out(subject, solution)
+            edits = chain_edits.carry_out(subject, solution)
             if edits is None:
                 continue
             written += 1
             swaps = any(change.swapped for change in solution.changes)
             prior = 0.95 if swaps else 0.8 if len(solution.changes) == 1 else 0.7
-            if named_as_they_stand(subject, solution):
+            if chain_edits.named_as_they_stand(subject, solution):
                 prior = 0.2
-            yield told(solution), edits, prior - 0.05 * written
+            yield chain_edits.told(solution), edits, prior - 0.05 * written
 
     programs = """
 === example: arguments exchanged in the last layer, seen without a run

@@ -20,7 +20,7 @@ from dnnfix.api import (
     Site,
     Subject,
     Symptom,
-    number,
+    arithmetic,
 )
 
 MAX_NAMES = 3
@@ -218,9 +218,9 @@ def _between(subject: Subject, own: ast.expr, model: ast.expr) -> Iterator[Diffe
     value, wanted = _behind(subject, own), _behind(subject, model)
     if ast.dump(value) == ast.dump(wanted):
         return
-    if number(value) is not None and number(wanted) is not None:
+    if arithmetic.number(value) is not None and arithmetic.number(wanted) is not None:
         text = subject.text(subject.source.site(model))
-        if number(value) != number(wanted) and _plain(model):
+        if arithmetic.number(value) != arithmetic.number(wanted) and _plain(model):
             site = subject.source.site(own)
             yield f"{text} in place of {subject.text(site)}", Replace(site, text)
     elif isinstance(value, ast.Dict) and isinstance(wanted, ast.Dict):
@@ -248,4 +248,4 @@ def _behind(subject: Subject, node: ast.expr) -> ast.expr:
 
 def _plain(node: ast.expr) -> bool:
     """Whether an expression means the same at another place of the module: a number, or a name."""
-    return number(node) is not None or isinstance(node, ast.Name)
+    return arithmetic.number(node) is not None or isinstance(node, ast.Name)

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    LOADER,
     Family,
     Fault,
     FixPattern,
@@ -15,10 +14,11 @@ from dnnfix.api import (
     Replace,
     Subject,
     argument_value,
+    loaders,
     origins,
+    spelling,
     within,
     words,
-    words_of,
 )
 
 SAMPLES, BATCHES = "samples", "batches"
@@ -205,7 +205,7 @@ def _loader(subject: Subject, loop: ast.For) -> ast.expr | None:
     if not isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)):
         return None
     made = False
-    for one in origins(subject, given):
+    for one in origins.origins(subject, given):
         if isinstance(one, ast.Call):
             if not _has_batches(subject, one):
                 return None
@@ -214,7 +214,7 @@ def _loader(subject: Subject, loop: ast.For) -> ast.expr | None:
 
 
 def _has_batches(subject: Subject, call: ast.Call) -> bool:
-    if subject.source.qualified(call.func) != LOADER:
+    if subject.source.qualified(call.func) != loaders.LOADER:
         return False
     size = argument_value(call, "batch_size", 1)
     return size is not None and not (isinstance(size, ast.Constant) and size.value in (1, None))
@@ -266,7 +266,7 @@ def _is_comparison(subject: Subject, value: ast.expr, loop: ast.For, depth: int 
     match value:
         case ast.Compare(ops=[ast.Eq()]) | ast.Call(func=ast.Attribute(attr="eq")):
             return not _MANY & {
-                part for word in re.findall(r"[A-Za-z]+", ast.unparse(value)) for part in words_of(word)
+                part for word in re.findall(r"[A-Za-z]+", ast.unparse(value)) for part in spelling.words_of(word)
             }
         case ast.Call(func=ast.Attribute(value=inner, attr=attr), args=[]) if attr in _PLAIN:
             return _is_comparison(subject, inner, loop, depth)
@@ -287,7 +287,7 @@ def _is_mean_loss(subject: Subject, call: ast.Call) -> bool:
     if function[0] == "torch.nn.functional":
         return function[2] in _LOSSES and not _reduces(call)
     known = source.constructor(call.func)
-    made = [known] if known is not None else [o for o in origins(subject, call.func) if isinstance(o, ast.Call)]
+    made = [known] if known is not None else [o for o in origins.origins(subject, call.func) if isinstance(o, ast.Call)]
     names = {(source.qualified(one.func) or "").rpartition(".")[2] for one in made}
     return bool(made) and names <= _LOSSES and not any(_reduces(one) for one in made)
 
@@ -361,7 +361,7 @@ def _divided_by(subject: Subject, divisor: ast.expr, loader: ast.expr, loop: ast
         return BATCHES
     if counted == f"{name}.dataset":
         return SAMPLES
-    made = [one for one in origins(subject, loader) if isinstance(one, ast.Call)]
+    made = [one for one in origins.origins(subject, loader) if isinstance(one, ast.Call)]
     sets = {ast.unparse(one.args[0]) for one in made if one.args and not isinstance(loop.iter, ast.Attribute)}
     same = _same_scope(subject, made, divisor)
     return SAMPLES if len(made) == 1 and sets == {counted} and same else ""

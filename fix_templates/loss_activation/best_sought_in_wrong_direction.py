@@ -16,12 +16,11 @@ from dnnfix.api import (
     Site,
     Subject,
     argument_value,
-    better,
     keyword_value,
-    name_of,
     origins,
+    progress_figures,
+    spelling,
     within,
-    words_of,
 )
 
 
@@ -258,8 +257,12 @@ def _record(subject: Subject, branch: ast.If, test: ast.Compare) -> Iterator[Fau
         return
     figure = left if kept is right else right
     smallest = (ordering[0] == "<") == (kept is right)
-    wanted = better(name_of(figure))
-    if wanted == "" or better(name_of(kept)) not in ("", wanted) or "best" not in words_of(name_of(kept)):
+    wanted = progress_figures.better(progress_figures.name_of(figure))
+    if (
+        wanted == ""
+        or progress_figures.better(progress_figures.name_of(kept)) not in ("", wanted)
+        or "best" not in spelling.words_of(progress_figures.name_of(kept))
+    ):
         return
     if _is_turned(subject, figure):
         return
@@ -280,7 +283,7 @@ def _record(subject: Subject, branch: ast.If, test: ast.Compare) -> Iterator[Fau
         edits.append(Replace(source.site(begins[0]), 'float("inf")'))
     if edits:
         taken = "greatest" if wanted == "smaller" else "smallest"
-        yield _sought(source.site(test), name_of(figure), taken, tuple(edits))
+        yield _sought(source.site(test), progress_figures.name_of(figure), taken, tuple(edits))
 
 
 def _is_kept(branch: ast.If, record: ast.expr, figure: ast.expr) -> bool:
@@ -323,7 +326,7 @@ def _searches(subject: Subject) -> Iterator[Fault]:
             continue
         taken = "smallest" if name == "argmin" else "greatest"
         figures = _figures(subject, _searched(call))
-        if not figures or any(better(figure) != _TURNS[taken] for figure in figures):
+        if not figures or any(progress_figures.better(figure) != _TURNS[taken] for figure in figures):
             continue
         if not _seeks_best(subject, call):
             continue
@@ -369,7 +372,7 @@ def _figures(subject: Subject, searched: ast.expr) -> set[str]:
     """
     found: set[str] = set()
     for expr in _unwrapped(subject, searched):
-        if (name := name_of(expr)) and better(name):
+        if (name := progress_figures.name_of(expr)) and progress_figures.better(name):
             return {name}
         if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Name):
             found |= set(_keys(subject, expr.slice, 3))
@@ -378,10 +381,10 @@ def _figures(subject: Subject, searched: ast.expr) -> set[str]:
 
 def _unwrapped(subject: Subject, expr: ast.expr) -> Iterator[ast.expr]:
     """An expression and what it was made of: through names, `np.array(…)` and `list(…)`."""
-    for one in origins(subject, expr):
+    for one in origins.origins(subject, expr):
         yield one
         if isinstance(one, ast.Call) and len(one.args) == 1 and _chooser(one) == "":
-            yield from origins(subject, one.args[0])
+            yield from origins.origins(subject, one.args[0])
 
 
 def _keys(subject: Subject, name: ast.Name, depth: int) -> Iterator[str]:
@@ -395,7 +398,7 @@ def _keys(subject: Subject, name: ast.Name, depth: int) -> Iterator[str]:
         return
     place = arguments.index(name.id) - (arguments[0] == "self")
     for call in source.all_calls:
-        if name_of(call.func) != function.name:
+        if progress_figures.name_of(call.func) != function.name:
             continue
         given = keyword_value(call, name.id)
         if given is None and place < len(call.args):
@@ -403,7 +406,7 @@ def _keys(subject: Subject, name: ast.Name, depth: int) -> Iterator[str]:
         if isinstance(given, ast.Name):
             yield from _keys(subject, given, depth - 1)
         else:
-            yield name_of(given) if given is not None else ""
+            yield progress_figures.name_of(given) if given is not None else ""
 
 
 def _seeks_best(subject: Subject, call: ast.Call) -> bool:
@@ -414,7 +417,7 @@ def _seeks_best(subject: Subject, call: ast.Call) -> bool:
     function = source.enclosing(call, ast.FunctionDef)
     if not names and function is not None:
         names = [function.name]
-    return any("best" in words_of(name) for name in names)
+    return any("best" in spelling.words_of(name) for name in names)
 
 
 def _is_turned(subject: Subject, figure: ast.expr) -> bool:
@@ -463,13 +466,13 @@ def _of_torch(subject: Subject) -> Iterator[Fault]:
         scheduler = source.constructor(call.func.value)
         if scheduler is not None and id(scheduler) in made and isinstance(call.args[0], (ast.Name, ast.Attribute)):
             given = argument_value(scheduler, "mode", 1)
-            yield from _watched(subject, scheduler, given, name_of(call.args[0]))
+            yield from _watched(subject, scheduler, given, progress_figures.name_of(call.args[0]))
 
 
 def _watched(subject: Subject, call: ast.Call, given: ast.expr | None, quantity: str) -> Iterator[Fault]:
     """What is watched for `min` (where no mode is given) or `max`, and is the better the other way."""
     source, mode = subject.source, _string(given) if given is not None else "min"
-    best = {"greater": "max", "smaller": "min"}.get(better(quantity))
+    best = {"greater": "max", "smaller": "min"}.get(progress_figures.better(quantity))
     if best is None or mode not in ("min", "max") or mode == best:
         return
     if given is None:

@@ -16,14 +16,11 @@ from dnnfix.api import (
     SetArgument,
     Site,
     Subject,
-    Task,
-    activation_of,
-    argument_position,
     argument_value,
-    loss_uses,
-    name_of,
+    network_facts,
+    progress_figures,
     short,
-    through,
+    tensor_values,
     words,
 )
 
@@ -178,7 +175,11 @@ _SAME = frozenset({"torch.Tensor.data", "torch.Tensor.detach", "torch.Tensor.cpu
 
 def _over_batch(subject: Subject) -> Iterator[Fault]:
     """Choices along axis 0 among the scores that a loss over classes is given."""
-    uses = [use for use in loss_uses(subject) if use.facts.task is Task.CLASSES and use.rank in (2, None)]
+    uses = [
+        use
+        for use in tensor_values.loss_uses(subject)
+        if use.facts.task is network_facts.Task.CLASSES and use.rank in (2, None)
+    ]
     if not uses:
         return
     network = subject.network
@@ -190,16 +191,21 @@ def _over_batch(subject: Subject) -> Iterator[Fault]:
         if maker is None or _place(maker) not in scores or (shape is not None and len(shape) != 2):
             continue
         what = f"{short(call.name)} of the class scores runs along the batch (axis 0)"
-        position = argument_position(call.name, "dim")
+        position = network_facts.argument_position(call.name, "dim")
         edits = (SetArgument(subject.source.site(node), "dim", "1", position),) if node is not None else None
         yield Fault(call.site, what, ((_ALONG_CLASSES, edits, 0.9),), confidence=0.85)
 
 
 def _scores(network: Network, call: Call) -> Call | None:
     """The call that made the scores, an activation between taken off."""
-    maker = through(network, call.inputs[0], _SAME)
-    if maker is not None and activation_of(maker) is not None and maker.component is None and maker.inputs:
-        return through(network, maker.inputs[0], _SAME)
+    maker = network_facts.through(network, call.inputs[0], _SAME)
+    if (
+        maker is not None
+        and network_facts.activation_of(maker) is not None
+        and maker.component is None
+        and maker.inputs
+    ):
+        return network_facts.through(network, maker.inputs[0], _SAME)
     return maker
 
 
@@ -211,9 +217,13 @@ def _compared_over_batch(subject: Subject) -> Iterator[Fault]:
     """`tf.equal(tf.argmax(y, 0), tf.argmax(y_, 0))`: one answer per class instead of one per sample."""
     source = subject.source
     for call in source.all_calls if "tensorflow" in source.frameworks else ():
-        if name_of(call.func) != "equal" or len(call.args) != 2:
+        if progress_figures.name_of(call.func) != "equal" or len(call.args) != 2:
             continue
-        sides = [side for side in call.args if isinstance(side, ast.Call) and name_of(side.func) in _CHOOSING]
+        sides = [
+            side
+            for side in call.args
+            if isinstance(side, ast.Call) and progress_figures.name_of(side.func) in _CHOOSING
+        ]
         along = [side for side in sides if side.args and _is_zero(_axis(side)[1])]
         labels = [ast.unparse(side.args[0]) for side in along if _is_batch(subject, side.args[0])]
         if len(sides) == 2 and labels:
@@ -237,7 +247,7 @@ def _is_zero(axis: ast.expr | None) -> bool:
 def _is_batch(subject: Subject, labels: ast.expr) -> bool:
     """Whether the labels are a placeholder of rows, of any number, with several values each."""
     made = subject.source.constructor(labels)
-    if made is None or name_of(made.func) != "placeholder":
+    if made is None or progress_figures.name_of(made.func) != "placeholder":
         return False
     shape = argument_value(made, "shape", 1)
     if not isinstance(shape, (ast.List, ast.Tuple)) or len(shape.elts) != 2:
@@ -249,8 +259,8 @@ def _is_batch(subject: Subject, labels: ast.expr) -> bool:
 
 def _among_one(subject: Subject) -> Iterator[Fault]:
     """Choices among the outputs of a binary classifier of one unit that ends in a sigmoid."""
-    uses = [use for use in loss_uses(subject) if use.in_keras]
-    binary = (use.facts.task is Task.LABELS and use.is_cross_entropy and use.width == 1 for use in uses)
+    uses = [use for use in tensor_values.loss_uses(subject) if use.in_keras]
+    binary = (use.facts.task is network_facts.Task.LABELS and use.is_cross_entropy and use.width == 1 for use in uses)
     if not uses or not all(binary) or any(use.activation_name != "sigmoid" for use in uses):
         return
     source = subject.source
@@ -281,4 +291,6 @@ def _is_prediction(subject: Subject, outputs: ast.expr) -> bool:
     """Whether the outputs are those of `model.predict`, as they are."""
     bound = subject.source.bindings(outputs, at=outputs) if isinstance(outputs, ast.Name) else (outputs,)
     values = bound or (subject.source.bindings(outputs) if isinstance(outputs, ast.Name) else ())
-    return len(values) == 1 and isinstance(values[0], ast.Call) and name_of(values[0].func) == "predict"
+    return (
+        len(values) == 1 and isinstance(values[0], ast.Call) and progress_figures.name_of(values[0].func) == "predict"
+    )

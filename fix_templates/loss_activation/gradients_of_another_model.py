@@ -5,17 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Family,
-    Fault,
-    FixPattern,
-    ReadTemplate,
-    Replace,
-    Subject,
-    name_of,
-    words,
-    words_of,
-)
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, progress_figures, spelling, words
 
 
 class GradientsOfAnotherModel(ReadTemplate):
@@ -94,8 +84,8 @@ _WEIGHTS = words("trainable_variables trainable_weights variables weights")
 
 def _told(name: str, model: str) -> bool:
     """Whether a name was made from a model's: they share a word, or one begins as the other's goes on (`disc`)."""
-    first = [word for word in words_of(name) if word not in _COMMON]
-    second = [word for word in words_of(model) if word not in _COMMON]
+    first = [word for word in spelling.words_of(name) if word not in _COMMON]
+    second = [word for word in spelling.words_of(model) if word not in _COMMON]
     return any(a.startswith(b) or b.startswith(a) for a in first for b in second)
 
 
@@ -111,7 +101,11 @@ def _applied_elsewhere(subject: Subject) -> Iterator[Fault]:
         grads, weights = zipped.args
         taken = source.bindings(grads, at=call) if isinstance(grads, ast.Name) else (grads,)
         gradient = taken[0] if len(taken) == 1 else None
-        if not isinstance(gradient, ast.Call) or name_of(gradient.func) != "gradient" or len(gradient.args) < 2:
+        if (
+            not isinstance(gradient, ast.Call)
+            or progress_figures.name_of(gradient.func) != "gradient"
+            or len(gradient.args) < 2
+        ):
             continue
         sources = gradient.args[1]
         if not all(isinstance(one, ast.Attribute) and one.attr in _WEIGHTS for one in (sources, weights)):
@@ -127,7 +121,7 @@ def _told_apart(
     first, second = ast.unparse(taken), ast.unparse(applied)
     if first == second:
         return
-    names = [name_of(one) for one in (grads, optimizer)]
+    names = [progress_figures.name_of(one) for one in (grads, optimizer)]
     says_taken, says_applied = (any(_told(name, model) for name in names) for model in (first, second))
     if says_applied and not says_taken:
         yield _mixed(subject, taken, second, "the gradients are taken for the weights of")

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    KEEPS_VALUES,
     Call,
     Family,
     Fault,
     FixPattern,
-    LossUse,
     Network,
     ReadTemplate,
     Subject,
-    activation_of,
-    add_activation,
     layer_facts,
-    loss_uses,
-    stated_input,
-    stated_output,
-    together,
+    loss_edits,
+    network_facts,
+    recipes,
+    tensor_values,
 )
 
 
@@ -48,19 +44,19 @@ class LinearLayersInARow(ReadTemplate):
     declined = "the hidden layers cannot be given an activation at one place each"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
-        for use in loss_uses(subject):
+        for use in tensor_values.loss_uses(subject):
             chain = _chain(subject.network, use)
             if len(chain) < 2 or _narrows(chain):
                 continue
             ways = [
                 (
                     f"Put a {activation} behind each hidden layer",
-                    together(*(add_activation(subject, call, activation) for call in chain[:-1])),
+                    recipes.together(*(loss_edits.add_activation(subject, call, activation) for call in chain[:-1])),
                     prior,
                 )
                 for activation, prior in (("relu", 0.8), ("tanh", 0.35))
             ]
-            widths = tuple(stated_output(call) for call in chain)
+            widths = tuple(network_facts.stated_output(call) for call in chain)
             yield Fault(chain[0].made_at, {"count": len(chain)}, tuple(ways), {"widths": widths}, confidence=0.7)
 
     programs = """
@@ -128,10 +124,10 @@ loss = nn.CrossEntropyLoss()(model(torch.rand(4, 8)), torch.tensor([0, 1, 2, 0])
 """
 
 
-_PASSING = KEEPS_VALUES | {"torch.nn.Dropout", "torch.nn.functional.dropout", "keras.layers.Dropout"}
+_PASSING = network_facts.KEEPS_VALUES | {"torch.nn.Dropout", "torch.nn.functional.dropout", "keras.layers.Dropout"}
 
 
-def _chain(network: Network, use: LossUse) -> tuple[Call, ...]:
+def _chain(network: Network, use: tensor_values.LossUse) -> tuple[Call, ...]:
     """The linear layers between data and loss, first one first; empty where anything else is on the way."""
     found: list[Call] = []
     value = use.prediction
@@ -144,7 +140,7 @@ def _chain(network: Network, use: LossUse) -> tuple[Call, ...]:
             )
         if len(network.users(call.outputs[0])) > 1 and not last:
             return ()
-        facts, activation = layer_facts(call), activation_of(call)
+        facts, activation = layer_facts(call), network_facts.activation_of(call)
         flat = activation is None or activation.facts.linear
         if facts is not None and facts.kind == "linear":
             if not flat and found or not flat and not last:
@@ -169,12 +165,12 @@ def _model_input(network: Network, found: list[Call]) -> bool:
 
 def _narrows(chain: tuple[Call, ...]) -> bool:
     """Whether a hidden layer is narrower than what goes in and what comes out (a factorization), or sizes are unknown."""
-    widths = [stated_output(call) for call in chain]
+    widths = [network_facts.stated_output(call) for call in chain]
     if any(width is None for width in widths):
         return True
     known = [width for width in widths if width is not None]
     first = chain[0]
-    entering = stated_input(first)
+    entering = network_facts.stated_input(first)
     if entering is None and first.inputs and first.inputs[0].shape:
         entering = first.inputs[0].shape[-1]
     hidden, leaving = min(known[:-1]), known[-1]

@@ -8,92 +8,103 @@ from dnnfix.api import (
     Family,
     FixPattern,
     LossTemplate,
-    LossUse,
-    Prediction,
     Repairs,
     Subject,
-    Target,
-    Task,
-    add_activation,
-    bypass,
-    change_activation,
-    change_loss,
-    extent,
-    for_one_unit,
-    outside,
-    set_width,
-    stated_output,
-    together,
-    without_activation,
-    wrap_input,
+    loss_edits,
+    network_facts,
+    recipes,
+    tensor_values,
 )
 
 BLUR = 0.5
 """How far targets may lie outside [0, 1] and still be labels with noise on them, as some generative models use."""
 
 
-def _labels_on_classes(_: Subject, use: LossUse) -> bool:
-    if use.facts.task is not Task.LABELS or not use.is_cross_entropy or use.width is None or use.width < 2:
+def _labels_on_classes(_: Subject, use: tensor_values.LossUse) -> bool:
+    if (
+        use.facts.task is not network_facts.Task.LABELS
+        or not use.is_cross_entropy
+        or use.width is None
+        or use.width < 2
+    ):
         return False
     high = use.target.high if use.target is not None else None
     several = use.crashed and (high is None or 1 <= high < use.width)
     return use.rows_sum_to_one or (use.target_is_indices and several)
 
 
-def _for_classes(subject: Subject, use: LossUse) -> Repairs:
+def _for_classes(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     maker = use.producer
-    probabilities = use.facts.prediction is Prediction.PROBABILITIES
+    probabilities = use.facts.prediction is network_facts.Prediction.PROBABILITIES
     chosen = use.target_is_indices or use.target_is_one_hot
     if maker is not None and use.rows_sum_to_one and probabilities and not chosen:
-        sigmoid = change_activation(subject, maker, "sigmoid")
+        sigmoid = loss_edits.change_activation(subject, maker, "sigmoid")
         yield "Judge each class by a sigmoid of its own", sigmoid, 0.85 if use.target_is_multi_hot else 0.45
     if use.target_is_multi_hot:
         return
     if use.in_keras:
         kind = "SparseCategoricalCrossentropy" if use.target_is_indices else "CategoricalCrossentropy"
-        edits = change_loss(subject, use.call, f"keras.losses.{kind}")
+        edits = loss_edits.change_loss(subject, use.call, f"keras.losses.{kind}")
         if maker is not None and probabilities and not use.rows_sum_to_one:
-            softmax = change_activation(subject, maker, "softmax") or add_activation(subject, maker, "softmax")
-            edits = together(edits, softmax)
+            softmax = loss_edits.change_activation(subject, maker, "softmax") or loss_edits.add_activation(
+                subject, maker, "softmax"
+            )
+            edits = recipes.together(edits, softmax)
         yield "Use the loss for one class out of several", edits, 0.85
     else:
-        edits = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
-        yield "Use cross-entropy over the classes", together(without_activation(subject, use), edits), 0.8
+        edits = loss_edits.change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
+        yield (
+            "Use cross-entropy over the classes",
+            recipes.together(loss_edits.without_activation(subject, use), edits),
+            0.8,
+        )
 
 
-def _classes_of_one_unit(_: Subject, use: LossUse) -> bool:
+def _classes_of_one_unit(_: Subject, use: tensor_values.LossUse) -> bool:
     maker, target = use.producer, use.target
-    if use.facts.task is not Task.CLASSES or maker is None:
+    if use.facts.task is not network_facts.Task.CLASSES or maker is None:
         return False
     if use.activation is not None and (use.rows_sum_to_one or use.activation.facts.log):
         return False
-    if stated_output(maker) not in (1, None) or use.width != 1 or (use.rank is not None and use.rank < 2):
+    if network_facts.stated_output(maker) not in (1, None) or use.width != 1 or (use.rank is not None and use.rank < 2):
         return False
     return target is None or target.dtype not in ("float32", "float64") or target.integral is not False
 
 
-def _other_form(_: Subject, use: LossUse) -> bool:
-    if not use.call.name.startswith("keras.losses.") or use.facts.task is not Task.CLASSES or (use.width or 0) < 2:
+def _other_form(_: Subject, use: tensor_values.LossUse) -> bool:
+    if (
+        not use.call.name.startswith("keras.losses.")
+        or use.facts.task is not network_facts.Task.CLASSES
+        or (use.width or 0) < 2
+    ):
         return False
-    if use.facts.target is Target.INDICES:
+    if use.facts.target is network_facts.Target.INDICES:
         return use.target_is_one_hot
     high = use.target.high if use.target is not None else None
-    return use.facts.target is Target.ONE_HOT and use.target_is_indices and (high is None or high < (use.width or 0))
+    return (
+        use.facts.target is network_facts.Target.ONE_HOT
+        and use.target_is_indices
+        and (high is None or high < (use.width or 0))
+    )
 
 
-def _forms(use: LossUse) -> tuple[str, str]:
+def _forms(use: tensor_values.LossUse) -> tuple[str, str]:
     """The form of labels that a loss over classes takes, and the other one."""
     rows_last = ("class indices", "one-hot rows")
-    return rows_last if use.facts.target is Target.INDICES else (rows_last[1], rows_last[0])
+    return rows_last if use.facts.target is network_facts.Target.INDICES else (rows_last[1], rows_last[0])
 
 
-def _for_the_form(subject: Subject, use: LossUse) -> Repairs:
-    kind = "CategoricalCrossentropy" if use.facts.target is Target.INDICES else "SparseCategoricalCrossentropy"
-    yield f"Use the loss for {_forms(use)[1]}", change_loss(subject, use.call, f"keras.losses.{kind}"), 0.8
+def _for_the_form(subject: Subject, use: tensor_values.LossUse) -> Repairs:
+    kind = (
+        "CategoricalCrossentropy"
+        if use.facts.target is network_facts.Target.INDICES
+        else "SparseCategoricalCrossentropy"
+    )
+    yield f"Use the loss for {_forms(use)[1]}", loss_edits.change_loss(subject, use.call, f"keras.losses.{kind}"), 0.8
 
 
-def _regression_on_indices(_: Subject, use: LossUse) -> bool:
-    if use.facts.task is not Task.REGRESSION or use.width is None or use.width < 2:
+def _regression_on_indices(_: Subject, use: tensor_values.LossUse) -> bool:
+    if use.facts.task is not network_facts.Task.REGRESSION or use.width is None or use.width < 2:
         return False
     shape, target = use.prediction.shape, use.target
     if shape is None or len(shape) != 2 or target is None or target.high is None or not use.target_is_indices:
@@ -101,48 +112,58 @@ def _regression_on_indices(_: Subject, use: LossUse) -> bool:
     return target.shape is not None and target.shape[0] == shape[0] and 1 <= target.high < use.width
 
 
-def _for_indices(subject: Subject, use: LossUse) -> Repairs:
+def _for_indices(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     title = "Use cross-entropy over the classes"
     if use.in_keras:
         if use.rows_sum_to_one:
-            yield title, change_loss(subject, use.call, "keras.losses.SparseCategoricalCrossentropy"), 0.85
+            yield title, loss_edits.change_loss(subject, use.call, "keras.losses.SparseCategoricalCrossentropy"), 0.85
         return
     scores: tuple[Edit, ...] | None = ()
     if use.producer is not None and use.activation is not None and use.activation.facts.probabilities:
-        scores = bypass(subject, use.producer)
-    loss = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
+        scores = recipes.bypass(subject, use.producer)
+    loss = loss_edits.change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
     target = use.target
     code = ".squeeze(-1)" if target is not None and target.shape is not None and len(target.shape) == 2 else ""
     code += ".long()" if target is None or target.dtype != "int64" else ""
-    yield title, together(scores, loss, wrap_input(subject, use.call, 1, "", code) if code else ()), 0.85
+    yield (
+        title,
+        recipes.together(scores, loss, loss_edits.wrap_input(subject, use.call, 1, "", code) if code else ()),
+        0.85,
+    )
 
 
-def _real_targets(_: Subject, use: LossUse) -> bool:
+def _real_targets(_: Subject, use: tensor_values.LossUse) -> bool:
     target = use.target
-    if use.facts.task not in (Task.CLASSES, Task.LABELS) or target is None or target.integral is not False:
+    if (
+        use.facts.task not in (network_facts.Task.CLASSES, network_facts.Task.LABELS)
+        or target is None
+        or target.integral is not False
+    ):
         return False
-    if use.facts.target is Target.SIGNS or not outside(target, -BLUR, 1.0 + BLUR):
+    if use.facts.target is network_facts.Target.SIGNS or not tensor_values.outside(target, -BLUR, 1.0 + BLUR):
         return False
     return target.shape is not None and (len(target.shape) == 1 or target.shape[-1] == 1)
 
 
-def _for_amounts(subject: Subject, use: LossUse) -> Repairs:
+def _for_amounts(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     if use.producer is None:
         return
-    width = set_width(subject, use.producer, 1) if use.width not in (1, None) else ()
-    loss = change_loss(subject, use.call, f"{'keras.losses.MeanSquaredError' if use.in_keras else 'torch.nn.MSELoss'}")
+    width = loss_edits.set_width(subject, use.producer, 1) if use.width not in (1, None) else ()
+    loss = loss_edits.change_loss(
+        subject, use.call, f"{'keras.losses.MeanSquaredError' if use.in_keras else 'torch.nn.MSELoss'}"
+    )
     targets = () if use.in_keras else _like_output(subject, use)
-    edits = together(without_activation(subject, use), width, loss, targets)
+    edits = recipes.together(loss_edits.without_activation(subject, use), width, loss, targets)
     yield "Use the squared error of an output without activation", edits, 0.8
 
 
-def _like_output(subject: Subject, use: LossUse) -> tuple[Edit, ...] | None:
+def _like_output(subject: Subject, use: tensor_values.LossUse) -> tuple[Edit, ...] | None:
     """Edits that give the targets the axes and the dtype of the output."""
     shape, target = use.prediction.shape, use.target
     flat = shape is not None and target is not None and target.shape is not None and len(target.shape) == len(shape) - 1
     code = ".unsqueeze(1)" if flat else ""
     code += ".float()" if target is not None and target.dtype != use.prediction.dtype else ""
-    return wrap_input(subject, use.call, 1, "", code) if code else ()
+    return loss_edits.wrap_input(subject, use.call, 1, "", code) if code else ()
 
 
 class LossOfAnotherTask(LossTemplate):
@@ -195,7 +216,7 @@ class LossOfAnotherTask(LossTemplate):
         Disagreement(
             _classes_of_one_unit,
             lambda use: f"{use.name} is taken over a single output unit",
-            lambda subject, use: iter(for_one_unit(subject, use)),
+            lambda subject, use: iter(loss_edits.for_one_unit(subject, use)),
             confidence=0.95,
         ),
         Disagreement(
@@ -211,7 +232,7 @@ class LossOfAnotherTask(LossTemplate):
         ),
         Disagreement(
             _real_targets,
-            lambda use: f"{use.name} is given real targets from {extent(use.target)}",
+            lambda use: f"{use.name} is given real targets from {tensor_values.extent(use.target)}",
             _for_amounts,
             needs_run=True,
         ),

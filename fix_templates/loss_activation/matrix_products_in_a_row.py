@@ -15,7 +15,7 @@ from dnnfix.api import (
     SetArgument,
     Subject,
     Wrap,
-    name_of,
+    progress_figures,
     words,
 )
 
@@ -172,7 +172,7 @@ def _product(expr: ast.expr) -> ast.expr | None:
     match expr:
         case ast.BinOp(left=left, op=ast.MatMult()):
             return left
-        case ast.Call(args=[first, _, *_]) if name_of(expr.func) in _PRODUCTS:
+        case ast.Call(args=[first, _, *_]) if progress_figures.name_of(expr.func) in _PRODUCTS:
             return first
     return None
 
@@ -183,10 +183,10 @@ def _layer(expr: ast.expr) -> ast.expr | None:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             entering = [inside for inside in (_product(left), _product(right)) if inside is not None]
             return entering[0] if len(entering) == 1 else None
-        case ast.Call(args=[left, right]) if name_of(expr.func) in _SUMS:
+        case ast.Call(args=[left, right]) if progress_figures.name_of(expr.func) in _SUMS:
             entering = [inside for inside in (_product(left), _product(right)) if inside is not None]
             return entering[0] if len(entering) == 1 else None
-        case ast.Call(args=[left, _, _]) if name_of(expr.func) == "xw_plus_b":
+        case ast.Call(args=[left, _, _]) if progress_figures.name_of(expr.func) == "xw_plus_b":
             return left
     return None
 
@@ -217,7 +217,7 @@ def _value(subject: Subject, name: ast.expr) -> ast.expr | None:
 
 def _kept(expr: ast.expr) -> ast.expr:
     """What a dropout is given, else the expression itself."""
-    dropped = isinstance(expr, ast.Call) and name_of(expr.func) in _PASSING and expr.args
+    dropped = isinstance(expr, ast.Call) and progress_figures.name_of(expr.func) in _PASSING and expr.args
     return expr.args[0] if dropped and isinstance(expr, ast.Call) else expr
 
 

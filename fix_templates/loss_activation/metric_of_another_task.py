@@ -11,17 +11,14 @@ from dnnfix.api import (
     Family,
     Fault,
     FixPattern,
-    LossUse,
     ReadTemplate,
     Repair,
     Subject,
-    Target,
-    Task,
-    compiled_losses,
-    is_compile,
-    metric_name,
-    rename,
-    reword,
+    compile_calls,
+    loss_edits,
+    network_facts,
+    recipes,
+    tensor_values,
 )
 
 TAKES = {
@@ -33,9 +30,9 @@ TAKES = {
 """The accuracies of Keras, and what each does with labels."""
 
 RIGHT = {
-    Target.INDICES: "SparseCategoricalAccuracy",
-    Target.ONE_HOT: "CategoricalAccuracy",
-    Target.BINARY: "BinaryAccuracy",
+    network_facts.Target.INDICES: "SparseCategoricalAccuracy",
+    network_facts.Target.ONE_HOT: "CategoricalAccuracy",
+    network_facts.Target.BINARY: "BinaryAccuracy",
 }
 """By kind of target, the accuracy that goes with it."""
 
@@ -81,9 +78,9 @@ class MetricOfAnotherTask(ReadTemplate):
             if component.kind != "metric" or short not in TAKES or node is None:
                 continue
             around = compiled = subject.source.enclosing(node, ast.Call)
-            while compiled is not None and not is_compile(compiled):
+            while compiled is not None and not compile_calls.is_compile(compiled):
                 compiled = subject.source.enclosing(compiled, ast.Call)
-            own = compiled_losses(subject, compiled) if compiled is not None else []
+            own = compile_calls.compiled_losses(subject, compiled) if compiled is not None else []
             if own and all(_is_regression(use) for use in own):
                 what = f"accuracy says nothing about a regression with {own[0].name}"
                 ways, declined = _as_errors(subject, node)
@@ -148,9 +145,9 @@ model.compile(loss="binary_crossentropy", metrics=["binary_accuracy"])
 """
 
 
-def _right(use: LossUse, metric: str) -> str | None:
+def _right(use: tensor_values.LossUse, metric: str) -> str | None:
     """The accuracy that goes with a loss, where it is another one than `metric`, which says nothing of that loss."""
-    if use.facts.task not in (Task.CLASSES, Task.LABELS) or use.crashed:
+    if use.facts.task not in (network_facts.Task.CLASSES, network_facts.Task.LABELS) or use.crashed:
         return None
     right = RIGHT.get(use.facts.target)
     several = right == "BinaryAccuracy" and metric in ("CategoricalAccuracy", "SparseCategoricalAccuracy")
@@ -161,14 +158,14 @@ def _as_right(subject: Subject, node: ast.AST, right: str) -> tuple[Repair, ...]
     """The accuracy that goes with the loss, in the form of the one that is written."""
     if isinstance(node, ast.Constant):
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", right).lower()
-        return ((f"Report {name}", (reword(subject, node, name),), 0.85),)
-    edits = rename(subject, node.func, f"keras.metrics.{right}") if isinstance(node, ast.Call) else None
+        return ((f"Report {name}", (recipes.reword(subject, node, name),), 0.85),)
+    edits = loss_edits.rename(subject, node.func, f"keras.metrics.{right}") if isinstance(node, ast.Call) else None
     return ((f"Report {right}", edits, 0.85),)
 
 
-def _is_regression(use: LossUse) -> bool:
+def _is_regression(use: tensor_values.LossUse) -> bool:
     target, activation = use.target, use.activation
-    if use.facts.task is not Task.REGRESSION or activation is None:
+    if use.facts.task is not network_facts.Task.REGRESSION or activation is None:
         return False
     if target is not None and target.integral and target.distinct is not None and target.distinct <= 2:
         return False
@@ -189,11 +186,12 @@ def _as_errors(subject: Subject, node: ast.AST) -> tuple[tuple[Repair, ...], str
     ways = [
         (
             f"Report the mean {title} error",
-            tuple(reword(subject, each, str(each.value).replace(node.value, name)) for each in (node, *others)),
+            tuple(recipes.reword(subject, each, str(each.value).replace(node.value, name)) for each in (node, *others)),
             prior,
         )
         for name, title, prior in (("mae", "absolute", 0.7), ("mse", "squared", 0.6))
-        if name not in given and metric_name(name) not in {metric_name(str(g)) for g in given}
+        if name not in given
+        and network_facts.metric_name(name) not in {network_facts.metric_name(str(g)) for g in given}
     ]
     return tuple(ways), ""
 

@@ -8,139 +8,142 @@ from dnnfix.api import (
     Family,
     FixPattern,
     LossTemplate,
-    LossUse,
-    Prediction,
     Repairs,
     Site,
     Subject,
     Symptom,
-    Target,
-    Task,
-    add_activation,
-    bypass,
-    change_activation,
-    change_loss,
-    extent,
-    loss_uses,
-    outside,
-    set_from_logits,
-    together,
-    wrap_input,
+    loss_edits,
+    network_facts,
+    recipes,
+    tensor_values,
 )
 
 
-def _at_output(_: Subject, use: LossUse) -> Site | None:
+def _at_output(_: Subject, use: tensor_values.LossUse) -> Site | None:
     return use.output_site
 
 
-def _at_seen_end(_: Subject, use: LossUse) -> Site | None:
+def _at_seen_end(_: Subject, use: tensor_values.LossUse) -> Site | None:
     """The output where it is known to end without activation or in a softmax, else the loss that was seen to be given its values."""
     return use.output_site if use.plain or use.rows_sum_to_one else use.site
 
 
-def _repeated(_: Subject, use: LossUse) -> bool:
-    if use.facts.prediction is not Prediction.LOGITS or use.activation is None:
+def _repeated(_: Subject, use: tensor_values.LossUse) -> bool:
+    if use.facts.prediction is not network_facts.Prediction.LOGITS or use.activation is None:
         return False
     return use.activation.facts.probabilities and not (use.rows_sum_to_one and use.width == 1)
 
 
-def _once_only(subject: Subject, use: LossUse) -> Repairs:
+def _once_only(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     name = use.activation_name
     if use.producer is not None:
-        yield f"Give the loss the scores before {name}", bypass(subject, use.producer), 0.85
+        yield f"Give the loss the scores before {name}", recipes.bypass(subject, use.producer), 0.85
     title = f"Tell the loss that it gets the values of {name}"
     if use.in_keras and use.facts.has_from_logits:
-        yield title, set_from_logits(subject, use.call, False), 0.7
-    elif use.facts.task is Task.LABELS and name == "sigmoid" and use.in_torch:
-        yield title, change_loss(subject, use.call, "torch.nn.BCELoss"), 0.7
+        yield title, loss_edits.set_from_logits(subject, use.call, False), 0.7
+    elif use.facts.task is network_facts.Task.LABELS and name == "sigmoid" and use.in_torch:
+        yield title, loss_edits.change_loss(subject, use.call, "torch.nn.BCELoss"), 0.7
     yield Decline(f"the {name} cannot be taken out at one place")
 
 
-def _logarithm_repeated(_: Subject, use: LossUse) -> bool:
+def _logarithm_repeated(_: Subject, use: tensor_values.LossUse) -> bool:
     cross_entropies = ("torch.nn.CrossEntropyLoss", "torch.nn.functional.cross_entropy")
     return use.call.name in cross_entropies and use.activation_name == "log_softmax"
 
 
-def _one_logarithm(subject: Subject, use: LossUse) -> Repairs:
-    others = [u for u in loss_uses(subject) if u.site == use.site and u.producer != use.producer]
+def _one_logarithm(subject: Subject, use: tensor_values.LossUse) -> Repairs:
+    others = [u for u in tensor_values.loss_uses(subject) if u.site == use.site and u.producer != use.producer]
     if all(u.activation is not None and u.activation.facts.log for u in others):
-        edits = change_loss(subject, use.call, "torch.nn.NLLLoss")
+        edits = loss_edits.change_loss(subject, use.call, "torch.nn.NLLLoss")
         yield "Use the NLL loss, which takes log-probabilities", edits, 0.6
     if use.producer is not None:
-        yield "Give the loss the scores before log_softmax", bypass(subject, use.producer), 0.5
+        yield "Give the loss the scores before log_softmax", recipes.bypass(subject, use.producer), 0.5
     yield Decline("neither the loss nor the log_softmax can be changed at one place")
 
 
-def _scores_for_probabilities(_: Subject, use: LossUse) -> bool:
-    if use.facts.prediction is not Prediction.PROBABILITIES or not use.is_cross_entropy:
+def _scores_for_probabilities(_: Subject, use: tensor_values.LossUse) -> bool:
+    if use.facts.prediction is not network_facts.Prediction.PROBABILITIES or not use.is_cross_entropy:
         return False
-    if use.facts.task not in (Task.LABELS, Task.CLASSES) or not (use.plain or (use.bare and use.leaves_unit_range)):
+    if use.facts.task not in (network_facts.Task.LABELS, network_facts.Task.CLASSES) or not (
+        use.plain or (use.bare and use.leaves_unit_range)
+    ):
         return False
-    return use.width != 1 or use.facts.task is not Task.CLASSES
+    return use.width != 1 or use.facts.task is not network_facts.Task.CLASSES
 
 
-def _probabilities(subject: Subject, use: LossUse) -> Repairs:
-    activation = "softmax" if use.facts.task is Task.CLASSES else "sigmoid"
+def _probabilities(subject: Subject, use: tensor_values.LossUse) -> Repairs:
+    activation = "softmax" if use.facts.task is network_facts.Task.CLASSES else "sigmoid"
     if use.producer is not None and use.plain:
         title = f"Take a {activation} of the output"
-        yield title, add_activation(subject, use.producer, activation), 0.85 if use.in_keras else 0.7
+        yield title, loss_edits.add_activation(subject, use.producer, activation), 0.85 if use.in_keras else 0.7
     elif activation == "sigmoid" and use.in_torch:
         title = "Give the loss a sigmoid of the scores"
-        yield title, wrap_input(subject, use.call, 0, "torch.sigmoid(", ")"), 0.5
+        yield title, loss_edits.wrap_input(subject, use.call, 0, "torch.sigmoid(", ")"), 0.5
     if use.in_keras and use.facts.has_from_logits:
-        yield "Tell the loss that it gets raw scores", set_from_logits(subject, use.call, True), 0.7
-    elif use.in_torch and use.facts.task is Task.LABELS:
-        edits = change_loss(subject, use.call, "torch.nn.BCEWithLogitsLoss")
+        yield "Tell the loss that it gets raw scores", loss_edits.set_from_logits(subject, use.call, True), 0.7
+    elif use.in_torch and use.facts.task is network_facts.Task.LABELS:
+        edits = loss_edits.change_loss(subject, use.call, "torch.nn.BCEWithLogitsLoss")
         yield "Use the loss that takes raw scores", edits, 0.75
 
 
-def _no_log_probabilities(_: Subject, use: LossUse) -> bool:
-    if use.facts.prediction is not Prediction.LOG_PROBABILITIES or use.facts.task is Task.SEQUENCE:
+def _no_log_probabilities(_: Subject, use: tensor_values.LossUse) -> bool:
+    if (
+        use.facts.prediction is not network_facts.Prediction.LOG_PROBABILITIES
+        or use.facts.task is network_facts.Task.SEQUENCE
+    ):
         return False
     seen = use.bare and use.prediction.high is not None and use.prediction.high > 0.05
     return use.plain or use.rows_sum_to_one or seen
 
 
-def _log_probabilities(subject: Subject, use: LossUse) -> Repairs:
+def _log_probabilities(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     maker = use.producer
     axis = use.facts.class_axis if use.facts.class_axis is not None else -1
-    swap = change_loss(subject, use.call, "torch.nn.CrossEntropyLoss") if use.facts.task is Task.CLASSES else None
+    swap = (
+        loss_edits.change_loss(subject, use.call, "torch.nn.CrossEntropyLoss")
+        if use.facts.task is network_facts.Task.CLASSES
+        else None
+    )
     if maker is not None and use.rows_sum_to_one:
-        yield "Take the log-softmax", change_activation(subject, maker, "log_softmax", axis), 0.85
-        yield "Use cross-entropy on the raw scores", together(bypass(subject, maker), swap), 0.6
+        yield "Take the log-softmax", loss_edits.change_activation(subject, maker, "log_softmax", axis), 0.85
+        yield "Use cross-entropy on the raw scores", recipes.together(recipes.bypass(subject, maker), swap), 0.6
         return
     yield "Use cross-entropy, which takes raw scores", swap, 0.75
     if maker is not None and use.plain:
-        yield "Take the log-softmax of the output", add_activation(subject, maker, "log_softmax", axis), 0.6
+        yield "Take the log-softmax of the output", loss_edits.add_activation(subject, maker, "log_softmax", axis), 0.6
     else:
-        wrapped = wrap_input(subject, use.call, 0, "torch.log_softmax(", f", dim={axis})")
+        wrapped = loss_edits.wrap_input(subject, use.call, 0, "torch.log_softmax(", f", dim={axis})")
         yield "Give the loss the log-softmax of the scores", wrapped, 0.5
 
 
-def _no_distribution(_: Subject, use: LossUse) -> bool:
-    if use.facts.prediction is not Prediction.PROBABILITIES or use.bare or use.rows_sum_to_one:
+def _no_distribution(_: Subject, use: tensor_values.LossUse) -> bool:
+    if use.facts.prediction is not network_facts.Prediction.PROBABILITIES or use.bare or use.rows_sum_to_one:
         return False
-    classes = use.facts.task is Task.CLASSES and use.width is not None and use.width > 1
+    classes = use.facts.task is network_facts.Task.CLASSES and use.width is not None and use.width > 1
     probabilities = use.activation is not None and use.activation.facts.probabilities
-    return classes or (use.facts.task is Task.LABELS and use.is_cross_entropy and not probabilities)
+    return classes or (use.facts.task is network_facts.Task.LABELS and use.is_cross_entropy and not probabilities)
 
 
-def _distribution(subject: Subject, use: LossUse) -> Repairs:
+def _distribution(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     maker = use.producer
-    if maker is not None and use.facts.task is Task.LABELS:
-        yield "Take a sigmoid of the output", change_activation(subject, maker, "sigmoid"), 0.85
+    if maker is not None and use.facts.task is network_facts.Task.LABELS:
+        yield "Take a sigmoid of the output", loss_edits.change_activation(subject, maker, "sigmoid"), 0.85
     elif maker is not None:
         if not use.target_is_multi_hot:
-            yield "Take a softmax over the classes", change_activation(subject, maker, "softmax"), 0.85
-        if use.activation_name == "sigmoid" and use.facts.target is Target.ONE_HOT and not use.target_is_one_hot:
-            edits = change_loss(subject, use.call, "keras.losses.BinaryCrossentropy")
+            yield "Take a softmax over the classes", loss_edits.change_activation(subject, maker, "softmax"), 0.85
+        if (
+            use.activation_name == "sigmoid"
+            and use.facts.target is network_facts.Target.ONE_HOT
+            and not use.target_is_one_hot
+        ):
+            edits = loss_edits.change_loss(subject, use.call, "keras.losses.BinaryCrossentropy")
             yield "Judge each label by itself", edits, 0.85 if use.target_is_multi_hot else 0.4
     yield Decline("the activation cannot be changed at one place")
 
 
-def _out_of_reach(subject: Subject, use: LossUse) -> bool:
+def _out_of_reach(subject: Subject, use: tensor_values.LossUse) -> bool:
     target = use.target
-    if use.facts.task is not Task.REGRESSION or use.activation is None or target is None:
+    if use.facts.task is not network_facts.Task.REGRESSION or use.activation is None or target is None:
         return False
     facts = use.activation.facts
     if facts.low == float("-inf") and facts.high == float("inf") or facts.log:
@@ -151,10 +154,10 @@ def _out_of_reach(subject: Subject, use: LossUse) -> bool:
         return False
     if len(target.shape or ()) > 2 and _is_reconstruction(subject, use):
         return False
-    return outside(target, facts.low, facts.high, share=0.05)
+    return tensor_values.outside(target, facts.low, facts.high, share=0.05)
 
 
-def _is_reconstruction(subject: Subject, use: LossUse) -> bool:
+def _is_reconstruction(subject: Subject, use: tensor_values.LossUse) -> bool:
     """Whether the target is what the network was given: an image out of range is then to be scaled, not the output."""
     target = use.target
     if target is None or target.id is None:
@@ -163,7 +166,7 @@ def _is_reconstruction(subject: Subject, use: LossUse) -> bool:
     return any(value.id == target.id for call in layers for value in call.inputs)
 
 
-def _made(subject: Subject, use: LossUse) -> bool:
+def _made(subject: Subject, use: tensor_values.LossUse) -> bool:
     """Whether the target comes out of a layer: what another network says is no data to be reached."""
     network = subject.network
     call = network.producer(use.target) if use.target is not None else None
@@ -176,14 +179,14 @@ def _made(subject: Subject, use: LossUse) -> bool:
     return True
 
 
-def _reach(use: LossUse) -> str:
+def _reach(use: tensor_values.LossUse) -> str:
     facts = use.activation.facts if use.activation is not None else None
     return f"[{facts.low:g}, {facts.high:g}]" if facts is not None else ""
 
 
-def _unbounded(subject: Subject, use: LossUse) -> Repairs:
+def _unbounded(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     if use.producer is not None:
-        yield "Leave the output without activation", bypass(subject, use.producer), 0.8
+        yield "Leave the output without activation", recipes.bypass(subject, use.producer), 0.8
     yield Decline("the activation cannot be taken out at one place")
 
 
@@ -246,7 +249,7 @@ class OutputUnfitForLoss(LossTemplate):
             _scores_for_probabilities,
             lambda use: (
                 f"{use.name} takes probabilities and is given "
-                f"{f'values from {extent(use.prediction)}' if use.leaves_unit_range else 'raw scores'}"
+                f"{f'values from {tensor_values.extent(use.prediction)}' if use.leaves_unit_range else 'raw scores'}"
             ),
             _probabilities,
             confidence=lambda use: 0.95 if use.leaves_unit_range else 0.85,
@@ -266,7 +269,7 @@ class OutputUnfitForLoss(LossTemplate):
         Disagreement(
             _no_distribution,
             lambda use: (
-                f"{use.name} takes {'a distribution over classes' if use.facts.task is Task.CLASSES else 'probabilities'}, "
+                f"{use.name} takes {'a distribution over classes' if use.facts.task is network_facts.Task.CLASSES else 'probabilities'}, "
                 f"and the output is a {use.activation_name}"
             ),
             _distribution,
@@ -275,7 +278,7 @@ class OutputUnfitForLoss(LossTemplate):
         Disagreement(
             _out_of_reach,
             lambda use: (
-                f"the output of {use.activation_name} lies in {_reach(use)}, and the targets go from {extent(use.target)}"
+                f"the output of {use.activation_name} lies in {_reach(use)}, and the targets go from {tensor_values.extent(use.target)}"
             ),
             _unbounded,
             confidence=0.85,

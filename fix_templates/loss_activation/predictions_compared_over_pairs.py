@@ -16,12 +16,11 @@ from dnnfix.api import (
     Symptom,
     Value,
     argument_value,
-    is_loss,
-    known,
-    upstream,
-    way_back,
+    data_edits,
+    graph,
+    network_facts,
+    tensor_shapes,
     words,
-    wrapped,
 )
 
 
@@ -60,8 +59,8 @@ class PredictionsComparedOverPairs(ReadTemplate):
                 continue
             column, count = stretched
             if all(_is_accuracy(subject, call, column) for call in calls):
-                squeezed = wrapped(subject, sides[column], "", ".squeeze(1)")
-                stood = wrapped(subject, sides[1 - column], "", ".unsqueeze(1)")
+                squeezed = data_edits.wrapped(subject, sides[column], "", ".squeeze(1)")
+                stood = data_edits.wrapped(subject, sides[1 - column], "", ".unsqueeze(1)")
                 ways = (
                     ("Compare each prediction with its own label", (squeezed,), 0.9),
                     ("Give the labels the axis of the predictions", (stood,), 0.6),
@@ -150,7 +149,10 @@ def _sides(node: ast.AST | None, name: str) -> tuple[ast.expr, ast.expr] | None:
 def _column(calls: list[Call]) -> tuple[int, int] | None:
     """Which side is the `(n, 1)` beside a `(n,)` in every call of a place, and the largest `n`, which is above 1."""
     for side in (0, 1):
-        shapes = [(known(call.inputs[side].shape), known(call.inputs[1 - side].shape)) for call in calls]
+        shapes = [
+            (tensor_shapes.known(call.inputs[side].shape), tensor_shapes.known(call.inputs[1 - side].shape))
+            for call in calls
+        ]
         lengths = [flat[0] for column, flat in shapes if flat is not None and len(flat) == 1 and column == (*flat, 1)]
         if len(lengths) == len(calls) and max(lengths) > 1:
             return side, max(lengths)
@@ -161,7 +163,7 @@ def _is_accuracy(subject: Subject, call: Call, column: int) -> bool:
     """Whether the column is the output of a network as it came, and the other side is not made by a network."""
     labels = call.inputs[1 - column]
     maker = subject.network.producer(labels)
-    made = upstream(subject.network, maker).values() if maker is not None else ()
+    made = graph.upstream(subject.network, maker).values() if maker is not None else ()
     given = maker is not None or labels.origin in ("data", "constant")
     return (
         given
@@ -178,7 +180,7 @@ def _counts(subject: Subject, labels: Value, maker: Call | None) -> bool:
 
 
 def _is_output(subject: Subject, column: Value) -> bool:
-    for call in way_back(subject, column):
+    for call in tensor_shapes.way_back(subject, column):
         if _computes(call):
             return True
         if not call.inputs or len(call.inputs[0].shape or ()) < 2:  # the axis was put in behind the network
@@ -188,7 +190,7 @@ def _is_output(subject: Subject, column: Value) -> bool:
 
 def _computes(call: Call) -> bool:
     """Whether the call is that of a layer or model, or takes a weight that no layer holds."""
-    if call.component is not None and not is_loss(call):
+    if call.component is not None and not network_facts.is_loss(call):
         return True
     return any(one.origin == "parameter" or (one.origin is not None and one.requires_grad) for one in call.inputs)
 

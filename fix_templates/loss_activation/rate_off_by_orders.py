@@ -5,18 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Family,
-    Fault,
-    FixPattern,
-    ReadTemplate,
-    Replace,
-    Subject,
-    Symptom,
-    Trace,
-    optimizers,
-    words,
-)
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, Symptom, Trace, optimizing, words
 
 
 class RateOffByOrders(ReadTemplate):
@@ -63,7 +52,7 @@ class RateOffByOrders(ReadTemplate):
         trace = subject.trace
         if trace is None or trace.crash is not None or len(trace.steps) < ENOUGH_STEPS:
             return
-        rates = {one.rate: one for one in optimizers(subject) if one.rate is not None}
+        rates = {one.rate: one for one in optimizing.optimizers(subject) if one.rate is not None}
         if len(rates) != 1:
             return
         ((written, one),) = rates.items()

@@ -15,13 +15,11 @@ from dnnfix.api import (
     Subject,
     Wrap,
     argument_value,
-    better,
-    is_compile,
-    minimized,
-    name_of,
-    reduced,
+    compile_calls,
+    goals,
+    progress_figures,
+    spelling,
     words,
-    words_of,
 )
 
 
@@ -51,7 +49,7 @@ class ScoreMinimized(ReadTemplate):
         if _ascends(subject):
             return
         yield from _compiled(subject)
-        for value in minimized(subject):
+        for value in goals.minimized(subject):
             yield from _score(subject, value)
             yield from _likelihood(subject, value)
 
@@ -193,15 +191,15 @@ def _ascends(subject: Subject) -> bool:
 
 def _is_score(name: str) -> bool:
     """Whether a function is called a score, and nothing that is to fall."""
-    said = frozenset(words_of(name))
-    return bool(said & _SCORES) and not said & _LOSSES and better(name) != "smaller"
+    said = frozenset(spelling.words_of(name))
+    return bool(said & _SCORES) and not said & _LOSSES and progress_figures.better(name) != "smaller"
 
 
 def _compiled(subject: Subject) -> Iterator[Fault]:
     """Functions of the program that are given to `compile` as the loss."""
     source = subject.source
     for call in source.all_calls:
-        if not is_compile(call):
+        if not compile_calls.is_compile(call):
             continue
         given = argument_value(call, "loss", 1)
         function = source.definition(given) if isinstance(given, ast.Name) else None
@@ -222,7 +220,11 @@ def _turned_round(subject: Subject, name: str) -> Iterator[str]:
             (*_, last) = function.body
             value = last.value if isinstance(last, ast.Return) else None
             turned = value.operand if isinstance(value, ast.UnaryOp) else getattr(value, "right", None)
-            if isinstance(turned, ast.Call) and name_of(turned.func) == name and isinstance(turned.func, ast.Name):
+            if (
+                isinstance(turned, ast.Call)
+                and progress_figures.name_of(turned.func) == name
+                and isinstance(turned.func, ast.Name)
+            ):
                 yield function.name
 
 
@@ -247,8 +249,8 @@ def _returns_score(subject: Subject, function: ast.FunctionDef) -> bool:
             if len(bound) != 1:
                 return False
             value = bound[0]
-        elif isinstance(value, ast.Call) and reduced(value) is not None:
-            value = reduced(value) or value
+        elif isinstance(value, ast.Call) and goals.reduced(value) is not None:
+            value = goals.reduced(value) or value
     divides = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div)
     return divides and not any(isinstance(node, ast.USub) for node in ast.walk(value))
 
@@ -258,7 +260,7 @@ def _likelihood(subject: Subject, value: ast.expr) -> Iterator[Fault]:
     inner: ast.expr | None = value
     depth = 0
     passed: set[ast.expr] = set()  # `loss = loss.mean()` leads to itself
-    while isinstance(inner, ast.Call) and inner not in passed and (deeper := reduced(inner)) is not None:
+    while isinstance(inner, ast.Call) and inner not in passed and (deeper := goals.reduced(inner)) is not None:
         passed.add(inner)
         inner, depth = deeper, depth + 1
         if isinstance(inner, ast.Name):
@@ -283,7 +285,7 @@ def _is_log_likelihood(subject: Subject, expr: ast.expr) -> bool:
 
 def _is_label(subject: Subject, label: ast.expr, log: ast.expr) -> bool:
     """Whether one factor is the logarithm of a probability and the other one its labels."""
-    if not isinstance(log, ast.Call) or name_of(log.func) not in ("log", "log_softmax"):
+    if not isinstance(log, ast.Call) or progress_figures.name_of(log.func) not in ("log", "log_softmax"):
         return False
     method = isinstance(log.func, ast.Attribute) and subject.source.qualified(log.func) is None
     inside = log.func.value if method and isinstance(log.func, ast.Attribute) else log.args[0] if log.args else None
@@ -299,4 +301,4 @@ _LABELS = words("y y_ label labels target targets true ys truth onehot gt yb by"
 
 
 def _parts(name: str) -> set[str]:
-    return {name.lower(), *words_of(name)}
+    return {name.lower(), *spelling.words_of(name)}

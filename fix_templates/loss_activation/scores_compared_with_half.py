@@ -16,8 +16,8 @@ from dnnfix.api import (
     Replace,
     Subject,
     Wrap,
-    imports,
     origins,
+    spelling_edits,
     words,
 )
 
@@ -51,7 +51,7 @@ class ScoresComparedWithHalf(ReadTemplate):
             made = _maker(subject, scores)
             if made is not None and _called(subject, made) in networks:
                 site = subject.source.site(scores)
-                needed = () if imports(subject, "torch") else (AddImport("import torch"),)
+                needed = () if spelling_edits.imports(subject, "torch") else (AddImport("import torch"),)
                 ways: list[tuple[str, tuple[Edit, ...], float]]
                 ways = [("Take a sigmoid of the scores", (Wrap(site, "torch.sigmoid(", ")"), *needed), 0.9)]
                 around = subject.source.parent(scores)
@@ -140,7 +140,7 @@ def _scoring(subject: Subject) -> frozenset[str]:
     for call in source.all_calls:
         made = source.constructor(call.func)
         if made is None:
-            calls = list(islice((one for one in origins(subject, call.func) if isinstance(one, ast.Call)), 2))
+            calls = list(islice((one for one in origins.origins(subject, call.func) if isinstance(one, ast.Call)), 2))
             made = calls[0] if len(calls) == 1 else None
         chosen = source.qualified(made.func) if made is not None else source.qualified(call.func)
         wanted = (
@@ -210,7 +210,7 @@ def _given(subject: Subject, name: ast.Name) -> tuple[ast.expr, ...]:
         isinstance(node, ast.Name) and node.id == name.id and isinstance(node.ctx, ast.Store)
         for node in ast.walk(function)
     )
-    return () if stored else tuple(one for one in origins(subject, name) if one is not name)[:1]
+    return () if stored else tuple(one for one in origins.origins(subject, name) if one is not name)[:1]
 
 
 def _called(subject: Subject, call: ast.Call) -> str:

@@ -11,22 +11,18 @@ from dnnfix.api import (
     Family,
     Fault,
     FixPattern,
-    Prediction,
     ReadTemplate,
     Site,
     Subject,
     Symptom,
-    Task,
-    activation_of,
-    bypass,
-    is_compile,
+    compile_calls,
     keyword_value,
-    loss_uses,
-    reword,
+    network_facts,
+    recipes,
     short,
-    through,
+    spelling,
+    tensor_values,
     words,
-    words_of,
 )
 
 
@@ -55,16 +51,20 @@ class ScoresCutAtZero(ReadTemplate):
     declined = "the activation cannot be changed at one place"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
-        for use in loss_uses(subject):
+        for use in tensor_values.loss_uses(subject):
             maker = use.producer
-            if maker is None or use.facts.task not in (Task.CLASSES, Task.LABELS):
+            if maker is None or use.facts.task not in (network_facts.Task.CLASSES, network_facts.Task.LABELS):
                 continue
-            if use.facts.prediction is Prediction.LOGITS and _is_relu(maker):
-                yield _cut(use.output_site, bypass(subject, maker), use.name, use.facts.task)
+            if use.facts.prediction is network_facts.Prediction.LOGITS and _is_relu(maker):
+                yield _cut(use.output_site, recipes.bypass(subject, maker), use.name, use.facts.task)
             elif use.activation_name in _SQUASHING and use.activation is not None and maker.inputs:
-                inner = through(subject.network, maker.inputs[0]) if use.activation.as_argument is None else None
+                inner = (
+                    network_facts.through(subject.network, maker.inputs[0])
+                    if use.activation.as_argument is None
+                    else None
+                )
                 if inner is not None and _is_relu(inner):
-                    edits = bypass(subject, inner)
+                    edits = recipes.bypass(subject, inner)
                     yield _cut(inner.made_at or inner.site, edits, use.activation_name, use.facts.task)
         yield from _overlaps(subject)
 
@@ -173,28 +173,28 @@ def _cut(
     site: Site | None,
     edits: tuple[Edit, ...] | None,
     read_by: str,
-    task: Task,
+    task: network_facts.Task,
     title: str = "Leave the scores without a ReLU",
 ) -> Fault:
-    symptom = Symptom.NOT_LEARNING if task is Task.CLASSES else Symptom.VIOLATION
+    symptom = Symptom.NOT_LEARNING if task is network_facts.Task.CLASSES else Symptom.VIOLATION
     way = title, edits, 0.85
     return Fault(site, {"read_by": short(read_by)}, (way,), {"task": task.value}, confidence=0.85, symptom=symptom)
 
 
 def _is_relu(call: Call) -> bool:
-    use = activation_of(call)
+    use = network_facts.activation_of(call)
     return use is not None and use.name in ("relu", "relu6")
 
 
 def _overlaps(subject: Subject) -> Iterator[Fault]:
     """The one unit at the end of the only Keras model, where the loss is an overlap of masks that the program computes."""
     source = subject.source
-    compiled = [call for call in source.all_calls if is_compile(call)]
+    compiled = [call for call in source.all_calls if compile_calls.is_compile(call)]
     if len(compiled) != 1:
         return
     losses = [k.value for k in compiled[0].keywords if k.arg == "loss"] + compiled[0].args[1:2]
     function = source.definition(losses[0]) if losses and isinstance(losses[0], ast.Name) else None
-    if not isinstance(function, ast.FunctionDef) or not _OVERLAPS & frozenset(words_of(function.name)):
+    if not isinstance(function, ast.FunctionDef) or not _OVERLAPS & frozenset(spelling.words_of(function.name)):
         return
     ends = list(_ends(subject))
     made = ends[0] if len(ends) == 1 else None
@@ -202,8 +202,8 @@ def _overlaps(subject: Subject) -> Iterator[Fault]:
         return
     activation = keyword_value(made, "activation")
     if isinstance(activation, ast.Constant) and activation.value == "relu":
-        edits, title = (reword(subject, activation, "sigmoid"),), "Take a sigmoid of the output"
-        yield _cut(source.site(made), edits, function.name, Task.LABELS, title)
+        edits, title = (recipes.reword(subject, activation, "sigmoid"),), "Take a sigmoid of the output"
+        yield _cut(source.site(made), edits, function.name, network_facts.Task.LABELS, title)
 
 
 def _ends(subject: Subject) -> Iterator[ast.Call | None]:

@@ -5,28 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    ActivationUse,
     Call,
     Decline,
     Edit,
     Family,
     Fault,
     FixPattern,
-    LossUse,
-    Prediction,
     ReadTemplate,
     Subject,
     Symptom,
-    Task,
-    activation_of,
-    binary,
-    bypass,
-    change_activation,
-    for_one_unit,
     layer_facts,
-    loss_uses,
-    stated_output,
-    through,
+    loss_edits,
+    network_facts,
+    recipes,
+    tensor_values,
 )
 
 
@@ -54,7 +46,7 @@ class SoftmaxOverOneUnit(ReadTemplate):
     declined = "the softmax is inside the network, where only its author knows the axis that was meant"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
-        losses = {use.output_site: use for use in loss_uses(subject) if use.producer is not None}
+        losses = {use.output_site: use for use in tensor_values.loss_uses(subject) if use.producer is not None}
         for call, activation in _constant(subject):
             site = call.made_at or call.site
             use = losses.get(site)
@@ -162,36 +154,38 @@ model.compile(loss="binary_crossentropy")
 """
 
 
-def _ways(subject: Subject, call: Call, use: LossUse | None) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
+def _ways(
+    subject: Subject, call: Call, use: tensor_values.LossUse | None
+) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
     """What the single unit is to give, by the loss that it goes into."""
     task = use.facts.task if use is not None else None
-    sigmoid = "Take a sigmoid of the single unit", change_activation(subject, call, "sigmoid")
+    sigmoid = "Take a sigmoid of the single unit", loss_edits.change_activation(subject, call, "sigmoid")
     if use is None:
         yield *sigmoid, 0.6
-    elif task is Task.REGRESSION:
-        yield "Leave the single unit as it is", bypass(subject, call), 0.9
-        if binary(use.target):
+    elif task is network_facts.Task.REGRESSION:
+        yield "Leave the single unit as it is", recipes.bypass(subject, call), 0.9
+        if tensor_values.binary(use.target):
             yield *sigmoid, 0.6
-    elif task is Task.LABELS and use.facts.prediction is Prediction.LOGITS:
-        yield "Give the loss the raw score", bypass(subject, call), 0.9
-    elif task is Task.LABELS:
+    elif task is network_facts.Task.LABELS and use.facts.prediction is network_facts.Prediction.LOGITS:
+        yield "Give the loss the raw score", recipes.bypass(subject, call), 0.9
+    elif task is network_facts.Task.LABELS:
         yield *sigmoid, 0.9
-    elif task is Task.CLASSES:
-        yield from for_one_unit(subject, use)
+    elif task is network_facts.Task.CLASSES:
+        yield from loss_edits.for_one_unit(subject, use)
 
 
-def _constant(subject: Subject) -> Iterator[tuple[Call, ActivationUse]]:
+def _constant(subject: Subject) -> Iterator[tuple[Call, network_facts.ActivationUse]]:
     """Softmax-like calls whose axis is the one of a layer that gives a single value."""
     for call in subject.network.calls:
-        use = activation_of(call)
+        use = network_facts.activation_of(call)
         if use is None or not use.facts.has_axis or not (use.facts.rows_sum_to_one or use.facts.log):
             continue
         facts = layer_facts(call)
         layer = call if facts is not None and facts.gives_axis is not None else None
         if layer is None and call.inputs:  # a function, or a layer that only activates what another gives
-            layer = through(subject.network, call.inputs[0], frozenset())
+            layer = network_facts.through(subject.network, call.inputs[0], frozenset())
             facts = layer_facts(layer) if layer is not None else None
-        if layer is None or facts is None or facts.gives_axis is None or stated_output(layer) != 1:
+        if layer is None or facts is None or facts.gives_axis is None or network_facts.stated_output(layer) != 1:
             continue
         shape = call.outputs[0].shape if call.outputs else None
         axis = use.axis

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    ActivationUse,
     Call,
     Decline,
     Family,
@@ -16,10 +15,10 @@ from dnnfix.api import (
     SetArgument,
     Site,
     Subject,
-    activation_of,
     layer_facts,
-    loss_uses,
-    summed_axes,
+    network_facts,
+    summation,
+    tensor_values,
 )
 
 
@@ -146,14 +145,14 @@ weights = F.softmax(nn.Linear(6, 1)(states), dim=0)
 """
 
 
-Wrong = tuple[Site, Call, ActivationUse, int, str, float]
+Wrong = tuple[Site, Call, network_facts.ActivationUse, int, str, float]
 
 
 def _wrong(subject: Subject) -> Iterator[Wrong]:
     network = subject.network
     wanted = _axes_of_losses(subject)
     for call in network.calls:
-        use = activation_of(call)
+        use = network_facts.activation_of(call)
         if use is None or not use.facts.has_axis or use.as_argument is not None or not call.inputs:
             continue
         site = call.made_at or call.site
@@ -185,7 +184,7 @@ def _wrong(subject: Subject) -> Iterator[Wrong]:
 def _axes_of_losses(subject: Subject) -> dict[int, int]:
     """By call of a softmax that goes straight into a loss over classes, the axis on which the loss reads them."""
     found: dict[int, int] = {}
-    for use in loss_uses(subject):
+    for use in tensor_values.loss_uses(subject):
         axis = use.facts.class_axis
         maker = subject.network.producer(use.prediction)
         if axis is not None and maker is not None:
@@ -221,12 +220,12 @@ def _summed(subject: Subject, call: Call) -> int | None:
     alike = [other for other in subject.network.calls if (other.made_at or other.site) == place and other.outputs]
     ranks = {len(other.outputs[0].shape or ()) for other in alike}
     choices = max(ranks, default=0) > 2  # of two axes, that of the choice may be the wrong one
-    told = {axes for other in alike if (axes := summed_axes(subject, other, choices))}
+    told = {axes for other in alike if (axes := summation.summed_axes(subject, other, choices))}
     axes = next(iter(told)) if len(told) == 1 and len(ranks) == 1 else frozenset()
     return next(iter(axes)) if len(axes) == 1 else None
 
 
-def _right_axis(subject: Subject, call: Call, use: ActivationUse) -> tuple[int | None, float]:
+def _right_axis(subject: Subject, call: Call, use: network_facts.ActivationUse) -> tuple[int | None, float]:
     """The axis that the softmax belongs on and how sure that is; `None` where nothing tells."""
     right = _axes_of_losses(subject).get(call.id)
     if right is not None:

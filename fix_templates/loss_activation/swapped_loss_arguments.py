@@ -10,20 +10,20 @@ from dnnfix.api import (
     Family,
     FixPattern,
     LossTemplate,
-    LossUse,
     Network,
     Repairs,
     Replace,
     Subject,
-    Task,
     Value,
     layer_facts,
+    network_facts,
+    tensor_values,
 )
 
-_TASKS = frozenset({Task.CLASSES, Task.LABELS})
+_TASKS = frozenset({network_facts.Task.CLASSES, network_facts.Task.LABELS})
 
 
-def _swapped(subject: Subject, use: LossUse) -> bool:
+def _swapped(subject: Subject, use: tensor_values.LossUse) -> bool:
     if use.facts.task not in _TASKS or use.target is None or use.call.site is None or use.call.site.path:
         return False
     if not isinstance(subject.node(use.call.site), ast.Call) or use.call.site == use.call.made_at:
@@ -31,7 +31,7 @@ def _swapped(subject: Subject, use: LossUse) -> bool:
     return _from_layer(subject.network, use.target) and _is_data(subject.network, use.prediction)
 
 
-def _exchanged(subject: Subject, use: LossUse) -> Repairs:
+def _exchanged(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     node, source = subject.node(use.call.site), subject.source
     if isinstance(node, ast.Call) and len(node.args) >= 2 and not any(isinstance(a, ast.Starred) for a in node.args):
         sites = [source.site(each) for each in node.args[:2]]

@@ -15,12 +15,11 @@ from dnnfix.api import (
     Replace,
     Site,
     Subject,
-    minimized,
-    reduced,
-    summands,
+    arithmetic,
+    goals,
+    spelling,
     within,
     words,
-    words_of,
 )
 
 
@@ -164,7 +163,7 @@ def _beside_squares(subject: Subject) -> Iterator[Term]:
     for node in subject.source.nodes(ast.BinOp):
         if not isinstance(node.op, ast.Add) or _is_added(subject.source.parent(node)):
             continue
-        terms = [_scaled(term) for term in summands(node)]
+        terms = [_scaled(term) for term in arithmetic.summands(node)]
         if len(terms) < 2 or any(term is None for term in terms) or not _is_penalty(subject, node):
             continue
         known = [term for term in terms if term is not None]
@@ -173,7 +172,7 @@ def _beside_squares(subject: Subject) -> Iterator[Term]:
         if len(plain) != 1 or not squares or len(plain) + len(squares) != len(known):
             continue
         body = plain[0]
-        rates = [frozenset(words_of(ast.unparse(rate))) - {"self"} for rate, _ in known]
+        rates = [frozenset(spelling.words_of(ast.unparse(rate))) - {"self"} for rate, _ in known]
         alike = all(first & second for first in rates for second in rates)
         weights = {ast.unparse(part) for square in squares for part in within(square, ast.Name, ast.Attribute)}
         if alike and ast.unparse(body) not in weights:
@@ -198,7 +197,7 @@ def _scaled(term: ast.expr) -> tuple[ast.expr, ast.expr] | None:
 def _squared(body: ast.expr) -> bool:
     """Whether a term is a reduced square."""
     inner: ast.expr | None = body
-    while isinstance(inner, ast.Call) and (deeper := reduced(inner)) is not None:
+    while isinstance(inner, ast.Call) and (deeper := goals.reduced(inner)) is not None:
         inner = deeper
     if isinstance(inner, ast.Call):
         name = inner.func.attr if isinstance(inner.func, ast.Attribute) else getattr(inner.func, "id", "")
@@ -214,7 +213,7 @@ def _is_penalty(subject: Subject, node: ast.expr) -> bool:
     names = [ast.unparse(t) for t in statement.targets] if isinstance(statement, ast.Assign) else []
     function, owner = source.enclosing(node, ast.FunctionDef), source.enclosing(node, ast.ClassDef)
     names += [around.name for around in (function, owner) if around is not None]
-    return any(_PENALTIES & frozenset(words_of(name)) for name in names)
+    return any(_PENALTIES & frozenset(spelling.words_of(name)) for name in names)
 
 
 def _sums_of_weights(subject: Subject) -> Iterator[Term]:
@@ -222,7 +221,7 @@ def _sums_of_weights(subject: Subject) -> Iterator[Term]:
     for target, body in _loops(subject):
         weight = target.elts[-1] if isinstance(target, ast.Tuple) else target
         for added, name in body:
-            inner = reduced(added) if isinstance(added, ast.Call) else None
+            inner = goals.reduced(added) if isinstance(added, ast.Call) else None
             shape = _shape(name)
             if inner is not None and shape and ast.unparse(inner) == ast.unparse(weight):
                 yield Term(inner, f"`{name}`", (shape,))
@@ -255,7 +254,7 @@ def _loops(subject: Subject) -> Iterator[tuple[ast.expr, list[tuple[ast.expr, st
 
 
 def _shape(name: str) -> str:
-    said = frozenset(words_of(name)) | frozenset(name.lower().split("_"))
+    said = frozenset(spelling.words_of(name)) | frozenset(name.lower().split("_"))
     square, absolute = bool(said & _SQUARES), bool(said & _ABSOLUTES)
     return "" if square == absolute else "square" if square else "absolute"
 
@@ -263,10 +262,10 @@ def _shape(name: str) -> str:
 def _differences(subject: Subject) -> Iterator[Term]:
     """Mean differences of predictions and labels that are all that is minimized."""
     source = subject.source
-    for value in minimized(subject):
+    for value in goals.minimized(subject):
         inner: ast.expr | None = value
         depth = 0
-        while isinstance(inner, ast.Call) and (deeper := reduced(inner)) is not None:
+        while isinstance(inner, ast.Call) and (deeper := goals.reduced(inner)) is not None:
             inner, depth = deeper, depth + 1
         if not depth or not isinstance(inner, ast.BinOp) or not isinstance(inner.op, ast.Sub):
             continue
@@ -287,7 +286,7 @@ def _is_label(side: ast.expr) -> bool:
         return False
     base = side.value if isinstance(side, ast.Subscript) else side
     name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
-    said = frozenset(words_of(name))
+    said = frozenset(spelling.words_of(name))
     return bool(said & _LABELS) and not said & {"pred", "hat", "predicted", "prediction", "out", "output", "fake"}
 
 

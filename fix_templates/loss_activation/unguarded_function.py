@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    ActivationUse,
     Call,
     Edit,
     Family,
@@ -20,12 +19,10 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
-    activation_of,
-    edge_calls,
-    extent,
-    input_expression,
-    rename,
-    torch_import,
+    call_arguments,
+    loss_edits,
+    network_facts,
+    tensor_values,
     words,
 )
 
@@ -226,7 +223,7 @@ def _logarithms(subject: Subject) -> Iterator[Fault]:
     known = subject.source.words
     if subject.trace is None and any(known.isdisjoint(some) for some in (_LOGARITHMS, _TRAINING, _PROBABILITIES)):
         return  # spares most files of a scan the work of reading their network
-    observed = {call.site for call, spoilt in edge_calls(subject, _LOGARITHMS) if spoilt}
+    observed = {call.site for call, spoilt in tensor_values.edge_calls(subject, _LOGARITHMS) if spoilt}
     told: set[Site] = set()
     for call in subject.network.calls:
         home, _, name = call.name.rpartition(".")
@@ -240,7 +237,7 @@ def _logarithms(subject: Subject) -> Iterator[Fault]:
         node = subject.node(site)
         ways: tuple[Repair, ...] = ()
         if isinstance(node, ast.Call):
-            inner = input_expression(subject, call)
+            inner = call_arguments.input_expression(subject, call)
             ways = _guards(subject, inner, "1e-12", 0.6, 0.5 if call.name.startswith("torch.") else 0.0)
             if activation is not None and inner is not None:
                 ways = (("Compute the logarithm from the scores", _joined(subject, node, *activation), 0.9), *ways)
@@ -257,25 +254,27 @@ def _roots(subject: Subject) -> Iterator[Fault]:
         number is not None and not math.isfinite(number) for step in steps for number in (step.gradient, step.loss)
     ):
         return
-    for call, _ in edge_calls(subject, _ROOTS):
+    for call, _ in tensor_values.edge_calls(subject, _ROOTS):
         exponent = call.args.get("exponent")
         if not call.name.rstrip("_").endswith("pow") or (isinstance(exponent, float) and 0 < exponent < 1):
             negative = call.outputs[0].finite is False
-            ways = _guards(subject, input_expression(subject, call), "1e-8", 0.0 if negative else 0.8, 0.6)
+            ways = _guards(
+                subject, call_arguments.input_expression(subject, call), "1e-8", 0.0 if negative else 0.8, 0.6
+            )
             what = f"root of a value that was {'negative' if negative else '0'} in the run"
             yield Fault(call.site, what, ways, confidence=0.85, symptom=Symptom.NON_FINITE)
 
 
 def _divisions(subject: Subject) -> Iterator[Fault]:
     """Divisions whose divisor was 0."""
-    for call, spoilt in edge_calls(subject, _DIVISIONS):
+    for call, spoilt in tensor_values.edge_calls(subject, _DIVISIONS):
         divisor = call.inputs[0] if call.name.endswith(("rdiv", "reciprocal")) else call.inputs[-1]
         zero = divisor.low is not None and divisor.high is not None and divisor.low <= 0 <= divisor.high
         if spoilt and zero:
             written = _divisor(subject.node(call.site))
             alone = isinstance(written, (ast.Name, ast.Call, ast.Attribute, ast.Subscript))
             ways = _guards(subject, written, "1e-8", 0.8, 0.6 if alone else 0.0, "divisor")
-            seen = {"divisor": extent(divisor), "shape": divisor.shape}
+            seen = {"divisor": tensor_values.extent(divisor), "shape": divisor.shape}
             yield Fault(call.site, "divisor was 0 in the run", ways, seen, confidence=0.85, symptom=_seen_in(subject))
 
 
@@ -288,10 +287,10 @@ def _divisor(node: ast.AST | None) -> ast.expr | None:
     return None
 
 
-def _of_activation(subject: Subject, call: Call) -> tuple[Call, ActivationUse] | None:
+def _of_activation(subject: Subject, call: Call) -> tuple[Call, network_facts.ActivationUse] | None:
     """The softmax or sigmoid whose result is given to the logarithm as it is, on the way of a gradient."""
     maker = subject.network.producer(call.inputs[0])
-    use = activation_of(maker) if maker is not None else None
+    use = network_facts.activation_of(maker) if maker is not None else None
     if maker is None or use is None or not use.facts.probabilities or use.as_argument is not None:
         return None
     return maker, use
@@ -302,13 +301,13 @@ def _written_around(subject: Subject, call: Call, maker: Call) -> bool:
 
     A logarithm taken to look at a value does no harm.
     """
-    inner = input_expression(subject, call)
+    inner = call_arguments.input_expression(subject, call)
     if inner is None or inner is not subject.call_node(maker) or call.phase == "eval":
         return False
     return call.inputs[0].requires_grad is not False and not subject.source.words.isdisjoint(_TRAINING)
 
 
-def _joined(subject: Subject, node: ast.Call, maker: Call, use: ActivationUse) -> tuple[Edit, ...] | None:
+def _joined(subject: Subject, node: ast.Call, maker: Call, use: network_facts.ActivationUse) -> tuple[Edit, ...] | None:
     """Edits that put the function that does both in place of a logarithm written around an activation."""
     source = subject.source
     given = subject.call_node(maker)
@@ -316,13 +315,17 @@ def _joined(subject: Subject, node: ast.Call, maker: Call, use: ActivationUse) -
     if given is None or not inside or maker.made_at is not None:
         return None
     if use.name == "softmax":
-        named = rename(subject, given.func, maker.name.rpartition(".")[0] + ".log_softmax")
+        named = loss_edits.rename(subject, given.func, maker.name.rpartition(".")[0] + ".log_softmax")
         if named is None or not isinstance(named[0], Replace):
             return None
         kept = source.segment(source.site(given))[len(source.segment(source.site(given.func))) :]
         return (Replace(source.site(node), named[0].code + kept), *named[1:])
-    scores = input_expression(subject, maker) if use.name == "sigmoid" and maker.name.startswith("torch.") else None
+    scores = (
+        call_arguments.input_expression(subject, maker)
+        if use.name == "sigmoid" and maker.name.startswith("torch.")
+        else None
+    )
     if scores is None:
         return None
     code = f"torch.nn.functional.logsigmoid({source.segment(source.site(scores))})"
-    return (Replace(source.site(node), code), *torch_import(subject))
+    return (Replace(source.site(node), code), *loss_edits.torch_import(subject))

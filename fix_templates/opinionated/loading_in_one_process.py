@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    LOADER,
     Candidate,
     Decline,
     Family,
@@ -15,6 +14,7 @@ from dnnfix.api import (
     SetArgument,
     Subject,
     Symptom,
+    loaders,
 )
 
 WORKERS = 6
@@ -44,7 +44,7 @@ class LoadingInOneProcess(FixTemplate):
     def detect(self, subject: Subject) -> Iterator[Finding]:
         """One finding for each loader that is not told."""
         source = subject.source
-        for call in source.calls(LOADER):
+        for call in source.calls(loaders.LOADER):
             told = any(k.arg in (None, "num_workers") for k in call.keywords)
             if not told and len(call.args) < WORKERS:
                 yield self.finding(source.site(call), symptom=Symptom.NONE_OBSERVED, confidence=0.5)

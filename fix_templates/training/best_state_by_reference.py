@@ -15,7 +15,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
-    loops_around,
+    training_loop,
     within,
 )
 
@@ -133,7 +133,7 @@ def _references(source: Source) -> Iterator[tuple[ast.Call, str]]:
         and isinstance(call.args[0], ast.Name)
     }
     for statement in source.nodes(ast.Assign):
-        loops = loops_around(source, statement)
+        loops = training_loop.loops_around(source, statement)
         for target, value in _parts(statement):
             call = loaded.get(target.id)
             if call is None or not _is_state(value) or not loops or not isinstance(value, ast.Call):
@@ -142,7 +142,7 @@ def _references(source: Source) -> Iterator[tuple[ast.Call, str]]:
                 continue
             outer = loops[-1]
             trains = any(isinstance(n, ast.Attribute) and n.attr in TRAINING for n in ast.walk(outer))
-            if trains and outer not in loops_around(source, call) and call.lineno > outer.lineno:
+            if trains and outer not in training_loop.loops_around(source, call) and call.lineno > outer.lineno:
                 yield value, target.id
 
 

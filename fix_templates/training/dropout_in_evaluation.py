@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    SAMPLING,
     Family,
     Fault,
     FixPattern,
@@ -15,10 +14,9 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
-    attribute_calls,
     function_around,
-    method,
-    torch_modules,
+    graph,
+    training_loop,
     within,
     words,
 )
@@ -56,10 +54,12 @@ class DropoutInEvaluation(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if not (SAMPLING - ROWS | SPREAD).isdisjoint(source.words) or any(map(_IN_NAMES.search, source.words)):
+        if not (training_loop.SAMPLING - ROWS | SPREAD).isdisjoint(source.words) or any(
+            map(_IN_NAMES.search, source.words)
+        ):
             return
-        for owner in torch_modules(source):
-            forward = method(owner, "forward")
+        for owner in graph.torch_modules(source):
+            forward = graph.method(owner, "forward")
             if forward is None or not _ASKS.isdisjoint(_names(owner)) or not _evaluated(source, owner):
                 continue
             calls = [call for call in source.calls(*DROPOUT) if _is_within(source, call, forward) and not _told(call)]
@@ -210,8 +210,8 @@ def _told(call: ast.Call) -> bool:
 
 def _evaluated(source: Source, owner: ast.ClassDef) -> bool:
     """Whether an object of the class is put in evaluation mode, or a model that a function of the program is given."""
-    off = [call for call in attribute_calls(source.tree, "eval") if not call.args]
-    for call in attribute_calls(source.tree, "train"):
+    off = [call for call in training_loop.attribute_calls(source.tree, "eval") if not call.args]
+    for call in training_loop.attribute_calls(source.tree, "train"):
         off += [call for mode in call.args[:1] if isinstance(mode, ast.Constant) and mode.value is False]
     return any(_may_be(source, call.func.value, owner) for call in off if isinstance(call.func, ast.Attribute))
 

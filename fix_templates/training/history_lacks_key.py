@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    METRIC_ALIASES,
-    METRIC_STRINGS,
     Crash,
     CrashTemplate,
     Edit,
@@ -20,27 +18,28 @@ from dnnfix.api import (
     Source,
     Subject,
     argument_value,
-    held,
-    is_compile,
+    compile_calls,
+    held_values,
     keyword_value,
-    nearest,
+    network_facts,
     origins,
-    reword,
-    shape_of,
-    snake,
+    recipes,
+    spelling,
     words,
 )
 
 MEANINGS = (
     words("acc accuracy binary_accuracy categorical_accuracy sparse_categorical_accuracy"),
     words("f1 f1_score"),
-    *map(frozenset, METRIC_ALIASES.items()),
+    *map(frozenset, network_facts.METRIC_ALIASES.items()),
 )
 """Names of one metric."""
 
-ERRORS = frozenset(name for pair in METRIC_ALIASES.items() if pair[0] in ("mae", "mse", "mape") for name in pair)
+ERRORS = frozenset(
+    name for pair in network_facts.METRIC_ALIASES.items() if pair[0] in ("mae", "mse", "mape") for name in pair
+)
 
-MEASURES = frozenset(map(str.lower, METRIC_STRINGS)).difference(MEANINGS[0]) | words(
+MEASURES = frozenset(map(str.lower, network_facts.METRIC_STRINGS)).difference(MEANINGS[0]) | words(
     "auroc roc_auc f1 iou mean_iou rmse r2 kld median_absolute_error"
 )
 """Metrics of their own: none of them is a slip of another one that is like it (`auc`, `acc`)."""
@@ -205,16 +204,20 @@ print(past.history["val_mae"])
 def _training(subject: Subject, history: ast.expr) -> Training | None:
     """The training whose history an expression is."""
     source = subject.source
-    behind = list(origins(subject, history))
+    behind = list(origins.origins(subject, history))
     behind += [one for call in behind if isinstance(call, ast.Call) for one in call.args]
     of_history = [one for one in behind if isinstance(one, ast.Attribute) and one.attr == "history"]
     if not of_history:
         return None
-    roots = [root for one in of_history for root in origins(subject, one.value)]
+    roots = [root for one in of_history for root in origins.origins(subject, one.value)]
     fits = [one for one in roots if _is_fit(source, one)]
     if not fits:
         fits = [one for one in source.all_calls if _is_fit(source, one)]
-    compiled = [call for call in source.all_calls if is_compile(call) and source.qualified(call.func) != "re.compile"]
+    compiled = [
+        call
+        for call in source.all_calls
+        if compile_calls.is_compile(call) and source.qualified(call.func) != "re.compile"
+    ]
     if len(set(fits)) != 1 or len(compiled) != 1 or not isinstance(fits[0], ast.Call):
         return None
     if any(keyword.arg is None for call in (fits[0], compiled[0]) for keyword in call.keywords):
@@ -251,7 +254,7 @@ def _metric_name(source: Source, metric: ast.expr) -> str | None:
     if named is not None:
         return named.value if isinstance(named, ast.Constant) and isinstance(named.value, str) else None
     last = (source.qualified(made.func) or "").rpartition(".")[2]
-    return snake(last) or None
+    return network_facts.snake(last) or None
 
 
 def _repair(subject: Subject, training: Training, key: str) -> tuple[str, tuple[Edit, ...]] | None:
@@ -289,7 +292,7 @@ def _other_name(source: Source, base: str, known: frozenset[str]) -> str | None:
     if base == "lr" and any((source.qualified(c.func) or "").endswith(WATCHERS) for c in source.all_calls):
         return "learning_rate"
     same = [name for meaning in MEANINGS if base in meaning for name in known if name in meaning]
-    return same[0] if len(same) == 1 else None if base in MEASURES else nearest(base, known)
+    return same[0] if len(same) == 1 else None if base in MEASURES else spelling.nearest(base, known)
 
 
 def _reworded(subject: Subject, base: str, other: str) -> tuple[Edit, ...]:
@@ -298,7 +301,7 @@ def _reworded(subject: Subject, base: str, other: str) -> tuple[Edit, ...]:
     for node in subject.source.nodes(ast.Subscript):
         match node.slice:
             case ast.Constant(value=str() as said) if said.removeprefix(PRE) == base:
-                edits.append(reword(subject, node.slice, said[: len(said) - len(base)] + other))
+                edits.append(recipes.reword(subject, node.slice, said[: len(said) - len(base)] + other))
     return tuple(edits)
 
 
@@ -365,8 +368,8 @@ def _bound(source: Source, function: ast.FunctionDef | None, fit: ast.Call) -> s
 
 def _alike_seen(subject: Subject, data: ast.expr, name: str | None) -> bool:
     """Whether data could be validated with the data of a name, as far as the run saw them."""
-    shape = shape_of(subject, data)
-    if shape is None or held(subject, data) is None:
+    shape = held_values.shape_of(subject, data)
+    if shape is None or held_values.held(subject, data) is None:
         return True
     beside = next((f.names.get(name or "") for f in (subject.crash.frames if subject.crash else ())), None)
     sizes = beside.get("shape") if isinstance(beside, dict) else None

@@ -16,7 +16,7 @@ from dnnfix.api import (
     Site,
     Source,
     Subject,
-    loops_around,
+    training_loop,
     within,
 )
 
@@ -146,7 +146,7 @@ def _asked(source: Source, crashed: Site) -> Iterator[ast.expr]:
             asked = function.value
         else:
             continue
-        in_loop = bool(loops_around(source, call)) or source.enclosing(call, ast.FunctionDef) is not None
+        in_loop = bool(training_loop.loops_around(source, call)) or source.enclosing(call, ast.FunctionDef) is not None
         if isinstance(asked, (ast.Name, ast.Attribute)) and in_loop:
             yield asked
 

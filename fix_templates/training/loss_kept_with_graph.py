@@ -14,9 +14,7 @@ from dnnfix.api import (
     Subject,
     Wrap,
     function_around,
-    loops_around,
-    operated_on,
-    operations_named,
+    training_loop,
     within,
     words,
 )
@@ -135,9 +133,9 @@ for x, y in loader:
 
 def _kept(source: Source) -> Iterator[tuple[ast.Name, str]]:
     """Losses where they are kept, each with the name that keeps it."""
-    for step in operations_named(source, "backward"):
-        loss = operated_on(step)
-        loops = loops_around(source, step.statement)
+    for step in training_loop.operations_named(source, "backward"):
+        loss = training_loop.operated_on(step)
+        loops = training_loop.loops_around(source, step.statement)
         if not isinstance(loss, ast.Name) or not loops:
             continue
         around = function_around(source, step.statement)

@@ -15,7 +15,7 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
-    is_compile,
+    compile_calls,
     keyword_value,
     within,
     words,
@@ -170,7 +170,7 @@ print(loss, acc)
 
 def _compiled(source: Source, node: ast.AST) -> list[ast.Call]:
     """The calls of `compile`: those of the model that is asked, where the program says so, else all of them."""
-    every = [call for call in source.all_calls if is_compile(call)]
+    every = [call for call in source.all_calls if compile_calls.is_compile(call)]
     asked = [
         call.func.value
         for call in within(source.statement_of(node), ast.Call)

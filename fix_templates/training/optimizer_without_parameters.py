@@ -26,8 +26,7 @@ from dnnfix.api import (
     Symptom,
     Wrap,
     argument_value,
-    held_by,
-    torch_modules,
+    graph,
     within,
     words,
 )
@@ -307,7 +306,7 @@ def _orphans(subject: Subject) -> Iterator[Fault]:
         optimizer = _meant(network, optimizers, every)
         if optimizer is None or optimizer.site is None or root.site is None:
             continue
-        call, name = subject.node(optimizer.site), held_by(subject.source, root.site)
+        call, name = subject.node(optimizer.site), graph.held_by(subject.source, root.site)
         edits = None
         if isinstance(call, ast.Call) and name is not None and _visible(subject, call, name):
             edits = _given(subject, call, name, every)
@@ -365,7 +364,7 @@ def _kind(subject: Subject, crash: Crash, given: ast.expr) -> str:
 
 
 def _is_module(subject: Subject, kind: str) -> bool:
-    own = {owner.name for owner in torch_modules(subject.source)}
+    own = {owner.name for owner in graph.torch_modules(subject.source)}
     library = kind.startswith(("torch.nn.", "torchvision.models.")) and kind != "torch.nn.parameter.Parameter"
     return library or kind.removeprefix("__main__.") in own
 

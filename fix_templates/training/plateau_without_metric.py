@@ -15,7 +15,7 @@ from dnnfix.api import (
     Subject,
     argument_value,
     function_around,
-    loops_around,
+    training_loop,
     within,
     words,
 )
@@ -181,7 +181,7 @@ for epoch in range(2):
 def _figure(subject: Subject, crash: Crash, step: ast.Call) -> str | None:
     """The one loss that is computed in the turn of the loop before the step: of held-out data, else of the training."""
     source = subject.source
-    loops = loops_around(source, step)
+    loops = training_loop.loops_around(source, step)
     around: ast.AST | None = loops[0] if loops else function_around(source, step)
     if around is None:
         return None
@@ -190,7 +190,7 @@ def _figure(subject: Subject, crash: Crash, step: ast.Call) -> str | None:
         if not isinstance(name.ctx, ast.Store) or name.lineno >= step.lineno or "loss" not in name.id.lower():
             continue
         if _is_number(crash, name.id) and _NO_LOSS.isdisjoint(name.id.lower().split("_")):
-            depth = len(loops_around(source, name))
+            depth = len(training_loop.loops_around(source, name))
             depths[name.id] = min(depth, depths.get(name.id, depth))
     held_out = [name for name in depths if set(name.lower().split("_")) & set(_HELD_OUT)]
     if held_out:

@@ -6,18 +6,7 @@ import ast
 import textwrap
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Family,
-    Fault,
-    FixPattern,
-    ReadTemplate,
-    ReplaceLines,
-    Source,
-    Subject,
-    attribute_calls,
-    loops_around,
-    within,
-)
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, ReplaceLines, Source, Subject, training_loop, within
 
 
 class ReturnInBatchLoop(ReadTemplate):
@@ -120,14 +109,14 @@ def _early(source: Source) -> Iterator[tuple[ast.Return, ast.For, ast.stmt]]:
             continue
         if any(isinstance(node, ast.Continue) for node in ast.walk(loop)):
             continue
-        trains = bool(attribute_calls(loop, "backward", "train_on_batch"))
+        trains = bool(training_loop.attribute_calls(loop, "backward", "train_on_batch"))
         if not trains and not _adds_to_local(loop, back):
             continue
         bound = {node.id for node in within(loop.target, ast.Name)}
         if not trains and any(node.id in bound for node in within(back, ast.Name)):
             continue
         outermost: ast.stmt = loop
-        for around in loops_around(source, loop):
+        for around in training_loop.loops_around(source, loop):
             if around.body[-1] is outermost:
                 outermost = around
         yield back, loop, outermost

@@ -18,10 +18,10 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
-    attribute_calls,
     function_around,
-    method,
-    name_of,
+    graph,
+    progress_figures,
+    training_loop,
     within,
     words,
 )
@@ -368,7 +368,7 @@ def _fit(source: Source, call: ast.Call, setting: Setting) -> _Lacking | None:
     if given is not None:
         smaller = isinstance(given, ast.Constant) and isinstance(given.value, int) and given.value < setting.value
         return (call, name, given) if smaller and name == "epochs" else None
-    if name == "batch_size" and (len(call.args) < 2 or name_of(call.func) != "fit"):
+    if name == "batch_size" and (len(call.args) < 2 or progress_figures.name_of(call.func) != "fit"):
         return None
     return (call, name, None) if len(call.args) <= 2 else None
 
@@ -459,7 +459,7 @@ def _could_take(source: Source, call: ast.Call, setting: str) -> bool:
 def _callee(source: Source, call: ast.Call) -> ast.FunctionDef | None:
     definition = source.definition(call.func)
     if isinstance(definition, ast.ClassDef):
-        found = method(definition, "__init__")
+        found = graph.method(definition, "__init__")
         return found if isinstance(found, ast.FunctionDef) else None
     return definition if isinstance(definition, ast.FunctionDef) else None
 
@@ -486,7 +486,7 @@ def _callbacks(source: Source) -> Iterator[Fault]:
     """Callbacks of Keras that are told their model by hand, in a program with one call of `fit`, without callbacks."""
     if "keras" not in source.frameworks or "callbacks" not in source.words:
         return
-    fits = [call for call in attribute_calls(source.tree, *OF_FIT) if not _is_of_others(source, call)]
+    fits = [call for call in training_loop.attribute_calls(source.tree, *OF_FIT) if not _is_of_others(source, call)]
     if len(fits) != 1 or len(fits[0].args) > 5 or any(k.arg in ("callbacks", None) for k in fits[0].keywords):
         return
     found = [(name, made) for name, made in _only_told(source) if _reaches(source, made, fits[0])]

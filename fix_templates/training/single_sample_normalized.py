@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    LOADER,
-    LOOPS,
     Crash,
     CrashTemplate,
     Edit,
@@ -22,12 +20,12 @@ from dnnfix.api import (
     Source,
     Subject,
     argument_value,
-    block_of,
+    arithmetic,
     function_around,
-    last_name,
-    loops_around,
-    number,
-    torch_modules,
+    graph,
+    loaders,
+    training_loop,
+    trees,
     within,
 )
 
@@ -192,7 +190,7 @@ net(torch.randn(1, 3))
 def _asked(subject: Subject, frames: list[_Frame]) -> tuple[int, ast.Call, str] | None:
     """The call from outside of any module that set the pass going: its place among the frames, itself, and the model."""
     source = subject.source
-    modules = torch_modules(source)
+    modules = graph.torch_modules(source)
     for depth, (site, _) in enumerate(frames):
         inner = frames[depth + 1] if depth + 1 < len(frames) else None
         node = subject.node(site)
@@ -218,10 +216,12 @@ def _trains(subject: Subject, frames: list[_Frame]) -> bool:
         node = subject.node(site)
         if node is None:
             continue
-        loops = loops_around(source, node)
+        loops = training_loop.loops_around(source, node)
         around = loops[0] if loops else function_around(source, node)
         # What another loop in the same function hands back, as that over the batches of an epoch does, is its own.
-        if around is not None and any(loops_around(source, call)[:1] == loops[:1] for call in _backward(around)):
+        if around is not None and any(
+            training_loop.loops_around(source, call)[:1] == loops[:1] for call in _backward(around)
+        ):
             return True
         if loops:
             return False
@@ -243,7 +243,7 @@ def _hands_back(source: Source, node: ast.AST) -> bool:
         part = waiting.pop()
         if _backward(part):
             return True
-        called = {last_name(call.func) for call in within(part, ast.Call)} & functions.keys() - seen
+        called = {trees.last_name(call.func) for call in within(part, ast.Call)} & functions.keys() - seen
         seen |= called
         waiting.extend(functions[name] for name in called)
     return False
@@ -267,17 +267,17 @@ def _gone_through(source: Source, node: ast.AST) -> Iterator[ast.expr]:
     listed = source.enclosing(node, ast.ListComp, ast.GeneratorExp)
     if isinstance(listed, (ast.ListComp, ast.GeneratorExp)):
         yield listed.generators[0].iter
-    yield from (loop.iter for loop in loops_around(source, node) if isinstance(loop, ast.For))
+    yield from (loop.iter for loop in training_loop.loops_around(source, node) if isinstance(loop, ast.For))
 
 
 def _made(subject: Subject, over: ast.expr, callers: list[_Frame]) -> ast.Call | None:
     """The call that made a loader, which may have been handed over by the callers."""
     source = subject.source
-    while isinstance(over, ast.Call) and over.args and last_name(over.func) in _WRAPPERS:
+    while isinstance(over, ast.Call) and over.args and trees.last_name(over.func) in _WRAPPERS:
         over = over.args[0]
     made = source.constructor(over)
     if made is not None:
-        return made if source.qualified(made.func) == LOADER else None
+        return made if source.qualified(made.func) == loaders.LOADER else None
     function = function_around(source, over)
     call = subject.node(callers[-1][0]) if callers else None
     if not isinstance(over, ast.Name) or function is None or not isinstance(call, ast.Call):
@@ -294,20 +294,20 @@ def _leaves_rest(made: ast.Call) -> bool:
     size = argument_value(made, "batch_size", 1)
     told = {keyword.arg for keyword in made.keywords}
     apart = told & {None, "drop_last", "batch_sampler"} or any(isinstance(one, ast.Starred) for one in made.args)
-    return size is not None and number(size) != 1 and not apart and len(made.args) < 9
+    return size is not None and arithmetic.number(size) != 1 and not apart and len(made.args) < 9
 
 
 def _evaluation(subject: Subject, frames: list[_Frame], call: ast.Call, model: str) -> tuple[Edit, ...] | None:
     """The edits that put a model into evaluation mode for a call, and back where training goes on behind it."""
     source = subject.source
-    loops = [loop for loop in loops_around(source, call) if not _hands_back(source, loop)]
+    loops = [loop for loop in training_loop.loops_around(source, call) if not _hands_back(source, loop)]
     statement: ast.stmt = loops[-1] if loops else source.statement_of(call)
     before = InsertBefore(source.site(statement), f"{model}.eval()")
     if not _goes_on(subject, frames) or _begins_with_train(source):
         return (before,)
-    if isinstance(statement, ast.Return) or statement not in block_of(source, statement):
+    if isinstance(statement, ast.Return) or statement not in training_loop.block_of(source, statement):
         return None
-    if not isinstance(statement, (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, *LOOPS)):
+    if not isinstance(statement, (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, *training_loop.LOOPS)):
         return None
     return before, InsertAfter(source.site(statement), f"{model}.train()")
 
@@ -316,7 +316,7 @@ def _goes_on(subject: Subject, frames: list[_Frame]) -> bool:
     """Whether the program may train behind the place where it is: it hands gradients back later, or in a loop around."""
     source: Source = subject.source
     nodes = [node for site, _ in frames if (node := subject.node(site)) is not None]
-    if any(_hands_back(source, loop) for node in nodes for loop in loops_around(source, node)):
+    if any(_hands_back(source, loop) for node in nodes for loop in training_loop.loops_around(source, node)):
         return True
     stepped = subject.crash is not None and subject.crash.call is not None and subject.crash.call.step > 0
     if not stepped:
@@ -329,7 +329,7 @@ def _goes_on(subject: Subject, frames: list[_Frame]) -> bool:
 def _begins_with_train(source: Source) -> bool:
     """Whether every loop or function that trains puts the model into training mode itself."""
     calls = [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and not call.args]
-    put = [call for call in calls if last_name(call.func) == "train"]
+    put = [call for call in calls if trees.last_name(call.func) == "train"]
     trained = _backward(source.tree)
     return bool(trained) and all(any(_holds(source, call, one) for one in put) for call in trained)
 
@@ -337,5 +337,5 @@ def _begins_with_train(source: Source) -> bool:
 def _holds(source: Source, trained: ast.Call, put: ast.Call) -> bool:
     """Whether a call of `train` stands in the function, or in a loop, in which `trained` stands."""
     function = function_around(source, trained)
-    shared = set(loops_around(source, trained)) & set(loops_around(source, put))
+    shared = set(training_loop.loops_around(source, trained)) & set(training_loop.loops_around(source, put))
     return function is not None and function_around(source, put) is function or bool(shared)

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from dnnfix.api import (
-    OTHER_WAYS,
-    SAMPLING,
     Delete,
     Edit,
     Family,
@@ -16,21 +14,13 @@ from dnnfix.api import (
     FixPattern,
     InsertAfter,
     InsertBefore,
-    LoopOperation,
     ReadTemplate,
     Replace,
     Source,
     Subject,
-    attribute_calls,
-    block_of,
     function_around,
-    goes_other_ways,
-    is_optimizer,
-    loops_around,
-    only_measures_gradients,
-    operated_on,
-    operations_named,
-    stored_names,
+    training_loop,
+    trees,
     within,
     words,
 )
@@ -94,20 +84,20 @@ class TrainingOperationMissing(ReadTemplate):
         source = subject.source
         if "torch" not in source.frameworks:
             return
-        alone, other_ways = not source.beside, OTHER_WAYS & subject.words
+        alone, other_ways = not source.beside, training_loop.OTHER_WAYS & subject.words
         named = list(_not_called(source)) if "optim" in source.words else []
         yield from named
-        if not named and alone and "optim" in source.words and not goes_other_ways(source, subject.words):
+        if not named and alone and "optim" in source.words and not training_loop.goes_other_ways(source, subject.words):
             yield from _no_step(source)
             yield from _no_backward(source)
             yield from _never_used(source)
         if not other_ways - {"grad"}:
-            if not other_ways or only_measures_gradients(source):
+            if not other_ways or training_loop.only_measures_gradients(source):
                 yield from _uncleared(source, subject.words)
             yield from _updated_by_hand(source)
         if alone and not DIFFERENT.isdisjoint(subject.words):
             yield from _left_in_evaluation(source)
-        if alone and SAMPLING.isdisjoint(source.words):
+        if alone and training_loop.SAMPLING.isdisjoint(source.words):
             yield from _measured_in_training(source)
         yield from _idle_schedules(source)
 
@@ -572,25 +562,34 @@ def _not_called(source: Source) -> Iterator[Fault]:
         if not isinstance(named, ast.Attribute) or named.attr not in CALLED or source.enclosing(statement, ast.Try):
             continue  # in a `try` it may ask whether the attribute is there
         on_model = named.attr in MODES and _has_weights(source, ast.unparse(named.value))
-        if isinstance(named.value, (ast.Name, ast.Attribute)) and (on_model or loops_around(source, statement)):
+        if isinstance(named.value, (ast.Name, ast.Attribute)) and (
+            on_model or training_loop.loops_around(source, statement)
+        ):
             text = f"{ast.unparse(named)}()"
             yield _missing(source, statement, text, Replace(source.site(named), text))
 
 
 def _has_weights(source: Source, text: str) -> bool:
     """Whether an optimizer is given the weights of what is written so."""
-    return any(ast.unparse(call.func) == f"{text}.parameters" for call in attribute_calls(source.tree, "parameters"))
+    return any(
+        ast.unparse(call.func) == f"{text}.parameters"
+        for call in training_loop.attribute_calls(source.tree, "parameters")
+    )
 
 
 def _no_step(source: Source) -> Iterator[Fault]:
     """Optimizers that are cleared beside a backward pass, and that nothing steps or is given."""
-    for clearing in operations_named(source, "zero_grad"):
-        optimizer = operated_on(clearing)
-        block = block_of(source, clearing.statement)
-        passes = [each for each in operations_named(source, "backward") if each.statement in block]
-        if not passes or not loops_around(source, clearing.statement) or not is_optimizer(source, optimizer):
+    for clearing in training_loop.operations_named(source, "zero_grad"):
+        optimizer = training_loop.operated_on(clearing)
+        block = training_loop.block_of(source, clearing.statement)
+        passes = [each for each in training_loop.operations_named(source, "backward") if each.statement in block]
+        if (
+            not passes
+            or not training_loop.loops_around(source, clearing.statement)
+            or not training_loop.is_optimizer(source, optimizer)
+        ):
             continue
-        cleared = [each for each in operations_named(source, "zero_grad") if each.statement in block]
+        cleared = [each for each in training_loop.operations_named(source, "zero_grad") if each.statement in block]
         if len(cleared) == 1 and isinstance(optimizer, ast.Name) and not _does_more(source, optimizer):
             text = f"{clearing.on}.step()"
             yield _missing(source, passes[-1].call, text, InsertAfter(source.site(passes[-1].statement), text))
@@ -618,13 +617,16 @@ def _no_backward(source: Source) -> Iterator[Fault]:
     """Steps beside a clearing, in a program that computes no gradients, with a loss before them."""
     if not {"backward", "closure", "minimize"}.isdisjoint(source.words):
         return
-    for step in operations_named(source, "step"):
-        block = block_of(source, step.statement)
-        cleared = any(each.on == step.on and each.statement in block for each in operations_named(source, "zero_grad"))
-        if not cleared or step.call.args or not is_optimizer(source, operated_on(step)):
+    for step in training_loop.operations_named(source, "step"):
+        block = training_loop.block_of(source, step.statement)
+        cleared = any(
+            each.on == step.on and each.statement in block
+            for each in training_loop.operations_named(source, "zero_grad")
+        )
+        if not cleared or step.call.args or not training_loop.is_optimizer(source, training_loop.operated_on(step)):
             continue
         losses = [name for s in block[: block.index(step.statement)] if (name := _loss(source, s))]
-        if losses and loops_around(source, step.statement):
+        if losses and training_loop.loops_around(source, step.statement):
             text = f"{losses[-1]}.backward()"
             yield _missing(source, step.call, text, InsertBefore(source.site(step.statement), text))
 
@@ -638,11 +640,11 @@ def _never_used(source: Source) -> Iterator[Fault]:
             continue
         name, around = made.targets[0].id, function_around(source, made)
         used = any(isinstance(node.ctx, ast.Load) for node in _reads(source, name))
-        if used or not is_optimizer(source, made.targets[0]):
+        if used or not training_loop.is_optimizer(source, made.targets[0]):
             continue
         for statement in source.nodes(ast.Assign):
             loss = _loss(source, statement)
-            if loss and loops_around(source, statement) and function_around(source, statement) is around:
+            if loss and training_loop.loops_around(source, statement) and function_around(source, statement) is around:
                 if source.enclosing(statement, ast.With) is None:
                     lines = f"{name}.zero_grad()\n{loss}.backward()\n{name}.step()"
                     edit = InsertAfter(source.site(statement), lines)
@@ -665,20 +667,20 @@ def _loss(source: Source, statement: ast.stmt) -> str:
 
 def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
     """Steps in a loop whose gradients are cleared nowhere, or only outside of this loop."""
-    clearings = operations_named(source, "zero_grad")
+    clearings = training_loop.operations_named(source, "zero_grad")
     if not CLEARED_OTHERWISE.isdisjoint(program) or _written_over(source, "grad", "data"):
         return
-    if len(clearings) != len(attribute_calls(source.tree, "zero_grad")):
+    if len(clearings) != len(training_loop.attribute_calls(source.tree, "zero_grad")):
         return
-    for step in operations_named(source, "step"):
-        loops = loops_around(source, step.statement)
-        optimizer = operated_on(step)
-        known = is_optimizer(source, optimizer)
+    for step in training_loop.operations_named(source, "step"):
+        loops = training_loop.loops_around(source, step.statement)
+        optimizer = training_loop.operated_on(step)
+        known = training_loop.is_optimizer(source, optimizer)
         if step.call.args or step.call.keywords or not loops or not (known or _is_given(source, optimizer)):
             continue
-        block = block_of(source, step.statement)
+        block = training_loop.block_of(source, step.statement)
         before = block[: block.index(step.statement)]
-        backwards = [each for each in operations_named(source, "backward") if each.statement in before]
+        backwards = [each for each in training_loop.operations_named(source, "backward") if each.statement in before]
         if not backwards or source.parent(step.statement) is not loops[0] or _once(loops[0]):
             continue
         own = [each for each in clearings if each.on == step.on and known]
@@ -691,9 +693,9 @@ def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
         if not never:
             outside = own[0].statement
             if (
-                any(not is_optimizer(source, operated_on(each)) for each in clearings)
+                any(not training_loop.is_optimizer(source, training_loop.operated_on(each)) for each in clearings)
                 or function_around(source, outside) is not function_around(source, step.statement)
-                or loops[0] in loops_around(source, outside)
+                or loops[0] in training_loop.loops_around(source, outside)
                 or source.parent(outside) not in (*loops[1:], source.parent(loops[-1]))
                 or outside.lineno >= loops[0].lineno
             ):
@@ -719,7 +721,7 @@ def _is_given(source: Source, optimizer: ast.expr) -> bool:
     )
 
 
-def _first_since(backwards: list[LoopOperation], before: list[ast.stmt]) -> LoopOperation:
+def _first_since(backwards: list[training_loop.LoopOperation], before: list[ast.stmt]) -> training_loop.LoopOperation:
     """The first backward pass after the last step of any optimizer that stands before this one."""
     start = 0
     for place, statement in enumerate(before):
@@ -748,19 +750,23 @@ def _updated_by_hand(source: Source) -> Iterator[Fault]:
     """Weights that a loop changes in place by their gradients, which nothing in the program clears."""
     if not CLEARED_OTHERWISE.isdisjoint(source.words) or "zero_grad" in source.words or _written_over(source, "grad"):
         return
-    for backward in operations_named(source, "backward"):
-        loops = loops_around(source, backward.statement)
+    for backward in training_loop.operations_named(source, "backward"):
+        loops = training_loop.loops_around(source, backward.statement)
         if not loops:
             continue
         found: dict[str, ast.stmt] = {}
         for statement in source.nodes(ast.Expr) + source.nodes(ast.AugAssign):
             weight = _changed_by_its_gradient(statement) if statement.lineno > backward.statement.lineno else ""
-            if weight and loops[0] in loops_around(source, statement)[:1] and not _is_made_in(loops, weight):
+            if (
+                weight
+                and loops[0] in training_loop.loops_around(source, statement)[:1]
+                and not _is_made_in(loops, weight)
+            ):
                 found[weight] = statement
         last = max(found.values(), key=lambda one: one.lineno, default=None)
         if last is None:
             continue
-        weights = [name for name, one in found.items() if one in block_of(source, last)]
+        weights = [name for name, one in found.items() if one in training_loop.block_of(source, last)]
         updated = source.site(found[weights[-1]])
         clearing = InsertAfter(updated, "\n".join(f"{weight}.grad.zero_()" for weight in weights))
         what = (
@@ -792,7 +798,7 @@ def _is_made_in(loops: Sequence[ast.AST], weight: str) -> bool:
     """Whether the loops assign the weight, or go through it."""
     made = {ast.unparse(target) for node in within(loops[-1], ast.Assign) for target in node.targets}
     augmented = {n.target.id for n in within(loops[-1], ast.AugAssign) if isinstance(n.target, ast.Name)}
-    return weight in made or weight.partition(".")[0] in stored_names(loops[-1]) - augmented
+    return weight in made or weight.partition(".")[0] in trees.stored_names(loops[-1]) - augmented
 
 
 def _left_in_evaluation(source: Source) -> Iterator[Fault]:
@@ -800,13 +806,17 @@ def _left_in_evaluation(source: Source) -> Iterator[Fault]:
     loops: list[ast.For | ast.While] = [*source.nodes(ast.For), *source.nodes(ast.While)]
     for loop in loops:
         calls = within(loop, ast.Call)
-        trained = [call for call in attribute_calls(loop, "backward") if loop in loops_around(source, call)]
-        if not trained or loops_around(source, loop) or any(_puts_back(source, call) for call in calls):
+        trained = [
+            call
+            for call in training_loop.attribute_calls(loop, "backward")
+            if loop in training_loop.loops_around(source, call)
+        ]
+        if not trained or training_loop.loops_around(source, loop) or any(_puts_back(source, call) for call in calls):
             continue
         last = max(each.lineno for each in trained)
         for call in calls:
             model = _evaluated(source, call)
-            later = call.lineno > last and loops_around(source, call)[:1] == [loop]
+            later = call.lineno > last and training_loop.loops_around(source, call)[:1] == [loop]
             if later and any(ast.unparse(other.func) == model and other.lineno <= last for other in calls):
                 what = f"`{model}` stays in evaluation mode after the first epoch: nothing in this loop puts it back"
                 edit = InsertBefore(source.site(loop.body[0]), f"{model}.train()")
@@ -822,13 +832,13 @@ def _evaluated(source: Source, call: ast.Call) -> str | None:
     if not isinstance(definition, ast.FunctionDef) or not isinstance(call.func, ast.Name):
         return None
     parameters = [each.arg for each in definition.args.args]
-    for put in attribute_calls(definition, "eval"):
+    for put in training_loop.attribute_calls(definition, "eval"):
         name = ast.unparse(cast(ast.Attribute, put.func).value)
         given = dict(zip(parameters, call.args, strict=False)).get(name)
         if isinstance(given, (ast.Name, ast.Attribute)):
             return ast.unparse(given)
         if name not in parameters and name.isidentifier():
-            return name if name not in stored_names(definition) else None
+            return name if name not in trees.stored_names(definition) else None
     return None
 
 
@@ -839,15 +849,15 @@ def _puts_back(source: Source, call: ast.Call) -> bool:
     definition = source.definition(call.func)
     if definition is None and isinstance(call.func, ast.Attribute):
         own = [n for n in source.nodes(ast.FunctionDef) if n.name == call.func.attr]
-        return any(attribute_calls(each, "train") for each in own)
-    return definition is not None and bool(attribute_calls(definition, "train"))
+        return any(training_loop.attribute_calls(each, "train") for each in own)
+    return definition is not None and bool(training_loop.attribute_calls(definition, "train"))
 
 
 def _measured_in_training(source: Source) -> Iterator[Fault]:
     """Models that are trained and then measured under `torch.no_grad()`, in a program that never changes a mode."""
-    trained = attribute_calls(source.tree, "backward")
+    trained = training_loop.attribute_calls(source.tree, "backward")
     layers = next(source.calls(*(f"torch.nn.{name}" for name in sorted(LAYERS))), None)
-    changed = attribute_calls(source.tree, "eval", "train", "training", "functional_call")
+    changed = training_loop.attribute_calls(source.tree, "eval", "train", "training", "functional_call")
     if not trained or layers is None or changed or any(node.attr == "training" for node in source.nodes(ast.Attribute)):
         return
     seen: set[str] = set()
@@ -856,13 +866,15 @@ def _measured_in_training(source: Source) -> Iterator[Fault]:
         name = source.qualified(made.func) if isinstance(made, ast.Call) else None
         if name not in ("torch.no_grad", "torch.inference_mode") or function_around(source, block) is not None:
             continue
-        if not attribute_calls(block, *MEASURED) or block.lineno < min(call.lineno for call in trained):
+        if not training_loop.attribute_calls(block, *MEASURED) or block.lineno < min(call.lineno for call in trained):
             continue
         for model in (call.func for call in within(block, ast.Call)):
             if not isinstance(model, ast.Name) or model.id in seen or not _is_model(source, model):
                 continue
             epochs = [
-                loop for loop in loops_around(source, block) if any(loop in loops_around(source, t) for t in trained)
+                loop
+                for loop in training_loop.loops_around(source, block)
+                if any(loop in training_loop.loops_around(source, t) for t in trained)
             ]
             if len(epochs) > 1 or any(isinstance(loop, ast.AsyncFor) for loop in epochs):
                 return
@@ -898,10 +910,10 @@ def _idle_schedules(source: Source) -> Iterator[Fault]:
         optimizer, around = ast.unparse(made.args[0]), function_around(source, made)
         steps = [
             step.statement
-            for step in operations_named(source, "step")
+            for step in training_loop.operations_named(source, "step")
             if step.on == optimizer and function_around(source, step.statement) is around
         ]
-        loops = loops_around(source, steps[0]) if len(steps) == 1 else []
+        loops = training_loop.loops_around(source, steps[0]) if len(steps) == 1 else []
         if len(loops) != 2 or not isinstance(loops[1], ast.For) or made.lineno >= loops[1].lineno:
             continue
         if (source.qualified(made.func) or "").rpartition(".")[2] not in BY_BATCH:

@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Iterator
 
 from dnnfix.api import (
-    OTHER_WAYS,
     Delete,
     Edit,
     Family,
@@ -15,16 +14,11 @@ from dnnfix.api import (
     FixPattern,
     InsertAfter,
     InsertBefore,
-    LoopOperation,
     ReadTemplate,
     Source,
     Subject,
-    attribute_calls,
-    block_of,
-    goes_other_ways,
-    loops_around,
-    name_of,
-    operations_named,
+    progress_figures,
+    training_loop,
     within,
 )
 
@@ -65,12 +59,12 @@ class TrainingStepOutOfOrder(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if not goes_other_ways(source, subject.words):
-            for step in operations_named(source, "step"):
+        if not training_loop.goes_other_ways(source, subject.words):
+            for step in training_loop.operations_named(source, "step"):
                 if not step.call.args and not step.call.keywords:
                     yield from _cleared(source, step)
                     yield from _outside(source, step)
-        if OTHER_WAYS.isdisjoint(subject.words):
+        if training_loop.OTHER_WAYS.isdisjoint(subject.words):
             for call in source.calls(*CLIPPING):
                 yield from _clipped(source, call)
 
@@ -307,11 +301,11 @@ def _moved(source: Source, statement: ast.stmt, to: ast.stmt, before: bool = Fal
     return Delete(place), put
 
 
-def _cleared(source: Source, step: LoopOperation) -> Iterator[Fault]:
+def _cleared(source: Source, step: training_loop.LoopOperation) -> Iterator[Fault]:
     """A clearing between the backward pass and the step, or a step between the clearing and the backward pass."""
-    block = block_of(source, step.statement)
-    own = {each.statement: each for each in operations_named(source, "zero_grad") if each.on == step.on}
-    passes = {each.statement for each in operations_named(source, "backward")}
+    block = training_loop.block_of(source, step.statement)
+    own = {each.statement: each for each in training_loop.operations_named(source, "zero_grad") if each.on == step.on}
+    passes = {each.statement for each in training_loop.operations_named(source, "backward")}
     place = block.index(step.statement)
     last = next((s for s in reversed(block[:place]) if isinstance(s, ast.Expr) and (s in own or s in passes)), None)
     if last not in own or any(_hides(s) for s in block):
@@ -322,7 +316,7 @@ def _cleared(source: Source, step: LoopOperation) -> Iterator[Fault]:
     later = [s for s in block[place + 1 :] if s in passes]
     if len(earlier) == 1 and not later and block.index(last) + 1 == place:
         moved, to, before = last, earlier[0], True
-    elif len(later) == 1 and not earlier and loops_around(source, step.statement):
+    elif len(later) == 1 and not earlier and training_loop.loops_around(source, step.statement):
         moved, to, before = step.statement, later[0], False
     else:
         return
@@ -346,12 +340,16 @@ def _hides(statement: ast.stmt) -> bool:
     )
 
 
-def _outside(source: Source, step: LoopOperation) -> Iterator[Fault]:
+def _outside(source: Source, step: training_loop.LoopOperation) -> Iterator[Fault]:
     """A step behind the loop over the batches, in which the gradients are cleared and computed."""
-    block = block_of(source, step.statement)
+    block = training_loop.block_of(source, step.statement)
     for loop in block[: block.index(step.statement)]:
         cleared, passes, stepped = (
-            [each for each in operations_named(source, name) if loop in loops_around(source, each.call)]
+            [
+                each
+                for each in training_loop.operations_named(source, name)
+                if loop in training_loop.loops_around(source, each.call)
+            ]
             for name in ("zero_grad", "backward", "step")
         )
         own = [each for each in cleared if each.on == step.on and source.parent(each.statement) is loop]
@@ -367,21 +365,25 @@ def _clipped(source: Source, call: ast.Call) -> Iterator[Fault]:
     statement = source.statement_of(call)
     if not isinstance(statement, ast.Expr) or statement.value is not call:
         return
-    block = block_of(source, statement)
+    block = training_loop.block_of(source, statement)
     place = block.index(statement)
     if not all(_is_harmless(source, each) for each in block[:place]):
         return
-    named = [(each, name_of(c.func)) for each in block for c in attribute_calls(each, "backward", "step")]
+    named = [
+        (each, progress_figures.name_of(c.func))
+        for each in block
+        for c in training_loop.attribute_calls(each, "backward", "step")
+    ]
     clipped = [c for each in block for c in source.calls(*CLIPPING) if source.statement_of(c) is each]
     if [name for _, name in named] != ["backward", "step"] or len(clipped) != 1:
         return
-    backward = next((o for o in operations_named(source, "backward") if o.statement is named[0][0]), None)
+    backward = next((o for o in training_loop.operations_named(source, "backward") if o.statement is named[0][0]), None)
     if backward is None or block.index(backward.statement) < place:
         return
     between = block[place + 1 : block.index(backward.statement)]
     bound = {each.id for s in between for each in within(s, ast.Name) if isinstance(each.ctx, ast.Store)}
     if all(_is_harmless(source, each) for each in between) and not bound & {n.id for n in within(call, ast.Name)}:
-        what = f"{name_of(call.func)} finds no gradients: {backward.on}.backward() computes them afterwards"
+        what = f"{progress_figures.name_of(call.func)} finds no gradients: {backward.on}.backward() computes them afterwards"
         edits = _moved(source, statement, backward.statement)
         yield Fault.with_repair(
             source.site(statement), what, "Clip the gradients behind the backward pass", *edits, prior=0.95
@@ -394,6 +396,10 @@ def _is_harmless(source: Source, statement: ast.stmt) -> bool:
         return ast.unparse(statement.value.func).rpartition(".")[2] in HARMLESS
     for call in within(statement, ast.Call):
         body = source.definition(call.func)
-        if body is not None and attribute_calls(body, "backward", "step") or "grad" in ast.unparse(call.func):
+        if (
+            body is not None
+            and training_loop.attribute_calls(body, "backward", "step")
+            or "grad" in ast.unparse(call.func)
+        ):
             return False
     return True

@@ -173,7 +173,7 @@ def _ends(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[ast.expr]:
 def _arrays(subject: Subject, operands: list[ast.expr]) -> list[ast.expr]:
     """Those of the operands that hold arrays, as far as the text tells; the only one that may, where none surely does."""
     possible = [one for one in operands if not _is_plain(subject, one)]
-    sure = [one for one in possible if any(_makes_array(subject, origin) for origin in origins(subject, one))]
+    sure = [one for one in possible if any(_makes_array(subject, origin) for origin in origins.origins(subject, one))]
     return sure or (possible if len(possible) == 1 else [])
 
 

@@ -11,12 +11,12 @@ from dnnfix.api import (
     Hit,
     InsertBefore,
     Source,
-    Spelling,
     Subject,
-    is_multi_backend,
-    number,
+    arithmetic,
+    keras_era,
     once,
     spell,
+    spelling_edits,
     uses_of,
 )
 
@@ -69,12 +69,14 @@ class AxesOrderedBySettings(ApiChange):
         if not any(source.qualified(call.func) in IMAGE_LAYERS for call in layers):
             return
         first = _first(_of_layers(source, layers)) or _first(_of_arrays(source))
-        place = _behind_imports(source) if first is not None and is_multi_backend(source) else None
+        place = _behind_imports(source) if first is not None and keras_era.is_multi_backend(source) else None
         if first is None or place is None:
             return
         spelled = spell(subject, "keras.backend.set_image_data_format")
         if spelled.imports and "backend" not in uses_of(source).bound:
-            spelled = Spelling("backend.set_image_data_format", (AddImport("from keras import backend"),))
+            spelled = spelling_edits.Spelling(
+                "backend.set_image_data_format", (AddImport("from keras import backend"),)
+            )
         said = InsertBefore(source.site(place), f"{spelled.code}('channels_first')")
         yield Hit(
             source.site(first),
@@ -241,9 +243,9 @@ def _sizes(source: Source, shape: ast.expr) -> list[int | None]:
 
 def _size(source: Source, axis: ast.expr) -> int | None:
     """The size of an axis, where it is written or one number is assigned to it."""
-    written = number(axis)
+    written = arithmetic.number(axis)
     if written is None and isinstance(axis, (ast.Name, ast.Attribute)):
-        values = {number(value) for value in source.bindings(axis)}
+        values = {arithmetic.number(value) for value in source.bindings(axis)}
         written = values.pop() if len(values) == 1 else None
     return written
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Subject, backend_calls, uses_of
+from dnnfix.api import ApiChange, Hit, Subject, keras_backend, uses_of
 
 
 class BackendCall(ApiChange):
@@ -27,7 +27,7 @@ class BackendCall(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls of such functions."""
-        yield from backend_calls(uses_of(subject.source))
+        yield from keras_backend.backend_calls(uses_of(subject.source))
 
     programs = """
 === example: axes that were understood

@@ -8,20 +8,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dnnfix.api import (
-    PACKAGE_NAMES,
     AddImport,
     ApiChange,
-    DefaultChange,
     Edit,
     Hit,
     Json,
-    Proof,
-    Reliance,
     Replace,
     SetArgument,
     Subject,
-    relied_defaults,
+    changed_defaults,
+    era,
     spell,
+    tables,
 )
 
 IN_BRACES = re.compile(r"\{([\w.]+)\}")
@@ -52,13 +50,15 @@ class ChangedDefault(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the table of defaults says of the program's calls."""
-        found: dict[str, list[tuple[Reliance, Proof]]] = {}
-        for reliance, proof in relied_defaults(subject):
+        found: dict[str, list[tuple[changed_defaults.Reliance, era.Proof]]] = {}
+        for reliance, proof in changed_defaults.relied_defaults(subject):
             found.setdefault(reliance.name, []).append((reliance, proof))
         for name, proven in found.items():
             yield _hit(subject, name, proven)
-        apart: dict[str, list[tuple[Reliance, Proof]]] = {}
-        for reliance, proof in relied_defaults(subject, apart=True) if subject.trace is not None else ():
+        apart: dict[str, list[tuple[changed_defaults.Reliance, era.Proof]]] = {}
+        for reliance, proof in (
+            changed_defaults.relied_defaults(subject, apart=True) if subject.trace is not None else ()
+        ):
             apart.setdefault(reliance.name, []).append((reliance, proof))
         for name, proven in apart.items():
             yield replace(_hit(subject, name, proven), edits=(), decline=_harmless(proven), confidence=0.5)
@@ -163,7 +163,7 @@ def larger(x):
 """
 
 
-def _hit(subject: Subject, name: str, proven: list[tuple[Reliance, Proof]]) -> Hit:
+def _hit(subject: Subject, name: str, proven: list[tuple[changed_defaults.Reliance, era.Proof]]) -> Hit:
     source = subject.source
     each = {r.change.argument + r.change.given: r for r, _ in proven}.values()
     nodes = list(dict.fromkeys(reliance.node for reliance, _ in proven))
@@ -181,7 +181,7 @@ def _hit(subject: Subject, name: str, proven: list[tuple[Reliance, Proof]]) -> H
                 "argument": reliance.change.argument,
                 "old": reliance.change.old,
                 "new": reliance.change.new,
-                "since": f"{PACKAGE_NAMES[reliance.package]} {reliance.since}",
+                "since": f"{era.NAMES[reliance.package]} {reliance.since}",
                 "effect": reliance.change.effect,
                 "reference": reliance.change.reference,
             }
@@ -203,7 +203,7 @@ def _hit(subject: Subject, name: str, proven: list[tuple[Reliance, Proof]]) -> H
     )
 
 
-def _harmless(proven: list[tuple[Reliance, Proof]]) -> str:
+def _harmless(proven: list[tuple[changed_defaults.Reliance, era.Proof]]) -> str:
     """Why a change is only told of."""
     first = proven[0][0].change
     stated = " and ".join(dict.fromkeys(reliance.change.argument for reliance, _ in proven))
@@ -213,18 +213,18 @@ def _harmless(proven: list[tuple[Reliance, Proof]]) -> str:
     )
 
 
-def _said(last: str, reliance: Reliance) -> str:
+def _said(last: str, reliance: changed_defaults.Reliance) -> str:
     """A change in words."""
-    change, when = reliance.change, f"{PACKAGE_NAMES[reliance.package]} {reliance.since}"
+    change, when = reliance.change, f"{era.NAMES[reliance.package]} {reliance.since}"
     if change.given:
         return f"{change.given!r} in {last} changed its meaning from {change.old} to {change.new} in {when}: {change.effect}"
     return f"the default of {change.argument} in {last} changed from {change.old} to {change.new} in {when}: {change.effect}"
 
 
-def _stated(subject: Subject, node: ast.Call | ast.Constant, name: str, changes: list[DefaultChange]) -> Iterator[Edit]:
+def _stated(subject: Subject, node: ast.Call | ast.Constant, name: str, changes: list[tables.Change]) -> Iterator[Edit]:
     """The edits by which a call says what was left to the default."""
     site = subject.source.site(node)
-    codes: list[tuple[DefaultChange, str]] = []
+    codes: list[tuple[tables.Change, str]] = []
     for change in changes:
         code, imports = _code(subject, change)
         yield from imports
@@ -238,12 +238,12 @@ def _stated(subject: Subject, node: ast.Call | ast.Constant, name: str, changes:
     yield Replace(site, f"{optimizer.code}({', '.join(f'{change.argument}={code}' for change, code in codes)})")
 
 
-def _spelled(call: ast.Call, change: DefaultChange) -> str:
+def _spelled(call: ast.Call, change: tables.Change) -> str:
     """The keyword to set: the one of today, unless the call gives the argument under a former name."""
     return next((k.arg for k in call.keywords if k.arg in change.also), None) or change.argument
 
 
-def _code(subject: Subject, change: DefaultChange) -> tuple[str, list[AddImport]]:
+def _code(subject: Subject, change: tables.Change) -> tuple[str, list[AddImport]]:
     imports: list[AddImport] = []
 
     def spelled(match: re.Match[str]) -> str:

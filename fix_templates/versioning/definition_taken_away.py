@@ -10,15 +10,14 @@ from dnnfix.api import (
     AddDefinition,
     AddImport,
     ApiChange,
-    Definition,
     Edit,
     Hit,
     Replace,
     Subject,
     added,
-    definitions,
-    pictures_are_plain,
-    replaced_import,
+    changed_imports,
+    definition_uses,
+    pictures,
     uses_of,
 )
 
@@ -66,10 +65,10 @@ class DefinitionTakenAway(ApiChange):
         source = subject.source
         if source.words.isdisjoint(self.triggers):
             return
-        places: dict[Definition, list[tuple[ast.expr | ast.alias, str]]] = {}
+        places: dict[definition_uses.Definition, list[tuple[ast.expr | ast.alias, str]]] = {}
         for node, name in _named(subject, frozenset(self.triggers)):
-            if name in definitions() and not _plain(subject, name):
-                places.setdefault(definitions()[name], []).append((node, name))
+            if name in definition_uses.definitions() and not _plain(subject, name):
+                places.setdefault(definition_uses.definitions()[name], []).append((node, name))
         for definition, found in places.items():
             if all(isinstance(node, ast.alias) for node, _ in found):
                 continue  # an import that nothing uses goes by itself
@@ -95,7 +94,7 @@ import numpy
 + from sklearn.utils import Bunch
 +
 +
-{added(definitions()["sklearn.datasets.load_boston"].code.replace("np.", "numpy."))}
+{added(definition_uses.definitions()["sklearn.datasets.load_boston"].code.replace("np.", "numpy."))}
 +
 
 x, y = load_boston(return_X_y=True)
@@ -111,7 +110,7 @@ from sklearn.model_selection import cross_val_score
 + from sklearn.base import BaseEstimator, ClassifierMixin
 +
 +
-{added(definitions()["keras.wrappers.scikit_learn.KerasClassifier"].only(["KerasClassifier"]).code)}
+{added(definition_uses.definitions()["keras.wrappers.scikit_learn.KerasClassifier"].only(["KerasClassifier"]).code)}
 
 
 def build():
@@ -130,7 +129,7 @@ from keras import backend as K
 from keras.layers import Input
 +
 +
-{added(definitions()["keras.applications.imagenet_utils._obtain_input_shape"].code)}
+{added(definition_uses.definitions()["keras.applications.imagenet_utils._obtain_input_shape"].code)}
 +
 
 shape = _obtain_input_shape(None, default_size=224, min_size=48, data_format=K.image_data_format(), include_top=True)
@@ -143,7 +142,7 @@ import numpy as np
 from keras.layers import Dense
 
 
-{added(definitions()["scipy.misc.imsave"].only({"bytescale", "toimage", "imsave"}).code.replace("imsave", "scipy_imsave"))}
+{added(definition_uses.definitions()["scipy.misc.imsave"].only({"bytescale", "toimage", "imsave"}).code.replace("imsave", "scipy_imsave"))}
 +
 +
 def imsave(images, path):
@@ -162,7 +161,7 @@ from PIL import Image
 - from scipy import misc
 +
 +
-{added(definitions()["scipy.misc.imresize"].only({"imresize"}).code.replace("PIL.Image.", "Image."))}
+{added(definition_uses.definitions()["scipy.misc.imresize"].only({"imresize"}).code.replace("PIL.Image.", "Image."))}
 +
 
 image = np.asarray(Image.new("RGB", (8, 6)))
@@ -228,29 +227,31 @@ def _public(name: str) -> str:
 
 def _plain(subject: Subject, name: str) -> bool:
     """Whether an expression takes the place of all uses, as another template sees to."""
-    return name.endswith(("imread", "imresize")) and pictures_are_plain(subject.source, name)
+    return name.endswith(("imread", "imresize")) and pictures.pictures_are_plain(subject.source, name)
 
 
-def _own(subject: Subject, definition: Definition, defined: Iterable[str]) -> set[str]:
+def _own(subject: Subject, definition: definition_uses.Definition, defined: Iterable[str]) -> set[str]:
     """Those of the names that the program has for something else."""
     uses = uses_of(subject.source)
     other = {name for name in defined if name in uses.bound}
     return other | {n for n in defined if n in uses.imported and _public(uses.imported[n]) not in definition.names}
 
 
-def _reason(subject: Subject, definition: Definition) -> str:
+def _reason(subject: Subject, definition: definition_uses.Definition) -> str:
     """Why the definition is not written into the program."""
     other = _own(subject, definition, definition.defines)
     again = _own(subject, definition, {_apart(definition, name) for name in other})
     return f"the program has a {min(other)} of its own" if again else ""
 
 
-def _apart(definition: Definition, name: str) -> str:
+def _apart(definition: definition_uses.Definition, name: str) -> str:
     """What a function of the definition is called where the program has something else of its name."""
     return f"{min(definition.removed)}_{name.lstrip('_')}"
 
 
-def _edits(subject: Subject, definition: Definition, found: list[tuple[ast.expr | ast.alias, str]]) -> Iterator[Edit]:
+def _edits(
+    subject: Subject, definition: definition_uses.Definition, found: list[tuple[ast.expr | ast.alias, str]]
+) -> Iterator[Edit]:
     source = subject.source
     uses = uses_of(source)
     definition = definition.only({definition.name_for(name) for _, name in found})
@@ -259,7 +260,7 @@ def _edits(subject: Subject, definition: Definition, found: list[tuple[ast.expr 
         new = definition.name_for(name)
         new = _apart(definition, new) if new in other else new
         if isinstance(node, ast.alias):
-            edit = replaced_import(uses, node.asname or node.name)
+            edit = changed_imports.replaced_import(uses, node.asname or node.name)
             if edit is not None:
                 yield edit
         elif source.segment(source.site(node)) != new:

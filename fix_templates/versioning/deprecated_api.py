@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    ApiChange,
-    Hit,
-    Subject,
-    changed_arguments,
-    changed_forms,
-    changed_methods,
-    renamed_names,
-    uses_of,
-)
+from dnnfix.api import ApiChange, Hit, Subject, changed_calls, changed_forms, changed_imports, uses_of
 
 
 class DeprecatedApi(ApiChange):
@@ -36,7 +27,12 @@ class DeprecatedApi(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables call deprecated."""
         uses = uses_of(subject.source)
-        for hit in (*renamed_names(uses), *changed_arguments(uses), *changed_methods(uses), *changed_forms(subject)):
+        for hit in (
+            *changed_imports.renamed_names(uses),
+            *changed_calls.changed_arguments(uses),
+            *changed_calls.changed_methods(uses),
+            *changed_forms.changed_forms(subject),
+        ):
             if hit.deprecated:
                 yield hit
 

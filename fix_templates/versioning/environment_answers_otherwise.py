@@ -19,7 +19,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
-    parts,
+    spelling,
 )
 
 PACKAGES = ("gym", "gymnasium")
@@ -152,7 +152,7 @@ def _asked(source: Source, name: str) -> list[ast.Call]:
         and call.func.attr == name
         and (
             (owner := ast.unparse(call.func.value)) in made
-            or not {"env", "environment"}.isdisjoint(parts(owner.rpartition(".")[2]))
+            or not {"env", "environment"}.isdisjoint(spelling.parts(owner.rpartition(".")[2]))
         )
     ]
 

@@ -17,12 +17,11 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
-    keeps_to_keras_2,
+    changed_calls,
+    keras_era,
     keyword_value,
-    receiver_is,
-    scope_of,
+    symbolic,
     uses_of,
-    values_of,
 )
 
 METHODS = {
@@ -104,14 +103,14 @@ class FitGenerator(ApiChange):
         """The calls of the methods on models."""
         source = subject.source
         uses = uses_of(source)
-        if source.words.isdisjoint({*METHODS, *STEPS}) or keeps_to_keras_2(source):
+        if source.words.isdisjoint({*METHODS, *STEPS}) or keras_era.keeps_to_keras_2(source):
             return
         own = frozenset().union(*(uses_of(file).defined for file in source.files.values()))
         for call in uses.calls():
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr not in METHODS or function.attr in own:
                 continue
-            if receiver_is(source, function.value, "keras.Model") is False:
+            if changed_calls.receiver_is(source, function.value, "keras.Model") is False:
                 continue
             edits, decline, safe = _edits(subject, call, function)
             today = METHODS[function.attr][0]
@@ -134,7 +133,7 @@ class FitGenerator(ApiChange):
         function = call.func
         if not isinstance(function, ast.Attribute) or function.attr not in ("fit", "evaluate", "predict"):
             return
-        if not receiver_is(source, function.value, "keras.Model"):
+        if not changed_calls.receiver_is(source, function.value, "keras.Model"):
             return
         for keyword in call.keywords:
             for value in _fractions(source, keyword.value) if keyword.arg in STEPS else ():
@@ -482,7 +481,7 @@ def _constant_of(source: Source, made: ast.Call) -> str | None:
     names = [n for n in ast.walk(function) if isinstance(n, ast.Name) and _SIZE.fullmatch(n.id)]
     found = {name.id: source.bindings(name) for name in names}
     stated = [name for name, values in found.items() if values and all(isinstance(v, ast.Constant) for v in values)]
-    bound = any(scope_of(source, name) is not source.tree for name in names)
+    bound = any(symbolic.scope_of(source, name) is not source.tree for name in names)
     sole = len(found) == 1 and stated and not bound
     return stated[0] if sole and _cuts(source, function, stated[0]) else None
 
@@ -565,7 +564,7 @@ def _counted(source: Source, data: ast.expr, made: ast.Call) -> str | None:
     if not yields or len(batches) != len(yields):
         return None
     for batch in batches:  # of several inputs, the first would have to be counted
-        values = values_of(source, batch) if isinstance(batch, ast.Name) else [batch]
+        values = symbolic.values_of(source, batch) if isinstance(batch, ast.Name) else [batch]
         if not values or not all(_is_array(source, value) for value in values):
             return None
     arguments = (n for n in ast.walk(made) if n is not made and isinstance(n, (ast.Call, ast.Lambda)))

@@ -5,18 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    ApiChange,
-    Edit,
-    Hit,
-    Replace,
-    Site,
-    Source,
-    Subject,
-    origins,
-    uses_of,
-    words,
-)
+from dnnfix.api import ApiChange, Edit, Hit, Replace, Site, Source, Subject, origins, uses_of, words
 
 _LEADING = {
     "torch.nn": {
@@ -325,7 +314,7 @@ def _far(subject: Subject) -> Iterator[Hit]:
     for place in dict.fromkeys(places):
         node = subject.node(place)
         for argument in _sizes(subject, node) if isinstance(node, ast.Call) else ():
-            for expr in origins(subject, argument):
+            for expr in origins.origins(subject, argument):
                 if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Div):
                     yield _hit(subject, expr, crash.site)
 

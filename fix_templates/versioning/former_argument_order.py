@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Subject, former_order
+from dnnfix.api import ApiChange, Hit, Subject, changed_forms
 
 
 class FormerArgumentOrder(ApiChange):
@@ -26,7 +26,7 @@ class FormerArgumentOrder(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls in the former order."""
-        yield from former_order(subject)
+        yield from changed_forms.former_order(subject)
 
     programs = """
 === example: values that are joined

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, Wrap, receiver_is, uses_of
+from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, Wrap, changed_calls, uses_of
 
 OLD = frozenset({"fit_generator", "evaluate_generator", "predict_generator"})
 """Methods that are given generators only, and are gone themselves: a program that calls them is an old one."""
@@ -161,7 +161,7 @@ def _of_network(subject: Subject, call: ast.Call) -> bool:
     source, method = subject.source, call.func
     if not isinstance(method, ast.Attribute) or method.attr not in OLD | TODAY:
         return False
-    holds = receiver_is(source, method.value, "keras.Model")
+    holds = changed_calls.receiver_is(source, method.value, "keras.Model")
     crash = subject.crash
     if crash is not None and REFUSED in crash.message and source.site(call) in {frame.site for frame in crash.frames}:
         return holds is not False

@@ -18,9 +18,8 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
-    added_by_statement,
-    branches_around,
-    element_of,
+    branches,
+    call_arguments,
     uses_of,
 )
 
@@ -221,14 +220,14 @@ def _begun_by(subject: Subject, call: ast.Call) -> tuple[ast.expr, ast.stmt] | N
     """The network that a layer is the first of, as the program calls it, and the statement that puts the layer in."""
     source = subject.source
     statement = source.statement_of(call)
-    element = element_of(subject, call)
+    element = call_arguments.element_of(subject, call)
     if element is not None:
         single = isinstance(statement, ast.Assign) and len(statement.targets) == 1
         made = statement.value if isinstance(statement, ast.Assign) else None
         if element[1] or not single or not isinstance(statement, ast.Assign) or not _is_sequential(source, made):
             return None
         return statement.targets[0], statement
-    added = added_by_statement(subject, call)
+    added = call_arguments.added_by_statement(subject, call)
     if not isinstance(added, ast.Expr) or not isinstance(added.value, ast.Call):
         return None
     if not isinstance(added.value.func, ast.Attribute):
@@ -266,7 +265,7 @@ def _asks_first(subject: Subject, network: ast.expr, begun: ast.stmt, further: b
             if _between(source, network, begun, use):
                 return None
             copied = "get_weights" in source.segment(source.site(whole))  # of another network, that may have none yet
-            if branches_around(source, use) <= branches_around(source, begun) and not copied:
+            if branches.branches_around(source, use) <= branches.branches_around(source, begun) and not copied:
                 return True
             return False if _stopped_at(subject, whole) else None
         if isinstance(source.parent(whole), ast.Return) and whole is use and further:
@@ -370,14 +369,14 @@ def _with_input(subject: Subject, call: ast.Call, gone: str, shape: str) -> list
     removed: list[Edit] = [RemoveArgument(source.site(call), gone), *imports]
     outer: ast.expr = call
     above = source.parent(call)
-    while isinstance(above, ast.Call) and call in above.args and element_of(subject, outer) is None:
-        if added_by_statement(subject, outer) is not None:
+    while isinstance(above, ast.Call) and call in above.args and call_arguments.element_of(subject, outer) is None:
+        if call_arguments.added_by_statement(subject, outer) is not None:
             break
         outer, above = above, source.parent(above)  # a wrapper such as Bidirectional(LSTM(…))
-    element = element_of(subject, outer)
+    element = call_arguments.element_of(subject, outer)
     if element is not None:
         return [InsertElement(element[0], element[1], code), *removed]
-    statement = added_by_statement(subject, outer)
+    statement = call_arguments.added_by_statement(subject, outer)
     if statement is None or not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
         return []
     owner = source.segment(source.site(statement.value.func))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, speaks_python2, uses_of, words
+from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, python2, uses_of, words
 
 LAZY = ("builtins.map", "builtins.filter", "builtins.zip")
 VIEWS = ("keys", "values", "items")
@@ -58,7 +58,7 @@ class LazyWhereListIsMeant(ApiChange):
             for call, kind in _makers(subject, value):
                 if kind in refused:
                     found.setdefault(call, use)
-        if speaks_python2(source):
+        if python2.speaks_python2(source):
             for call in _worn_out(subject):
                 found.setdefault(call, "it is iterated over more than once")
         yield from _sampled(subject)
@@ -264,7 +264,7 @@ def _is_list(subject: Subject, expr: ast.expr) -> bool:
         and (source.qualified(value.func) == "builtins.list" or bool(_kind(source, value)))
         for value in bound
     ]
-    return bool(lists) and all(lists) or speaks_python2(source) or _stopped_at(subject, expr, "'range'")
+    return bool(lists) and all(lists) or python2.speaks_python2(source) or _stopped_at(subject, expr, "'range'")
 
 
 def _is_count(subject: Subject, expr: ast.expr) -> bool:
@@ -272,7 +272,7 @@ def _is_count(subject: Subject, expr: ast.expr) -> bool:
     source = subject.source
     bound = source.bindings(expr, expr) if isinstance(expr, (ast.Name, ast.Attribute)) else (expr,)
     whole = [isinstance(value, ast.Constant) and isinstance(value.value, int) for value in bound]
-    return bool(whole) and all(whole) or speaks_python2(source) or _stopped_at(subject, expr, "'range'")
+    return bool(whole) and all(whole) or python2.speaks_python2(source) or _stopped_at(subject, expr, "'range'")
 
 
 def _stopped_at(subject: Subject, expr: ast.expr, word: str) -> bool:
@@ -316,7 +316,7 @@ def _kind(source: Source, call: ast.Call) -> str:
 
 def _shown(subject: Subject, call: ast.Call) -> bool:
     """Whether the program is one of Python 2, or the run stopped on this line at what a dictionary gave."""
-    return _stopped_at(subject, call, "dict_") or speaks_python2(subject.source)
+    return _stopped_at(subject, call, "dict_") or python2.speaks_python2(subject.source)
 
 
 def _is_dictionary(source: Source, call: ast.Call) -> bool:

@@ -23,14 +23,10 @@ from dnnfix.api import (
     Wrap,
     added,
     argument_value,
-    is_compile,
-    is_symbolic,
-    keeps_to_keras_2,
-    parameters,
-    reads_value,
-    scope_of,
+    compile_calls,
+    keras_era,
+    symbolic,
     uses_of,
-    values_of,
 )
 
 _TENSOR = '''\
@@ -86,7 +82,7 @@ class LossOfSymbolicTensors(ApiChange):
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The losses that are added to a model, and the functions that `compile` is given."""
         source = subject.source
-        if any(keeps_to_keras_2(file) for file in source.files.values()):
+        if any(keras_era.keeps_to_keras_2(file) for file in source.files.values()):
             return
         for call in source.all_calls:
             if not isinstance(call.func, ast.Attribute) or call.func.attr not in self.triggers:
@@ -94,7 +90,7 @@ class LossOfSymbolicTensors(ApiChange):
             model = call.func.value
             if isinstance(model, ast.Name) and model.id in ("self", "super") or not _is_model(source, model):
                 continue
-            if is_compile(call):
+            if compile_calls.is_compile(call):
                 yield from _compiled(source, call, model)
             else:
                 yield from _added(source, call, model)
@@ -291,7 +287,7 @@ def _is_model(source: Source, model: ast.expr) -> bool:
 def _added(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
     """A loss that is added to a model from outside."""
     given = [*call.args, *(k.value for k in call.keywords if k.arg in ("loss", "losses"))]
-    if not any(is_symbolic(source, each) for each in given):  # a number, or a function that is called for one
+    if not any(symbolic.is_symbolic(source, each) for each in given):  # a number, or a function that is called for one
         return
     decline = _why_not(source, call, model)
     named = {k.arg for k in call.keywords}
@@ -389,7 +385,7 @@ def _why_not(source: Source, call: ast.Call, model: ast.expr) -> str:
         return decline
     if _several(source, made):
         for compiled in source.all_calls:
-            if is_compile(compiled) and any(isinstance(k.value, ast.Dict) for k in compiled.keywords):
+            if compile_calls.is_compile(compiled) and any(isinstance(k.value, ast.Dict) for k in compiled.keywords):
                 return "losses are chosen by the names of the outputs, one of which is another one then"
     return ""
 
@@ -472,7 +468,7 @@ def _several(source: Source, made: ast.Call | None, met: frozenset[ast.Call] = f
     if made is None or made in met:
         return False
     given = [k.value for k in made.keywords if k.arg in ("outputs", "output")] + made.args[1:2]
-    values = (values_of(source, given[0]) if given and isinstance(given[0], ast.Name) else given) or []
+    values = (symbolic.values_of(source, given[0]) if given and isinstance(given[0], ast.Name) else given) or []
     for value in values:
         if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > 1:
             return True
@@ -497,8 +493,8 @@ def _closed(source: Source, function: ast.FunctionDef) -> dict[ast.FunctionDef, 
             continue
         found[current], calls[current] = [], set()
         for name in _free(source, current):
-            if is_symbolic(source, name):
-                if reads_value(source, name) and name.id not in found[current]:
+            if symbolic.is_symbolic(source, name):
+                if symbolic.reads_value(source, name) and name.id not in found[current]:
                     found[current].append(name.id)
             elif isinstance(called := source.definition(name), ast.FunctionDef) and called is not current:
                 calls[current].add(called)
@@ -514,7 +510,11 @@ def _free(source: Source, function: ast.FunctionDef) -> Iterator[ast.Name]:
     """The names that a function reads from outside of it."""
     within = {function, *(n for n in ast.walk(function) if isinstance(n, (ast.FunctionDef, ast.Lambda)))}
     for node in ast.walk(ast.Module(function.body, [])):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and scope_of(source, node) not in within:
+        if (
+            isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Load)
+            and symbolic.scope_of(source, node) not in within
+        ):
             yield node
 
 
@@ -523,7 +523,7 @@ def _why_not_function(source: Source, function: ast.FunctionDef, loss: ast.Name)
     used = [n for n in uses_of(source).names(function.name) if isinstance(n.ctx, ast.Load)]
     if any(name is not loss for name in used if source.definition(name) is function):
         return f"{function.name} is used elsewhere, too"
-    if len(function.args.args) != 2 or len(parameters(function)) != 2 or function.args.defaults:
+    if len(function.args.args) != 2 or len(symbolic.parameters(function)) != 2 or function.args.defaults:
         return f"{function.name} has other parameters than the targets and the outputs"
     return ""
 
@@ -543,7 +543,7 @@ def _why_not_trained(source: Source, function: ast.FunctionDef, call: ast.Call, 
         if isinstance(definition, ast.FunctionDef) and any(_closed(source, definition).values()):
             return f"the metric {metric.id} closes over tensors of the network, too"
     for other in source.all_calls:
-        if other is not call and is_compile(other) and _may_be(source, other.func.value, made):  # type: ignore[attr-defined]
+        if other is not call and compile_calls.is_compile(other) and _may_be(source, other.func.value, made):  # type: ignore[attr-defined]
             return f"line {other.lineno} compiles the model with another loss"
     target = function.args.args[0].arg
     reads = any(isinstance(n, ast.Name) and n.id == target for n in ast.walk(function))
@@ -576,7 +576,7 @@ def _why_not_trained(source: Source, function: ast.FunctionDef, call: ast.Call, 
 
 def _pairs(source: Source, data: ast.expr | None) -> list[list[ast.expr]] | None:
     """The data, with their targets and perhaps weights, that validation may be done on; `None` where it cannot be read."""
-    values = values_of(source, data) if isinstance(data, ast.Name) else [data]
+    values = symbolic.values_of(source, data) if isinstance(data, ast.Name) else [data]
     found: list[list[ast.expr]] = []
     for value in values or ():
         if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) in (2, 3):
@@ -599,8 +599,8 @@ def _parameters(source: Source, closed: dict[ast.FunctionDef, list[str]], call: 
     edits: list[Edit] = []
     for function, names in closed.items():
         for name in _free(source, function):
-            values = values_of(source, name) or []
-            if name.id in names and scope_of(source, name) is not scope_of(source, name, call):
+            values = symbolic.values_of(source, name) or []
+            if name.id in names and symbolic.scope_of(source, name) is not symbolic.scope_of(source, name, call):
                 return f"{name.id} is another one where the model is compiled"
             if name.id not in names and name.id in ("self", "cls"):
                 return f"{function.name} reads other values of an object"
@@ -610,9 +610,9 @@ def _parameters(source: Source, closed: dict[ast.FunctionDef, list[str]], call: 
             continue
         line = source.places.lines[function.lineno - 1]
         head, ends, rest = line.rstrip().rpartition("):")
-        if not ends or rest or set(names) & set(parameters(function)):
+        if not ends or rest or set(names) & set(symbolic.parameters(function)):
             return f"the parameters of {function.name} are written in another way"
-        given = ", ".join([*(["", *names] if parameters(function) else names)])
+        given = ", ".join([*(["", *names] if symbolic.parameters(function) else names)])
         edits.append(ReplaceLines(Site(function.lineno, 1, function.lineno, len(line) + 1), f"{head}{given}):"))
         if function is next(iter(closed)):
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, is_multi_backend, uses_of
+from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, keras_era, uses_of
 
 SEQUENTIAL = frozenset({"keras.Sequential", "keras.models.Sequential"})
 
@@ -39,7 +39,7 @@ class ModelSettingsAsList(ApiChange):
             if not _settings(source, call):
                 continue
             for read in _reads(subject, call):
-                if _as_list(source, read) and is_multi_backend(source):
+                if _as_list(source, read) and keras_era.is_multi_backend(source):
                     site = source.site(read)
                     yield Hit(
                         site,

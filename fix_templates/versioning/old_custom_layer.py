@@ -19,7 +19,7 @@ from dnnfix.api import (
     Site,
     Subject,
     Wrap,
-    receiver_is,
+    changed_calls,
     uses_of,
 )
 
@@ -166,7 +166,7 @@ def _methods(subject: Subject, definition: ast.ClassDef) -> Iterator[Hit]:
         for node in source.nodes(ast.Attribute):
             if not isinstance(node, ast.Attribute) or node.attr != method.name:
                 continue
-            if receiver_is(source, node.value, "keras.layers.Layer") is not False:
+            if changed_calls.receiver_is(source, node.value, "keras.layers.Layer") is not False:
                 owner = source.segment(source.site(node.value))
                 edits.append(Replace(source.site(node), f"{owner}.compute_output_shape"))
         yield Hit(

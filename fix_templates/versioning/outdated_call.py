@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    ApiChange,
-    Hit,
-    Subject,
-    changed_forms,
-    former_order,
-    refused_complement,
-    refused_mask,
-)
+from dnnfix.api import ApiChange, Hit, Subject, changed_forms, tensor_hits
 
 
 class OutdatedCall(ApiChange):
@@ -79,10 +71,10 @@ class OutdatedCall(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """The calls whose form changed."""
-        ordered = {hit.site for hit in former_order(subject)}  # another rule's, which is certain there
-        yield from (hit for hit in changed_forms(subject) if hit.site not in ordered)
-        yield from refused_mask(subject)
-        yield from refused_complement(subject)
+        ordered = {hit.site for hit in changed_forms.former_order(subject)}  # another rule's, which is certain there
+        yield from (hit for hit in changed_forms.changed_forms(subject) if hit.site not in ordered)
+        yield from tensor_hits.refused_mask(subject)
+        yield from tensor_hits.refused_complement(subject)
 
     programs = """
 === example (runs): truth values of an argument, which are negated twice

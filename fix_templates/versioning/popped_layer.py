@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Replace, Source, Subject, receiver_is, uses_of
+from dnnfix.api import ApiChange, Hit, Replace, Source, Subject, changed_calls, uses_of
 
 SEQUENTIAL = ("keras.Sequential", "keras.models.Sequential")
 
@@ -39,7 +39,9 @@ class PoppedLayer(ApiChange):
             layers = function.value
             if not isinstance(layers, ast.Attribute) or layers.attr != "layers":
                 continue
-            if not receiver_is(source, layers.value, "keras.Model") or _is_passed_over(source, call, layers):
+            if not changed_calls.receiver_is(source, layers.value, "keras.Model") or _is_passed_over(
+                source, call, layers
+            ):
                 continue
             simple = _is_sequential(source, layers.value)
             model = source.segment(source.site(layers.value))

@@ -16,8 +16,8 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
-    branches_around,
-    receiver_is,
+    branches,
+    changed_calls,
     uses_of,
 )
 
@@ -60,7 +60,7 @@ class PredictClasses(ApiChange):
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr != "predict_classes":
                 continue
-            if receiver_is(source, function.value, "keras.Model") is False:
+            if changed_calls.receiver_is(source, function.value, "keras.Model") is False:
                 continue
             unsettled = _unsettled(source, call, function.value) or _goes_on(source, function.value)
             units, differ = (None, True) if unsettled else _units(subject, function.value)
@@ -208,9 +208,9 @@ def _unsettled(source: Source, call: ast.Call, model: ast.expr) -> bool:
     if loaded is not None and (source.qualified(loaded.func) or "").rpartition(".")[2] in _LOADING:
         return True
     made = list(source.calls(*_MODELS, "keras.layers.Dense"))
-    around = branches_around(source, call)
+    around = branches.branches_around(source, call)
     for layer in made:
-        within = branches_around(source, layer)
+        within = branches.branches_around(source, layer)
         if _varies(source, layer) and not any(_follows(source, layer, other) for other in made):
             return True
         if within <= around:
@@ -287,9 +287,9 @@ def _follows(source: Source, layer: ast.Call, other: ast.Call) -> bool:
         return False
     if source.enclosing(other, ast.FunctionDef) is not source.enclosing(layer, ast.FunctionDef):
         return False
-    inner = branches_around(source, layer) - branches_around(source, other)
+    inner = branches.branches_around(source, layer) - branches.branches_around(source, other)
     left = (ast.Return, ast.Break, ast.Continue)
-    return branches_around(source, other) <= branches_around(source, layer) and not any(
+    return branches.branches_around(source, other) <= branches.branches_around(source, layer) and not any(
         isinstance(node, left) for branch, _ in inner for node in ast.walk(branch)
     )
 

@@ -6,19 +6,7 @@ import ast
 import string
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    ApiChange,
-    Edit,
-    Hit,
-    InsertElement,
-    SetArgument,
-    Source,
-    Subject,
-    mode_of,
-    once,
-    opened_by,
-    uses_of,
-)
+from dnnfix.api import ApiChange, Edit, Hit, InsertElement, SetArgument, Source, Subject, once, python2, uses_of
 
 BYTES = {
     **{f"{module}.load": 0 for module in ("pickle", "cPickle", "dill", "marshal", "joblib", "numpy", "torch")},
@@ -102,7 +90,7 @@ class Python2FileMode(ApiChange):
         for call in uses_of(source).calls():
             unsure.update(_read_as_bytes(source, call))
             found = _file(source, call)
-            opened = opened_by(source, found[0]) if found is not None else None
+            opened = python2.opened_by(source, found[0]) if found is not None else None
             if found is None or opened is None:
                 continue
             if opened in wanted and wanted[opened][1] != found[1]:
@@ -111,7 +99,7 @@ class Python2FileMode(ApiChange):
         for comparison in source.nodes(ast.Compare) if wanted else ():
             unsure.update(_compared_to_bytes(source, comparison))
         for opened, (call, binary, by) in wanted.items():
-            mode = mode_of(opened)
+            mode = python2.mode_of(opened)
             if opened not in unsure and mode is not None and ("b" in mode) != binary:
                 yield _hit(source, opened, call, mode, by)
 
@@ -225,7 +213,7 @@ def _read_as_bytes(source: Source, call: ast.Call) -> Iterator[ast.Call]:
     ):
         yield from _opened(source, function.value)
     elif isinstance(function, ast.Attribute) and function.attr == "write" and given:
-        copies = [copy for copy in _opened(source, function.value) if "b" in (mode_of(copy) or "")]
+        copies = [copy for copy in _opened(source, function.value) if "b" in (python2.mode_of(copy) or "")]
         yield from _opened(source, given[0]) if copies else ()
 
 
@@ -240,7 +228,7 @@ def _compared_to_bytes(source: Source, comparison: ast.Compare) -> Iterator[ast.
 def _opened(source: Source, value: ast.expr) -> Iterator[ast.Call]:
     """The call of `open` that gave the file which a value was read from, where that is known."""
     file = _read_from(source, value)
-    made = opened_by(source, file) if file is not None else None
+    made = python2.opened_by(source, file) if file is not None else None
     if made is not None:
         yield made
 
@@ -268,7 +256,7 @@ def _is_plain(text: str) -> bool:
 
 def _read_from(source: Source, expr: ast.expr, left: int = 12) -> ast.expr | None:
     """The file that a text, a line or a part of one was read from; `None` where that is not sure."""
-    if opened_by(source, expr) is not None:
+    if python2.opened_by(source, expr) is not None:
         return expr
     if not left:
         return None

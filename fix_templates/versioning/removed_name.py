@@ -7,23 +7,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dnnfix.api import (
-    BACKEND_CALLS,
     ApiChange,
     Edit,
     Hit,
     RemoveArgument,
     Replace,
     Subject,
-    changed_arguments,
-    changed_methods,
-    claimed,
-    compared_orderings,
-    read_names,
-    renamed_names,
+    changed_calls,
+    changed_imports,
+    keras_backend,
+    migration,
+    training_loop,
     uses_of,
 )
 
-ELSEWHERE = BACKEND_CALLS | {
+ELSEWHERE = keras_backend.APART | {
     "keras.wrappers.scikit_learn",
     "numpy.NINF",
     "numpy.asfarray",
@@ -120,11 +118,11 @@ class RemovedName(ApiChange):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """What the tables say of the imports, names, attributes, methods and arguments of the program."""
-        source, claims = subject.source, claimed(subject)
+        source, claims = subject.source, migration.claimed(subject)
         uses = uses_of(source)
         uses.on_tensorflow |= subject.trace is not None and "tensorflow" in subject.trace.versions
         initializers = INITIALIZERS not in claims.names and _calls_initializers(subject)
-        for found in renamed_names(uses, claims):
+        for found in changed_imports.renamed_names(uses, claims):
             hit = _of_version_1(subject, found)
             if initializers and INITIALIZERS in hit.what:
                 hit = replace(
@@ -134,9 +132,9 @@ class RemovedName(ApiChange):
                 )
             if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
                 yield hit
-        yield from compared_orderings(source)
-        yield from (hit for hit in changed_methods(uses) if not claims.covers(hit))
-        for hit in changed_arguments(uses):
+        yield from keras_backend.compared_orderings(source)
+        yield from (hit for hit in changed_calls.changed_methods(uses) if not claims.covers(hit))
+        for hit in changed_calls.changed_arguments(uses):
             if not claims.covers(hit) and hit.evidence.get("old") not in OF_ARGUMENTS | claims.names:
                 yield hit
         yield from _linear_algebra(subject)
@@ -626,7 +624,11 @@ def _solver(subject: Subject, call: ast.Call, name: str) -> Hit:
         return _hit(subject, call, name, (Replace(source.site(above), code),), "")
     if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Tuple):
         first, *others = above.targets[0].elts
-        if len(others) == 1 and isinstance(others[0], ast.Name) and others[0].id not in read_names(source.tree):
+        if (
+            len(others) == 1
+            and isinstance(others[0], ast.Name)
+            and others[0].id not in training_loop.read_names(source.tree)
+        ):
             edits: tuple[Edit, ...] = (
                 Replace(source.site(call), code),
                 Replace(source.site(above.targets[0]), source.segment(source.site(first))),

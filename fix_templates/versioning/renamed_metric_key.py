@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import METRIC_ALIASES, ApiChange, Hit, Source, Subject, reword, uses_of
+from dnnfix.api import ApiChange, Hit, Source, Subject, network_facts, recipes, uses_of
 
-ALIKE = (("acc", "accuracy"), *((short, METRIC_ALIASES[short]) for short in ("mae", "mse", "mape", "msle")))
+ALIKE = (
+    ("acc", "accuracy"),
+    *((short, network_facts.METRIC_ALIASES[short]) for short in ("mae", "mse", "mape", "msle")),
+)
 """The names of each metric. Up to 2.2 Keras logged the first of accuracy and the second of the others, whatever was asked."""
 
 WATCHERS = {"EarlyStopping": 0, "ReduceLROnPlateau": 0, "ModelCheckpoint": 1}
@@ -55,7 +58,7 @@ class RenamedMetricKey(ApiChange):
                     source.site(key),
                     self.message.format(wanted=wanted, other=other),
                     title=f"read {wanted!r}" if in_name else f"read {new!r}",
-                    edits=(reword(subject, key, new),),
+                    edits=(recipes.reword(subject, key, new),),
                     safe=True,
                     removed={"keras": "2.3"},
                 )

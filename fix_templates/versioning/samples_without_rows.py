@@ -144,7 +144,9 @@ def _read(subject: Subject, given: ast.expr) -> str:
     changed = (n.target.id for n in subject.source.nodes(ast.AugAssign) if isinstance(n.target, ast.Name))
     if isinstance(given, ast.Name) and given.id in changed:
         return ""  # `X *= 10` says nothing of what `X` is
-    ends = [expr for expr in origins(subject, given) if not isinstance(expr, (ast.Name, ast.UnaryOp, ast.IfExp))]
+    ends = [
+        expr for expr in origins.origins(subject, given) if not isinstance(expr, (ast.Name, ast.UnaryOp, ast.IfExp))
+    ]
     if ends and all(_is_number(end) for end in ends):
         return "number"
     value = given

@@ -5,16 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    AddImport,
-    ApiChange,
-    Hit,
-    Replace,
-    Subject,
-    argument_value,
-    older,
-    spell,
-)
+from dnnfix.api import AddImport, ApiChange, Hit, Replace, Subject, argument_value, era, spell
 
 NUMPY = ("numpy.random.seed",)
 TENSORFLOW = (
@@ -61,9 +52,9 @@ class SeedNotHeard(ApiChange):
         if not (of_numpy or of_tensorflow) or any(True for _ in source.calls(*HEARD)) or not _builds(subject):
             return
         if standalone:
-            proof = older(subject, "keras", "3.0" if of_tensorflow else "2.4")
+            proof = era.older(subject, "keras", "3.0" if of_tensorflow else "2.4")
         else:
-            proof = older(subject, "tensorflow", "2.16")
+            proof = era.older(subject, "tensorflow", "2.16")
         if proof is None:
             return
         call = (of_numpy or of_tensorflow)[0]

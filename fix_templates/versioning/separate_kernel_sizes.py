@@ -5,17 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    ApiChange,
-    Edit,
-    Hit,
-    RemoveArgument,
-    RenameArgument,
-    SetArgument,
-    Subject,
-    is_multi_backend,
-    uses_of,
-)
+from dnnfix.api import ApiChange, Edit, Hit, RemoveArgument, RenameArgument, SetArgument, Subject, keras_era, uses_of
 
 SIZES = {
     "Conv2D": ("nb_row", "nb_col"),
@@ -173,7 +163,7 @@ def _is_old(subject: Subject, written: str, keywords: dict[str, ast.expr]) -> bo
     """Whether a call is of a time when sizes stood one by one."""
     if written.rpartition(".")[2].startswith(OLD_LEAVES) or not KERAS_1.isdisjoint(keywords):
         return True
-    return written.startswith("keras.") and KERAS_2.isdisjoint(keywords) and is_multi_backend(subject.source)
+    return written.startswith("keras.") and KERAS_2.isdisjoint(keywords) and keras_era.is_multi_backend(subject.source)
 
 
 def _is_choice(subject: Subject, given: ast.expr) -> bool:

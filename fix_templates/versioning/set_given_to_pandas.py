@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, receiver_is, uses_of
+from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, changed_calls, uses_of
 
 MAKERS = ("pandas.DataFrame", "pandas.Series", "pandas.Index")
 
@@ -105,7 +105,7 @@ def _is_frame(source: Source, expr: ast.expr) -> bool:
     if isinstance(expr, ast.Attribute) and expr.attr == "loc":
         expr = expr.value
     bound = source.bindings(expr, expr) if isinstance(expr, ast.Name) else ()
-    return receiver_is(source, bound[0] if len(bound) == 1 else expr, "pandas.DataFrame") is True
+    return changed_calls.receiver_is(source, bound[0] if len(bound) == 1 else expr, "pandas.DataFrame") is True
 
 
 def _is_set(source: Source, value: ast.expr, at: ast.AST) -> bool:

@@ -14,11 +14,11 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
-    added_by_statement,
     argument_value,
-    is_multi_backend,
-    number,
-    receiver_is,
+    arithmetic,
+    call_arguments,
+    changed_calls,
+    keras_era,
     spell,
     uses_of,
     words,
@@ -293,7 +293,7 @@ def _compiles(source: Source, call: ast.Call) -> bool:
     if not isinstance(function, ast.Attribute) or function.attr != "compile":
         return False
     named = bool(call.args) or any(k.arg in ("optimizer", "loss") for k in call.keywords)
-    return named and receiver_is(source, function.value, "keras.Model") is not False
+    return named and changed_calls.receiver_is(source, function.value, "keras.Model") is not False
 
 
 def _of_optimizer(subject: Subject, call: ast.Call, given: list[ast.keyword]) -> Moved:
@@ -370,7 +370,7 @@ def _set_behind(subject: Subject, call: ast.Call, weights: ast.expr, layer: str)
             imports += transposed.imports
     site = source.site(call)
     removed = RemoveArgument(site, "weights")
-    statement = added_by_statement(subject, call)
+    statement = call_arguments.added_by_statement(subject, call)
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         owner = source.segment(source.site(function.value)) if isinstance(function, ast.Attribute) else ""
@@ -396,13 +396,13 @@ def _order(source: Source, call: ast.Call, kernel: ast.expr, sides: int) -> str:
     """Whether the channels of a kernel stand `first`, as in Theano, or `last`, as today; empty where nothing tells."""
     shape = _shape(source, kernel)
     given = {keyword.arg: keyword.value for keyword in call.keywords}
-    filters = number(call.args[0] if call.args else given.get("filters", given.get("nb_filter")))
+    filters = arithmetic.number(call.args[0] if call.args else given.get("filters", given.get("nb_filter")))
     if len(shape) != sides + 2 or filters is None:
         return ""
     first, last = shape[0] == filters, shape[-1] == filters
     if first == last:
         return ""
-    return "last" if last else "first" if is_multi_backend(source) else ""
+    return "last" if last else "first" if keras_era.is_multi_backend(source) else ""
 
 
 def _shape(source: Source, array: ast.expr) -> Sequence[int | None]:
@@ -414,4 +414,4 @@ def _shape(source: Source, array: ast.expr) -> Sequence[int | None]:
     given = [*made.args, *(k.value for k in made.keywords if k.arg in SIZE_KEYWORDS)]
     shapes = [one for one in given if isinstance(one, (ast.Tuple, ast.List))]
     axes = shapes[0].elts if len(shapes) == 1 else made.args
-    return [number(axis) for axis in axes]
+    return [arithmetic.number(axis) for axis in axes]

@@ -5,16 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    ApiChange,
-    Hit,
-    Replace,
-    RunOutcome,
-    Subject,
-    argument_value,
-    receiver_is,
-    uses_of,
-)
+from dnnfix.api import ApiChange, Hit, Replace, RunOutcome, Subject, argument_value, changed_calls, uses_of
 
 
 class SharedOptimizer(ApiChange):
@@ -49,7 +40,7 @@ class SharedOptimizer(ApiChange):
             made = source.constructor(given) if isinstance(given, ast.Name) else None
             if made is None or not isinstance(given, ast.Name) or not _is_optimizer(subject, made):
                 continue
-            if receiver_is(source, function.value, "keras.Model") is False:
+            if changed_calls.receiver_is(source, function.value, "keras.Model") is False:
                 continue
             models = used.setdefault((made, given.id), [])
             model = ast.dump(function.value)

@@ -17,9 +17,8 @@ from dnnfix.api import (
     Wrap,
     added,
     keyword_value,
-    parameters,
+    symbolic,
     uses_of,
-    values_of,
 )
 
 _NAME = "with_validation_data"
@@ -186,7 +185,7 @@ def _callbacks(source: Source, call: ast.Call) -> Iterator[ast.expr]:
     for keyword in call.keywords:
         if keyword.arg == "callbacks":
             value = keyword.value
-            lists = (values_of(source, value) or []) if isinstance(value, ast.Name) else [value]
+            lists = (symbolic.values_of(source, value) or []) if isinstance(value, ast.Name) else [value]
             for each in lists:
                 if isinstance(each, (ast.List, ast.Tuple)):
                     yield from each.elts
@@ -219,7 +218,7 @@ def _defines(source: Source, definition: ast.ClassDef, met: frozenset[ast.ClassD
             return True
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name in _SETS | {_DATA}:
             return True
-        if isinstance(node, ast.FunctionDef) and node.name == "__init__" and _DATA in parameters(node):
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__" and _DATA in symbolic.parameters(node):
             return True
     for base in definition.bases:
         if (source.qualified(base) or "").startswith("keras.callbacks.") or getattr(base, "id", "") == "object":

@@ -7,17 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dnnfix.api import (
-    ApiChange,
-    Edit,
-    Hit,
-    Replace,
-    Source,
-    Subject,
-    keyword_value,
-    receiver_is,
-    uses_of,
-)
+from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, changed_calls, keyword_value, uses_of
 
 ENDINGS = (".hdf5", ".h5", ".keras", ".ckpt", ".weights")
 
@@ -139,7 +129,7 @@ def _ending(subject: Subject, call: ast.Call) -> str:
     source = subject.source
     function = call.func
     if isinstance(function, ast.Attribute) and function.attr == "save_weights":
-        known = receiver_is(source, function.value, "keras.Model")
+        known = changed_calls.receiver_is(source, function.value, "keras.Model")
         return ".weights.h5" if known else ""
     if source.qualified(function) != "keras.callbacks.ModelCheckpoint" or (source.written(function) or "").startswith(
         "tf_"

@@ -6,21 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    ApiChange,
-    Edit,
-    Hit,
-    Replace,
-    Source,
-    Subject,
-    Wrap,
-    counts_tensors,
-    given_by,
-    is_counted,
-    is_zero,
-    uses_of,
-    words,
-)
+from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, Wrap, tensor_counts, uses_of, words
 
 PEELED_CALLS = frozenset({"cpu", "detach", "numpy", "cuda", "float"})
 """Methods on the way to the index that change nothing about the number."""
@@ -91,14 +77,14 @@ class ZeroDimTensorIndexed(ApiChange):
         named: list[tuple[ast.Subscript, ast.expr, bool]] = []
         scalars = None
         for node in uses_of(source).subscripts():
-            if not is_zero(node.slice):
+            if not tensor_counts.is_zero(node.slice):
                 continue
             base, unwrapped = _peeled(node)
             if isinstance(source.parent(node), ast.Subscript) or _becomes_array(source, node):
                 continue
             beside = stopped and _crashed_beside(subject, node)
-            if beside or is_counted(source, base):
-                found.append((node, base, beside or counts_tensors(source, base)))
+            if beside or tensor_counts.is_counted(source, base):
+                found.append((node, base, beside or tensor_counts.counts_tensors(source, base)))
                 continue
             if not stopped and not unwrapped and not isinstance(base, ast.Call):
                 continue
@@ -341,7 +327,7 @@ def _peeled(node: ast.Subscript) -> tuple[ast.expr, bool]:
     base: ast.expr = node.value
     unwrapped = False
     while True:
-        if isinstance(base, ast.Subscript) and is_zero(base.slice):
+        if isinstance(base, ast.Subscript) and tensor_counts.is_zero(base.slice):
             base = base.value
         elif isinstance(base, ast.Attribute) and base.attr == "data":
             base, unwrapped = base.value, True
@@ -484,13 +470,19 @@ def _crashed_beside(subject: Subject, node: ast.Subscript) -> bool:
     if crash is None or crash.site is None or crash.site.path or "0-dim tensor" not in crash.message:
         return False
     source = subject.source
-    functions = {ast.unparse(call.func) for call in given_by(source, node.value)}
-    at = [n for n in uses_of(source).subscripts() if is_zero(n.slice) and crash.site.encloses(source.site(n))]
+    functions = {ast.unparse(call.func) for call in tensor_counts.given_by(source, node.value)}
+    at = [
+        n
+        for n in uses_of(source).subscripts()
+        if tensor_counts.is_zero(n.slice) and crash.site.encloses(source.site(n))
+    ]
     if any(source.statement_of(n) is source.statement_of(node) and _peeled(n)[1] and _peeled(node)[1] for n in at):
         return True  # written alike, in one statement
     if not functions:
         return False
-    return any({ast.unparse(call.func) for call in given_by(source, one.value)} == functions for one in at)
+    return any(
+        {ast.unparse(call.func) for call in tensor_counts.given_by(source, one.value)} == functions for one in at
+    )
 
 
 def _reduces(call: ast.Call) -> bool:

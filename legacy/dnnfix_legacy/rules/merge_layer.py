@@ -20,8 +20,8 @@ from dnnfix.api import (
     Subject,
     Wrap,
     argument_value,
+    changed_imports,
     keyword_value,
-    replaced_import,
     uses_of,
 )
 from dnnfix.detect.versioning.migration import Claims
@@ -217,7 +217,11 @@ def _imported(subject: Subject, local: str, module: str, names: list[str]) -> li
     uses = uses_of(subject.source)
     package = "tensorflow.keras.layers" if module.startswith("tensorflow.") else "keras.layers"
     missing = [name for name in names if name not in uses.imported]
-    taken = replaced_import(uses, local, package, ", ".join(missing)) if missing else replaced_import(uses, local)
+    taken = (
+        changed_imports.replaced_import(uses, local, package, ", ".join(missing))
+        if missing
+        else changed_imports.replaced_import(uses, local)
+    )
     return [taken] if taken is not None else []
 
 
@@ -439,7 +443,7 @@ def _model(subject: Subject) -> tuple[str, list[Edit]]:
             return local, []
     for local, meant in uses.imported.items():
         if meant in ("keras.models.Sequential", "tensorflow.keras.models.Sequential") and local == "Sequential":
-            edit = replaced_import(uses, local, meant.rpartition(".")[0], "Model, Sequential")
+            edit = changed_imports.replaced_import(uses, local, meant.rpartition(".")[0], "Model, Sequential")
             if edit is not None:
                 return "Model", [edit]
     return "Model", [AddImport("from keras.models import Model")]

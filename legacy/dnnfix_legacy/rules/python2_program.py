@@ -18,7 +18,7 @@ from dnnfix.api import (
     Source,
     Subject,
     Wrap,
-    speaks_python2,
+    python2,
     uses_of,
 )
 from dnnfix_legacy.iterators import asked_by_method
@@ -99,7 +99,7 @@ class Python2Program(ApiChange):
                 yield from _call(source, call)
             yield from _iterators(source)
             yield from _taken(source)
-        if not source.words.isdisjoint(("pickle", "cPickle")) and speaks_python2(source):
+        if not source.words.isdisjoint(("pickle", "cPickle")) and python2.speaks_python2(source):
             yield from _pickles(source)
 
     programs = """
@@ -390,7 +390,7 @@ def _of_function(source: Source, attribute: ast.Attribute) -> bool:
     """Whether an attribute is one of a function: the program defines that, or is one of Python 2 with no such attribute."""
     if isinstance(source.definition(attribute.value), ast.FunctionDef):
         return True
-    return attribute.attr not in uses_of(source).kept and speaks_python2(source)
+    return attribute.attr not in uses_of(source).kept and python2.speaks_python2(source)
 
 
 def _call(source: Source, call: ast.Call) -> Iterator[Hit]:
@@ -401,7 +401,7 @@ def _call(source: Source, call: ast.Call) -> Iterator[Hit]:
         return
     uses, site = uses_of(source), source.site(call)
     written = source.written(function) or ""
-    if name == "encode" and speaks_python2(source):
+    if name == "encode" and python2.speaks_python2(source):
         yield from _narrowed(source, call)
     if name == "setdefaultencoding" and written == "sys.setdefaultencoding":
         yield from _encoding(source, call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Replace, Subject, receiver_is, uses_of
+from dnnfix.api import ApiChange, Hit, Replace, Subject, changed_calls, uses_of
 
 METHODS = {"set_value": ("assign", 1), "get_value": ("numpy", 0)}
 """By method of Theano's shared variables, that of Keras's variables, and how many arguments it takes."""
@@ -60,7 +60,7 @@ class TheanoVariable(ApiChange):
                 continue  # the program has such a method itself
             owner = source.segment(source.site(held.value))
             site = source.site(function)
-            of_keras = [receiver_is(source, held.value, kind) for kind in HOLDERS]
+            of_keras = [changed_calls.receiver_is(source, held.value, kind) for kind in HOLDERS]
             own = held.attr in uses.kept  # what a layer of the program's own calls its weights stays
             yield Hit(
                 site,

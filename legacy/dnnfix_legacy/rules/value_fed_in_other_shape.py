@@ -18,12 +18,10 @@ from dnnfix.api import (
     Site,
     Subject,
     Symptom,
-    held,
+    data_edits,
+    held_values,
     keyword_value,
-    shape_of,
-    shape_said,
-    with_numpy,
-    wrapped,
+    raised_errors,
 )
 
 Shape = tuple[int | None, ...]
@@ -65,7 +63,7 @@ class ValueFedInOtherShape(FaultTemplate[_Fed]):
         said = REFUSED.search(crash.message) if crash is not None and crash.kind == "ValueError" else None
         if crash is None or said is None:
             return
-        given, wanted = shape_said(said[1]), shape_said(said[2])
+        given, wanted = raised_errors.shape_said(said[1]), raised_errors.shape_said(said[2])
         value = _value(subject, given, wanted)
         if value is not None and None not in given:
             yield subject.source.site(value), _Fed(value, tuple(size or 0 for size in given), wanted)
@@ -84,17 +82,17 @@ class ValueFedInOtherShape(FaultTemplate[_Fed]):
     def repairs(self, subject: Subject, fault: _Fed) -> Repairs:
         given, wanted, value = fault.given, fault.wanted, fault.value
         if _fits((1, *given), wanted):
-            yield "Feed a batch of one sample", (wrapped(subject, value, "[", "]"),), 0.95
+            yield "Feed a batch of one sample", (data_edits.wrapped(subject, value, "[", "]"),), 0.95
         if len(given) == 2 and _fits(given[::-1], wanted):
             yield "Feed the table with its axes swapped", _call(subject, value, "transpose", ""), 0.8
         sizes = wanted[1:]
         if wanted and wanted[0] in (None, given[0] if given else None) and None not in sizes:
             rest = tuple(size or 0 for size in sizes)
-            numbers = held(subject, value)
+            numbers = held_values.held(subject, value)
             kind = str(numbers.get("dtype")) if isinstance(numbers, dict) else ""
             if len(given) == 1 and len(rest) == 1 and rest[0] > 1 and kind.startswith(("int", "uint")):
-                function, imports = with_numpy(subject, "eye")
-                edit = wrapped(subject, value, f"{function}({rest[0]})[", "]")
+                function, imports = data_edits.with_numpy(subject, "eye")
+                edit = data_edits.wrapped(subject, value, f"{function}({rest[0]})[", "]")
                 yield "Feed the class indices one-hot", (edit, *imports), 0.85
             elif given and prod(given[1:]) == prod(rest) and not _fits((1, *given), wanted):
                 shape = f", ({', '.join(map(str, (-1, *rest)))}{'' if rest else ','})"
@@ -177,9 +175,10 @@ def _value(subject: Subject, given: Shape, wanted: Shape) -> ast.expr | None:
     found = [
         value
         for key, value in pairs
-        if shape_of(subject, key) in (None, wanted) and shape_of(subject, value) in (None, given)
+        if held_values.shape_of(subject, key) in (None, wanted)
+        and held_values.shape_of(subject, value) in (None, given)
     ]
-    sure = [value for value in found if shape_of(subject, value) == given]
+    sure = [value for value in found if held_values.shape_of(subject, value) == given]
     best = sure or found
     return best[0] if len(best) == 1 else None
 
@@ -200,5 +199,5 @@ def _fits(shape: tuple[int, ...], wanted: Shape) -> bool:
 
 
 def _call(subject: Subject, value: ast.expr, name: str, further: str) -> tuple[Edit, ...]:
-    function, imports = with_numpy(subject, name)
-    return (wrapped(subject, value, f"{function}(", f"{further})"), *imports)
+    function, imports = data_edits.with_numpy(subject, name)
+    return (data_edits.wrapped(subject, value, f"{function}(", f"{further})"), *imports)
