@@ -54,7 +54,7 @@ class CalledMethodMissing(CrashTemplate):
     code = "DNF453"
     name = "called-method-missing"
     formerly = ("forward-missing", "DNF454", "special-method-misspelt")
-    message = "the class lacks a method that its base class calls: {what}"
+    message = "the class lacks a method that is called: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     kinds = frozenset(
@@ -298,7 +298,7 @@ def _special(source: Source) -> Iterator[Fault]:
 def _renamed(source: Source, function: ast.FunctionDef, wanted: str, *uses: Edit) -> Fault:
     """A method under the name by which it is called."""
     edits = (recipes.rename_method(source, function, wanted), *uses)
-    what = f"`{wanted}` is called, and `{function.name}` looks like it"
+    what = f"expected `{wanted}`, found `{function.name}`"
     return Fault(source.site(function), what, ((f"Rename it to `{wanted}`", edits, 0.95),))
 
 

@@ -40,7 +40,7 @@ WRAPS = words("torch.tensor torch.as_tensor torch.from_numpy torch.autograd.Vari
 """Calls that make a tensor that begins a graph of its own."""
 
 MARKS = words("torch.Tensor.requires_grad_")
-_CUTS_BACK = "cuts the graph between the loss and the weights"
+_CUTS_BACK = "cuts the graph between the loss and"
 MESSAGE = "does not require grad and does not have a grad_fn"
 
 OFF = words("torch.no_grad torch.inference_mode torch.autograd.no_grad torch.autograd.inference_mode")
@@ -73,7 +73,7 @@ class GraphCut(ReadTemplate):
     code = "DNF405"
     name = "graph-cut"
     formerly = ("DNF406", "all-parameters-frozen", "DNF446", "forward-without-gradient")
-    message = "no gradient reaches the weights: {what}"
+    message = "weights receive no gradient: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = (
@@ -421,7 +421,7 @@ def _cut_out(subject: Subject) -> Iterator[Fault]:
     number = _number_sent_back(subject)
     if number is not None:
         site = subject.source.site(number)
-        what = f"`{progress_figures.name_of(number.func)}()` {_CUTS_BACK}: no weight before it receives a gradient"
+        what = f"`{progress_figures.name_of(number.func)}()` {_CUTS_BACK} all weights before it"
         yield Fault(
             site, what, (("Keep the loss as a tensor", graph_edits.taken_out(subject, [site]), 0.9),), confidence=0.95
         )
@@ -436,7 +436,7 @@ def _cut_out(subject: Subject) -> Iterator[Fault]:
     edits = graph_edits.taken_out(subject, [call.site for call in way if call.name in CUTS | WRAPS | MARKS])
     edits = (*edits, *graph_edits.flags_on_losses(subject)) if edits is not None else None
     shows = Symptom.CRASH if subject.crash is not None else Symptom.VIOLATION if fed else Symptom.NO_GRADIENT
-    what = f"`{_short(cut)}` {_CUTS_BACK}: {'some' if fed else 'all'} weights before it receive no gradient"
+    what = f"`{_short(cut)}` {_CUTS_BACK} {'the' if fed else 'all'} weights before it"
     yield Fault(cut.site, what, (("Keep the graph", edits, 0.9),), confidence=0.95, symptom=shows)
 
 

@@ -429,7 +429,7 @@ def _of_row(source: Source, owner: ast.ClassDef, entry: ast.FunctionDef) -> Iter
             passed = _called_twice(source, entry, layers, name) or _bare(source, entry, layers, name)
             if passed is not None:
                 node, seen, title, edit = passed
-                what = f"`self.{name}` is created and never called: {seen}"
+                what = f"`self.{name}` is created and never called, and {seen}"
                 yield Fault.with_repair(source.site(node), what, title, edit, prior=0.85)
 
 

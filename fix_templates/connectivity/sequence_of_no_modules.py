@@ -294,7 +294,7 @@ def _one_by_one(subject: Subject, call: ast.Call) -> Iterator[Fault]:
         rest = [f"{one.arg}={subject.text(source.site(one.value))}" for one in call.keywords]
         given_now = ", ".join([f"[{subject.text(whole)}]", *rest])
         edit = Replace(source.site(call), f"{subject.text(source.site(call.func))}({given_now})")
-        what = f"`Sequential` of Keras expects one list of layers, got {len(call.args)} arguments"
+        what = "`Sequential` of Keras expects one list of layers, got them as separate arguments"
         yield Fault.with_repair(source.site(call), what, "Pass them as a list", edit, prior=0.95)
 
 

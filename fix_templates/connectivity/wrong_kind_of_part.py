@@ -85,7 +85,7 @@ class WrongKindOfPart(ReadTemplate):
         "DNF437",
         "models-joined-as-tensors",
     )
-    message = "a layer, a tensor or a model is used where another of them is expected: {what}"
+    message = "layer, tensor and model are confused: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     symptom = Symptom.CRASH

@@ -208,7 +208,7 @@ class LossOfAnotherTask(LossTemplate):
         Disagreement(
             _labels_on_classes,
             lambda use: (
-                f"{use.name} judges each output by itself, but "
+                f"{use.name} treats the outputs as independent, but "
                 f"{'its input is a softmax over' if use.rows_sum_to_one else 'the targets are indices of'} {use.width} classes"
             ),
             _for_classes,

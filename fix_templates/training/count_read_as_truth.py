@@ -41,7 +41,7 @@ class CountReadAsTruth(ReadTemplate):
 
     code = "DNF712"
     name = "count-read-as-truth"
-    message = "`{option}` expects a number, and type=bool converts every number but 0 to True, which counts as 1"
+    message = "`{option}` expects a number, and bool converts every number but 0 to True, which counts as 1"
     family = Family.TRAINING
     fix_pattern = FixPattern.DATA_TYPE
     triggers = ("bool",)

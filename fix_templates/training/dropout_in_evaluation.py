@@ -47,7 +47,7 @@ class DropoutInEvaluation(ReadTemplate):
 
     code = "DNF714"
     name = "dropout-in-evaluation"
-    message = "{call} does not depend on `eval()`: it drops values in evaluation, too"
+    message = "{call} is called without training=self.training: it drops values in evaluation, too"
     confidence = 0.85
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT

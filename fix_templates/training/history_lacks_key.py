@@ -81,7 +81,7 @@ class HistoryLacksKey(CrashTemplate):
 
     code = "DNF722"
     name = "history-lacks-key"
-    message = "the training does not log {key!r}"
+    message = "the history has no key {key!r}: the training does not log it"
     family = Family.TRAINING
     fix_pattern = FixPattern.MONITOR
     kinds = frozenset({"KeyError"})

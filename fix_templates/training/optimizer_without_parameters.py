@@ -71,7 +71,7 @@ class OptimizerWithoutParameters(ReadTemplate):
     code = "DNF719"
     name = "optimizer-without-parameters"
     formerly = ("DNF404", "parameters-not-in-optimizer")
-    message = "the optimizer does not hold the parameters it should: {what}"
+    message = "the optimizer lacks parameters: {what}"
     family = Family.TRAINING
     fix_pattern = FixPattern.OPTIMIZER
     needs_run = True

@@ -294,10 +294,10 @@ def _constants(source: Source) -> Iterator[Fault]:
         if len(calls) == 1:
             call, parameter, instead = calls[0]
             edit: Edit = SetArgument(source.site(call), parameter, setting.text)
-            what = f"`{setting.text}` is assigned and never read, and `{ast.unparse(call.func)}` is called without it"
             if instead is not None:
                 edit = Replace(source.site(instead), setting.text)
-                what += f" but with {ast.unparse(instead)}"
+            called = f"`{ast.unparse(call.func)}` is called {'without it' if instead is None else f'with {ast.unparse(instead)}'}"
+            what = f"`{setting.text}` is assigned and never read, and {called}"
             yield Fault.with_repair(source.site(call), what, f"Pass `{setting.text}`", edit, prior=0.8)
 
 

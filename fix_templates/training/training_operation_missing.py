@@ -647,7 +647,7 @@ def _never_used(source: Source) -> Iterator[Fault]:
                 if source.enclosing(statement, ast.With) is None:
                     lines = f"{name}.zero_grad()\n{loss}.backward()\n{name}.step()"
                     edit = InsertAfter(source.site(statement), lines)
-                    yield _missing(source, statement, f"{loss}.backward() with {name}.step()", edit)
+                    yield _missing(source, statement, f"{loss}.backward() and {name}.step()", edit)
                 break
 
 

@@ -321,7 +321,7 @@ def _cleared(source: Source, step: training_loop.LoopOperation) -> Iterator[Faul
         moved, to, before = step.statement, later[0], False
     else:
         return
-    what = f"{step.on}.step() finds no gradients: they are cleared after the backward pass and before it"
+    what = f"{step.on}.step() finds no gradients, as they are cleared after the backward pass"
     title = f"Put {source.segment(source.site(moved))} {'before' if before else 'after'} the backward pass"
     yield Fault.with_repair(source.site(step.call), what, title, *_moved(source, moved, to, before), prior=0.95)
 
@@ -384,7 +384,7 @@ def _clipped(source: Source, call: ast.Call) -> Iterator[Fault]:
     between = block[place + 1 : block.index(backward.statement)]
     bound = {each.id for s in between for each in within(s, ast.Name) if isinstance(each.ctx, ast.Store)}
     if all(_is_harmless(source, each) for each in between) and not bound & {n.id for n in within(call, ast.Name)}:
-        what = f"{progress_figures.name_of(call.func)} finds no gradients: {backward.on}.backward() computes them afterwards"
+        what = f"{progress_figures.name_of(call.func)} finds no gradients, as {backward.on}.backward() computes them afterwards"
         edits = _moved(source, statement, backward.statement)
         yield Fault.with_repair(
             source.site(statement), what, "Clip the gradients after the backward pass", *edits, prior=0.95
