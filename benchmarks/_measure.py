@@ -41,7 +41,7 @@ class Cost:
 def environment(**more: str) -> dict[str, str]:
     """This process's environment with this checkout in front, one thread, and bytecode that is written and used."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **more}
+    return {**kept, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'legacy'}", **more}
 
 
 def suggested(folder: str | Path, python: str, *flags: str) -> dict[str, Any]:
