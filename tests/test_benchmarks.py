@@ -111,9 +111,9 @@ def test_a_command_is_kept_without_the_folders_of_a_machine(checkout: Path) -> N
     assert _results.begun(command, checkout).command == "scan.py --corpus programs --full"
 
 
-def judged(value: float, *, wall: bool = False, shared: bool = False) -> int:
+def judged(value: float, *, wall: bool = False, shared: bool = False, guard: float | None = None) -> int:
     table = _measure.Table.of(Namespace(record=False, shared_machine=shared))
-    table.row("a number", value, 1.0, wall=wall)
+    table.row("a number", value, 1.0, wall=wall, guard=guard)
     with pytest.raises(SystemExit) as ended:
         table.end()
     return int(str(ended.value.code))
@@ -134,3 +134,9 @@ def test_a_shared_machine_misses_a_target_by_a_quarter_and_by_no_wall_time(
     value: float, wall: bool, shared: bool, code: int
 ) -> None:
     assert judged(value, wall=wall, shared=shared) == code
+
+
+def test_a_target_that_is_missed_today_has_a_guard_on_a_shared_machine_alone() -> None:
+    assert judged(1.3, shared=True, guard=1.4) == 0
+    assert judged(1.5, shared=True, guard=1.4) == 1
+    assert judged(1.3, guard=1.4) == 1
