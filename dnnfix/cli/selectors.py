@@ -7,7 +7,7 @@ from functools import lru_cache
 from dnnfix import registry
 from dnnfix.config import Settings, matches
 from dnnfix.errors import ConfigError
-from dnnfix.records import OF_SYMPTOMS
+from dnnfix.records import OF_SYMPTOMS, RETIRED
 from dnnfix.suppress import UNUSED_CODE, UNUSED_RULE
 
 
@@ -16,10 +16,15 @@ def verify(settings: Settings) -> None:
     """Raise `ConfigError` where a selector of the settings means none of the rules."""
     known = [(template.code, template.name) for template in registry.listed(settings.templates)]
     known += [(UNUSED_CODE, UNUSED_RULE), *OF_SYMPTOMS]
+    accepted = [*known, *RETIRED]
     listed = (settings.select, settings.extend_select, settings.ignore, settings.fixable, settings.unfixable)
     by_path = tuple(codes for _, codes in settings.per_file_ignores)
     for selector in (selector for selectors in (*listed, *by_path) for selector in selectors):
-        if selector not in ("ALL", "DNF") and not _family(selector) and not any(matches(selector, *k) for k in known):
+        if (
+            selector not in ("ALL", "DNF")
+            and not _family(selector)
+            and not any(matches(selector, *one) for one in accepted)
+        ):
             raise ConfigError(f"no rule is meant by `{selector}`.{near(selector, known)} See: dnnfix templates")
 
 

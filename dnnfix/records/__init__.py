@@ -12,6 +12,7 @@ from dnnfix.records.findings import (
     MISLEADING_RULE,
     OF_SYMPTOMS,
     PROGRESS,
+    RETIRED,
     UNEXPLAINED_CODE,
     UNEXPLAINED_RULE,
     UNLEARNED_CODE,

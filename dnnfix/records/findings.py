@@ -77,6 +77,13 @@ OF_SYMPTOMS = (
 )
 """The engine's own findings, each for a symptom that no template has to explain."""
 
+RETIRED = (
+    ("DNF180", "axes-at-crash"),
+    ("DNF451", "arguments-packed-together"),
+    ("DNF680", "kind-at-crash"),
+)
+"""Rules that gave way to the search for small edits. Settings may still name them, and select nothing by it."""
+
 
 @record
 class Candidate:

@@ -40,6 +40,9 @@ class ArrayOfNumpyInGraph(RaisedTemplate):
 
     code = "DNF429"
     name = "array-of-numpy-in-graph"
+    message = (
+        "{maker} creates a NumPy array, and tensors that require grad are assigned to its elements: expected a tensor"
+    )
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("torch",)
@@ -60,10 +63,7 @@ class ArrayOfNumpyInGraph(RaisedTemplate):
         made = values[0] if len(values) == 1 else None
         kept = ast.unparse(statement.value) if isinstance(statement, (ast.Assign, ast.AugAssign)) else ""
         if isinstance(made, ast.Call) and not _is_loss(source, kept) and source.qualified(made.func) in _ARRAYS:
-            what = (
-                f"`{ast.unparse(made.func)}` is an array of numpy, and tensors that have gradients are written into it"
-            )
-            yield Fault(source.site(made), what, tuple(_as_tensor(subject, made)))
+            yield Fault(source.site(made), {"maker": ast.unparse(made.func)}, tuple(_as_tensor(subject, made)))
 
     programs = """
 === example: two halves put together
@@ -170,7 +170,7 @@ def _as_tensor(subject: Subject, made: ast.Call) -> Iterator[Repair]:
         edits.append(RemoveArgument(source.site(made), "dtype"))
     elif dtype is not None or len(made.args) > (2 if short == "full" else 1):
         return
-    yield f"Write into a tensor: {new.code}", tuple(edits), 0.85
+    yield f"Create a tensor: {new.code}", tuple(edits), 0.85
 
 
 def _wants_numpy(source: Source, statement: ast.stmt, target: ast.Name) -> bool:

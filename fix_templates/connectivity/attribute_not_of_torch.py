@@ -46,7 +46,7 @@ class AttributeNotOfTorch(FixTemplate):
     formerly = ("keras-method-of-container", "DNF420", "misspelt-requires-grad")
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT
-    message = "{owner} has no `{word}`; {meant}"
+    message = "{owner} has no attribute `{word}`: {meant}"
     triggers = ("Sequential", "ModuleList", *MISSPELT)
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ class AttributeNotOfTorch(FixTemplate):
                 cause="crash" if crashed else "",
                 owner=container,
                 word="add",
-                meant=f"`{_method(call) or 'append'}` puts a layer into it",
+                meant=f"`{_method(call) or 'append'}` is the method that adds a layer",
             )
         for target in _misspelt(subject.source):
             yield self.finding(
@@ -70,7 +70,7 @@ class AttributeNotOfTorch(FixTemplate):
                 evidence={"owner": subject.source.segment(subject.source.site(target.value))},
                 owner="a tensor",
                 word=target.attr,
-                meant="`requires_grad` is meant, and nothing reads this",
+                meant="torch reads `requires_grad`, and ignores this",
             )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
@@ -82,13 +82,13 @@ class AttributeNotOfTorch(FixTemplate):
         calls = [call for call, _ in _added(subject)]
         methods = [_method(call) for call in calls]
         if None in methods:
-            yield Decline("what is added is neither a layer nor a name and a layer")
+            yield Decline("the arguments are neither a layer nor a name and a layer")
             return
         edits = [
             Replace(subject.source.site(call.func), f"{_base(subject, call)}.{method}")
             for call, method in zip(calls, methods, strict=True)
         ]
-        title = "Put the layers in with the method that torch has"
+        title = "Add the layers with the method that torch has"
         own = self.candidate(finding, title, *edits, applicability=Applicability.SAFE, prior=0.95)
         yield replace(own, findings=tuple(one for one in self.detect(subject) if "owner" not in one.evidence))
 

@@ -54,6 +54,7 @@ class CalledMethodMissing(CrashTemplate):
     code = "DNF453"
     name = "called-method-missing"
     formerly = ("forward-missing", "DNF454", "special-method-misspelt")
+    message = "the class lacks a method that is called: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     kinds = frozenset(
@@ -297,8 +298,8 @@ def _special(source: Source) -> Iterator[Fault]:
 def _renamed(source: Source, function: ast.FunctionDef, wanted: str, *uses: Edit) -> Fault:
     """A method under the name by which it is called."""
     edits = (recipes.rename_method(source, function, wanted), *uses)
-    what = f"`{function.name}` is meant for `{wanted}`, which is called by itself"
-    return Fault(source.site(function), what, ((f"Call it `{wanted}`", edits, 0.95),))
+    what = f"expected `{wanted}`, found `{function.name}`"
+    return Fault(source.site(function), what, ((f"Rename it to `{wanted}`", edits, 0.95),))
 
 
 def _is_super(node: ast.expr) -> bool:
@@ -371,7 +372,7 @@ def _moved(
         (ReplaceLines(Site(begin, 1, end, len(lines[-1]) + 1), text),),
         0.95,
     )
-    yield Fault(source.site(methods[0]), f"`{wanted}` stands {where}, and is no method", (repair,))
+    yield Fault(source.site(methods[0]), f"`{wanted}` is defined {where}, so it is not a method", (repair,))
 
 
 def _misspelt(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Fault]:

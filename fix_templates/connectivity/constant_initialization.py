@@ -45,6 +45,7 @@ class ConstantInitialization(ReadTemplate):
 
     code = "DNF409"
     name = "constant-initialization"
+    message = "all weights of {layer} start with the same value, so that its units compute and learn the same"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     only_hinders = True
@@ -69,8 +70,7 @@ class ConstantInitialization(ReadTemplate):
             if place is not None and place not in said:
                 said.add(place)
                 shown = f"{layer.name.rpartition('.')[2]} ({parameter.name})"
-                what = f"all weights of {shown} begin with one value, so that its units stay alike"
-                yield Fault(subject.source.site(place), what, tuple(_at_random(subject, place)))
+                yield Fault(subject.source.site(place), {"layer": shown}, tuple(_at_random(subject, place)))
 
     programs = """
 === example: zeros in a Keras layer
@@ -170,14 +170,14 @@ def _at_random(subject: Subject, made: ast.Call) -> Iterator[Repair]:
     source, site = subject.source, subject.source.site(made)
     for name in INITIALIZERS:
         if any(keyword.arg == name for keyword in made.keywords):
-            yield f"Let the weights begin at random: take `{name}` out", (RemoveArgument(site, name),), 0.9
+            yield f"Initialize the weights at random: remove `{name}`", (RemoveArgument(site, name),), 0.9
             return
     weight = _weight(subject, made)
     if weight is not None and isinstance(source.parent(made), ast.Expr):
         spelled = spell(subject, "torch.nn.init.xavier_uniform_")
         text = f"{spelled.code}({weight})"
-        yield f"Set the weights with {text}", (Replace(site, text), *spelled.imports), 0.8
-        yield "Leave the weights as the layer sets them", (Delete(source.site(source.statement_of(made))),), 0.6
+        yield f"Initialize the weights with {text}", (Replace(site, text), *spelled.imports), 0.8
+        yield "Keep the default initialization of the layer", (Delete(source.site(source.statement_of(made))),), 0.6
 
 
 def _many(shape: tuple[int, ...], layer: Component) -> bool:

@@ -35,6 +35,7 @@ class CopiedLineNotChanged(ReadTemplate):
 
     code = "DNF422"
     name = "copied-line-not-changed"
+    message = "`{kept}` is used here as in line {line}, and `{meant}` is not used in this step: the copied line was not changed"
     confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
@@ -52,9 +53,9 @@ class CopiedLineNotChanged(ReadTemplate):
                         continue
                     kept, meant = found
                     seen.add(kept)
-                    used = f"`{ast.unparse(kept)}` is used here as in line {first.lineno}"
-                    what, site = f"{used}, and `{meant}` is used nowhere for it", source.site(kept)
-                    yield Fault.with_repair(site, what, f"Use `{meant}`", Replace(site, meant), prior=0.85)
+                    words = {"kept": ast.unparse(kept), "line": first.lineno, "meant": meant}
+                    site = source.site(kept)
+                    yield Fault.with_repair(site, words, f"Use `{meant}`", Replace(site, meant), prior=0.85)
 
     programs = """
 === example: the optimizer of another network

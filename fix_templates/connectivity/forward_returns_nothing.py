@@ -33,6 +33,7 @@ class ForwardReturnsNothing(ReadTemplate):
 
     code = "DNF414"
     name = "forward-returns-nothing"
+    message = "`{method}` of `{owner}` returns None: `{lost}`, which it computes last, is lost"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("forward", "call")
@@ -55,10 +56,10 @@ class ForwardReturnsNothing(ReadTemplate):
                 edit: Edit = Replace(site, f"return {subject.text(site)}")
                 if bound is not None:
                     edit = InsertAfter(source.site(outer), f"return {bound}")
-                what = f"`{name}` of `{owner.name}` returns nothing: `{shown}`, computed last, is lost"
+                words = {"method": name, "owner": owner.name, "lost": shown}
                 crashed = Symptom.CRASH if _crash_behind(subject, function) else None
-                repairs = (("Return what was computed last", (edit,), 0.95),)
-                yield Fault(site, what, repairs, symptom=crashed)
+                repairs = (("Return the value that is computed last", (edit,), 0.95),)
+                yield Fault(site, words, repairs, symptom=crashed)
 
     programs = """
 === example (runs): a loop over layers, in a training program

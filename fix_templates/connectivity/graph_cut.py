@@ -40,7 +40,7 @@ WRAPS = words("torch.tensor torch.as_tensor torch.from_numpy torch.autograd.Vari
 """Calls that make a tensor that begins a graph of its own."""
 
 MARKS = words("torch.Tensor.requires_grad_")
-_CUTS_BACK = "cuts the way back from the loss"
+_CUTS_BACK = "cuts the graph between the loss and"
 MESSAGE = "does not require grad and does not have a grad_fn"
 
 OFF = words("torch.no_grad torch.inference_mode torch.autograd.no_grad torch.autograd.inference_mode")
@@ -73,6 +73,7 @@ class GraphCut(ReadTemplate):
     code = "DNF405"
     name = "graph-cut"
     formerly = ("DNF406", "all-parameters-frozen", "DNF446", "forward-without-gradient")
+    message = "weights receive no gradient: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = (
@@ -102,7 +103,7 @@ class GraphCut(ReadTemplate):
                 if not _runs_apart(
                     subject.source, moved
                 ):  # else one of the passes may give targets, which have to stay
-                    what = f"`{code}` turns gradients off for the forward pass that the loss is computed from"
+                    what = f"`{code}` disables gradients in the forward pass of the loss"
                     yield Fault(subject.source.site(off), what, tuple(_turned_on(subject.source, off)))
 
     programs = """
@@ -420,7 +421,7 @@ def _cut_out(subject: Subject) -> Iterator[Fault]:
     number = _number_sent_back(subject)
     if number is not None:
         site = subject.source.site(number)
-        what = f"`{progress_figures.name_of(number.func)}()` {_CUTS_BACK}: all weights before it receive no gradient"
+        what = f"`{progress_figures.name_of(number.func)}()` {_CUTS_BACK} all weights before it"
         yield Fault(
             site, what, (("Keep the loss as a tensor", graph_edits.taken_out(subject, [site]), 0.9),), confidence=0.95
         )
@@ -435,8 +436,8 @@ def _cut_out(subject: Subject) -> Iterator[Fault]:
     edits = graph_edits.taken_out(subject, [call.site for call in way if call.name in CUTS | WRAPS | MARKS])
     edits = (*edits, *graph_edits.flags_on_losses(subject)) if edits is not None else None
     shows = Symptom.CRASH if subject.crash is not None else Symptom.VIOLATION if fed else Symptom.NO_GRADIENT
-    what = f"`{_short(cut)}` {_CUTS_BACK}: {'the' if fed else 'all'} weights before it receive no gradient"
-    yield Fault(cut.site, what, (("Let the gradient through", edits, 0.9),), confidence=0.95, symptom=shows)
+    what = f"`{_short(cut)}` {_CUTS_BACK} {'the' if fed else 'all'} weights before it"
+    yield Fault(cut.site, what, (("Keep the graph", edits, 0.9),), confidence=0.95, symptom=shows)
 
 
 def _frozen(subject: Subject) -> Iterator[Fault]:
@@ -450,9 +451,9 @@ def _frozen(subject: Subject) -> Iterator[Fault]:
     frozen = list(_freezing(subject))
     if frozen and (in_backward or fitted):
         edits = tuple(dict.fromkeys(_freed(subject, node) for node in frozen))
-        what = f"all {len(parameters)} parameters of the model are frozen, so that nothing can be trained"
+        what = f"all {len(parameters)} parameters of the model are frozen, so that there is nothing to train"
         shows = Symptom.CRASH if in_backward else Symptom.NO_GRADIENT
-        yield Fault(subject.source.site(frozen[0]), what, (("Let the parameters train", edits, 0.8),), symptom=shows)
+        yield Fault(subject.source.site(frozen[0]), what, (("Unfreeze the parameters", edits, 0.8),), symptom=shows)
 
 
 def _turned_on(source: Source, off: ast.With | ast.expr | ast.Expr) -> Iterator[Repair]:
@@ -463,7 +464,7 @@ def _turned_on(source: Source, off: ast.With | ast.expr | ast.Expr) -> Iterator[
     elif isinstance(off, ast.Expr):
         yield "Leave gradients on", (Delete(site),), 0.8
     elif source.places.lines[site.line - 1].strip() == f"@{source.segment(site)}":
-        yield "Let the function compute gradients", (ReplaceLines(site, ""),), 0.85
+        yield "Enable gradients in the function", (ReplaceLines(site, ""),), 0.85
 
 
 def _number_sent_back(subject: Subject) -> ast.Call | None:

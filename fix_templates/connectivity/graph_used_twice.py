@@ -54,13 +54,14 @@ class GraphUsedTwice(ReadTemplate):
     code = "DNF436"
     name = "graph-used-twice"
     formerly = ("graph-kept-across-steps", "DNF448", "graph-used-twice-in-a-step")
+    message = "`{call}` goes back through a graph that {before} has freed"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("backward",)
     needs_run = True
     symptom = Symptom.CRASH
     confidence = 0.9
-    declined = "what is carried from one pass to the next cannot be told, or the passes cannot be joined"
+    declined = "the state carried from one pass to the next is not known, or the passes cannot be joined"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source, node = (
@@ -74,9 +75,9 @@ class GraphUsedTwice(ReadTemplate):
         in_step = (not first or loop is not None) and not _steps_several(source, node)
         if in_step or first:
             before = "the pass before it in the same step" if in_step else "an earlier backward pass"
-            what = f"`{ast.unparse(node)}` goes back through a graph that {before} has used up"
             joining = _joining(source, passes, loop) if in_step else ()
-            yield Fault(source.site(node), what, (*joining, *(_detaching(source, node) if first else ())))
+            words = {"call": ast.unparse(node), "before": before}
+            yield Fault(source.site(node), words, (*joining, *(_detaching(source, node) if first else ())))
 
     programs = """
 === example: the state of a recurrent layer

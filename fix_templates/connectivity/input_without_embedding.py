@@ -34,6 +34,7 @@ class InputWithoutEmbedding(RaisedTemplate):
 
     code = "DNF430"
     name = "input-without-embedding"
+    message = "`{given}` is passed to its layer without an embedding, which the input beside it has"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.ADD_LAYER
     triggers = ("Embedding",)
@@ -60,8 +61,7 @@ class InputWithoutEmbedding(RaisedTemplate):
         if len(beside) == 1:
             site, text = source.site(given), f"{source.segment(source.site(beside[0]))}({given.id})"
             edits = (Replace(site, text),) if keyword_value(beside[0], "name") is None else None
-            what = f"`{given.id}` goes into its layer without an embedding, which the input beside it has"
-            yield Fault(site, what, ((f"Embed the input as the other one: {text}", edits, 0.85),))
+            yield Fault(site, {"given": given.id}, ((f"Embed the input as the other one: {text}", edits, 0.85),))
 
     programs = """
 === example: two texts, in a function

@@ -23,6 +23,7 @@ class LastSampleForLastStep(ReadTemplate):
 
     code = "DNF442"
     name = "last-sample-for-last-step"
+    message = "`{code}` is the last sample of the batch, not the last step: `{layer}` has the batch on axis 0"
     confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
@@ -43,9 +44,9 @@ class LastSampleForLastStep(ReadTemplate):
                 above = source.parent(node)
                 if isinstance(above, ast.Subscript) and above.value is node and _is_last(above.slice):
                     text, site = f"{ast.unparse(above.value)}[:, -1]", source.site(above)
-                    what = f"`{ast.unparse(above)}` is the last sample of the batch: `{layer}` puts the batch first"
+                    words = {"code": ast.unparse(above), "layer": layer}
                     title = f"Take the last step of every sample: {text}"
-                    yield Fault.with_repair(site, what, title, Replace(site, text), prior=0.85, confidence=0.9)
+                    yield Fault.with_repair(site, words, title, Replace(site, text), prior=0.85, confidence=0.9)
 
     programs = """
 === example: all axes written

@@ -57,6 +57,7 @@ class LayerLeftOut(ReadTemplate):
 
     code = "DNF434"
     name = "layer-left-out"
+    message = "part of the network is not used: {what}"
     confidence = 0.85
     formerly = (
         "layer-of-row-left-out",
@@ -70,7 +71,7 @@ class LayerLeftOut(ReadTemplate):
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("Module", "Model", "Layer")
-    declined = "its place cannot be told"
+    declined = "where the layer is to be called is not known"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
@@ -428,7 +429,7 @@ def _of_row(source: Source, owner: ast.ClassDef, entry: ast.FunctionDef) -> Iter
             passed = _called_twice(source, entry, layers, name) or _bare(source, entry, layers, name)
             if passed is not None:
                 node, seen, title, edit = passed
-                what = f"`self.{name}` is made and never called: {seen}"
+                what = f"`self.{name}` is created and never called, and {seen}"
                 yield Fault.with_repair(source.site(node), what, title, edit, prior=0.85)
 
 
@@ -477,7 +478,7 @@ def _bare(source: Source, entry: ast.FunctionDef, layers: dict[str, ast.Call], n
     if fed not in layers or len(calls) != 1:
         return None
     edit = Wrap(source.site(calls[0]), f"self.{name}(", ")")
-    seen = f"`self.{row[0]}` stands behind its layer, and `self.{fed}` goes on bare"
+    seen = f"`self.{row[0]}` follows its layer, and nothing follows `self.{fed}`"
     return calls[0], seen, f"Call `self.{name}` on the output of `self.{fed}`", edit
 
 
@@ -559,7 +560,7 @@ def _never_called(subject: Subject) -> Iterator[Fault]:
         if place is None or layer.site is None or any(p.gradient is not None for p in _weights(subject, layer)):
             continue
         before, after, statement = place
-        what = f"`self.{name}` is built between `self.{before}` and `self.{after}`, but no pass calls it"
+        what = f"`self.{name}` is created between `self.{before}` and `self.{after}` and never called"
         given = ast.unparse(_self_calls(statement.value, before)[0].args[0])
         output = ast.unparse(statement.targets[0])
         code = ast.unparse(statement).replace(f"self.{before}({given})", f"self.{name}({output})")

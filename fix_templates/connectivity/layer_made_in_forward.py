@@ -39,6 +39,7 @@ class LayerMadeInForward(ReadTemplate):
 
     code = "DNF407"
     name = "layer-made-in-forward"
+    message = "`{layer}` is created in every call of `{method}`: its weights are random each time and never trained"
     confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
@@ -49,10 +50,9 @@ class LayerMadeInForward(ReadTemplate):
             every = list(_made_in(subject, owner, entry))
             for made in every:
                 name = subject.text(subject.source.site(made.func))
-                what = f"`{name}` is made anew in every call of `{entry}`: its weights are random each time and never trained"
                 moved = init_edits.move_into_init(subject, owner, made, _attribute(subject, owner, every, made))
-                repair = moved if isinstance(moved, Decline) else (f"Make `{name}` once, in `__init__`", moved, 0.9)
-                yield Fault(subject.source.site(made), what, (repair,), confidence=0.95)
+                repair = moved if isinstance(moved, Decline) else (f"Create `{name}` once, in `__init__`", moved, 0.9)
+                yield Fault(subject.source.site(made), {"layer": name, "method": entry}, (repair,), confidence=0.95)
 
     programs = """
 === example: one convolution for each size

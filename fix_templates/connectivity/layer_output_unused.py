@@ -37,7 +37,7 @@ class LayerOutputUnused(FixTemplate):
     name = "layer-output-unused"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "the output of `{layer}` is named `{name}` and never read: the layer is no part of the network"
+    message = "the output of `{layer}` is assigned to `{name}` and never read: the layer is not part of the network"
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         for statement in _layer_calls(subject):

@@ -92,6 +92,7 @@ class LossNotReduced(ReadTemplate):
     code = "DNF445"
     name = "loss-not-reduced"
     formerly = ("DNF447", "loss-of-chosen-classes")
+    message = "`backward` expects a scalar loss with a gradient: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.LOSS_FUNCTION
     triggers = ("backward", "argmax", "max")
@@ -280,10 +281,10 @@ def _by_sample(subject: Subject, node: ast.Call) -> Iterator[Fault]:
     if found.value is not None and not _read_by_sample(source, found):
         reduction = _reduction(subject, found)
         repairs.append((f"Average `{name}` over the samples", (_mean(source, found.value),), 0.9))
-        repairs.append(("Let the loss take the mean", (reduction,) if reduction is not None else None, 0.85))
+        repairs.append(("Let the loss compute the mean", (reduction,) if reduction is not None else None, 0.85))
     else:
         repairs.append((f"Average `{name}` for the backward pass", (_mean(source, found.sent),), 0.85))
-    what = f"`{name}` has a value for each sample, and gradients can be taken of one number only"
+    what = f"`{name}` has a value for each sample"
     yield Fault(source.site(node), what, tuple(repairs))
 
 
@@ -440,9 +441,9 @@ def _of_choices(subject: Subject) -> Iterator[Fault]:
         found = _chosen(subject, use)
         if found is not None and found.choice.site is not None:
             chosen = ast.unparse(found.node)
-            what = f"{use.name} is taken of the classes that `{chosen}` chose, and no gradient flows back from these"
+            what = f"{use.name} compares the class indices of `{chosen}`, which has no gradient"
             edits = _of_scores(subject, found)
-            yield Fault(found.choice.site, what, (("Take the cross-entropy of the scores", edits, 0.85),))
+            yield Fault(found.choice.site, what, (("Compute the cross-entropy of the logits", edits, 0.85),))
 
 
 def _of_scores(subject: Subject, fault: _Chosen) -> tuple[Edit, ...] | None:

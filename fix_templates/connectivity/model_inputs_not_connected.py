@@ -25,6 +25,7 @@ class ModelInputsNotConnected(ReadTemplate):
 
     code = "DNF410"
     name = "model-inputs-not-connected"
+    message = "the outputs of this model are computed from {needed}, but its inputs are {given}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("Model",)
@@ -41,13 +42,13 @@ class ModelInputsNotConnected(ReadTemplate):
                 source.site(call),
                 [_name(subject, each) for each in sorted(needed, key=lambda one: one.lineno)],
             )
-            what = f"the outputs of this model come from {_listed(subject, needed)}, but its inputs are {_listed(subject, given)}"
+            words = {"needed": _listed(subject, needed), "given": _listed(subject, given)}
             text = names[0] if len(names) == 1 else f"[{', '.join(map(str, names))}]"
-            title = f"Make the model of the inputs that its outputs come from: {text}"
+            title = f"Create the model with the inputs of its outputs: {text}"
             edits = (Replace(source.site(place), str(text)),) if None not in names else None
             yield Fault(
                 site,
-                what,
+                words,
                 ((title, edits, 0.85),),
                 symptom=Symptom.CRASH if crash is not None and crash.site == site else None,
             )

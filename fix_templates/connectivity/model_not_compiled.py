@@ -36,20 +36,21 @@ class ModelNotCompiled(RaisedTemplate):
 
     code = "DNF426"
     name = "model-not-compiled"
+    message = "`{model}` is trained and was never compiled"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("keras",)
     raised = "ValueError RuntimeError AttributeError"
     said = r"must call `?compile\(\)`?|must be compiled"
-    declined = "no loss and optimizer are stated that could be meant for this model"
+    declined = "the program has no loss and optimizer for this model"
     confidence = 0.95
 
     def explain(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _USES:
             model, statement = node.func.value, subject.source.statement_of(node)
             if isinstance(model, (ast.Name, ast.Attribute)):
-                what = f"`{ast.unparse(model)}` is trained and was never compiled"
-                yield Fault(subject.source.site(node), what, tuple(_compiled(subject.source, statement, model)))
+                repairs = tuple(_compiled(subject.source, statement, model))
+                yield Fault(subject.source.site(node), {"model": ast.unparse(model)}, repairs)
 
     programs = """
 === example: a class that knows how it is compiled
@@ -137,7 +138,7 @@ def _compiled(source: Source, statement: ast.stmt, model: ast.Name | ast.Attribu
         function = others[0].func
         if isinstance(function, ast.Attribute) and _known_before(source, model, others[0]):
             edit = Replace(source.site(function.value), name)
-            yield f"Compile `{name}`, which is trained, in its place", (edit,), 0.7
+            yield f"Compile `{name}`, which is trained, instead", (edit,), 0.7
 
 
 def _compiles(call: ast.Call) -> bool:

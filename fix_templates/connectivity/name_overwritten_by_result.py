@@ -59,11 +59,12 @@ class NameOverwrittenByResult(ReadTemplate):
     code = "DNF421"
     name = "name-overwritten-by-result"
     formerly = ("DNF724", "model-lost-to-result")
+    message = "a name is overwritten that is still needed: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT
     symptom = Symptom.CRASH
     confidence = 0.95
-    declined = "the name is changed in more places, so what each of them means cannot be told"
+    declined = "the name is assigned in several statements, and which value each needs is not known"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         crash = subject.crash
@@ -215,8 +216,10 @@ def _in_loops(subject: Subject) -> Iterator[Fault]:
                 fetched = _is_fetched(source, statement.value, target.id)
                 if (fetched or _is_called(source, statement.value, target.id)) and _needed(source, target, loop):
                     new = _free(source, target.id)
-                    what = f"`{target.id}` is overwritten with its own result, and the next round of the loop needs it as it was"
-                    title = f"Give the result a name of its own, `{new}`"
+                    what = (
+                        f"`{target.id}` is overwritten with its own result, and the next iteration needs its old value"
+                    )
+                    title = f"Rename the result to `{new}`"
                     edits = _renamed(source, statement, target, new, fetched)
                     yield Fault(source.site(statement), what, ((title, edits, 0.9),))
 
@@ -330,7 +333,7 @@ def _of_models(subject: Subject, crash: Crash) -> Iterator[Fault]:
         name = ast.unparse(statement.targets[0])
         repair = _apart(source, statement, call)
         if repair is not None:
-            what = f"{name} holds what {ast.unparse(call.func)} returns, and no model any more"
+            what = f"{name} holds the result of {ast.unparse(call.func)}, no longer the model"
             yield Fault(source.site(statement), what, (repair,), confidence=0.9)
     elif said[1] == "History" and isinstance(asked.value, ast.Name):
         yield from _of_the_model(subject, asked.value)
@@ -368,7 +371,7 @@ def _apart(source: Source, statement: ast.Assign, call: ast.Call) -> tuple[str, 
     """The repair that leaves the name to the model."""
     if cast(ast.Attribute, call.func).attr != "fit":
         code = source.segment(source.site(call))
-        return "Leave the name to the model", (Replace(source.site(statement), code),), 0.95
+        return "Keep the name for the model", (Replace(source.site(statement), code),), 0.95
     name = next((one for one in ("history", "fit_history", "training_history") if one not in source.words), None)
     if name is None:
         return None
@@ -387,5 +390,5 @@ def _of_the_model(subject: Subject, history: ast.Name) -> Iterator[Fault]:
     if isinstance(model, (ast.Name, ast.Attribute)) and own:
         code = ast.unparse(model)
         site = source.site(history)
-        what = f"{history.id} is the history of {code}, which has no methods of a model"
+        what = f"{history.id} is the history that {code} returned, not the model"
         yield Fault(site, what, ((f"Ask {code}", (Replace(site, code),), 0.9),), confidence=0.9)

@@ -41,23 +41,23 @@ class OneLayerForTwoPlaces(ReadTemplate):
 
     code = "DNF408"
     name = "one-layer-for-two-places"
+    message = "`{layer}` is used here a second time, and both calls share its weights: expected a separate layer"
     confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("Sequential", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "BatchNormalization")
-    declined = "how the layer is made cannot be told, or it has a name that only one layer may have"
+    declined = "the constructor of the layer is not known, or its name has to be unique"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source, crash = subject.source, subject.crash
         line = crash.site.line if crash is not None and crash.site is not None else None
         for node in (*_second_uses(subject), *_second_elements(subject)):
             site = source.site(node)
-            what = (
-                f"`{subject.text(site)}` is used here a second time; this place of the network needs a layer of its own"
-            )
             repair = _another(subject, node)
             repairs = (repair,) if repair is not None else ()
-            yield Fault(site, what, repairs, symptom=Symptom.CRASH if line == site.line else None)
+            yield Fault(
+                site, {"layer": subject.text(site)}, repairs, symptom=Symptom.CRASH if line == site.line else None
+            )
 
     programs = """
 === example: one normalization after two convolutions
@@ -158,7 +158,7 @@ def _another(subject: Subject, node: ast.expr) -> Repair | None:
         return None
     text = source.segment(source.site(made))
     if isinstance(node, ast.Name):
-        return f"Make another layer here: {text}", (Replace(site, text),), 0.85
+        return f"Create another layer here: {text}", (Replace(site, text),), 0.85
     owner, holder = source.enclosing(made, ast.ClassDef), source.statement_of(made)
     if (
         not isinstance(node, ast.Attribute)
@@ -169,10 +169,10 @@ def _another(subject: Subject, node: ast.expr) -> Repair | None:
         return None
     spare = _made_for_it(subject, node, owner, text)
     if spare is not None:
-        return f"Use `self.{spare}`, which is made and used nowhere", (Replace(site, f"self.{spare}"),), 0.95
+        return f"Use `self.{spare}`, which is created and not used", (Replace(site, f"self.{spare}"),), 0.95
     name = _next_name(node.attr, graph.attributes_of(owner))
     edits = (InsertAfter(source.site(holder), f"self.{name} = {text}"), Replace(site, f"self.{name}"))
-    return f"Make another layer, `self.{name}`, for this place", edits, 0.85
+    return f"Create another layer, `self.{name}`", edits, 0.85
 
 
 def _second_uses(subject: Subject) -> Iterator[ast.expr]:

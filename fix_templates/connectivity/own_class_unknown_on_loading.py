@@ -26,12 +26,15 @@ class OwnClassUnknownOnLoading(RaisedTemplate):
 
     code = "DNF427"
     name = "own-class-unknown-on-loading"
+    message = (
+        "the saved model contains {classes}, defined in this program and unknown to `{loader}` without custom_objects"
+    )
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("load_model", "model_from_json", "model_from_yaml", "from_config", "clone_model", "deserialize")
     raised = "TypeError ValueError NameError RuntimeError"
     said = f"could not be deserialized|{_UNKNOWN}"
-    declined = "the call is given custom objects already"
+    declined = "the call has custom_objects already"
     confidence = 0.9
 
     def explain(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
@@ -51,8 +54,8 @@ class OwnClassUnknownOnLoading(RaisedTemplate):
         given = ", ".join(f'"{name}": {name}' for name in names)
         edits = (SetArgument(source.site(node), "custom_objects", f"{{{given}}}"),)
         listed = ", ".join(f"`{name}`" for name in names)
-        what = f"the saved model has {listed} of this program's own, and `{ast.unparse(node.func)}` is not told what that is"
-        yield Fault(source.site(node), what, (("Hand the program's own parts over", None if known else edits, 0.9),))
+        words = {"classes": listed, "loader": ast.unparse(node.func)}
+        yield Fault(source.site(node), words, (("Pass the classes as custom_objects", None if known else edits, 0.9),))
 
     programs = """
 === example: a layer

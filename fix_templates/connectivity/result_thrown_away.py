@@ -22,6 +22,7 @@ class ResultThrownAway(ReadTemplate):
 
     code = "DNF402"
     name = "result-thrown-away"
+    message = "the result of `{operation}` is discarded; `{kept}` does not change"
     confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
@@ -39,9 +40,9 @@ class ResultThrownAway(ReadTemplate):
                 and graph.read_again(source, statement, target)
             ):
                 kept, site = source.segment(source.site(target)), source.site(call)
-                what = f"the result of `{_operation(call)}` is thrown away; `{kept}` stays as it was"
+                words = {"operation": _operation(call), "kept": kept}
                 edit = Replace(site, f"{kept} = {subject.text(site)}")
-                yield Fault.with_repair(site, what, f"Assign the result to `{kept}`", edit)
+                yield Fault.with_repair(site, words, f"Assign the result to `{kept}`", edit)
 
     programs = """
 === example: axes meant to be swapped

@@ -66,6 +66,7 @@ class SavedStateOfOtherForm(CrashTemplate):
 
     code = "DNF450"
     name = "saved-state-of-other-form"
+    message = "the state_dict does not fit: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"RuntimeError", "TypeError"})
@@ -189,11 +190,19 @@ def _no_dictionary(subject: Subject, found: _Loading, kind: str) -> tuple[str, _
     if kind in ("str", "pathlib.PosixPath", "pathlib.WindowsPath"):
         load = spell(subject, "torch.load")
         read = Wrap(place, f"{load.code}(", ")")
-        return f"`{code}` is the path of the weights, which are not read", ("Read the file", (read, *load.imports), 0.9)
+        return f"`{code}` is the path of the weights, and a state_dict is expected", (
+            "Read the file",
+            (read, *load.imports),
+            0.9,
+        )
     own = {f"__main__.{owner.name}" for owner in graph.torch_modules(source)}
     if kind.startswith(("torch.nn.", "torchvision.models.")) or kind in own:
         edit = Wrap(place, "", ".state_dict()")
-        return f"`{code}` is a whole network, not its weights", ("Ask the network for its weights", (edit,), 0.9)
+        return f"`{code}` is a network, and its state_dict is expected", (
+            "Pass the state_dict of the network",
+            (edit,),
+            0.9,
+        )
     return "", None
 
 
@@ -201,20 +210,20 @@ def _other_names(subject: Subject, found: _Loading) -> tuple[str, _Repair | None
     """Take the weights from where they are, or under the names that the network has for them."""
     prefix = _prefix(found.unexpected, found.missing)
     if prefix is not None:
-        what = f"every weight that `{ast.unparse(found.network)}` is given has `{prefix}` before its name"
+        what = f"the names of all weights for `{ast.unparse(found.network)}` have the prefix `{prefix}`"
         return what, _unwrapped(subject, found, prefix.rstrip(".")) or _cut(subject, found, prefix)
     prefix = _prefix(found.missing, found.unexpected)
     if prefix is not None and prefix.rstrip(".") in _WRAPPERS:
         inner = prefix.rstrip(".")
         edit = Wrap(subject.source.site(found.network), "", f".{inner}")
-        what = f"`{ast.unparse(found.network)}` wraps the network that the weights are of"
-        return what, ("Load them into the network within", (edit,), 0.9)
+        what = f"`{ast.unparse(found.network)}` wraps the network whose weights these are"
+        return what, ("Load them into the wrapped network", (edit,), 0.9)
     key = _weights_key(subject.source, found)
     if key is None or not isinstance(found.given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
         return "", None
     edit = Wrap(subject.source.site(found.given), "", f'["{key}"]')
-    what = f"`{ast.unparse(found.given)}` is a whole checkpoint, which has the weights under `{key}`"
-    return what, ("Take the weights out of the checkpoint", (edit,), 0.9)
+    what = f"`{ast.unparse(found.given)}` is a checkpoint, which has the state_dict under `{key}`"
+    return what, ("Pass the weights of the checkpoint", (edit,), 0.9)
 
 
 def _prefix(longer: frozenset[str], shorter: frozenset[str]) -> str | None:
@@ -242,7 +251,7 @@ def _unwrapped(subject: Subject, found: _Loading, inner: str) -> _Repair | None:
     if not asked:
         return None
     edits = tuple(Wrap(source.site(network), "", f".{inner}") for network in asked)
-    return "Save the weights of the network within", edits, 0.9
+    return "Save the weights of the wrapped network", edits, 0.9
 
 
 def _wrapped(source: Source, network: ast.expr, inner: str) -> bool:

@@ -80,11 +80,12 @@ class SequenceOfNoModules(CrashTemplate):
     code = "DNF452"
     name = "sequence-of-no-modules"
     formerly = ("DNF457", "layers-given-one-by-one", "DNF458", "no-layer-added")
+    message = "the layers of the model are not given as it expects them: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"TypeError", "ValueError", "AttributeError", "NotImplementedError"})
     confidence = 0.95
-    declined = "the arguments that the layer is made with are not known"
+    declined = "the arguments of the layer are not known"
 
     def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         node, message = subject.node(crash.site), crash.message
@@ -293,8 +294,8 @@ def _one_by_one(subject: Subject, call: ast.Call) -> Iterator[Fault]:
         rest = [f"{one.arg}={subject.text(source.site(one.value))}" for one in call.keywords]
         given_now = ", ".join([f"[{subject.text(whole)}]", *rest])
         edit = Replace(source.site(call), f"{subject.text(source.site(call.func))}({given_now})")
-        what = f"`Sequential` of Keras takes one list of its layers, and gets {len(call.args)} of them one by one"
-        yield Fault.with_repair(source.site(call), what, "Give them as a list", edit, prior=0.95)
+        what = "`Sequential` of Keras expects one list of layers, got them as separate arguments"
+        yield Fault.with_repair(source.site(call), what, "Pass them as a list", edit, prior=0.95)
 
 
 def _is_layer(source: Source, given: ast.expr) -> bool:
@@ -311,8 +312,8 @@ def _refused(subject: Subject, crash: Crash, call: ast.Call, refused: str, seque
         return
     made = _as_layers(subject, crash, call, sequential)
     if made is not None:
-        what = "a function or a class stands among the layers"
-        yield Fault.with_repair(source.site(call), what, "Make layers of them", *made)
+        what = "a function or a class is among the layers"
+        yield Fault.with_repair(source.site(call), what, "Convert them to layers", *made)
         return
     if not sequential or len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
         return
@@ -322,14 +323,14 @@ def _refused(subject: Subject, crash: Crash, call: ast.Call, refused: str, seque
     if refused == "dict" or refused == "list" and pairs:
         ordered = spell(subject, "collections.OrderedDict")
         edits: tuple[Edit, ...] = (Wrap(place, f"{ordered.code}(", ")"), *ordered.imports)
-        what = f"`{_short(code)}` has names and layers, and is no OrderedDict"
-        yield Fault.with_repair(source.site(call), what, "Make an OrderedDict of it", *edits)
+        what = f"`{_short(code)}` has names and layers, and an OrderedDict is expected"
+        yield Fault.with_repair(source.site(call), what, "Convert it to an OrderedDict", *edits)
     elif refused in ("list", "tuple", "<genexpr>") and not pairs and "#" not in code:
         function = subject.text(source.site(call.func))
         unpacked = (
             code if isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.List, ast.ListComp)) else f"({code})"
         )
-        what = f"`{_short(code)}` is one argument, and Sequential takes layers one by one"
+        what = f"`{_short(code)}` is one argument, and Sequential expects an argument for each layer"
         edit = Replace(source.site(call), f"{function}(*{unpacked})")
         yield Fault.with_repair(source.site(call), what, "Unpack the layers", edit)
 
@@ -390,8 +391,8 @@ def _called_list(subject: Subject, call: ast.Call) -> Iterator[Fault]:
     if made.args and not isinstance(made.args[0], (ast.Name, ast.Attribute, ast.Call, ast.List, ast.ListComp)):
         code = f"({code})"
     edits = (Replace(source.site(made), f"{named[0]}({'*' if code else ''}{code})"), *named[1])
-    what = f"`{ast.unparse(call.func)}` holds modules, and has no order in which it could run them"
-    yield Fault.with_repair(source.site(call), what, "Make a Sequential of them", *edits)
+    what = f"`{ast.unparse(call.func)}` holds modules and does not define forward"
+    yield Fault.with_repair(source.site(call), what, "Make them a Sequential", *edits)
 
 
 def _to_list(subject: Subject, asked: ast.Attribute) -> Iterator[Fault]:
@@ -406,7 +407,7 @@ def _to_list(subject: Subject, asked: ast.Attribute) -> Iterator[Fault]:
             edits.append(Replace(source.site(function), f"{model}.add"))
     owner = asked.value.value if isinstance(asked.value, ast.Attribute) else None
     if edits and owner is not None and changed_calls.receiver_is(source, owner, "keras.Model"):
-        what = "the layers of a model are a list without `add`; the model itself has the method"
+        what = "the layers of a model are a list, which has no method add"
         yield Fault.with_repair(source.site(asked), what, "Add the layer to the model", *edits, prior=0.95)
 
 
@@ -422,9 +423,9 @@ def _no_layer(subject: Subject, given: ast.expr, message: str) -> Iterator[Fault
     edits: tuple[Edit, ...] = ()
     name = source.qualified(given) or ""
     if isinstance(given, (ast.Name, ast.Attribute)) and name.startswith("keras.layers.") and "<class" in message:
-        what = f"{ast.unparse(given)} is the class of a layer and no layer"
+        what = f"{ast.unparse(given)} is the class of a layer, not a layer"
         edits = (Wrap(site, "", "()"),) if name.rpartition(".")[2] in BARE else ()
-        title = "Make a layer of the class"
+        title = "Instantiate the class"
     elif isinstance(given, ast.Call) and isinstance(given.func, ast.Call) and "KerasTensor" in message:
         what, title = "the output of a layer is added instead of the layer", "Add the layer itself"
         fed = given.args[0] if len(given.args) == 1 else None
@@ -433,7 +434,7 @@ def _no_layer(subject: Subject, given: ast.expr, message: str) -> Iterator[Fault
             return  # what other layers give would be lost with them
         edits = (Replace(site, subject.text(source.site(given.func))),)
     elif isinstance(given, ast.Constant) and given.value in ACTIVATIONS:
-        what, title = f'"{given.value}" is the name of an activation and no layer', "Add the layer of the activation"
+        what, title = f'"{given.value}" is the name of an activation, not a layer', "Add the activation as a layer"
         edits = _activation(subject, given)
     else:
         return

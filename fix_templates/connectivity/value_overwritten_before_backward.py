@@ -127,6 +127,7 @@ class ValueOverwrittenBeforeBackward(ReadTemplate):
 
     code = "DNF443"
     name = "value-overwritten-before-backward"
+    message = "the backward pass needs a value that was changed in place: {what}"
     confidence = 0.85
     formerly = ("DNF449", "weights-stepped-before-backward")
     family = Family.CONNECTIVITY
@@ -134,9 +135,7 @@ class ValueOverwrittenBeforeBackward(ReadTemplate):
     triggers = ("backward", "grad")
     needs_run = True
     symptom = Symptom.CRASH
-    declined = (
-        "which value is overwritten cannot be told, or what the loss is computed from is shared with the loss before it"
-    )
+    declined = "which value is overwritten is not known, or the loss shares its inputs with the loss before it"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         node = raised_errors.raised_at(subject, "RuntimeError", MESSAGE)
@@ -145,7 +144,7 @@ class ValueOverwrittenBeforeBackward(ReadTemplate):
             yield _after_the_step(subject.source, stepped)
         changes = _changes(subject) if node is not None else ()
         if changes:
-            what = f"`{changes[0].code}` overwrites a value that the backward pass needs"
+            what = f"`{changes[0].code}` overwrites it"
             yield Fault(changes[0].site, what, tuple(_kept_values(changes)))
 
     programs = """
@@ -463,7 +462,7 @@ def _layer(subject: Subject, call: Call) -> _Change | None:
         return None
     site = source.site(made)
     code = ast.unparse(made)
-    return _Change(site, code, f"Let `{code}` give a tensor of its own", (RemoveArgument(site, "inplace", place),))
+    return _Change(site, code, f"Let `{code}` return a new tensor", (RemoveArgument(site, "inplace", place),))
 
 
 def _function(subject: Subject, call: Call, node: ast.Call) -> _Change | None:
@@ -474,7 +473,7 @@ def _function(subject: Subject, call: Call, node: ast.Call) -> _Change | None:
     if not isinstance(given, ast.Constant) or isinstance(source.parent(node), ast.Expr):
         return None
     site, code = source.site(node), ast.unparse(node)
-    return _Change(site, code, f"Let `{code}` give a tensor of its own", (RemoveArgument(site, "inplace", place),))
+    return _Change(site, code, f"Let `{code}` return a new tensor", (RemoveArgument(site, "inplace", place),))
 
 
 def _augmented(subject: Subject, statement: ast.AugAssign) -> _Change | None:
@@ -489,7 +488,7 @@ def _augmented(subject: Subject, statement: ast.AugAssign) -> _Change | None:
     if not isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)):
         text = f"({text})"
     edit = Replace(site, f"{name} = {name} {sign} {text}")
-    return _Change(site, ast.unparse(statement), f"Make `{name}` anew instead of changing it in place", (edit,))
+    return _Change(site, ast.unparse(statement), f"Create a new `{name}` instead of changing it in place", (edit,))
 
 
 def _sets_item(subject: Subject, site: Site) -> bool:
@@ -547,7 +546,7 @@ def _method(subject: Subject, statement: ast.stmt, node: ast.Call) -> _Change | 
         if not _own(source, statement, root):
             return None
         text = f"{ast.unparse(root)} = {text}"
-    return _Change(site, code, f"Let `{code}` give a tensor of its own", (Replace(site, text),))
+    return _Change(site, code, f"Let `{code}` return a new tensor", (Replace(site, text),))
 
 
 def _without_underscores(subject: Subject, node: ast.Call) -> tuple[str, ast.expr] | None:

@@ -45,6 +45,7 @@ class WeightChangedInGraph(RaisedTemplate):
 
     code = "DNF444"
     name = "weight-changed-in-graph"
+    message = "`{weight}` requires grad and is changed in place outside `torch.no_grad()`"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.OPTIMIZER
     triggers = ("torch",)
@@ -61,9 +62,9 @@ class WeightChangedInGraph(RaisedTemplate):
             if not any(each.lineno <= statement.lineno <= (each.end_lineno or 0) for group in groups for each in group):
                 groups.append(_group(source, statement))
         edits = [Enclose(source.site(group[0]), source.site(group[-1]), f"with {header.code}():") for group in groups]
-        what = f"`{ast.unparse(changed)}` requires a gradient and is changed in place outside of `torch.no_grad()`"
+        words = {"weight": ast.unparse(changed)}
         site, title = source.site(source.statement_of(node)), "Change the weights outside of the graph"
-        yield Fault.with_repair(site, what, title, *edits, *header.imports, confidence=0.95)
+        yield Fault.with_repair(site, words, title, *edits, *header.imports, confidence=0.95)
 
     programs = """
 === example: two weights of a regression

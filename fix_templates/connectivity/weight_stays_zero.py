@@ -31,11 +31,12 @@ class WeightStaysZero(ReadTemplate):
 
     code = "DNF419"
     name = "weight-stays-zero"
+    message = "`self.{attribute}` is a tensor of zeros that is never trained or changed: every product with it is zero"
     confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("zeros", "zeros_like")
-    declined = "the tensor is made outside of __init__: an optimizer made before would never be given the parameter"
+    declined = "the tensor is created outside of __init__: an optimizer created earlier would not hold the parameter"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
@@ -46,7 +47,6 @@ class WeightStaysZero(ReadTemplate):
                 if value is None or call is None or any(other is None for _, other in made):
                     continue
                 if _only_a_factor(subject, owner, attribute):
-                    what = f"`self.{attribute}` is a tensor of zeros that nothing trains or changes: what is multiplied with it is lost"
                     name, function = spell(subject, "torch.nn.Parameter"), source.enclosing(value, ast.FunctionDef)
                     text, parent = source.segment(source.site(value)), source.parent(call)
                     if isinstance(parent, ast.Call) and source.qualified(parent.func) == VARIABLE:
@@ -54,7 +54,8 @@ class WeightStaysZero(ReadTemplate):
                     edits: tuple[Edit, ...] = (Replace(source.site(value), f"{name.code}({text})"), *name.imports)
                     in_init = function is not None and function.name == "__init__"
                     title = f"Make the tensor a parameter of the module: {name.code}"
-                    yield Fault(source.site(value), what, ((title, edits if in_init else None, 0.85),))
+                    repair = title, edits if in_init else None, 0.85
+                    yield Fault(source.site(value), {"attribute": attribute}, (repair,))
 
     programs = """
 === example: peephole weights as old variables

@@ -50,12 +50,13 @@ class WeightsNotRegistered(ReadTemplate):
 
     code = "DNF403"
     name = "weights-not-registered"
+    message = "the module does not register its weights: {what}"
     confidence = 0.85
     formerly = ("layers-in-plain-container", "DNF412", "weight-not-registered")
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("Module", "requires_grad")
-    declined = "the tensor is moved or cast after it was made"
+    declined = "the tensor is moved or cast after it was created"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         for owner in graph.torch_modules(subject.source):
@@ -220,7 +221,7 @@ class Attack:
 def _contained(subject: Subject, attribute: str, value: ast.expr, container: str) -> Fault:
     """Layers in a plain container, and the container of torch around it."""
     site, name = subject.source.site(value), spell(subject, f"torch.nn.Module{container.title()}")
-    what = f"the layers in `self.{attribute}` are in a plain {container}, so they are no part of the model"
+    what = f"the layers in `self.{attribute}` are in a plain {container}"
     return Fault.with_repair(
         site, what, f"Keep the layers in {name.code}", Wrap(site, f"{name.code}(", ")"), *name.imports, prior=0.95
     )
@@ -285,7 +286,7 @@ def _parameter(subject: Subject, attribute: str, made: ast.Call) -> Fault:
     if source.qualified(made.func) == VARIABLE:  # the inner tensor is kept as it is written, within the parameter
         inner = source.site(made.args[0]) if made.args else None
         edits = (Unwrap(site, inner), Wrap(inner, f"{name.code}(", ")"), *name.imports) if inner is not None else None
-    what = f"`self.{attribute}` is a plain tensor, no parameter of the module: no optimizer is given it"
+    what = f"`self.{attribute}` is a plain tensor, not a parameter"
     return Fault(site, what, ((f"Make the tensor a parameter of the module: {name.code}", edits, 0.9),), confidence=0.9)
 
 

@@ -45,6 +45,7 @@ class WrongBrackets(ReadTemplate):
 
     code = "DNF440"
     name = "wrong-brackets"
+    message = "`{code}`: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT
     needs_run = True
@@ -67,7 +68,7 @@ class WrongBrackets(ReadTemplate):
             return
         if found is not None:
             expr, wrong, title, edit = found
-            yield Fault(source.site(expr), f"`{ast.unparse(expr)}`: {wrong}", ((title, (edit,), 0.85),))
+            yield Fault(source.site(expr), {"code": ast.unparse(expr), "what": wrong}, ((title, (edit,), 0.85),))
 
     programs = """
 === example: a shape that is called
@@ -150,7 +151,7 @@ def _called(source: Source, node: ast.AST, message: str) -> _Brackets | None:
     if not node.args and not node.keywords and isinstance(node.func, ast.Attribute):
         text = source.segment(source.site(node.func))
         edit = Replace(source.site(node), text)
-        return (node, f"a {kind} is no method", f"Take it without a call: {text}", edit)
+        return (node, f"a {kind} cannot be called", f"Remove the call: {text}", edit)
     if kind not in _INDEXED or len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
         return None
     if isinstance(node.func, ast.Name) and node.func.id in _BUILTINS:
@@ -176,7 +177,7 @@ def _template(source: Source, node: ast.Call) -> _Brackets | None:
     if not node.args or not (formatted or any(re.search(r"\{\w*(:[^}]*)?\}", text) for text in written)):
         return None
     edit = Wrap(source.site(node.func), "", ".format")
-    return (node, "a text is no function", "Format the text", edit)
+    return (node, "a string is called instead of formatted", "Format the string", edit)
 
 
 def _indexed(source: Source, node: ast.AST) -> _Brackets | None:

@@ -85,11 +85,12 @@ class WrongKindOfPart(ReadTemplate):
         "DNF437",
         "models-joined-as-tensors",
     )
+    message = "layer, tensor and model are confused: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     symptom = Symptom.CRASH
     confidence = 0.95
-    declined = "where the other part is made, or what it should take, cannot be told"
+    declined = "where the other object is created, or its input, is not known"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
@@ -100,7 +101,7 @@ class WrongKindOfPart(ReadTemplate):
             if joined is not None:
                 text, branches = joined
                 models = ", ".join(f"`{name}`" for name in branches)
-                what = f"`{ast.unparse(call)}` joins the models {models}, and it takes tensors"
+                what = f"`{ast.unparse(call)}` joins the models {models}, and tensors are expected"
                 edits = _edits(subject, call, text, branches)
                 yield Fault(source.site(call), what, (("Join the outputs of the models", edits, 0.9),))
         if "keras" in source.words:
@@ -324,9 +325,7 @@ print(torch.nn.Linear(3, 2)(both(torch.randn(2, 3))))
 def _of_layer(subject: Subject, made: ast.Call) -> Fault:
     """A layer in the place of a tensor."""
     site, name = subject.source.site(made), subject.text(subject.source.site(made.func))
-    text = subject.text(site)
-    short = text if len(text) < 60 else f"{text[:57]}..."
-    what = f"`{name}` is made but not called: `{short}` is a layer, no tensor"
+    what = f"`{name}` is a layer that is not called, and a tensor is expected"
     shows = Symptom.CRASH if subject.crash is not None else Symptom.VIOLATION
     return Fault(site, what, tuple(_calling(subject, made, name)), confidence=0.9, symptom=shows)
 
@@ -560,8 +559,8 @@ def _of_tensor(subject: Subject) -> Iterator[Fault]:
     elif values and (inputs := _inputs(source, read)) is not None:
         made = f"{read.id} = {model.code}({inputs}, {read.id})"
         edits = (InsertBefore(source.site(source.statement_of(read)), made), *model.imports)
-    what = f"`{read.id}` is a tensor, the output of a network, and `{function.attr}` belongs to a model"
-    yield Fault(source.site(function), what, (("Make a model of the inputs and the tensor", edits, 0.9),))
+    what = f"`{read.id}` is a tensor, and `{function.attr}` is a method of models"
+    yield Fault(source.site(function), what, (("Create a model from the inputs to the tensor", edits, 0.9),))
 
 
 def _assigned(source: Source, name: ast.Name) -> list[ast.Assign]:
@@ -617,8 +616,8 @@ def _of_pair(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
         edit: Edit = Wrap(source.site(call), "", "[0]")
         if target is not None and not taken:
             edit = Replace(source.site(target), f"{target.id}, _")
-        what = f"`{ast.unparse(call.func)}` gives several tensors, and they are used as if they were one"
-        yield Fault.with_repair(source.site(call), what, "Go on with the first of them", edit, prior=0.85)
+        what = f"`{ast.unparse(call.func)}` returns several tensors, and one is expected"
+        yield Fault.with_repair(source.site(call), what, "Use the first of them", edit, prior=0.85)
 
 
 _Pair = tuple[ast.Call, ast.Name | None]

@@ -35,7 +35,7 @@ class CancellingExpression(ReadTemplate):
     name = "cancelling-expression"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.API_CONTRACT
-    message = "digits are lost here: torch.{new} computes it in one step"
+    message = "this expression loses precision; torch.{new} computes the same without cancellation"
     triggers = ("log", "exp")
     default = False
     declined = "the function is imported by its name"

@@ -53,7 +53,7 @@ class ClassChosenOverWrongAxis(ReadTemplate):
     )
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
-    message = "{what}"
+    message = "the class is not chosen over the axis of the classes: {what}"
     triggers = ("argmax", "max", "arg_max")
     declined = "the axis is not given at one place"
 

@@ -24,7 +24,7 @@ class GradientsOfAnotherModel(ReadTemplate):
     name = "gradients-of-another-model"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.OPTIMIZER
-    message = "{what} `{model}`, where `{meant}` is meant"
+    message = "the gradients are {what} the weights of `{model}`, expected those of `{meant}`"
     triggers = ("apply_gradients",)
 
     declined = "the model is not written there"
@@ -124,9 +124,9 @@ def _told_apart(
     names = [progress_figures.name_of(one) for one in (grads, optimizer)]
     says_taken, says_applied = (any(_told(name, model) for name in names) for model in (first, second))
     if says_applied and not says_taken:
-        yield _mixed(subject, taken, second, "the gradients are taken for the weights of")
+        yield _mixed(subject, taken, second, "computed for")
     elif says_taken and not says_applied:
-        yield _mixed(subject, applied, first, "the gradients are applied to the weights of")
+        yield _mixed(subject, applied, first, "applied to")
 
 
 def _mixed(subject: Subject, model: ast.expr, meant: str, what: str) -> Fault:

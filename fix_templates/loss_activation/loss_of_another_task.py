@@ -39,7 +39,7 @@ def _for_classes(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     chosen = use.target_is_indices or use.target_is_one_hot
     if maker is not None and use.rows_sum_to_one and probabilities and not chosen:
         sigmoid = loss_edits.change_activation(subject, maker, "sigmoid")
-        yield "Judge each class by a sigmoid of its own", sigmoid, 0.85 if use.target_is_multi_hot else 0.45
+        yield "Use a sigmoid for each class", sigmoid, 0.85 if use.target_is_multi_hot else 0.45
     if use.target_is_multi_hot:
         return
     if use.in_keras:
@@ -199,6 +199,7 @@ class LossOfAnotherTask(LossTemplate):
         "DNF311",
         "class-loss-on-real-targets",
     )
+    message = "the loss is made for another task: {what}"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
     in_modules = True
@@ -207,7 +208,7 @@ class LossOfAnotherTask(LossTemplate):
         Disagreement(
             _labels_on_classes,
             lambda use: (
-                f"{use.name} judges each output by itself, but "
+                f"{use.name} treats the outputs as independent, but "
                 f"{'its input is a softmax over' if use.rows_sum_to_one else 'the targets are indices of'} {use.width} classes"
             ),
             _for_classes,
@@ -215,7 +216,7 @@ class LossOfAnotherTask(LossTemplate):
         ),
         Disagreement(
             _classes_of_one_unit,
-            lambda use: f"{use.name} is taken over a single output unit",
+            lambda use: f"{use.name} is computed over a single output unit",
             lambda subject, use: iter(loss_edits.for_one_unit(subject, use)),
             confidence=0.95,
         ),
@@ -232,7 +233,7 @@ class LossOfAnotherTask(LossTemplate):
         ),
         Disagreement(
             _real_targets,
-            lambda use: f"{use.name} is given real targets from {tensor_values.extent(use.target)}",
+            lambda use: f"{use.name} got floating-point targets from {tensor_values.extent(use.target)}",
             _for_amounts,
             needs_run=True,
         ),

@@ -39,7 +39,7 @@ class MatrixProductsInARow(ReadTemplate):
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
     only_hinders = True
-    message = "{count} goes into the next product with no activation"
+    message = "the output of {count} goes into the next matrix product without an activation"
     triggers = ("matmul", "mm", "xw_plus_b", "cross_entropy", "CrossEntropyLoss")
 
     declined = "the hidden layers cannot be given an activation where they are written"

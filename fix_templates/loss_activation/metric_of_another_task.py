@@ -57,7 +57,7 @@ class MetricOfAnotherTask(ReadTemplate):
     formerly = ("accuracy-on-regression", "DNF321", "metric-for-other-labels")
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
-    message = "{what}"
+    message = "the metric does not fit the task: {what}"
     triggers = (
         "accuracy",
         "acc",
@@ -82,13 +82,13 @@ class MetricOfAnotherTask(ReadTemplate):
                 compiled = subject.source.enclosing(compiled, ast.Call)
             own = compile_calls.compiled_losses(subject, compiled) if compiled is not None else []
             if own and all(_is_regression(use) for use in own):
-                what = f"accuracy says nothing about a regression with {own[0].name}"
+                what = f"accuracy does not measure a regression with {own[0].name}"
                 ways, declined = _as_errors(subject, node)
                 yield Fault(component.site, what, (*ways, Decline(declined)), {"metric": short}, confidence=0.85)
             elif len(own) == 1 and compiled is around and (short != "Accuracy" or isinstance(node, ast.Call)):
                 right = _right(own[0], short)
                 if right is not None:
-                    what = f"{short} does not count what {own[0].name} trains: it {TAKES[short]}"
+                    what = f"{short} does not measure what {own[0].name} trains: it {TAKES[short]}"
                     yield Fault(component.site, what, _as_right(subject, node, right), {"right": right})
 
     programs = """

@@ -224,6 +224,7 @@ class OutputUnfitForLoss(LossTemplate):
         "DNF312",
         "output-cannot-reach-targets",
     )
+    message = "output and loss do not fit: {what}"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
     in_modules = True
@@ -231,7 +232,7 @@ class OutputUnfitForLoss(LossTemplate):
     disagreements = (
         Disagreement(
             _repeated,
-            lambda use: f"the output of {use.activation_name} goes into {use.name}, which applies it again",
+            lambda use: f"{use.name} gets the output of {use.activation_name} and applies it again",
             _once_only,
             confidence=0.95,
             place=_at_output,
@@ -239,7 +240,7 @@ class OutputUnfitForLoss(LossTemplate):
         ),
         Disagreement(
             _logarithm_repeated,
-            lambda use: f"log_softmax goes into {use.name}, which begins with one: it belongs to an NLL loss",
+            lambda use: f"{use.name} gets the output of log_softmax, which an NLL loss expects",
             _one_logarithm,
             confidence=0.6,
             place=_at_output,
@@ -248,8 +249,8 @@ class OutputUnfitForLoss(LossTemplate):
         Disagreement(
             _scores_for_probabilities,
             lambda use: (
-                f"{use.name} takes probabilities and is given "
-                f"{f'values from {tensor_values.extent(use.prediction)}' if use.leaves_unit_range else 'raw scores'}"
+                f"{use.name} expects probabilities, got "
+                f"{f'values from {tensor_values.extent(use.prediction)}' if use.leaves_unit_range else 'logits'}"
             ),
             _probabilities,
             confidence=lambda use: 0.95 if use.leaves_unit_range else 0.85,
@@ -258,8 +259,7 @@ class OutputUnfitForLoss(LossTemplate):
         Disagreement(
             _no_log_probabilities,
             lambda use: (
-                f"{use.name} takes log-probabilities and is given "
-                f"{'probabilities' if use.rows_sum_to_one else 'raw scores'}"
+                f"{use.name} expects log-probabilities, got {'probabilities' if use.rows_sum_to_one else 'logits'}"
             ),
             _log_probabilities,
             confidence=0.95,
@@ -269,8 +269,8 @@ class OutputUnfitForLoss(LossTemplate):
         Disagreement(
             _no_distribution,
             lambda use: (
-                f"{use.name} takes {'a distribution over classes' if use.facts.task is network_facts.Task.CLASSES else 'probabilities'}, "
-                f"and the output is a {use.activation_name}"
+                f"{use.name} expects {'a distribution over classes' if use.facts.task is network_facts.Task.CLASSES else 'probabilities'}, "
+                f"got the output of {use.activation_name}"
             ),
             _distribution,
             place=_at_output,
@@ -278,7 +278,7 @@ class OutputUnfitForLoss(LossTemplate):
         Disagreement(
             _out_of_reach,
             lambda use: (
-                f"the output of {use.activation_name} lies in {_reach(use)}, and the targets go from {tensor_values.extent(use.target)}"
+                f"{use.activation_name} returns values in {_reach(use)}, and the targets are from {tensor_values.extent(use.target)}"
             ),
             _unbounded,
             confidence=0.85,

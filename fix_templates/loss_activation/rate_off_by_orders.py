@@ -148,9 +148,9 @@ def _too_great(trace: Trace) -> tuple[str, Symptom] | None:
     """What a rate that is too great has done."""
     losses = trace.losses
     if any(not math.isfinite(loss) for loss in losses):
-        return "training leaves the finite numbers", Symptom.NON_FINITE
+        return "the loss is not finite", Symptom.NON_FINITE
     if losses and losses[0] > 0 and min(losses[-3:]) > RUNAWAY * losses[0]:
-        return "the loss runs away", Symptom.NOT_LEARNING
+        return "the loss diverges", Symptom.NOT_LEARNING
     return None
 
 
@@ -163,4 +163,6 @@ def _too_small(trace: Trace) -> tuple[str, Symptom] | None:
     first, last = sum(losses[:third]) / third, sum(losses[-third:]) / third
     moves = [step.update for step in trace.steps if step.update is not None]
     rests = bool(moves) and max(moves) < STILL / 10
-    return ("nothing moves", Symptom.NOT_LEARNING) if rests or abs(first - last) <= STILL * abs(first) else None
+    return (
+        ("the loss hardly changes", Symptom.NOT_LEARNING) if rests or abs(first - last) <= STILL * abs(first) else None
+    )

@@ -40,7 +40,7 @@ class ScoreMinimized(ReadTemplate):
     name = "score-minimized"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
-    message = "{what} is minimized, where a greater one is better"
+    message = "{what} is minimized, and a greater value is better"
     triggers = ("compile", "backward", "minimize", "gradient")
 
     declined = "the sign cannot be changed at one place"
@@ -209,7 +209,7 @@ def _compiled(subject: Subject) -> Iterator[Fault]:
         ways: list[tuple[str, tuple[Edit, ...], float]]
         ways = [(f"Minimize `{other}`", (Replace(site, other),), 0.9) for other in _turned_round(subject, name)]
         lambda_ = Replace(site, f"lambda y_true, y_pred: 1 - {name}(y_true, y_pred)")
-        ways.append((f"Minimize what `{name}` lacks of 1", (lambda_,), 0.7))
+        ways.append((f"Minimize 1 minus `{name}`", (lambda_,), 0.7))
         yield Fault(site, f"`{name}`", tuple(ways))
 
 
@@ -233,7 +233,7 @@ def _score(subject: Subject, value: ast.expr) -> Iterator[Fault]:
     function = subject.source.definition(value.func) if isinstance(value, ast.Call) else None
     if isinstance(function, ast.FunctionDef) and _returns_score(subject, function):
         site = subject.source.site(value)
-        way = f"Minimize what `{function.name}` lacks of 1", (Wrap(site, "1 - ", ""),), 0.8
+        way = f"Minimize 1 minus the result of `{function.name}`", (Wrap(site, "1 - ", ""),), 0.8
         yield Fault(site, f"`{function.name}`", (way,))
 
 

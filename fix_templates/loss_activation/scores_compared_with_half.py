@@ -38,7 +38,7 @@ class ScoresComparedWithHalf(ReadTemplate):
     name = "scores-compared-with-half"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
-    message = "scores, which the loss takes a sigmoid of, are taken for probabilities"
+    message = "logits are read as probabilities: the loss computes their sigmoid itself"
     triggers = ("BCEWithLogitsLoss", "binary_cross_entropy_with_logits")
 
     declined = "the scores are not written at the comparison"

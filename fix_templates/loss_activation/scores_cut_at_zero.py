@@ -45,7 +45,7 @@ class ScoresCutAtZero(ReadTemplate):
     name = "scores-cut-at-zero"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
-    message = "a ReLU cuts the scores at 0 that {read_by} reads"
+    message = "a ReLU sets negative outputs to 0 before {read_by} reads them"
     triggers = ("relu", "ReLU", "relu6", "ReLU6")
 
     declined = "the activation cannot be changed at one place"

@@ -78,6 +78,7 @@ class SwappedLossArguments(LossTemplate):
 
     code = "DNF318"
     name = "swapped-loss-arguments"
+    message = "the arguments of the loss are swapped: {what}"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.API_CONTRACT
 
@@ -85,7 +86,7 @@ class SwappedLossArguments(LossTemplate):
     disagreements = (
         Disagreement(
             _swapped,
-            lambda use: f"{use.name} gets the data as prediction and the network's output as target",
+            lambda use: f"{use.name} gets the data as prediction and the output of the network as target",
             _exchanged,
             confidence=0.95,
             place=lambda _, use: use.call.site,

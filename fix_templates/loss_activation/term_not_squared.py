@@ -47,7 +47,7 @@ class TermNotSquared(ReadTemplate):
     name = "term-not-squared"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
-    message = "{what} keeps its sign, so that it has no smallest value"
+    message = "{what} keeps its sign, so that it has no minimum"
 
     declined = "nothing says whether a square or an absolute value is meant"
 

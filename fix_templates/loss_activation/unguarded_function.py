@@ -50,7 +50,7 @@ class UnguardedFunction(ReadTemplate):
     formerly = ("unguarded-logarithm", "DNF316", "unguarded-root", "DNF317", "unguarded-division")
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
-    message = "the {what}"
+    message = "the argument can be outside the domain of the function: {what}"
     declined = "the argument is not written at its call"
 
     def read(self, subject: Subject) -> Iterator[Fault]:

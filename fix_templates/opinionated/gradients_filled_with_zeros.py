@@ -33,7 +33,7 @@ class GradientsFilledWithZeros(FixTemplate):
     name = "gradients-filled-with-zeros"
     family = Family.OPINIONATED
     fix_pattern = FixPattern.API_CONTRACT
-    message = "zero_grad fills the gradients with zeros, where it could let them go"
+    message = "zero_grad fills the gradients with zeros; set to None they need no memory"
     triggers = ("set_to_none",)
     default = False
 

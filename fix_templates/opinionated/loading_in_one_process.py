@@ -37,7 +37,7 @@ class LoadingInOneProcess(FixTemplate):
     name = "loading-in-one-process"
     family = Family.OPINIONATED
     fix_pattern = FixPattern.API_CONTRACT
-    message = "the loader is not told num_workers: batches are made in the process that trains"
+    message = "DataLoader is called without num_workers: the training process loads the batches itself"
     triggers = ("DataLoader",)
     default = False
 

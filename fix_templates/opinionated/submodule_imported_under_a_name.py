@@ -33,7 +33,7 @@ class SubmoduleImportedUnderAName(FixTemplate):
     name = "submodule-imported-under-a-name"
     family = Family.OPINIONATED
     fix_pattern = FixPattern.API_CONTRACT
-    message = "{module} is imported as its own last word"
+    message = "{module} is imported under the last part of its own name"
     triggers = ("torchvision",)
     default = False
 

@@ -37,6 +37,7 @@ class BestStateByReference(ReadTemplate):
 
     code = "DNF715"
     name = "best-state-by-reference"
+    message = "`{kept}` is not a copy of the weights: it changes with the model in every later step"
     family = Family.TRAINING
     fix_pattern = FixPattern.DATA_WRANGLING
     triggers = ("state_dict",)
@@ -53,8 +54,7 @@ class BestStateByReference(ReadTemplate):
             if not name and names.get("copy") != "copy":
                 taken = "copy" in names or any(node.id == "copy" for node in source.nodes(ast.Name))
                 edits = (Wrap(site, "copy.deepcopy(", ")"), AddImport("import copy")) if not taken else None
-            what = f"`{kept_as}` is no copy: it changes with the model in every later step"
-            yield Fault(site, what, (("Keep a copy of the weights", edits, 0.95),))
+            yield Fault(site, {"kept": kept_as}, (("Keep a copy of the weights", edits, 0.95),))
 
     programs = """
 === example: the best of all epochs

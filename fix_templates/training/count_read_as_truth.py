@@ -41,6 +41,7 @@ class CountReadAsTruth(ReadTemplate):
 
     code = "DNF712"
     name = "count-read-as-truth"
+    message = "`{option}` expects a number, and bool converts every number but 0 to True, which counts as 1"
     family = Family.TRAINING
     fix_pattern = FixPattern.DATA_TYPE
     triggers = ("bool",)
@@ -52,8 +53,7 @@ class CountReadAsTruth(ReadTemplate):
             read = _option(source, call) or _setting(source, call)
             if read is not None:
                 site = source.site(read[0])
-                what = f"`{read[1]}` is a number, and bool makes True of it, which counts as 1"
-                yield Fault.with_repair(site, what, "Read a number", Replace(site, "int"))
+                yield Fault.with_repair(site, {"option": read[1]}, "Convert it to an integer", Replace(site, "int"))
 
     programs = """
 === example: a setting of a script

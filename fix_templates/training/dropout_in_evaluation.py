@@ -47,6 +47,7 @@ class DropoutInEvaluation(ReadTemplate):
 
     code = "DNF714"
     name = "dropout-in-evaluation"
+    message = "{call} is called without training=self.training: it drops values in evaluation, too"
     confidence = 0.85
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
@@ -64,10 +65,10 @@ class DropoutInEvaluation(ReadTemplate):
                 continue
             calls = [call for call in source.calls(*DROPOUT) if _is_within(source, call, forward) and not _told(call)]
             if calls:
-                what = f"{ast.unparse(calls[0].func)} is not told of `eval()`: it drops values in evaluation too"
+                words = {"call": ast.unparse(calls[0].func)}
                 edits = [SetArgument(source.site(call), "training", "self.training") for call in calls]
                 yield Fault.with_repair(
-                    source.site(calls[0]), what, "Drop values in training only", *edits, prior=0.95, confidence=0.9
+                    source.site(calls[0]), words, "Drop values in training only", *edits, prior=0.95, confidence=0.9
                 )
 
     programs = '''

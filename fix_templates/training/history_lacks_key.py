@@ -81,6 +81,7 @@ class HistoryLacksKey(CrashTemplate):
 
     code = "DNF722"
     name = "history-lacks-key"
+    message = "the history has no key {key!r}: the training does not log it"
     family = Family.TRAINING
     fix_pattern = FixPattern.MONITOR
     kinds = frozenset({"KeyError"})
@@ -96,7 +97,7 @@ class HistoryLacksKey(CrashTemplate):
             return
         title, edits = _repair(subject, training, key[1]) or ("", ())
         if edits:
-            yield Fault(subject.source.site(node), f"the training logs no {key[1]!r}", ((title, edits, 0.9),))
+            yield Fault(subject.source.site(node), {"key": key[1]}, ((title, edits, 0.9),))
 
     programs = """
 === example: a validation that the training has no data for

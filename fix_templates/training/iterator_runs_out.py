@@ -43,6 +43,7 @@ class IteratorRunsOut(CrashTemplate):
 
     code = "DNF710"
     name = "iterator-runs-out"
+    message = "`{call}` iterates over the data once, and this loop asks for more batches"
     family = Family.TRAINING
     fix_pattern = FixPattern.ITERATIONS
     triggers = ("next", "__next__")
@@ -56,8 +57,8 @@ class IteratorRunsOut(CrashTemplate):
             if len(begun) == 1 and isinstance(begun[0], ast.Call) and _again(source, begun[0]):
                 name = next(name for name in ("endless", "endlessly", "passes_over") if name not in source.words)
                 edits = (Replace(source.site(begun[0].func), name), AddDefinition(ENDLESS.format(name=name)))
-                what = f"`{ast.unparse(asked)}` goes through the data once, and this loop asks for more"
-                yield Fault(source.site(asked), what, (("Begin another pass when one is over", edits, 0.9),))
+                words = {"call": ast.unparse(asked)}
+                yield Fault(source.site(asked), words, (("Start another pass when one has ended", edits, 0.9),))
 
     programs = '''
 === example: a loop that counts its steps

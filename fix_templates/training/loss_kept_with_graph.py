@@ -36,6 +36,7 @@ class LossKeptWithGraph(ReadTemplate):
 
     code = "DNF708"
     name = "loss-kept-with-graph"
+    message = "`{keeper}` keeps the graph of every `{loss}`, and only its value is used"
     family = Family.TRAINING
     fix_pattern = FixPattern.MONITOR
     triggers = ("backward",)
@@ -44,10 +45,8 @@ class LossKeptWithGraph(ReadTemplate):
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         for loss, keeper in _kept(source) if "torch" in source.frameworks else ():
-            what = f"`{keeper}` keeps the graph of every `{loss.id}`, for its value alone"
-            yield Fault.with_repair(
-                source.site(loss), what, f"Keep the value of `{loss.id}` alone", Wrap(source.site(loss), "", ".item()")
-            )
+            site, title = source.site(loss), f"Keep only the value of `{loss.id}`"
+            yield Fault.with_repair(site, {"keeper": keeper, "loss": loss.id}, title, Wrap(site, "", ".item()"))
 
     programs = """
 === example: a running sum

@@ -56,6 +56,7 @@ class MeasureReadButNotTaken(CrashTemplate):
 
     code = "DNF730"
     name = "measure-read-but-not-taken"
+    message = "the model is compiled without a metric, so that evaluate returns only the loss"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"TypeError", "IndexError"})
@@ -71,8 +72,7 @@ class MeasureReadButNotTaken(CrashTemplate):
         metric = _metric(source, node, compiled[0])
         if metric is not None:
             edit = SetArgument(source.site(compiled[0]), "metrics", f'["{metric}"]')
-            what = "the model is compiled without a metric, so that evaluate gives the loss alone"
-            yield Fault(source.site(compiled[0]), what, ((f"Measure {metric}", (edit,), 0.9),))
+            yield Fault(source.site(compiled[0]), {}, ((f"Measure {metric}", (edit,), 0.9),))
 
     programs = """
 === example: the second place of the scores

@@ -71,11 +71,12 @@ class OptimizerWithoutParameters(ReadTemplate):
     code = "DNF719"
     name = "optimizer-without-parameters"
     formerly = ("DNF404", "parameters-not-in-optimizer")
+    message = "the optimizer lacks parameters: {what}"
     family = Family.TRAINING
     fix_pattern = FixPattern.OPTIMIZER
     needs_run = True
     confidence = 0.9
-    declined = "the model is not known by a name where the optimizer is made"
+    declined = "the model has no name where the optimizer is created"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         crash = subject.crash
@@ -280,9 +281,9 @@ def _refused(subject: Subject, crash: Crash) -> Iterator[Fault]:
     node = subject.node(crash.site)
     if isinstance(node, ast.BinOp) and _ADDED.search(crash.message):
         place: ast.expr = node
-        what, repair = "the parameters of several networks are added, which only lists can be", _joined(subject, node)
+        what, repair = "the parameters of several networks are added, and only lists can be", _joined(subject, node)
     elif (given := _params(subject, node)) is not None:
-        what, place = f"the optimizer is given `{ast.unparse(given)}`, which does not give it parameters", given
+        what, place = f"it expects an iterable of tensors, got `{ast.unparse(given)}`", given
         repair = _repair(subject, crash, given)
     else:
         return
@@ -311,7 +312,7 @@ def _orphans(subject: Subject) -> Iterator[Fault]:
         if isinstance(call, ast.Call) and name is not None and _visible(subject, call, name):
             edits = _given(subject, call, name, every)
         title = f"Give the optimizer the parameters of `{ast.unparse(name) if name is not None else root.name}`"
-        what = f"{root.name.rpartition('.')[2]} receives gradients, but no optimizer holds its {len(own)} parameters"
+        what = f"{root.name.rpartition('.')[2]} receives gradients, and no optimizer holds its {len(own)} parameters"
         found.append((optimizer.site, what, (title, edits, 0.9)))
     for site, what, _ in found:
         repairs = tuple(repair for other, _, repair in found if other == site)
@@ -340,17 +341,17 @@ def _repair(subject: Subject, crash: Crash, given: ast.expr) -> _Repair | None:
     place = source.site(given)
     if whole is not None:
         tensor = whole in ("torch.Tensor", "torch.FloatTensor", "torch.nn.parameter.Parameter")
-        return ("Put the tensor into a list", (Wrap(place, "[", "]"),)) if tensor else None
+        return ("Wrap the tensor in a list", (Wrap(place, "[", "]"),)) if tensor else None
     if _asks(given, "state_dict") and isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
         network = subject.text(source.site(given.func.value))
-        return "Ask the network for its parameters", (Replace(place, f"{network}.parameters()"),)
+        return "Pass the parameters of the network", (Replace(place, f"{network}.parameters()"),)
     if one == "str":
         return _of_dictionary(subject, crash, given)
     kind = _kind(subject, crash, given)
     if not_iterable is not None and kind.rpartition(".")[2] != not_iterable:
         return None
     if _is_module(subject, kind):
-        return "Ask the network for its parameters", (Wrap(place, "", ".parameters()"),)
+        return "Pass the parameters of the network", (Wrap(place, "", ".parameters()"),)
     return _unpacked(subject, given, one or "")
 
 
@@ -388,10 +389,10 @@ def _of_dictionary(subject: Subject, crash: Crash, given: ast.expr) -> _Repair |
         if isinstance(key, ast.Constant)
     }
     if "params" in keys:
-        return "Put the group of parameters into a list", (Wrap(place, "[", "]"),)
+        return "Wrap the parameter group in a list", (Wrap(place, "[", "]"),)
     dictionary = _kind(subject, crash, given) in ("dict", "collections.OrderedDict", "OrderedDict", "builtins.dict")
     if dictionary and isinstance(given, (ast.Name, ast.Attribute, ast.Call)):
-        return "Take the values of the dictionary", (Wrap(place, "", ".values()"),)
+        return "Pass the values of the dictionary", (Wrap(place, "", ".values()"),)
     return None
 
 

@@ -42,6 +42,7 @@ class PlateauWithoutMetric(CrashTemplate):
 
     code = "DNF720"
     name = "plateau-without-metric"
+    message = "`{call}` is called without the metric that the scheduler watches"
     family = Family.TRAINING
     fix_pattern = FixPattern.OPTIMIZER
     kinds = frozenset({"TypeError"})
@@ -60,9 +61,8 @@ class PlateauWithoutMetric(CrashTemplate):
         figure = _figure(subject, crash, node)
         if figure is not None and not node.args and not node.keywords:
             function = subject.text(source.site(node.func))
-            what = f"`{ast.unparse(node)}` is not told the figure that the schedule watches"
             edit = Replace(source.site(node), f"{function}({figure})")
-            yield Fault(source.site(node), what, ((f"Hand over `{figure}`", (edit,), 0.9),))
+            yield Fault(source.site(node), {"call": ast.unparse(node)}, ((f"Pass `{figure}`", (edit,), 0.9),))
 
     programs = """
 === example: the loss of the validation

@@ -24,10 +24,11 @@ class ReturnInBatchLoop(ReadTemplate):
 
     code = "DNF709"
     name = "return-in-batch-loop"
+    message = "this return ends the loop over `{batches}` in its first iteration"
     family = Family.TRAINING
     fix_pattern = FixPattern.ITERATIONS
     triggers = ("torch", "keras", "tensorflow")
-    declined = "behind the loop the returned value may not be there"
+    declined = "after the loop the returned value may be undefined"
     confidence = 0.9
 
     def read(self, subject: Subject) -> Iterator[Fault]:
@@ -39,8 +40,8 @@ class ReturnInBatchLoop(ReadTemplate):
             moved = textwrap.dedent("\n".join(lines[place.line - 1 : place.end_line]))
             edits = (ReplaceLines(place, textwrap.indent(moved, indent)),)
             alone = place.line != loop.lineno and not head.lstrip().startswith("else")
-            what = f"this return ends the loop over `{ast.unparse(loop.iter)}` in its first turn"
-            yield Fault(place, what, (("Return behind the loop", edits if alone else None, 0.9),))
+            repair = "Return after the loop", edits if alone else None, 0.9
+            yield Fault(place, {"batches": ast.unparse(loop.iter)}, (repair,))
 
     programs = """
 === example: a measurement of one batch

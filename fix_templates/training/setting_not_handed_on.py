@@ -60,6 +60,7 @@ class SettingNotHandedOn(ReadTemplate):
 
     code = "DNF711"
     name = "setting-not-handed-on"
+    message = "a setting has no effect: {what}"
     confidence = 0.85
     formerly = ("constant-not-handed-on", "DNF423", "DNF713", "callback-not-handed-over")
     family = Family.TRAINING
@@ -293,11 +294,11 @@ def _constants(source: Source) -> Iterator[Fault]:
         if len(calls) == 1:
             call, parameter, instead = calls[0]
             edit: Edit = SetArgument(source.site(call), parameter, setting.text)
-            what = f"`{setting.text}` is set and never read, and `{ast.unparse(call.func)}` goes without it"
             if instead is not None:
                 edit = Replace(source.site(instead), setting.text)
-                what += f": {ast.unparse(instead)} stands in its place"
-            yield Fault.with_repair(source.site(call), what, f"Hand `{setting.text}` on", edit, prior=0.8)
+            called = f"`{ast.unparse(call.func)}` is called {'without it' if instead is None else f'with {ast.unparse(instead)}'}"
+            what = f"`{setting.text}` is assigned and never read, and {called}"
+            yield Fault.with_repair(source.site(call), what, f"Pass `{setting.text}`", edit, prior=0.8)
 
 
 def _unread_constants(source: Source) -> Iterator[Setting]:
@@ -402,7 +403,9 @@ def _parameters(source: Source) -> Iterator[Fault]:
             ]
             if len(calls) == 1 and _differs(source, function, calls[0][0], setting, default):
                 site, callee = source.site(calls[0][0]), ast.unparse(calls[0][0].func)
-                what = f"`{setting}` is taken and never used; `{callee}`, which takes it too, is called without it"
+                what = (
+                    f"`{setting}` is a parameter that is never used; `{callee}`, which has it too, is called without it"
+                )
                 edit = SetArgument(site, setting, calls[0][1])
                 yield Fault.with_repair(site, what, f"Hand `{setting}` on", edit, prior=0.85)
 
@@ -493,10 +496,10 @@ def _callbacks(source: Source) -> Iterator[Fault]:
     if found:
         given = f"[{', '.join(name for name, _ in found)}]"
         names = ", ".join(f"`{name}`" for name, _ in found)
-        what = f"{names} is made and handed to no training, so it never does anything"
+        what = f"{names} is created and not passed to the training"
         edit = SetArgument(source.site(fits[0]), "callbacks", given)
         yield Fault.with_repair(
-            source.site(found[0][1]), what, f"Hand the training callbacks={given}", edit, prior=0.85
+            source.site(found[0][1]), what, f"Pass callbacks={given} to the training", edit, prior=0.85
         )
 
 

@@ -51,11 +51,12 @@ class SingleSampleNormalized(CrashTemplate):
 
     code = "DNF718"
     name = "single-sample-normalized"
+    message = "batch normalization expects more than one sample in training mode: {what}"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"ValueError"})
     confidence = 0.9
-    declined = "where the single sample comes from cannot be told"
+    declined = "the origin of the single sample is not known"
 
     def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         if crash.site is None or not _ONE.search(crash.message):
@@ -70,13 +71,13 @@ class SingleSampleNormalized(CrashTemplate):
             made = _loader(subject, frames[: depth + 1])
             after_steps = crash.call is not None and crash.call.step > 0
             if made is not None and after_steps:
-                what = "the last batch has one sample, of which a batch normalization cannot learn"
+                what = "the last batch has one"
                 edit = SetArgument(source.site(made), "drop_last", "True")
-                yield Fault(crash.site, what, (("Leave a last batch that is not full out", (edit,), 0.9),))
+                yield Fault(crash.site, what, (("Drop a last batch that is not full", (edit,), 0.9),))
             return
         edits = _evaluation(subject, frames, call, model)
         if edits is not None:
-            what = f"`{model}` is in training mode and is asked about one sample"
+            what = f"`{model}` is in training mode and is called with one"
             yield Fault(crash.site, what, ((f"Put `{model}` into evaluation mode first", edits, 0.9),))
 
     programs = """

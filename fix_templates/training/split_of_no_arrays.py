@@ -41,6 +41,7 @@ class SplitOfNoArrays(CrashTemplate):
 
     code = "DNF723"
     name = "split-of-no-arrays"
+    message = "validation_split expects arrays, got {data}, which yields batches"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"ValueError"})
@@ -61,8 +62,7 @@ class SplitOfNoArrays(CrashTemplate):
             return  # what follows it would move to its place
         data = ast.unparse(argument_value(node, "x", 0) or node)
         edit = RemoveArgument(subject.source.site(node), "validation_split", position)
-        what = f"{data} gives batches, and no part of them can be split off for validation"
-        yield Fault(subject.source.site(split), what, (("Train on all the batches", (edit,), 0.85),))
+        yield Fault(subject.source.site(split), {"data": data}, (("Train on all the batches", (edit,), 0.85),))
 
     programs = """
 === example: a loader of torch in a function

@@ -65,6 +65,7 @@ class TrainingOperationMissing(ReadTemplate):
 
     code = "DNF702"
     name = "training-operation-missing"
+    message = "an operation of the training loop is missing: {what}"
     confidence = 0.85
     formerly = (
         "DNF701",
@@ -549,10 +550,8 @@ for epoch in range(20):
 def _missing(source: Source, place: ast.AST, operation: str, edit: Edit) -> Fault:
     """The explanation for an operation that is missing at a place, with the edit that adds it."""
     called = operation.rpartition(".")[2].removesuffix("()")
-    effect = "the model stays in the mode that it is in" if called in MODES else "this loop trains nothing"
-    return Fault.with_repair(
-        source.site(place), f"{operation} is missing: without it {effect}", f"Call {operation}", edit
-    )
+    effect = "the model keeps its mode" if called in MODES else "this loop trains nothing"
+    return Fault.with_repair(source.site(place), f"without {operation} {effect}", f"Call {operation}", edit)
 
 
 def _not_called(source: Source) -> Iterator[Fault]:
@@ -648,7 +647,7 @@ def _never_used(source: Source) -> Iterator[Fault]:
                 if source.enclosing(statement, ast.With) is None:
                     lines = f"{name}.zero_grad()\n{loss}.backward()\n{name}.step()"
                     edit = InsertAfter(source.site(statement), lines)
-                    yield _missing(source, statement, f"{loss}.backward() with {name}.step()", edit)
+                    yield _missing(source, statement, f"{loss}.backward() and {name}.step()", edit)
                 break
 
 
@@ -701,7 +700,7 @@ def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
             ):
                 continue
             why, title = (
-                "they are cleared outside of this loop only",
+                "they are cleared only outside this loop",
                 "Clear the gradients in the loop that steps the optimizer",
             )
             edits = (Delete(source.site(outside)), *edits)
@@ -818,7 +817,7 @@ def _left_in_evaluation(source: Source) -> Iterator[Fault]:
             model = _evaluated(source, call)
             later = call.lineno > last and training_loop.loops_around(source, call)[:1] == [loop]
             if later and any(ast.unparse(other.func) == model and other.lineno <= last for other in calls):
-                what = f"`{model}` stays in evaluation mode after the first epoch: nothing in this loop puts it back"
+                what = f"`{model}` stays in evaluation mode after the first epoch, as this loop does not call train()"
                 edit = InsertBefore(source.site(loop.body[0]), f"{model}.train()")
                 yield Fault.with_repair(source.site(call), what, "Put the model in training mode in each epoch", edit)
                 break
@@ -881,8 +880,10 @@ def _measured_in_training(source: Source) -> Iterator[Fault]:
             seen.add(model.id)
             edits = [InsertBefore(source.site(loop.body[0]), f"{model.id}.train()") for loop in epochs]
             edits.append(InsertBefore(source.site(block), f"{model.id}.eval()"))
-            what = f"`{model.id}` is measured in training mode: its dropout and batch normalization do not rest"
-            yield Fault.with_repair(source.site(made), what, "Measure the model in evaluation mode", *edits, prior=0.85)
+            what = f"`{model.id}` is evaluated in training mode, with dropout and batch statistics"
+            yield Fault.with_repair(
+                source.site(made), what, "Evaluate the model in evaluation mode", *edits, prior=0.85
+            )
 
 
 def _is_model(source: Source, name: ast.Name) -> bool:
@@ -922,9 +923,11 @@ def _idle_schedules(source: Source) -> Iterator[Fault]:
             in_batch = source.parent(steps[0]) is loops[0]
             after, turn, fits = steps[0], "batch", in_batch and _counts_as_loops(source, made, loops[0], loops[1])
         if fits:
-            what = f"`{target.id}` is never stepped, so the learning rate stays what it is"
+            what = f"`{target.id}` is never stepped, so that the learning rate does not change"
             edit = InsertAfter(source.site(after), f"{target.id}.step()")
-            yield Fault.with_repair(source.site(made), what, f"Step the schedule once in each {turn}", edit, prior=0.85)
+            yield Fault.with_repair(
+                source.site(made), what, f"Step the scheduler once in each {turn}", edit, prior=0.85
+            )
 
 
 def _counts_as_loops(source: Source, made: ast.Call, batches: ast.AST, epochs: ast.For) -> bool:

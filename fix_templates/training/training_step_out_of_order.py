@@ -52,6 +52,7 @@ class TrainingStepOutOfOrder(ReadTemplate):
         "DNF707",
         "gradients-clipped-before-backward",
     )
+    message = "the steps of the training loop are in the wrong order: {what}"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
     triggers = ("zero_grad", "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_")
@@ -320,8 +321,8 @@ def _cleared(source: Source, step: training_loop.LoopOperation) -> Iterator[Faul
         moved, to, before = step.statement, later[0], False
     else:
         return
-    what = f"{step.on}.step() finds no gradients: they are cleared after the backward pass and before it"
-    title = f"Put {source.segment(source.site(moved))} {'before' if before else 'behind'} the backward pass"
+    what = f"{step.on}.step() finds no gradients, as they are cleared after the backward pass"
+    title = f"Put {source.segment(source.site(moved))} {'before' if before else 'after'} the backward pass"
     yield Fault.with_repair(source.site(step.call), what, title, *_moved(source, moved, to, before), prior=0.95)
 
 
@@ -355,7 +356,7 @@ def _outside(source: Source, step: training_loop.LoopOperation) -> Iterator[Faul
         own = [each for each in cleared if each.on == step.on and source.parent(each.statement) is loop]
         direct = [each.statement for each in passes if source.parent(each.statement) is loop]
         if len(own) == len(cleared) == 1 and direct and all(each.on != step.on for each in stepped):
-            what = f"{step.on}.step() stands behind the loop over the batches, which clears the gradients of each"
+            what = f"{step.on}.step() comes after the loop over the batches, which clears the gradients of each"
             edits = _moved(source, step.statement, direct[-1])
             yield Fault.with_repair(source.site(step.call), what, "Step the optimizer for each batch", *edits)
 
@@ -383,10 +384,10 @@ def _clipped(source: Source, call: ast.Call) -> Iterator[Fault]:
     between = block[place + 1 : block.index(backward.statement)]
     bound = {each.id for s in between for each in within(s, ast.Name) if isinstance(each.ctx, ast.Store)}
     if all(_is_harmless(source, each) for each in between) and not bound & {n.id for n in within(call, ast.Name)}:
-        what = f"{progress_figures.name_of(call.func)} finds no gradients: {backward.on}.backward() computes them afterwards"
+        what = f"{progress_figures.name_of(call.func)} finds no gradients, as {backward.on}.backward() computes them afterwards"
         edits = _moved(source, statement, backward.statement)
         yield Fault.with_repair(
-            source.site(statement), what, "Clip the gradients behind the backward pass", *edits, prior=0.95
+            source.site(statement), what, "Clip the gradients after the backward pass", *edits, prior=0.95
         )
 
 

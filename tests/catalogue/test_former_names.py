@@ -38,6 +38,14 @@ def test_selectors_mean_it(selector: str, tmp_path: Path) -> None:
     assert not split([FOUND], TEXT, "program.py", by_path).kept
 
 
+@pytest.mark.parametrize("selector", ["DNF451", "arguments-packed-together"])
+def test_settings_may_name_a_rule_that_the_search_replaced(selector: str, tmp_path: Path) -> None:
+    chosen = config.load(tmp_path, {"select": [selector], "ignore": [selector]}, isolated=True)
+    verify(chosen)
+    assert not chosen.enabled(NEW, "layer-size-mismatch") and registry.template(selector) is None
+    assert not split([], TEXT.replace("3)", f"3)  # noqa: {selector}"), "program.py", chosen, {NEW}).unused
+
+
 @pytest.mark.parametrize("codes", [OLD, NEW])
 def test_comments_mean_it_and_are_not_called_unused_before_it_was_looked_for(codes: str, tmp_path: Path) -> None:
     settings = config.load(tmp_path, {}, isolated=True)

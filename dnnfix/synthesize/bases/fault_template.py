@@ -97,7 +97,13 @@ class Fault:
 
     @classmethod
     def with_repair(
-        cls, site: Site, what: str, title: str, *edits: Edit, prior: float = 0.9, confidence: float | None = None
+        cls,
+        site: Site,
+        what: str | Mapping[str, Any],
+        title: str,
+        *edits: Edit,
+        prior: float = 0.9,
+        confidence: float | None = None,
     ) -> Fault:
         """A fault with one repair; the finding is as sure as the repair is likely, unless `confidence` says otherwise."""
         return cls(site, what, ((title, edits, prior),), confidence=prior if confidence is None else confidence)
