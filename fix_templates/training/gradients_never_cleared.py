@@ -1,0 +1,315 @@
+"""Gradients of earlier batches are added to those of each step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from dnnfix.api import (
+    Delete,
+    Edit,
+    Family,
+    Fault,
+    FixPattern,
+    InsertAfter,
+    InsertBefore,
+    ReadTemplate,
+    Source,
+    Subject,
+    function_around,
+    training_loop,
+    trees,
+    within,
+)
+
+CLEARED_OTHERWISE = frozenset({"zero_", "grads", "zero_grads"})
+IN_PLACE = frozenset({"sub_", "add_", "addcmul_", "addcdiv_"})
+"""Methods that change a tensor by what they are given."""
+
+
+class GradientsNeverCleared(ReadTemplate):
+    """`backward` adds to the gradients that are there, so those of every earlier batch take part in each step.
+
+    Reported where a loop calls `backward` and then the `step` of an optimizer, both in every iteration, and the gradients of this
+    optimizer are cleared nowhere, or only outside of this loop; or where it changes weights in place by their gradients, without an
+    optimizer. Programs that accumulate the gradients of several batches are left alone: they step less often than they compute gradients.
+
+    Fix safety: unsafe. Every step follows the gradient of its own batch from now on, which is the point.
+
+    References: torch.optim ("Taking an optimization step"), torch.optim.Optimizer.zero_grad.
+    """
+
+    code = "DNF701"
+    name = "gradients-never-cleared"
+    message = "{step} follows the gradients of all earlier batches: {why}"
+    confidence = 0.85
+    family = Family.TRAINING
+    fix_pattern = FixPattern.API_CONTRACT
+    triggers = ("backward",)
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source, other_ways = subject.source, training_loop.OTHER_WAYS & subject.words
+        if "torch" not in source.frameworks or other_ways - {"grad"}:
+            return
+        if not other_ways or training_loop.only_measures_gradients(source):
+            yield from _uncleared(source, subject.words)
+        yield from _updated_by_hand(source)
+
+    programs = """
+=== example: cleared once an epoch
+import torch
+import torch.optim as optim
+
+def train(net, batches, loss_fn, epochs):
+    opt = optim.Adam(net.parameters())
+    for epoch in range(epochs):
+-         opt.zero_grad()
+        for x, y in batches:
++             opt.zero_grad()
+            loss_fn(net(x), y).backward()
+            opt.step()
+
+=== example: gradients are measured, not cleared
+import torch
+from torch import nn
+
+model = nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+norms = []
+for epoch in range(100):
+    loss = ((model(x) - y) ** 2).mean()
++     optimizer.zero_grad()
+    loss.backward()
+    norms.append(model.weight.grad.norm().item())
+    optimizer.step()
+
+=== example: weights updated by hand
+import torch
+
+slope = torch.randn(1, requires_grad=True)
+offset = torch.zeros(1, requires_grad=True)
+for turn in range(200):
+    error = ((slope * x + offset - y) ** 2).mean()
+    error.backward()
+    with torch.no_grad():
+        slope -= 0.01 * slope.grad
+        offset -= 0.01 * offset.grad
++         slope.grad.zero_()
++         offset.grad.zero_()
+
+=== reject: weights that are made anew in every turn
+import torch
+
+slope = torch.randn(1, requires_grad=True)
+for turn in range(200):
+    ((slope * x - y) ** 2).mean().backward()
+    slope.data.sub_(0.01 * slope.grad)
+    slope = slope.detach().requires_grad_()
+
+=== reject: gradients of an image are used, not of weights
+import torch
+
+for x, y in loader:
+    x.requires_grad_(True)
+    criterion(net(x), y).backward()
+    x.data += 0.1 * x.grad.sign()
+
+=== reject: the gradients of several batches are collected
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for i, (x, y) in enumerate(loader):
+    loss = criterion(model(x), y) / 4
+    loss.backward()
+    if (i + 1) % 4 == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+
+=== reject: the model clears them
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for x, y in loader:
+    model.zero_grad()
+    criterion(model(x), y).backward()
+    optimizer.step()
+
+=== reject: two optimizers, the second cleared by a loop
+import torch
+
+first = torch.optim.Adam(a.parameters())
+second = torch.optim.Adam(b.parameters())
+for x, y in loader:
+    for each in (first, second):
+        each.zero_grad()
+    criterion(b(a(x)), y).backward()
+    first.step()
+    second.step()
+
+=== reject: a helper does all of it
+import torch
+
+optimizer = torch.optim.Adam(model.parameters())
+
+def prepare():
+    optimizer.zero_grad()
+
+for x, y in loader:
+    prepare()
+    criterion(model(x), y).backward()
+    optimizer.step()
+
+=== reject: gradients are measured, and cleared in their own memory
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for x, y in loader:
+    criterion(model(x), y).backward()
+    print(model.weight.grad.norm())
+    optimizer.step()
+    for p in model.parameters():
+        p.grad.mul_(0)
+
+=== reject: gradients let go by hand
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for x, y in loader:
+    criterion(model(x), y).backward()
+    optimizer.step()
+    for p in model.parameters():
+        p.grad = None
+"""
+
+
+def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
+    """Steps in a loop whose gradients are cleared nowhere, or only outside of this loop."""
+    clearings = training_loop.operations_named(source, "zero_grad")
+    if not CLEARED_OTHERWISE.isdisjoint(program) or _written_over(source, "grad", "data"):
+        return
+    if len(clearings) != len(training_loop.attribute_calls(source.tree, "zero_grad")):
+        return
+    for step in training_loop.operations_named(source, "step"):
+        loops = training_loop.loops_around(source, step.statement)
+        optimizer = training_loop.operated_on(step)
+        known = training_loop.is_optimizer(source, optimizer)
+        if step.call.args or step.call.keywords or not loops or not (known or _is_given(source, optimizer)):
+            continue
+        block = training_loop.block_of(source, step.statement)
+        before = block[: block.index(step.statement)]
+        backwards = [each for each in training_loop.operations_named(source, "backward") if each.statement in before]
+        if not backwards or source.parent(step.statement) is not loops[0] or _once(loops[0]):
+            continue
+        own = [each for each in clearings if each.on == step.on and known]
+        never = not clearings and "zero_grad" not in program
+        if not never and len(own) != 1:
+            continue
+        code = f"{step.on}.zero_grad()"
+        edits: tuple[Edit, ...] = (InsertBefore(source.site(_first_since(backwards, before).statement), code),)
+        why, title = "nothing clears them", f"Clear the gradients before each backward pass: {code}"
+        if not never:
+            outside = own[0].statement
+            if (
+                any(not training_loop.is_optimizer(source, training_loop.operated_on(each)) for each in clearings)
+                or function_around(source, outside) is not function_around(source, step.statement)
+                or loops[0] in training_loop.loops_around(source, outside)
+                or source.parent(outside) not in (*loops[1:], source.parent(loops[-1]))
+                or outside.lineno >= loops[0].lineno
+            ):
+                continue
+            why, title = (
+                "they are cleared only outside this loop",
+                "Clear the gradients in the loop that steps the optimizer",
+            )
+            edits = (Delete(source.site(outside)), *edits)
+        yield Fault.with_repair(source.site(step.call), {"step": f"{step.on}.step()", "why": why}, title, *edits)
+
+
+def _is_given(source: Source, optimizer: ast.expr) -> bool:
+    """Whether a function is given the optimizer, by a name that nothing else has."""
+    around = function_around(source, optimizer)
+    return (
+        isinstance(optimizer, ast.Name)
+        and optimizer.id in ("optimizer", "optimiser", "optim", "opt")
+        and around is not None
+        and optimizer.id in {each.arg for each in (*around.args.args, *around.args.kwonlyargs)}
+        and source.constructor(optimizer) is None
+    )
+
+
+def _first_since(backwards: list[training_loop.LoopOperation], before: list[ast.stmt]) -> training_loop.LoopOperation:
+    """The first backward pass after the last step of any optimizer that stands before this one."""
+    start = 0
+    for place, statement in enumerate(before):
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "step":
+            start = place
+    later = [each for each in backwards if before.index(each.statement) > start]
+    return (later or backwards)[0]
+
+
+def _once(loop: ast.AST) -> bool:
+    """Whether a loop ends in its first turn."""
+    return isinstance(loop, (ast.For, ast.While)) and any(isinstance(s, (ast.Break, ast.Return)) for s in loop.body)
+
+
+def _written_over(source: Source, *attributes: str) -> bool:
+    """Whether the program gives gradients, or data, a value of its own."""
+    return any(
+        isinstance(target, ast.Attribute) and target.attr in attributes
+        for node in source.nodes(ast.Assign)
+        for target in node.targets
+    )
+
+
+def _updated_by_hand(source: Source) -> Iterator[Fault]:
+    """Weights that a loop changes in place by their gradients, which nothing in the program clears."""
+    if not CLEARED_OTHERWISE.isdisjoint(source.words) or "zero_grad" in source.words or _written_over(source, "grad"):
+        return
+    for backward in training_loop.operations_named(source, "backward"):
+        loops = training_loop.loops_around(source, backward.statement)
+        if not loops:
+            continue
+        found: dict[str, ast.stmt] = {}
+        for statement in source.nodes(ast.Expr) + source.nodes(ast.AugAssign):
+            weight = _changed_by_its_gradient(statement) if statement.lineno > backward.statement.lineno else ""
+            if (
+                weight
+                and loops[0] in training_loop.loops_around(source, statement)[:1]
+                and not _is_made_in(loops, weight)
+            ):
+                found[weight] = statement
+        last = max(found.values(), key=lambda one: one.lineno, default=None)
+        if last is None:
+            continue
+        weights = [name for name, one in found.items() if one in training_loop.block_of(source, last)]
+        updated = source.site(found[weights[-1]])
+        clearing = InsertAfter(updated, "\n".join(f"{weight}.grad.zero_()" for weight in weights))
+        said = {"step": f"the update of {' and '.join(weights)}", "why": "nothing clears them"}
+        yield Fault.with_repair(updated, said, "Clear the gradients after each update", clearing)
+
+
+def _changed_by_its_gradient(statement: ast.stmt) -> str:
+    """The weight that a statement such as `w.data -= rate * w.grad` changes in place; empty for all other statements."""
+    if isinstance(statement, ast.AugAssign):
+        changed: ast.AST = statement.target
+        by: ast.AST = statement.value
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in IN_PLACE or not call.args:
+            return ""
+        changed, by = call.func.value, ast.Tuple([*call.args, *(k.value for k in call.keywords)], ast.Load())
+    else:
+        return ""
+    if isinstance(changed, ast.Attribute) and changed.attr == "data":
+        changed = changed.value
+    weight = ast.unparse(changed)
+    read = {ast.unparse(n.value) for n in ast.walk(by) if isinstance(n, ast.Attribute) and n.attr == "grad"}
+    return weight if read == {weight} else ""
+
+
+def _is_made_in(loops: Sequence[ast.AST], weight: str) -> bool:
+    """Whether the loops assign the weight, or go through it."""
+    made = {ast.unparse(target) for node in within(loops[-1], ast.Assign) for target in node.targets}
+    augmented = {n.target.id for n in within(loops[-1], ast.AugAssign) if isinstance(n.target, ast.Name)}
+    return weight in made or weight.partition(".")[0] in trees.stored_names(loops[-1]) - augmented

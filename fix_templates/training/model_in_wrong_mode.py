@@ -1,0 +1,321 @@
+"""A model is trained in evaluation mode, or evaluated in training mode."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import cast
+
+from dnnfix.api import (
+    Family,
+    Fault,
+    FixPattern,
+    InsertBefore,
+    ReadTemplate,
+    Source,
+    Subject,
+    function_around,
+    training_loop,
+    trees,
+    within,
+    words,
+)
+
+LAYERS = words("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm")
+"""Layers that compute another thing in evaluation than in training."""
+DIFFERENT = LAYERS | words("""LazyBatchNorm1d LazyBatchNorm2d dropout resnet18 resnet34 resnet50 vgg16 densenet121 mobilenet_v2
+    inception_v3 efficientnet_b0 alexnet TransformerEncoderLayer Transformer""")
+"""Words of programs whose models compute another thing in evaluation than in training."""
+MEASURED = words("argmax max eq topk accuracy_score item mean")
+
+
+class ModelInWrongMode(ReadTemplate):
+    """`model.eval()` without `model.train()` after it, or a model with dropout or batch normalization evaluated without `model.eval()`.
+
+    After `model.eval()` without `model.train()`, dropout drops nothing from the second epoch on, and batch normalization keeps its
+    statistics. Evaluated in training mode, a model drops activations at random, and batch normalization takes the statistics of the
+    very batch and adds them to its running ones. Nothing crashes.
+
+    Reported where a loop both trains and puts its model in evaluation mode, itself or by a function that it calls, and nothing puts it
+    back; and where a program with such layers trains a model, evaluates it under `torch.no_grad()`, and never changes a mode. Programs
+    that draw samples with dropout are left alone.
+
+    Fix safety: unsafe. Dropout and batch normalization take part in the training, and rest in the evaluation, from now on.
+
+    References: torch.nn.Module.eval; torch.nn.BatchNorm1d (`track_running_stats`);
+    https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval.
+    """
+
+    code = "DNF705"
+    name = "model-in-wrong-mode"
+    formerly = ("training-left-in-eval-mode", "DNF706", "evaluation-in-training-mode")
+    message = "`{model}` {mode}"
+    confidence = 0.85
+    family = Family.TRAINING
+    fix_pattern = FixPattern.API_CONTRACT
+    triggers = ("eval", "no_grad", "inference_mode")
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        if "torch" not in source.frameworks or source.beside:
+            return
+        if not DIFFERENT.isdisjoint(subject.words):
+            yield from _left_in_evaluation(source)
+        if training_loop.SAMPLING.isdisjoint(source.words):
+            yield from _measured_in_training(source)
+
+    programs = """
+=== example: put back never
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+for epoch in range(10):
++     model.train()
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        print(sum(criterion(model(x), y).item() for x, y in val_loader))
+
+=== example: a function that measures
+import torch
+
+net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 2))
+
+def accuracy(model, x, y):
+    model.eval()
+    with torch.no_grad():
+        return (model(x).argmax(1) == y).float().mean()
+
+for epoch in range(3):
++     net.train()
+    loss = torch.nn.functional.cross_entropy(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(accuracy(net, x_val, y_val))
+
+=== example: in each epoch
+import torch
+import torch.nn as nn
+
+model = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.Linear(16, 1))
+for epoch in range(10):
++     model.train()
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
++     model.eval()
+    with torch.no_grad():
+        val_loss = criterion(model(x_val), y_val)
+        print(epoch, val_loss.item())
+
+=== example: a class of the program
+import torch
+from torch.nn import Dropout2d, Module
+
+
+class Net(Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = Dropout2d()
+
+
+cnn = Net()
+for images, labels in train_loader:
+    optimizer.zero_grad()
+    loss = loss_func(cnn(images), labels)
+    loss.backward()
+    optimizer.step()
+correct = 0
++ cnn.eval()
+with torch.no_grad():
+    for images, labels in test_loader:
+        _, predicted = torch.max(cnn(images).data, 1)
+        correct += (predicted == labels).sum().item()
+
+=== reject: put back in each epoch
+import torch
+
+net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout())
+for epoch in range(3):
+    net.eval()
+    print(net(x).sum())
+    net.train()
+    loss = net(x).mean()
+    loss.backward()
+    optimizer.step()
+
+=== reject: put back by the function that trains
+import torch
+
+drop = torch.nn.Dropout()
+
+def train(model):
+    model.train()
+    model(x).mean().backward()
+    optimizer.step()
+
+for epoch in range(3):
+    train(net)
+    net(x).mean().backward()
+    net.eval()
+    print(net(x))
+
+=== reject: statistics kept as they are, on purpose
+import torch
+from torchvision import models
+
+net = models.resnet18()
+net.eval()
+for epoch in range(3):
+    net(x).mean().backward()
+    optimizer.step()
+
+=== reject: another model is a teacher
+import torch
+
+drop = torch.nn.Dropout()
+for epoch in range(3):
+    teacher.eval()
+    loss = (net(x) - teacher(x)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+
+=== reject: no layer that cares
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
+for x, y in loader:
+    criterion(net(x), y).backward()
+    optimizer.step()
+with torch.no_grad():
+    print(net(x_test).argmax(1))
+
+=== reject: dropout for a spread of predictions
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.5), nn.Linear(16, 2))
+for x, y in loader:
+    criterion(net(x), y).backward()
+    optimizer.step()
+with torch.no_grad():
+    samples = torch.stack([net(x_test) for _ in range(50)])
+    print(samples.mean(0), samples.std(0))
+
+=== reject: weights are written under no_grad
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 16), nn.Dropout(0.5), nn.Linear(16, 2))
+for x, y in loader:
+    criterion(net(x), y).backward()
+    with torch.no_grad():
+        for p in net.parameters():
+            p -= 0.1 * p.grad
+"""
+
+
+def _left_in_evaluation(source: Source) -> Iterator[Fault]:
+    """Loops over epochs that train a model and put it in evaluation mode behind that, and do not put it back."""
+    loops: list[ast.For | ast.While] = [*source.nodes(ast.For), *source.nodes(ast.While)]
+    for loop in loops:
+        calls = within(loop, ast.Call)
+        trained = [
+            call
+            for call in training_loop.attribute_calls(loop, "backward")
+            if loop in training_loop.loops_around(source, call)
+        ]
+        if not trained or training_loop.loops_around(source, loop) or any(_puts_back(source, call) for call in calls):
+            continue
+        last = max(each.lineno for each in trained)
+        for call in calls:
+            model = _evaluated(source, call)
+            later = call.lineno > last and training_loop.loops_around(source, call)[:1] == [loop]
+            if later and any(ast.unparse(other.func) == model and other.lineno <= last for other in calls):
+                mode = "stays in evaluation mode after the first epoch, as this loop does not call train()"
+                said = {"model": model, "mode": mode}
+                edit = InsertBefore(source.site(loop.body[0]), f"{model}.train()")
+                yield Fault.with_repair(source.site(call), said, "Put the model in training mode in each epoch", edit)
+                break
+
+
+def _evaluated(source: Source, call: ast.Call) -> str | None:
+    """The model that a call puts in evaluation mode, itself or in a function of the program that it is given to."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "eval" and not call.args:
+        return ast.unparse(call.func.value)
+    definition = source.definition(call.func)
+    if not isinstance(definition, ast.FunctionDef) or not isinstance(call.func, ast.Name):
+        return None
+    parameters = [each.arg for each in definition.args.args]
+    for put in training_loop.attribute_calls(definition, "eval"):
+        name = ast.unparse(cast(ast.Attribute, put.func).value)
+        given = dict(zip(parameters, call.args, strict=False)).get(name)
+        if isinstance(given, (ast.Name, ast.Attribute)):
+            return ast.unparse(given)
+        if name not in parameters and name.isidentifier():
+            return name if name not in trees.stored_names(definition) else None
+    return None
+
+
+def _puts_back(source: Source, call: ast.Call) -> bool:
+    """Whether a call may put a model in training mode: `train()`, or what the program does in a function or method."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "training", "set_mode"):
+        return True
+    definition = source.definition(call.func)
+    if definition is None and isinstance(call.func, ast.Attribute):
+        own = [n for n in source.nodes(ast.FunctionDef) if n.name == call.func.attr]
+        return any(training_loop.attribute_calls(each, "train") for each in own)
+    return definition is not None and bool(training_loop.attribute_calls(definition, "train"))
+
+
+def _measured_in_training(source: Source) -> Iterator[Fault]:
+    """Models that are trained and then measured under `torch.no_grad()`, in a program that never changes a mode."""
+    trained = training_loop.attribute_calls(source.tree, "backward")
+    layers = next(source.calls(*(f"torch.nn.{name}" for name in sorted(LAYERS))), None)
+    changed = training_loop.attribute_calls(source.tree, "eval", "train", "training", "functional_call")
+    if not trained or layers is None or changed or any(node.attr == "training" for node in source.nodes(ast.Attribute)):
+        return
+    seen: set[str] = set()
+    for block in source.nodes(ast.With):
+        made = block.items[0].context_expr
+        name = source.qualified(made.func) if isinstance(made, ast.Call) else None
+        if name not in ("torch.no_grad", "torch.inference_mode") or function_around(source, block) is not None:
+            continue
+        if not training_loop.attribute_calls(block, *MEASURED) or block.lineno < min(call.lineno for call in trained):
+            continue
+        for model in (call.func for call in within(block, ast.Call)):
+            if not isinstance(model, ast.Name) or model.id in seen or not _is_model(source, model):
+                continue
+            epochs = [
+                loop
+                for loop in training_loop.loops_around(source, block)
+                if any(loop in training_loop.loops_around(source, t) for t in trained)
+            ]
+            if len(epochs) > 1 or any(isinstance(loop, ast.AsyncFor) for loop in epochs):
+                return
+            seen.add(model.id)
+            edits = [InsertBefore(source.site(loop.body[0]), f"{model.id}.train()") for loop in epochs]
+            edits.append(InsertBefore(source.site(block), f"{model.id}.eval()"))
+            said = {"model": model.id, "mode": "is evaluated in training mode, with dropout and batch statistics"}
+            yield Fault.with_repair(
+                source.site(made), said, "Evaluate the model in evaluation mode", *edits, prior=0.85
+            )
+
+
+def _is_model(source: Source, name: ast.Name) -> bool:
+    """Whether a name holds a model: a container of torch or a class of the program with layers."""
+    made = source.constructor(name)
+    if made is None:
+        return False
+    if source.qualified(made.func) == "torch.nn.Sequential":
+        return True
+    owner = source.definition(made.func)
+    return isinstance(owner, ast.ClassDef) and any("Module" in ast.unparse(base) for base in owner.bases)
