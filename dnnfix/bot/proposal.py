@@ -90,7 +90,7 @@ def proposals(analysis: Analysis, refused: Iterable[str] = (), *, partial: bool,
         if not is_wanted or faults & never or places & done:
             continue
         if any(
-            _touch(one, other) for path, own in patch.changes.items() for one in own for other in taken.get(path, ())
+            one.touches(other) for path, own in patch.changes.items() for one in own for other in taken.get(path, ())
         ):
             continue
         done |= places
@@ -98,8 +98,3 @@ def proposals(analysis: Analysis, refused: Iterable[str] = (), *, partial: bool,
             taken.setdefault(path, []).extend(changes)
         groups.setdefault(patch.faults[0].code, []).append(patch)
     yield from (Proposal(tuple(group)) for group in groups.values())
-
-
-def _touch(one: Replacement, other: Replacement) -> bool:
-    """Whether two changes are of the same lines, or next to each other, where one can shift what the other was made for."""
-    return one.first <= other.end and other.first <= one.end

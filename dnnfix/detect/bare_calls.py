@@ -7,6 +7,7 @@ import ast
 from dnnfix.detect.graph import holds_tensor, imported, is_module_made_by, keras_modules, torch_modules
 from dnnfix.network.facts import ACTIVATION_FORMS, component_kind, layer_facts
 from dnnfix.source.known import words
+from dnnfix.source.tree import is_self
 from dnnfix.subject import Subject
 
 SHAPING = words("""permute view reshape unsqueeze transpose swapaxes expand expand_as view_as repeat_interleave masked_fill
@@ -48,7 +49,7 @@ def meant_for(subject: Subject, call: ast.Call) -> ast.expr | None:
     receiver, method = call.func.value, call.func.attr
     if _is_own_layer(subject, call):
         return _named(_first(call))
-    if _named(receiver) is None or _is_self(receiver):
+    if _named(receiver) is None or is_self(receiver):
         return None
     given = bool(call.args or call.keywords)
     if method in CASTS and _is_tensor(subject, call, receiver):
@@ -102,10 +103,6 @@ def _is_class(call: ast.Call) -> bool:
     return short[:1].isupper() and not short.isupper() and short not in TENSOR_CLASSES
 
 
-def _is_self(expr: ast.expr) -> bool:
-    return isinstance(expr, ast.Name) and expr.id == "self"
-
-
 def _is_tensor(subject: Subject, call: ast.Call, receiver: ast.expr) -> bool:
     """Whether the run or the source tells that a tensor is cast."""
     site = subject.source.site(call)
@@ -120,7 +117,7 @@ def _is_own_layer(subject: Subject, call: ast.Call) -> bool:
     """Whether a method of a model calls one of the model's own layers, one that does not work in place."""
     source = subject.source
     owner = source.enclosing(call, ast.ClassDef)
-    if owner is None or not (isinstance(call.func, ast.Attribute) and _is_self(call.func.value)):
+    if owner is None or not (isinstance(call.func, ast.Attribute) and is_self(call.func.value)):
         return False
     if owner not in (*torch_modules(source), *keras_modules(source)):
         return False

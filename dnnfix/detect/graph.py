@@ -10,7 +10,7 @@ from dnnfix.network.facts import component_kind, is_loss
 from dnnfix.records import Call, Network, Site
 from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
-from dnnfix.source.tree import within
+from dnnfix.source.tree import is_self, names_in, within
 from dnnfix.subject import Subject
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -58,7 +58,7 @@ def holds_tensor(source: Source, expr: ast.expr) -> bool:
     if isinstance(expr, ast.Name):
         loop = source.enclosing(expr, ast.For)
         while loop is not None:
-            if expr.id in _names(loop.target):
+            if expr.id in names_in(loop.target):
                 return _from_loader(source, loop.iter)
             loop = source.enclosing(loop, ast.For)
     values = source.bindings(expr)
@@ -71,10 +71,6 @@ def _from_loader(source: Source, iterated: ast.expr) -> bool:
         return bool(iterated.args) and _from_loader(source, iterated.args[0])
     made = source.constructor(iterated)
     return made is not None and source.qualified(made.func) == LOADER
-
-
-def _names(target: ast.expr) -> set[str]:
-    return {node.id for node in within(target, ast.Name)}
 
 
 def read_again(source: Source, statement: ast.stmt, expr: ast.expr) -> bool:
@@ -203,7 +199,7 @@ def run_by(source: Source, owner: ast.ClassDef, entry: str) -> tuple[Function, .
             continue
         found[name] = methods[name]
         for node in within(methods[name], ast.Call):
-            if isinstance(node.func, ast.Attribute) and _is_self(node.func.value):
+            if isinstance(node.func, ast.Attribute) and is_self(node.func.value):
                 waiting.append(node.func.attr)
     return tuple(found.values())
 
@@ -222,7 +218,7 @@ def last_of_setup(constructor: Function) -> ast.stmt | None:
     last: ast.stmt | None = None
     for statement in constructor.body:
         for node in ast.walk(statement):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_self(node.value):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
                 last = statement
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
                 last = statement
@@ -231,7 +227,7 @@ def last_of_setup(constructor: Function) -> ast.stmt | None:
 
 def attributes_of(owner: ast.ClassDef) -> frozenset[str]:
     """Every attribute of `self` that a class names, and its methods."""
-    named = {node.attr for node in within(owner, ast.Attribute) if _is_self(node.value)}
+    named = {node.attr for node in within(owner, ast.Attribute) if is_self(node.value)}
     return frozenset(named | {node.name for node in owner.body if isinstance(node, ast.FunctionDef)})
 
 
@@ -239,7 +235,7 @@ def kept_in_self(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
     """The attributes that a class gives its instances by plain assignments to `self`, and the values, in source order."""
     for node in within(owner, ast.Assign):
         target = node.targets[0]
-        if len(node.targets) == 1 and isinstance(target, ast.Attribute) and _is_self(target.value):
+        if len(node.targets) == 1 and isinstance(target, ast.Attribute) and is_self(target.value):
             yield target.attr, node.value
 
 
@@ -249,10 +245,6 @@ def bound_in(function: Function) -> frozenset[str]:
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
     stored = {node.id for node in within(function, ast.Name) if isinstance(node.ctx, ast.Store)}
     return frozenset(stored | {each.arg for each in every if each is not None})
-
-
-def _is_self(expr: ast.expr) -> bool:
-    return isinstance(expr, ast.Name) and expr.id == "self"
 
 
 def upstream(network: Network, call: Call) -> dict[int, Call]:

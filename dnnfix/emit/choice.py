@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.emit.hunks import Replacement, own_section, replacements, sections
+from dnnfix.emit.hunks import own_section, replacements, sections
 from dnnfix.records import Applicability, Family, FileReport, Patch, PatchVerdict
 
 
@@ -54,14 +54,10 @@ def _share(file: FileReport, one: Patch, other: Patch) -> bool:
     both = mine.keys() & theirs.keys()
     own = own_section(file.path)
     return bool(both - {own}) or any(
-        _touch(a, b) for a in replacements(mine.get(own, "")) for b in replacements(theirs.get(own, ""))
+        a.touches(b) for a in replacements(mine.get(own, "")) for b in replacements(theirs.get(own, ""))
     )
 
 
 def _concerns(file: FileReport, patch: Patch) -> set[str]:
     named = [result.finding for result in file.findings if patch.id in result.patches]
     return {finding.cause or finding.id for finding in (*named, *patch.candidate.findings)}
-
-
-def _touch(one: Replacement, other: Replacement) -> bool:
-    return one.first <= other.end and other.first <= one.end

@@ -27,6 +27,10 @@ class Replacement:
         """The number of the line after the last one replaced; `first` itself for a pure insertion."""
         return self.first + len(self.old)
 
+    def touches(self, other: Replacement) -> bool:
+        """Whether two changes are of the same lines, or next to each other, where one can shift what the other was made for."""
+        return self.first <= other.end and other.first <= self.end
+
 
 def sections(diff: str) -> dict[str, str]:
     """The diff of each file in a diff of several, by the file's path as the diff has it."""

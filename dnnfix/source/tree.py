@@ -259,6 +259,21 @@ def names_in(root: ast.AST) -> set[str]:
     return {node.id for node in within(root, ast.Name)}
 
 
+def receiver(call: ast.Call) -> str:
+    """The source of the object whose method is called; empty where a plain name is called."""
+    return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+
+
+def is_self(node: ast.expr) -> bool:
+    """Whether an expression is the name `self`."""
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def is_true(node: ast.expr | None) -> bool:
+    """Whether an expression is the constant `True`."""
+    return isinstance(node, ast.Constant) and node.value is True
+
+
 def stored_names(root: ast.AST) -> set[str]:
     """The names that are assigned, by whatever means, in the tree below `root`."""
     return {node.id for node in within(root, ast.Name) if isinstance(node.ctx, ast.Store)}

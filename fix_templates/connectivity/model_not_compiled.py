@@ -17,6 +17,7 @@ from dnnfix.api import (
     Source,
     Subject,
     graph,
+    trees,
     within,
 )
 
@@ -127,13 +128,13 @@ def _compiled(source: Source, statement: ast.stmt, model: ast.Name | ast.Attribu
             yield f"Compile the model: {name}.compile()", (InsertBefore(before, f"{name}.compile()"),), 0.9
         return
     calls = [call for call in within(source.tree, ast.Call) if _compiles(call)]
-    late = [call for call in calls if _receiver(call) == name and _alone(source, call, statement)]
+    late = [call for call in calls if trees.receiver(call) == name and _alone(source, call, statement)]
     if len(late) == 1 and late[0].lineno > statement.lineno:
         site = source.site(source.statement_of(late[0]))
         moved = (InsertBefore(before, source.segment(source.site(late[0]))), Delete(site))
         yield "Compile the model before it is trained", moved, 0.85
         return
-    others = [call for call in calls if _receiver(call) != name and not _is_used(source, _receiver(call))]
+    others = [call for call in calls if trees.receiver(call) != name and not _is_used(source, trees.receiver(call))]
     if len(calls) == 1 and len(others) == 1 and others[0].lineno < statement.lineno:
         function = others[0].func
         if isinstance(function, ast.Attribute) and _known_before(source, model, others[0]):
@@ -143,11 +144,11 @@ def _compiled(source: Source, statement: ast.stmt, model: ast.Name | ast.Attribu
 
 def _compiles(call: ast.Call) -> bool:
     method_ = call.func
-    return isinstance(method_, ast.Attribute) and method_.attr == "compile" and _receiver(call) not in ("re", "super()")
-
-
-def _receiver(call: ast.Call) -> str:
-    return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    return (
+        isinstance(method_, ast.Attribute)
+        and method_.attr == "compile"
+        and trees.receiver(call) not in ("re", "super()")
+    )
 
 
 def _alone(source: Source, call: ast.Call, beside: ast.stmt) -> bool:
@@ -160,7 +161,7 @@ def _alone(source: Source, call: ast.Call, beside: ast.stmt) -> bool:
 def _is_used(source: Source, model: str) -> bool:
     """Whether a model is trained or judged anywhere, which needs it compiled."""
     return any(
-        isinstance(call.func, ast.Attribute) and call.func.attr in _USES and _receiver(call) == model
+        isinstance(call.func, ast.Attribute) and call.func.attr in _USES and trees.receiver(call) == model
         for call in source.all_calls
     )
 

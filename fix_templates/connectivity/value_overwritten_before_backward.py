@@ -29,6 +29,7 @@ from dnnfix.api import (
     function_around,
     graph,
     raised_errors,
+    short,
     training_loop,
     trees,
     within,
@@ -394,12 +395,8 @@ def _overwrites(call: Call) -> bool:
         return False
     if call.inputs[0].requires_grad and call.inputs[0].producer is None:
         return False
-    short = _short(call.name)
-    return short == "setitem" or call.args.get("inplace") is True or short.endswith("_")
-
-
-def _short(name: str) -> str:
-    return name.rpartition(".")[2]
+    named = short(call.name)
+    return named == "setitem" or call.args.get("inplace") is True or named.endswith("_")
 
 
 def _likely(subject: Subject, call: Call) -> int:
@@ -407,9 +404,9 @@ def _likely(subject: Subject, call: Call) -> int:
     calls = {each.id: each for each in subject.network.calls}
     changed = call.inputs[0]
     maker = calls.get(changed.producer) if changed.producer is not None else None
-    made_by = _short(maker.name).lower().strip("_") if maker is not None else ""
+    made_by = short(maker.name).lower().strip("_") if maker is not None else ""
     read = any(
-        each.id < call.id and _short(each.name) not in READ_NOTHING and not _short(each.name).endswith("_")
+        each.id < call.id and short(each.name) not in READ_NOTHING and not short(each.name).endswith("_")
         for each in calls.values()
         if any(value.producer == changed.producer is not None for value in each.inputs)
     )
@@ -456,7 +453,7 @@ def _layer(subject: Subject, call: Call) -> _Change | None:
     called = subject.node(call.site)
     if made is None or (called is not None and isinstance(source.parent(called), ast.Expr)):
         return None
-    place = PLACES.get(_short(call.name).lower())
+    place = PLACES.get(short(call.name).lower())
     given = argument_value(made, "inplace", place)
     if not isinstance(given, ast.Constant) or given.value is not True:
         return None
@@ -467,7 +464,7 @@ def _layer(subject: Subject, call: Call) -> _Change | None:
 
 def _function(subject: Subject, call: Call, node: ast.Call) -> _Change | None:
     """A function that was given `inplace=True`; one whose result is thrown away is left alone."""
-    source, place = subject.source, PLACES.get(_short(call.name).lower().replace("_", ""))
+    source, place = subject.source, PLACES.get(short(call.name).lower().replace("_", ""))
     place = None if place is None else place + 1
     given = argument_value(node, "inplace", place)
     if not isinstance(given, ast.Constant) or isinstance(source.parent(node), ast.Expr):
@@ -494,7 +491,7 @@ def _augmented(subject: Subject, statement: ast.AugAssign) -> _Change | None:
 def _sets_item(subject: Subject, site: Site) -> bool:
     """Whether a statement put a value into a tensor: one that changes an element of a list does not."""
     return any(
-        _short(call.name) == "setitem" and call.site is not None and site.encloses(call.site)
+        short(call.name) == "setitem" and call.site is not None and site.encloses(call.site)
         for call in subject.network.calls
     )
 

@@ -25,6 +25,7 @@ from dnnfix.api import (
     symbolic,
     tensor_axes,
     training_loop,
+    trees,
     within,
     words,
 )
@@ -671,7 +672,7 @@ def _lost(source: Source, own: set[str]) -> Iterator[_Lost]:
             yield _Lost(statement, call, call.args[0], (Replace(source.site(call), _shuffled(call, name)),))
         elif not isinstance(call.func, ast.Attribute) or method in own:
             continue
-        elif _is_true(keyword_value(call, "inplace")):
+        elif trees.is_true(keyword_value(call, "inplace")):
             copied = (RemoveArgument(source.site(call), "inplace"),)
             yield _Lost(statement, call, call.func.value, copied)
         elif method == "sort" and not call.args:
@@ -693,10 +694,6 @@ def _shuffled(call: ast.Call, name: str) -> str:
         if name == "random.shuffle"
         else f"{module}.permutation({shuffled})"
     )
-
-
-def _is_true(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and value.value is True
 
 
 def _reached(failure: Failure[object], lost: _Lost) -> bool:

@@ -26,6 +26,7 @@ from dnnfix.api import (
     compile_calls,
     keras_era,
     symbolic,
+    trees,
     uses_of,
 )
 
@@ -431,7 +432,7 @@ def _why_not_used(source: Source, made: ast.Call) -> str:
         if fetches and _may_be(source, call.func.value, made):  # type: ignore[attr-defined]
             return f"line {call.lineno} takes a layer by its index, which would change"
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if name == "ModelCheckpoint" and not _is_true(named.get("save_weights_only")):
+        if name == "ModelCheckpoint" and not trees.is_true(named.get("save_weights_only")):
             return f"line {call.lineno} saves the model, which would have a layer of the program's own"
         library = (source.qualified(call.func) or "keras").partition(".")[0]
         if name in _SAVES and library in ("keras", "tensorflow"):
@@ -440,10 +441,6 @@ def _why_not_used(source: Source, made: ast.Call) -> str:
             if any(_may_be(source, each, made) for each in held if isinstance(each, (ast.Name, ast.Attribute))):
                 return f"line {call.lineno} saves the model, which would have a layer of the program's own"
     return ""
-
-
-def _is_true(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and value.value is True
 
 
 def _may_be(source: Source, expr: ast.expr, made: ast.Call) -> bool:

@@ -13,6 +13,7 @@ from dnnfix.detect.versioning.calls import receiver_is
 from dnnfix.detect.versioning.migration import claimed
 from dnnfix.detect.versioning.names import uses_of
 from dnnfix.source.program import Source
+from dnnfix.source.tree import receiver
 from dnnfix.subject import Subject
 
 _COUNTS = frozenset({"len", "int", "float", "bool", "round", "max", "min", "sum"})
@@ -280,13 +281,9 @@ def _is_asked_for_accuracy(subject: Subject, call: ast.Call, words: str) -> bool
     for one, name in methods:
         given = [keyword.value for keyword in one.keywords if keyword.arg == "show_accuracy"]
         asked = any(isinstance(value, ast.Constant) and value.value for value in given)
-        if asked and name in _MEASURING and (only or _owner(one) == _owner(call)):
+        if asked and name in _MEASURING and (only or receiver(one) == receiver(call)):
             return True
     return False
-
-
-def _owner(call: ast.Call) -> str:
-    return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
 
 
 def _is_past_keras(subject: Subject, call: ast.Call, words: str) -> bool:

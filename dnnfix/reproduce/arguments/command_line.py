@@ -17,7 +17,7 @@ from dnnfix.reproduce.paths import MADE
 from dnnfix.reproduce.syntax import method_calls, string, strings
 from dnnfix.source.given import argument_value, keyword_value
 from dnnfix.source.program import Source
-from dnnfix.source.tree import last_name
+from dnnfix.source.tree import is_true, last_name
 
 ACTION = EditAction.HYPERPARAMETERS
 
@@ -43,10 +43,6 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     yield from _looked_for(case)
     yield from _commands(case)
     yield from _flags(case)
-
-
-def _is_true(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
@@ -165,7 +161,7 @@ def _argument(case: Case, call: ast.Call, names: list[str]) -> EditStep | None:
         return _given((longest,), _compared(switch), call.lineno) if switch is not None else None
     nargs = keyword_value(call, "nargs")
     optional = isinstance(nargs, ast.Constant) and nargs.value in ("?", "*")
-    if (positional and optional) or not (positional or _is_true(keyword_value(call, "required"))):
+    if (positional and optional) or not (positional or is_true(keyword_value(call, "required"))):
         default = keyword_value(call, "default")
         choice = _wanted(case, name, default)
         needed = _needed(case, name, call, default) if choice is None else (_compared(choice), "")
@@ -318,10 +314,10 @@ def _commands(case: Case) -> Iterator[EditStep | Gap]:
         if not names:
             continue
         name = max(names, key=len).lstrip("-")
-        if not (required or _is_true(keyword_value(call, "required"))):
+        if not (required or is_true(keyword_value(call, "required"))):
             choice = None if positional else _wanted(case, name, keyword_value(call, "default"))
             if choice is not None:
-                switch = _is_true(keyword_value(call, "is_flag"))
+                switch = is_true(keyword_value(call, "is_flag"))
                 words = (f"--{name}",) if switch else (f"--{name}", choice.word)
                 yield _given(words, _compared(choice), call.lineno)
             continue
@@ -355,7 +351,7 @@ def _flags(case: Case) -> Iterator[EditStep | Gap]:
         default = argument_value(call, "default", 1) or keyword_value(call, "default_value")
         choice = _wanted(case, name, default)
         needed = _needed(case, name, None, default) if choice is None else (_compared(choice), "")
-        if needed is None and _is_true(keyword_value(call, "required")):
+        if needed is None and is_true(keyword_value(call, "required")):
             needed = _value(case, name, None)
         if needed is not None:
             marked.add(name)
