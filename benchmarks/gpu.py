@@ -10,7 +10,6 @@ there is no GPU; `--device cpu` tries the script itself.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import sys
 import tempfile
@@ -24,7 +23,7 @@ from racing import FAULTS, PROGRAM, SOUND
 
 sys.path.insert(0, str(ROOT))
 
-from dnnfix.cli.bench.choosing import opened
+from dnnfix.cli.bench.choosing import Place
 from dnnfix.run import card
 from dnnfix.run.job import Budget, Device, Job
 from dnnfix.run.runner import Runner
@@ -76,8 +75,7 @@ def programs(cases: int) -> Iterator[tuple[str, bytes]]:
     for path in sorted(EXAMPLES.glob("*.py")):
         if "torch" in Source.from_bytes(path.read_bytes(), path.name).frameworks:
             yield path.name, path.read_bytes()
-    chosen = argparse.Namespace(benchmark=str(ROOT / "benchmark_667"), words=["open"])
-    open_half = opened(chosen).cases(lambda problem: None)
+    open_half = Place(str(ROOT / "benchmark_667")).opened(["open"]).cases(lambda problem: None)
     of_torch = [case for case in open_half if "torch" in Source.from_bytes(case.program, case.id).frameworks]
     for case in of_torch[:cases]:
         yield case.id, case.program

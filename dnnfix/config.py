@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dnnfix.errors import ConfigError
 from dnnfix.index import today
@@ -20,12 +20,15 @@ from dnnfix.records.record import record
 if TYPE_CHECKING:
     from dnnfix.run.job import Device, Tier
 
-FORMATS = ("text", "diff", "json", "sarif", "github")
+Format = Literal["text", "diff", "json", "sarif", "github"]
+FORMATS: tuple[str, ...] = get_args(Format)
 COMMAND_LINE = "command line"
 BOT = "bot"
 """The table of settings for the bot, which reads it itself (`dnnfix.bot.settings`)."""
-DEVICES = ("auto", "cpu", "cuda")
-SANDBOXES = ("auto", "bubblewrap", "limits", "none")
+DeviceName = Literal["auto", "cpu", "cuda"]
+DEVICES: tuple[str, ...] = get_args(DeviceName)
+SandboxName = Literal["auto", "bubblewrap", "limits", "none"]
+SANDBOXES: tuple[str, ...] = get_args(SandboxName)
 
 _SHOWN_ONLY = frozenset(
     {

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
 
 from dnnfix.cli import options
 from dnnfix.cli.cache import CheckCache
+from dnnfix.cli.command import command
 from dnnfix.cli.console import Console
 from dnnfix.cli.files import Program
 from dnnfix.cli.session import Session
@@ -19,11 +21,6 @@ from dnnfix.records import FileReport
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-OPERANDS = "PATH ..."
-
-DESCRIPTION = """Look for faults in the source alone. Nothing is run and no framework is imported, so a file takes
-milliseconds; faults that show only in a run are named as not checked. In folders, only files that mention torch, keras
-or tensorflow are looked at. Unchanged files are remembered."""
 
 EXAMPLES = """  dnnfix check model.py
   dnnfix check . --select DNF3,DNF5 --output-format github
@@ -38,23 +35,37 @@ AHEAD = 64
 """Files that are read before the first of them is done, for each process."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `check`."""
-    options.add_paths(parser)
-    options.add_selection(parser)
-    parser.add_argument("--write-baseline", metavar="FILE", help="record today's findings in this file and exit with 0")
-    parser.add_argument("--jobs", type=int, metavar="N", help="files side by side (1)")
-    parser.add_argument("--no-cache", action="store_true", help="look at unchanged files again")
-    options.add_configuration(parser)
-    options.add_output(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Check every program and report."""
-    session = Session(arguments, console, static=True)
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    inputs: options.Inputs,
+    rules: options.Selection,
+    configuration: options.Configuration,
+    results: options.Results,
+    write_baseline: Annotated[
+        str | None,
+        Option(
+            metavar="FILE", help="record today's findings in this file and exit with 0", rich_help_panel=options.RULES
+        ),
+    ] = None,
+    jobs: Annotated[int | None, Option(metavar="N", help="files side by side (1)")] = None,
+    no_cache: Annotated[bool, Option("--no-cache", help="look at unchanged files again")] = False,
+) -> int:
+    """Look for faults in the source alone. Nothing is run and no framework is imported, so a file takes
+    milliseconds; faults that show only in a run are named as not checked. In folders, only files that mention torch, keras
+    or tensorflow are looked at. Unchanged files are remembered."""
+    session = Session(
+        console,
+        inputs,
+        configuration,
+        results,
+        options.overrides(rules) | {"jobs": jobs},
+        static=True,
+        write_baseline=write_baseline,
+    )
     patches = session.output.format in ("json", "sarif", "diff")
     cache = None
-    if not arguments.no_cache:
+    if not no_cache:
         cache = CheckCache.open(session.settings.cache, "patches" if patches else "")
     try:
         return session.work(_reports(session, cache, patches))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from dnnfix import config, registry
+from typer import Argument
+
+from dnnfix import registry
 from dnnfix.cli import options
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, Console
 from dnnfix.cli.output import palette
 from dnnfix.cli.selectors import near
@@ -20,11 +22,6 @@ from dnnfix.emit.text import Palette, diff_lines
 if TYPE_CHECKING:
     from dnnfix.template import FixTemplate
 
-OPERANDS = "CODE|NAME ..."
-
-DESCRIPTION = (
-    """What a rule finds, why that is a fault, how it is repaired and how safe the repair is, with examples."""
-)
 
 EXAMPLES = """  dnnfix explain DNF302
   dnnfix explain output-unfit-for-loss
@@ -33,30 +30,18 @@ EXAMPLES = """  dnnfix explain DNF302
 EXIT_CODES = "0, or 2 where a rule is not known"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `explain`."""
-    parser.add_argument("rules", nargs="+", metavar="CODE|NAME", help="the codes or names of rules")
-    add_catalogue(parser)
-    options.add_talking(parser)
-
-
-def add_catalogue(parser: argparse.ArgumentParser) -> None:
-    """Where templates of the user's own come from."""
-    parser.add_argument("--config", metavar="FILE", help="take the settings, with folders of templates, from this file")
-    parser.add_argument("--isolated", action="store_true", help="the built-in rules only, no settings from files")
-
-
-def folders(arguments: argparse.Namespace) -> tuple[Path, ...]:
-    """The folders of local templates that the settings name. Raises `ConfigError`."""
-    file = Path(arguments.config) if arguments.config else None
-    return config.load(Path.cwd(), {}, file=file, isolated=arguments.isolated).templates
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Explain each rule; unknown ones make the exit code 2."""
-    extra = folders(arguments)
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    rules: Annotated[
+        list[str], Argument(metavar="CODE|NAME", help="the codes or names of rules", autocompletion=options.named)
+    ],
+    catalogue: options.Catalogue,
+) -> int:
+    """What a rule finds, why that is a fault, how it is repaired and how safe the repair is, with examples."""
+    extra = catalogue.settings().templates
     code = CLEAN
-    for word in arguments.rules:
+    for word in rules:
         found = registry.template(word, extra)
         if found is not None:
             console.write("\n".join(explained(found, palette(console))) + "\n")

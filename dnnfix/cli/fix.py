@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
+
+from typer import Option
 
 from dnnfix.cli import options, suggest
 from dnnfix.cli.apply import Rewrite, replace_files
+from dnnfix.cli.command import command
 from dnnfix.cli.console import Console
 from dnnfix.cli.files import Program
 from dnnfix.cli.output import palette
@@ -23,17 +26,6 @@ from dnnfix.errors import ConfigError
 from dnnfix.records import FileReport, Patch, PatchVerdict
 from dnnfix.source.diff import module_path
 
-OPERANDS = "PATH ..."
-
-DESCRIPTION = """Find faults as `suggest` does and apply the patches that were proven. Without --unsafe only patches
-that keep the program's meaning are applied (a renamed argument); most repairs change what is trained, and need
---unsafe or your yes to --interactive. Where no patch brings a program to its end, the one that gets it furthest is
-applied in the same way and said to be partial; the place where the program then stops is named, and counts as left.
-The best patch of a program is taken, and others only where they have nothing to do with it: run the command again for
-the rest. Modules beside a program are repaired along with it: all files of a patch are written, or none where one
-changed meanwhile. Line ends, encoding and mode are kept. What of an old program could not be migrated is listed at the
-end, with the place and the reason."""
-
 EXAMPLES = """  dnnfix fix --diff train.py            show what would be applied, change nothing
   dnnfix fix --unsafe --diff train.py   the same, with patches that change what is trained
   dnnfix fix --interactive src/         decide patch by patch, with the evidence in view
@@ -45,54 +37,62 @@ EXAMPLES = """  dnnfix fix --diff train.py            show what would be applied
 EXIT_CODES = "0 nothing left to repair, 1 findings left, 2 error, or nothing found and a program that could not be run"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `fix`."""
-    options.add_paths(parser)
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--diff", action="store_true", help="print the diff of what would be applied; change nothing")
-    how.add_argument("--interactive", action="store_true", help="ask for each patch: y(es), n(o) or q(uit)")
-    parser.add_argument(
-        "--unsafe",
-        "--unsafe-fixes",
-        dest="unsafe_fixes",
-        action="store_true",
-        default=None,
-        help="also apply accepted and partial patches that change what is trained",
-    )
-    parser.add_argument(
-        "--unproven",
-        action="store_true",
-        help="also apply migrations (DNF5) of programs that could not be run: modules, data that are not here",
-    )
-    options.add_selection(parser)
-    options.add_fixing(parser)
-    options.add_running(parser)
-    options.add_configuration(parser)
-    options.add_output(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Repair every program and report."""
-    if arguments.diff and arguments.output_format not in (None, "diff"):
-        raise ConfigError(f"--diff is a format of its own. Received: --output-format {arguments.output_format}")
-    if arguments.interactive and "-" in arguments.paths:
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    inputs: options.Inputs,
+    rules: options.Selection,
+    patches: options.Fixing,
+    running: options.Running,
+    configuration: options.Configuration,
+    results: options.Results,
+    diff: Annotated[bool, Option("--diff", help="print the diff of what would be applied; change nothing")] = False,
+    interactive: Annotated[bool, Option("--interactive", help="ask for each patch: y(es), n(o) or q(uit)")] = False,
+    unsafe_fixes: Annotated[
+        bool,
+        Option(
+            "--unsafe", "--unsafe-fixes", help="also apply accepted and partial patches that change what is trained"
+        ),
+    ] = False,
+    unproven: Annotated[
+        bool,
+        Option(
+            "--unproven",
+            help="also apply migrations (DNF5) of programs that could not be run: modules, data that are not here",
+        ),
+    ] = False,
+) -> int:
+    """Find faults as `suggest` does and apply the patches that were proven. Without --unsafe only patches
+    that keep the program's meaning are applied (a renamed argument); most repairs change what is trained, and need
+    --unsafe or your yes to --interactive. Where no patch brings a program to its end, the one that gets it furthest is
+    applied in the same way and said to be partial; the place where the program then stops is named, and counts as left.
+    The best patch of a program is taken, and others only where they have nothing to do with it: run the command again for
+    the rest. Modules beside a program are repaired along with it: all files of a patch are written, or none where one
+    changed meanwhile. Line ends, encoding and mode are kept. What of an old program could not be migrated is listed at the
+    end, with the place and the reason."""
+    if diff and interactive:
+        raise ConfigError("--diff changes nothing and --interactive asks what to change: give one of them.")
+    if diff and results.output_format not in (None, "diff"):
+        raise ConfigError(f"--diff is a format of its own. Received: --output-format {results.output_format}")
+    if interactive and "-" in (inputs.paths or ()):
         raise ConfigError(
             "--interactive reads your answers from standard input, so the program cannot come from there."
         )
-    if arguments.diff:
-        arguments.output_format = "diff"
-    session = Session(arguments, console)
+    given = options.overrides(rules, patches, running) | {"unsafe_fixes": unsafe_fixes or None}
+    if diff:
+        results = replace(results, output_format="diff")
+    session = Session(console, inputs, configuration, results, given)
     session.output.unsafe = session.settings.unsafe
-    session.output.unproven = arguments.unproven
-    session.output.brief = arguments.interactive
-    if arguments.interactive and session.settings.output_format != "text" and not arguments.output_file:
+    session.output.unproven = unproven
+    session.output.brief = interactive
+    if interactive and session.settings.output_format != "text" and not results.output_file:
         raise ConfigError(
             "--interactive shows patches as text on standard output; give other formats an --output-file. "
             f"Received: {session.settings.output_format}"
         )
-    if "-" in arguments.paths and not arguments.diff:
+    if "-" in (inputs.paths or ()) and not diff:
         session.output.console = replace(console, out=console.err)
-    return session.work(_repaired(session, arguments.diff, arguments.interactive))
+    return session.work(_repaired(session, diff, interactive))
 
 
 def _repaired(session: Session, diff: bool, interactive: bool) -> Iterator[tuple[Program, FileReport]]:

@@ -1,151 +1,255 @@
-"""Flags that several commands take, and the settings that they stand for."""
+"""Groups of flags that several commands take, and the settings that they stand for.
+
+A command names a group as the type of a parameter (`rules: Selection`); `dnnfix.cli.command` makes flags of its fields.
+"""
 
 from __future__ import annotations
 
-import argparse
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
-from dnnfix.config import DEVICES, FORMATS, SANDBOXES
+import typer
+from typer import Argument, Option
 
-SETTINGS = (
-    "select",
-    "extend_select",
-    "ignore",
-    "fixable",
-    "unfixable",
-    "exclude",
-    "budget",
-    "seed",
-    "jobs",
-    "python",
-    "baseline_python",
-    "sandbox",
-    "device",
-    "trust",
-    "arguments",
-    "test_command",
-    "baseline",
-    "cache_dir",
-    "unsafe_fixes",
-    "output_format",
+from dnnfix import config
+from dnnfix.config import DeviceName, Format, SandboxName, Settings
+
+SETTINGS = frozenset(
+    {
+        "select",
+        "extend_select",
+        "ignore",
+        "fixable",
+        "unfixable",
+        "exclude",
+        "budget",
+        "seed",
+        "jobs",
+        "python",
+        "baseline_python",
+        "sandbox",
+        "device",
+        "trust",
+        "arguments",
+        "test_command",
+        "baseline",
+        "cache_dir",
+        "unsafe_fixes",
+        "output_format",
+    }
 )
 """Flags that are settings under the same name."""
 
+RULES = "Rules: codes (DNF302), prefixes (DNF3), names or ALL, separated by commas"
+PATCHES = "Patches"
+RUNS = "Runs"
+WHERE = "Settings: from [tool.dnnfix] in pyproject.toml or from dnnfix.toml; nearest wins"
+OUTPUT = "Output"
 
-def overrides(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The settings that the command line gives; those that it does not mention are `None`."""
-    return {name: getattr(arguments, name, None) for name in SETTINGS}
+Words = list[str] | None
+"""What a flag collects that takes words separated by commas and may be given several times."""
 
 
-def add_paths(parser: argparse.ArgumentParser) -> None:
+def separated(given: Words) -> Words:
+    """The words of all uses of a flag, apart. Raises `typer.BadParameter` where there is none."""
+    words = [word.strip() for value in given or () for word in value.split(",") if word.strip()]
+    if given and not words:
+        raise typer.BadParameter(f"needs at least one word. Received: {given[0]!r}")
+    return words or None
+
+
+def named(incomplete: str) -> list[tuple[str, str]]:
+    """What a shell offers for a code that is being written, the last of several: codes, with the names of their rules."""
+    from dnnfix import registry
+
+    before, comma, last = incomplete.rpartition(",")
+    return [
+        (f"{before}{comma}{template.code}", template.name)
+        for template in registry.listed(())
+        if template.code.startswith(last.upper())
+    ]
+
+
+def _codes(help: str, panel: str) -> Any:
+    return Option(metavar="CODES", help=help, rich_help_panel=panel, callback=separated, autocompletion=named)
+
+
+@dataclass(frozen=True)
+class Inputs:
     """What to work on."""
-    parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="files (.py, .ipynb), folders, or - for standard input"
+
+    paths: Annotated[Words, Argument(metavar="PATH", help="files (.py, .ipynb), folders, or - for standard input")] = (
+        None
     )
-    parser.add_argument(
-        "--stdin-filename", metavar="NAME", default="stdin.py", help="what to call standard input (%(default)s)"
-    )
-    parser.add_argument(
-        "--exclude", action=Codes, metavar="PATTERN", help="paths to pass over in folders, e.g. 'old/*'"
-    )
+    stdin_filename: Annotated[str, Option(metavar="NAME", help="what to call standard input (stdin.py)")] = "stdin.py"
+    exclude: Annotated[
+        Words, Option(metavar="PATTERN", help="paths to pass over in folders, e.g. 'old/*'", callback=separated)
+    ] = None
 
 
-def add_selection(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True)
+class Selection:
     """Which rules take part."""
-    group = parser.add_argument_group(
-        "rules", "Codes (DNF302), prefixes (DNF3), rule names or ALL, separated by commas."
-    )
-    group.add_argument("--select", action=Codes, metavar="CODES", help="look for these only")
-    group.add_argument("--extend-select", action=Codes, metavar="CODES", help="look for these too")
-    group.add_argument("--ignore", action=Codes, metavar="CODES", help="do not look for these")
-    group.add_argument("--baseline", metavar="FILE", help="pass over the findings recorded in this file")
+
+    select: Annotated[Words, _codes("look for these only", RULES)] = None
+    extend_select: Annotated[Words, _codes("look for these too", RULES)] = None
+    ignore: Annotated[Words, _codes("do not look for these", RULES)] = None
+    baseline: Annotated[
+        str | None,
+        Option(metavar="FILE", help="pass over the findings recorded in this file", rich_help_panel=RULES),
+    ] = None
 
 
-def add_fixing(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True)
+class Fixing:
     """Which rules may propose patches."""
-    group = parser.add_argument_group("patches")
-    group.add_argument("--fixable", action=Codes, metavar="CODES", help="propose patches for these only")
-    group.add_argument("--unfixable", action=Codes, metavar="CODES", help="propose no patches for these")
+
+    fixable: Annotated[Words, _codes("propose patches for these only", PATCHES)] = None
+    unfixable: Annotated[Words, _codes("propose no patches for these", PATCHES)] = None
 
 
-def add_programs(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+@dataclass(frozen=True)
+class Programs:
     """What programs are run in."""
-    group = parser.add_argument_group("runs")
-    group.add_argument("--python", metavar="PATH", help="the interpreter that has the program's packages (this one)")
-    group.add_argument("--jobs", type=int, metavar="N", help="runs side by side (as many as there are cores)")
-    group.add_argument(
-        "--sandbox", choices=SANDBOXES, help="how programs are kept from your machine (auto: the best that works here)"
-    )
-    where = "what programs are run on (auto: the GPU for a program that cannot run elsewhere, where there is one)"
-    group.add_argument("--device", choices=DEVICES, help=where)
-    group.add_argument(
-        "--trust", action="store_true", default=None, help="allow --sandbox none: programs run with your rights"
-    )
-    return group
+
+    python: Annotated[
+        str | None,
+        Option(metavar="PATH", help="the interpreter that has the program's packages (this one)", rich_help_panel=RUNS),
+    ] = None
+    jobs: Annotated[
+        int | None, Option(metavar="N", help="runs side by side (as many as there are cores)", rich_help_panel=RUNS)
+    ] = None
+    sandbox: Annotated[
+        SandboxName | None,
+        Option(help="how programs are kept from your machine (auto: the best that works here)", rich_help_panel=RUNS),
+    ] = None
+    device: Annotated[
+        DeviceName | None,
+        Option(
+            help="what programs are run on (auto: the GPU for a program that cannot run elsewhere, where there is one)",
+            rich_help_panel=RUNS,
+        ),
+    ] = None
+    trust: Annotated[
+        bool,
+        Option("--trust", help="allow --sandbox none: programs run with your rights", rich_help_panel=RUNS),
+    ] = False
 
 
-def add_running(parser: argparse.ArgumentParser, again: bool = False) -> None:
-    """How programs are run; a run `again` takes seed and arguments from its certificate."""
-    group = add_programs(parser)
-    once_more = "time for one proof, at least the time it had"
-    for_a_file = (
-        "time for one file, runs included, without what makes it runnable (60); one whose made data take too long "
-    )
-    budget = once_more if again else for_a_file + "is tried again with less of them, in twice that time"
-    old = "an interpreter with the old Keras: versioning patches are compared with what the program does there"
-    group.add_argument("--baseline-python", metavar="PATH", help=old)
-    group.add_argument("--budget", type=float, metavar="SECONDS", help=budget)
-    if not again:
-        seed = "the first random seed (0); the same seed, the same report"
-        group.add_argument("--seed", type=int, metavar="N", help=seed)
-        called = 'what the program is called with: --arguments="--epochs 3"'
-        group.add_argument("--arguments", metavar="WORDS", help=called)
-    group.add_argument("--test-command", metavar="COMMAND", help="a command that no patch may break")
+@dataclass(frozen=True)
+class Again(Programs):
+    """How a proof is run again, which has its seed and its arguments."""
+
+    baseline_python: Annotated[
+        str | None,
+        Option(
+            metavar="PATH",
+            help="an interpreter with the old Keras: versioning patches are compared with what the program does there",
+            rich_help_panel=RUNS,
+        ),
+    ] = None
+    budget: Annotated[
+        float | None,
+        Option(metavar="SECONDS", help="time for one proof, at least the time it had", rich_help_panel=RUNS),
+    ] = None
+    test_command: Annotated[
+        str | None, Option(metavar="COMMAND", help="a command that no patch may break", rich_help_panel=RUNS)
+    ] = None
 
 
-def add_configuration(parser: argparse.ArgumentParser) -> None:
-    """Where settings and caches are."""
-    group = parser.add_argument_group(
-        "settings", "From [tool.dnnfix] in pyproject.toml or from dnnfix.toml; nearest wins."
-    )
-    group.add_argument("--config", metavar="FILE", help="take the settings from this file")
-    group.add_argument("--isolated", action="store_true", help="take no settings from files")
-    add_cache(group)
+@dataclass(frozen=True)
+class Running(Again):
+    """How programs are run."""
+
+    budget: Annotated[
+        float | None,
+        Option(
+            metavar="SECONDS",
+            help="time for one file, runs included, without what makes it runnable (60); one whose made data take too "
+            "long is tried again with less of them, in twice that time",
+            rich_help_panel=RUNS,
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        Option(metavar="N", help="the first random seed (0); the same seed, the same report", rich_help_panel=RUNS),
+    ] = None
+    arguments: Annotated[
+        str | None,
+        Option(
+            metavar="WORDS",
+            help='what the program is called with: --arguments="--epochs 3"',
+            rich_help_panel=RUNS,
+        ),
+    ] = None
 
 
-def add_cache(parser: argparse._ActionsContainer) -> None:
+@dataclass(frozen=True)
+class Cache:
     """Where what is kept from one call to the next goes."""
-    parser.add_argument("--cache-dir", metavar="FOLDER", help="where caches and certificates go (~/.cache/dnnfix)")
+
+    cache_dir: Annotated[
+        str | None, Option(metavar="FOLDER", help="where caches and certificates go (~/.cache/dnnfix)")
+    ] = None
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True)
+class Catalogue:
+    """Where rules of the user's own come from."""
+
+    config: Annotated[
+        str | None, Option(metavar="FILE", help="take the settings from this file", rich_help_panel=WHERE)
+    ] = None
+    isolated: Annotated[bool, Option("--isolated", help="take no settings from files", rich_help_panel=WHERE)] = False
+
+    def settings(self, *groups: object) -> Settings:
+        """The settings of the working folder, those that the groups give over those of files. Raises `ConfigError`."""
+        file = Path(self.config) if self.config else None
+        return config.load(Path.cwd(), overrides(self, *groups), file=file, isolated=self.isolated)
+
+
+@dataclass(frozen=True)
+class Configuration(Catalogue):
+    """Where settings and caches are."""
+
+    cache_dir: Annotated[
+        str | None,
+        Option(metavar="FOLDER", help="where caches and certificates go (~/.cache/dnnfix)", rich_help_panel=WHERE),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Results:
     """What is shown, and how."""
-    group = parser.add_argument_group("output")
-    group.add_argument("--output-format", choices=FORMATS, help="how results are written (text)")
-    group.add_argument("--output-file", metavar="FILE", help="write results there, not to standard output")
-    group.add_argument("--exit-zero", action="store_true", help="exit with 0 also where there are findings")
-    add_talking(group, "every candidate, and tracebacks of internal errors")
+
+    output_format: Annotated[Format | None, Option(help="how results are written (text)", rich_help_panel=OUTPUT)] = (
+        None
+    )
+    output_file: Annotated[
+        str | None,
+        Option(metavar="FILE", help="write results there, not to standard output", rich_help_panel=OUTPUT),
+    ] = None
+    exit_zero: Annotated[
+        bool, Option("--exit-zero", help="exit with 0 also where there are findings", rich_help_panel=OUTPUT)
+    ] = False
 
 
-def add_talking(parser: argparse._ActionsContainer, verbose: str = "tracebacks of internal errors") -> None:
-    """How much is said; `verbose` is what --verbose adds."""
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress and no remarks")
-    parser.add_argument("-v", "--verbose", action="store_true", help=verbose)
-    parser.add_argument("--no-color", action="store_true", help="no colour (also: NO_COLOR in the environment)")
+@dataclass(frozen=True)
+class Talking:
+    """How much is said. Each command takes these: they make its `Console`."""
+
+    quiet: Annotated[bool, Option("--quiet", "-q", help="no progress and no remarks", rich_help_panel=OUTPUT)] = False
+    verbose: Annotated[
+        bool,
+        Option("--verbose", "-v", help="every candidate, and tracebacks of internal errors", rich_help_panel=OUTPUT),
+    ] = False
+    no_color: Annotated[
+        bool, Option("--no-color", help="no colour (also: NO_COLOR in the environment)", rich_help_panel=OUTPUT)
+    ] = False
 
 
-class Codes(argparse.Action):
-    """A flag that takes a list separated by commas and may be given several times."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Add the words of one use of the flag."""
-        words = [word.strip() for word in str(values).split(",") if word.strip()]
-        if not words:
-            parser.error(f"{option_string} needs at least one word. Received: {values!r}")
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or ()), *words])
+def overrides(*groups: object) -> dict[str, Any]:
+    """The settings that the command line gives; those that it does not mention are `None`."""
+    given = {name: value for group in groups for name, value in vars(group).items() if name in SETTINGS}
+    return {**given, "trust": given.get("trust") or None}  # a flag cannot take back what it does not say

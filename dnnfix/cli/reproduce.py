@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Literal
 
-from dnnfix import config
+from typer import Argument, Option
+
 from dnnfix.cli import options
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, FOUND, Console
 from dnnfix.cli.files import MAX_NOTEBOOK
 from dnnfix.emit.view import printable
 from dnnfix.errors import InputError
 from dnnfix.reproduce import script
 from dnnfix.reproduce.reports.result import Reproduced
-
-OPERANDS = "FILE|REPORT.md"
-
-DESCRIPTION = """Make a program run that does not run as it stands, without touching its fault: data sets and files that
-nobody has, missing imports, undefined names, pretrained weights, a class alone, command-line arguments, a GPU. The program
-itself stays as it is; it is put between code that makes what it lacks. Every made-up thing is listed, with what its form
-was taken from. A bug report in Markdown is read for its code, its traceback and its prose; then it is also said whether
-the symptom that it reports appears. Nothing of yours is changed."""
 
 EXIT_CODES = "0 it runs (a report: its symptom appears), 1 it does not, 2 error"
 
@@ -38,37 +32,29 @@ MARKDOWN = (".md", ".markdown")
 SCHEMA = "dnnfix-reproduction/1"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `reproduce`."""
-    parser.add_argument(
-        "path", metavar="FILE|REPORT.md", help="a program (.py, .ipynb) or a bug report in Markdown (.md)"
-    )
-    parser.add_argument("--output", metavar="SCRIPT", help="write the runnable script there")
-    parser.add_argument("--force", action="store_true", help="overwrite SCRIPT where it exists")
-    parser.add_argument("--diff", action="store_true", help="show the script as a diff against the program")
-    parser.add_argument(
-        "--output-format",
-        dest="shape",
-        choices=("text", "json"),
-        default="text",
-        help="how the account is written (text)",
-    )
-    options.add_running(parser)
-    options.add_configuration(parser)
-    options.add_talking(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Reproduce, and tell how it went."""
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    path: Annotated[
+        Path, Argument(metavar="FILE|REPORT.md", help="a program (.py, .ipynb) or a bug report in Markdown (.md)")
+    ],
+    running: options.Running,
+    configuration: options.Configuration,
+    output: Annotated[Path | None, Option(metavar="SCRIPT", help="write the runnable script there")] = None,
+    force: Annotated[bool, Option("--force", help="overwrite SCRIPT where it exists")] = False,
+    diff: Annotated[bool, Option("--diff", help="show the script as a diff against the program")] = False,
+    output_format: Annotated[Literal["text", "json"], Option(help="how the account is written (text)")] = "text",
+) -> int:
+    """Make a program run that does not run as it stands, without touching its fault: data sets and files that
+    nobody has, missing imports, undefined names, pretrained weights, a class alone, command-line arguments, a GPU. The program
+    itself stays as it is; it is put between code that makes what it lacks. Every made-up thing is listed, with what its form
+    was taken from. A bug report in Markdown is read for its code, its traceback and its prose; then it is also said whether
+    the symptom that it reports appears. Nothing of yours is changed."""
     from dnnfix import pipeline
 
-    path = Path(arguments.path)
-    target = Path(arguments.output) if arguments.output else None
     raw = _read(path)
-    _check(target, path, arguments.force)
-    file = Path(arguments.config) if arguments.config else None
-    arguments.output_format = None
-    settings = config.load(Path.cwd(), options.overrides(arguments), file=file, isolated=arguments.isolated)
+    _check(output, path, force)
+    settings = configuration.settings(running)
 
     def progress(text: str) -> None:
         console.progress(f"{path}: {text}")
@@ -79,15 +65,15 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         result = pipeline.reproduce_file(raw, os.fspath(path), settings, progress)
     console.clear()
     text = script.script(result.program, result.reproduction)
-    if arguments.shape == "json":
+    if output_format == "json":
         console.write(json.dumps(_document(result, text), indent=2) + "\n")
     else:
         console.write("\n".join(_lines(os.fspath(path), result)) + "\n")
-        if arguments.diff:
+        if diff:
             console.write(_diff(result, text))
-    if target is not None:
-        target.write_text(text, encoding="utf-8", errors="surrogateescape")
-        console.remark(f"the script is in {target}")
+    if output is not None:
+        output.write_text(text, encoding="utf-8", errors="surrogateescape")
+        console.remark(f"the script is in {output}")
     return CLEAN if result.succeeded else FOUND
 
 

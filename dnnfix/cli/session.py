@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dnnfix.cli import options
 from dnnfix.cli.console import CLEAN, ERROR, INTERRUPTED, Console
 from dnnfix.cli.files import Finder, Program, SettingsByFolder
+from dnnfix.cli.guard import internal
 from dnnfix.cli.output import Output
 from dnnfix.emit.view import view
 from dnnfix.errors import BudgetExceeded, DnnfixError, EditError, InputError
@@ -20,49 +21,55 @@ from dnnfix.suppress import BaselineWriter, load_baseline
 
 
 class Session:
-    """The programs that the arguments name, and the output for their reports.
+    """The programs that the flags name, and the output for their reports; `given` are settings of other flags.
 
     `settings` are those of the working folder; each program brings its own. Raises `ConfigError` for settings that make
     no sense and `InputError` where no path was given.
     """
 
-    def __init__(self, arguments: argparse.Namespace, console: Console, *, static: bool = False) -> None:
-        if not arguments.paths:
+    def __init__(
+        self,
+        console: Console,
+        inputs: options.Inputs,
+        configuration: options.Configuration,
+        results: options.Results,
+        given: Mapping[str, Any],
+        *,
+        static: bool = False,
+        write_baseline: str | None = None,
+    ) -> None:
+        if not inputs.paths:
             raise InputError("no path was given. Name files or folders, or - for standard input.")
         self.console = console
-        self._arguments = arguments
-        file = Path(arguments.config) if arguments.config else None
+        self._inputs, self._exit_zero = inputs, results.exit_zero
+        file = Path(configuration.config) if configuration.config else None
         if file is not None and not file.is_file():
             raise InputError(f"{file}: no such file. Check what you gave to --config.")
-        target = getattr(arguments, "write_baseline", None)
-        for made in filter(None, (arguments.output_file, target)):
+        for made in filter(None, (results.output_file, write_baseline)):
             if not Path(made).absolute().parent.is_dir():
                 raise InputError(f"{made}: there is no such folder to write it into. Make it first.")
-        self._by_folder = SettingsByFolder(self._overrides(), file, arguments.isolated)
+        overrides = {**options.overrides(inputs, configuration, results), **given}
+        if write_baseline:
+            overrides["baseline"] = None
+        self._by_folder = SettingsByFolder(overrides, file, configuration.isolated)
         self.settings = self._by_folder.of(Path.cwd())
         if self.settings.baseline is not None:
             load_baseline(self.settings.baseline)
         self.output = Output(
             console,
             self.settings.output_format,
-            Path(arguments.output_file) if arguments.output_file else None,
+            Path(results.output_file) if results.output_file else None,
             static=static,
             unsafe=not static,
             templates=self.settings.templates,
         )
         self._finder = Finder(self._by_folder, self.output.problem)
-        self._baseline = BaselineWriter(Path(target)) if target else None
+        self._baseline = BaselineWriter(Path(write_baseline)) if write_baseline else None
         self.repaired: list[str] = []
-
-    def _overrides(self) -> dict[str, object]:
-        given = options.overrides(self._arguments)
-        if getattr(self._arguments, "write_baseline", None):
-            given["baseline"] = None
-        return given
 
     def programs(self) -> Iterator[Program]:
         """The programs to work on, in order; what cannot be read goes to the report."""
-        for number, program in enumerate(self._finder.programs(self._arguments.paths, self._arguments.stdin_filename)):
+        for number, program in enumerate(self._finder.programs(self._inputs.paths or (), self._inputs.stdin_filename)):
             if self._baseline is not None and program.settings.baseline is not None:
                 program = replace(program, settings=replace(program.settings, baseline=None))
             if number:
@@ -72,8 +79,6 @@ class Session:
     @contextlib.contextmanager
     def guarding(self, program: Program) -> Iterator[None]:
         """Turns what goes wrong with one program into an entry of the report, so that the others go on."""
-        from dnnfix.cli.main import internal
-
         try:
             yield
         except InputError as error:
@@ -116,4 +121,4 @@ class Session:
             noun = "finding" if number == 1 else "findings"
             self.console.remark(f"{number} {noun} recorded in {os.fspath(self._baseline.path)}")
             return ERROR if self.output.failed else CLEAN
-        return self.output.finish(self._finder.passed_over, self._arguments.exit_zero, self.repaired)
+        return self.output.finish(self._finder.passed_over, self._exit_zero, self.repaired)

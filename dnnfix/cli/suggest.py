@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 
 from dnnfix.cli import options
+from dnnfix.cli.command import command
 from dnnfix.cli.console import Console
 from dnnfix.cli.files import Program
 from dnnfix.cli.session import Session
 from dnnfix.records import FileReport
-
-OPERANDS = "PATH ..."
-
-DESCRIPTION = """Find the faults of deep-learning programs and print proven patches for them. Each program is run for a
-moment in a sandbox, without network and on a budget; candidates are run beside it, and only one that removes the
-symptom and breaks nothing else is shown as a repair. Where none does, the one that gets furthest is shown as partial,
-with the place where the program then stops. Nothing of yours is changed."""
 
 EXAMPLES = """  dnnfix suggest train.py
   dnnfix suggest train.py --output-format diff | git apply
@@ -28,19 +21,21 @@ EXAMPLES = """  dnnfix suggest train.py
 EXIT_CODES = "0 nothing found, 1 findings, 2 error, or nothing found and a program that could not be run"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `suggest`."""
-    options.add_paths(parser)
-    options.add_selection(parser)
-    options.add_fixing(parser)
-    options.add_running(parser)
-    options.add_configuration(parser)
-    options.add_output(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Work on every program and report."""
-    session = Session(arguments, console)
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    inputs: options.Inputs,
+    rules: options.Selection,
+    patches: options.Fixing,
+    running: options.Running,
+    configuration: options.Configuration,
+    results: options.Results,
+) -> int:
+    """Find the faults of deep-learning programs and print proven patches for them. Each program is run for a
+    moment in a sandbox, without network and on a budget; candidates are run beside it, and only one that removes the
+    symptom and breaks nothing else is shown as a repair. Where none does, the one that gets furthest is shown as partial,
+    with the place where the program then stops. Nothing of yours is changed."""
+    session = Session(console, inputs, configuration, results, options.overrides(rules, patches, running))
     return session.work(reports(session))
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import json
 from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from typer import Option
 
 from dnnfix import registry
 from dnnfix.cli import options
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, Console
-from dnnfix.cli.explain import add_catalogue, folders
 from dnnfix.emit.earned import in_words
 from dnnfix.emit.rules import Rule, rule
 from dnnfix.records import Family
@@ -20,9 +21,6 @@ from dnnfix.records import Family
 if TYPE_CHECKING:
     from dnnfix.template import FixTemplate
 
-OPERANDS = ""
-
-DESCRIPTION = """List every rule: its code, its name, and what it says. `dnnfix explain CODE` tells the whole story."""
 
 EXAMPLES = """  dnnfix templates
   dnnfix templates --family data-type
@@ -40,20 +38,18 @@ with those faults at hand: that one has fired in none of them says more than tha
 """
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `templates`."""
-    parser.add_argument("--family", choices=[family.value for family in Family], help="the rules of this family only")
-    parser.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="(text)")
-    add_catalogue(parser)
-    options.add_talking(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """List the rules."""
-    listed = [t for t in registry.templates(folders(arguments)) if arguments.family in (None, t.family.value)]
-    if arguments.output_format == "json":
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    catalogue: options.Catalogue,
+    family: Annotated[Family | None, Option(help="the rules of this family only")] = None,
+    output_format: Annotated[Literal["text", "json", "markdown"], Option(help="how they are written (text)")] = "text",
+) -> int:
+    """List every rule: its code, its name, and what it says. `dnnfix explain CODE` tells the whole story."""
+    listed = [t for t in registry.templates(catalogue.settings().templates) if family in (None, t.family)]
+    if output_format == "json":
         console.write(json.dumps([_plain(template) for template in listed], indent=2) + "\n")
-    elif arguments.output_format == "markdown":
+    elif output_format == "markdown":
         console.write("\n".join(page(listed)) + "\n")
     else:
         console.write("".join(f"{line}\n" for line in _table(listed)))

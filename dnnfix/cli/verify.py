@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-from pathlib import Path
+from typing import Annotated
 
-from dnnfix import config
+from typer import Argument
+
 from dnnfix.cli import options
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, FOUND, Console
 from dnnfix.errors import CertificateError
-
-OPERANDS = "CERTIFICATE ..."
-
-DESCRIPTION = """Run the proof of an accepted patch again. The certificate holds the hashes of program and patch, the
-arguments, the seeds, the budget, the sandbox tier, the device, the versions and the verdicts; verdicts that differ now are listed. The
-program has to be where it was, seen from the working folder, with or without the patch."""
 
 EXIT_CODES = "0 the proof holds, 1 it does not hold here any more, 2 error"
 
@@ -24,22 +19,21 @@ EXAMPLES = """  dnnfix suggest train.py        shows where the certificate of ea
 """
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `verify`."""
-    parser.add_argument("certificates", nargs="+", metavar="CERTIFICATE", help="certificate files")
-    options.add_running(parser, again=True)
-    options.add_configuration(parser)
-    options.add_talking(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Verify each certificate."""
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    certificates: Annotated[list[str], Argument(metavar="CERTIFICATE", help="certificate files")],
+    running: options.Again,
+    configuration: options.Configuration,
+) -> int:
+    """Run the proof of an accepted patch again. The certificate holds the hashes of program and patch, the
+    arguments, the seeds, the budget, the sandbox tier, the device, the versions and the verdicts; verdicts that differ now are listed. The
+    program has to be where it was, seen from the working folder, with or without the patch."""
     from dnnfix import pipeline
 
-    file = Path(arguments.config) if arguments.config else None
-    settings = config.load(Path.cwd(), options.overrides(arguments), file=file, isolated=arguments.isolated)
+    settings = configuration.settings(running)
     code = CLEAN
-    for certificate in arguments.certificates:
+    for certificate in certificates:
         console.progress(f"{certificate}: running the proof again")
         try:
             holds, differences = pipeline.verify_certificate(os.fspath(certificate), settings)

@@ -28,7 +28,7 @@ def faulty(folder: Path) -> Path:
 def test_help_teaches(call: Call) -> None:
     said = call("--help")
     assert said.code == 0
-    assert all(f"  {name} " in said.out for name in COMMANDS) and "examples:" in said.out
+    assert all(f"  {name} " in said.out for name in COMMANDS) and "Examples:" in said.out
     assert call().code == 2
 
 
@@ -44,14 +44,14 @@ GROUPS = {"bench": BENCH, "bot": BOT}
 )
 def test_help_of_commands(call: Call, name: str) -> None:
     said = call(*name.split(), "--help")
-    assert said.code == 0 and f"usage: dnnfix {name} [options]" in said.out
-    assert "examples:" in said.out and f"  dnnfix {name}" in said.out and "exit codes:" in said.out
+    assert said.code == 0 and f"Usage: dnnfix {name} [OPTIONS]" in said.out
+    assert "Examples:" in said.out and f"  dnnfix {name}" in said.out and "Exit codes:" in said.out
 
 
 @pytest.mark.parametrize(("group", "word", "meant"), [("bench", "reply", "replay"), ("bot", "publsh", "publish")])
 def test_a_group_of_commands_lists_them(call: Call, group: str, word: str, meant: str) -> None:
     said = call(group, "--help")
-    assert said.code == 0 and all(f"  {name} " in said.out for name in GROUPS[group]) and "examples:" in said.out
+    assert said.code == 0 and all(f"  {name} " in said.out for name in GROUPS[group]) and "Examples:" in said.out
     assert call(group).code == 2
     assert f"Did you mean `dnnfix {group} {meant}`?" in call(group, word).err
 
@@ -263,7 +263,7 @@ def test_a_notebook_on_standard_input_is_read_as_one(call: Call, folder: Path, m
 
 
 def test_what_help_tells_holds(call: Call) -> None:
-    shown = "".join(call(*words).out for words in ([], *([name, "--help"] for name in COMMANDS)))
+    shown = "".join(call(*words).out for words in (["--help"], *([name, "--help"] for name in COMMANDS)))
     rules = re.findall(r"^  dnnfix explain (\S+)", shown, re.MULTILINE)
     assert len(rules) > 2 and call("explain", *rules).code == 0
     assert "[options] \n" not in shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
@@ -10,14 +9,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from dnnfix.bot.publish import publish
-from dnnfix.cli.bot import app
+from dnnfix.cli.bot import app, choosing
 from dnnfix.cli.console import Console
 from dnnfix.errors import ForgeError, InputError
 from dnnfix.forge.protocol import State
 from tests.bot.people import REPAIRED, SLUG, TRAIN, Repository, analysis
 from tests.forge.github_fake import APP, INSTALLATION, GitHubFake
 
-GITHUB = argparse.Namespace(forge="github", dry_run=False)
+GITHUB = choosing.Target(where="github")
 
 
 @pytest.fixture

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
 
 from dnnfix.bench.cases import Case, case_ids, read_case
 from dnnfix.bench.instances import Instance, find_benchmark, read_index
 from dnnfix.bench.ledger import Entry, read_ledger
 from dnnfix.bench.selection import Selection, read_selection
-from dnnfix.cli import options
 from dnnfix.errors import InputError
 from dnnfix.run.interpreter import describe
 
@@ -47,32 +48,37 @@ class Benchmark:
         return found
 
 
-def add_words(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True)
+class Place:
+    """Where the benchmark is."""
+
+    benchmark: Annotated[
+        str | None, Option(metavar="FOLDER", help="the folder benchmark_667 (the one here, above, or of this clone)")
+    ] = None
+
+    def opened(self, words: Sequence[str] | None = None) -> Benchmark:
+        """The benchmark, of which these words choose. Raises `InputError`."""
+        folder = find_benchmark(Path(self.benchmark) if self.benchmark else None)
+        index = read_index(folder)
+        return Benchmark(folder, index, read_ledger(folder), read_selection(words or (), index))
+
+
+@dataclass(frozen=True)
+class Words(Place):
     """Which instances."""
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="WORD",
-        help="ids, libraries (keras), sources (github), fix patterns (loss-function), bug types (api), halves (held-out), "
-        "fidelities or symptoms (crash); words of one kind are alternatives, and all kinds have to fit",
-    )
-    add_place(parser)
 
+    words: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="WORD",
+            help="ids, libraries (keras), sources (github), fix patterns (loss-function), bug types (api), halves "
+            "(held-out), fidelities or symptoms (crash); words of one kind are alternatives, and all kinds have to fit",
+        ),
+    ] = None
 
-def add_place(parser: argparse.ArgumentParser) -> None:
-    """Where the benchmark is, and how much is said."""
-    parser.add_argument(
-        "--benchmark", metavar="FOLDER", help="the folder benchmark_667 (the one here, above, or of this clone)"
-    )
-    options.add_talking(parser)
-
-
-def opened(arguments: argparse.Namespace) -> Benchmark:
-    """The benchmark that the flags name. Raises `InputError`."""
-    folder = find_benchmark(Path(arguments.benchmark) if arguments.benchmark else None)
-    index = read_index(folder)
-    words = getattr(arguments, "words", None) or ()
-    return Benchmark(folder, index, read_ledger(folder), read_selection(words, index))
+    def opened(self, words: Sequence[str] | None = None) -> Benchmark:
+        """The benchmark, of which the words choose. Raises `InputError`."""
+        return super().opened(words or self.words)
 
 
 def sampled(cases: Sequence[Case], count: int) -> list[Case]:

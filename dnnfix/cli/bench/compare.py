@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from typing import Annotated
+
+from typer import Argument
 
 from dnnfix.bench.comparison import compare
-from dnnfix.cli import options
 from dnnfix.cli.bench.report import opened
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, FOUND, Console
 from dnnfix.errors import InputError
-
-OPERANDS = "BEFORE AFTER"
-
-DESCRIPTION = """What changed from one replay to another, case by case, on the cases that both have; with the probability of so
-uneven a split by chance."""
 
 EXAMPLES = """  dnnfix bench compare replay-1.0 replay-1.1
 """
@@ -22,19 +19,18 @@ EXAMPLES = """  dnnfix bench compare replay-1.0 replay-1.1
 EXIT_CODES = "0 nothing correct was lost and nothing wrong or false came in, 1 otherwise, 2 error"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `bench compare`."""
-    parser.add_argument("before", metavar="BEFORE", help="the folder of a replay")
-    parser.add_argument("after", metavar="AFTER", help="the folder of another one")
-    options.add_talking(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Compare, and list the cases that changed."""
-    with opened(Path(arguments.before)) as before, opened(Path(arguments.after)) as after:
-        shared, changes = compare(before.results(), after.results())
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    before: Annotated[str, Argument(metavar="BEFORE", help="the folder of a replay")],
+    after: Annotated[str, Argument(metavar="AFTER", help="the folder of another one")],
+) -> int:
+    """What changed from one replay to another, case by case, on the cases that both have; with the probability of so
+    uneven a split by chance."""
+    with opened(Path(before)) as old, opened(Path(after)) as new:
+        shared, changes = compare(old.results(), new.results())
     if not shared:
-        raise InputError(f"{arguments.before} and {arguments.after} have no case in common.")
+        raise InputError(f"{before} and {after} have no case in common.")
     console.write(f"{shared} cases in both\n")
     for change in changes:
         was, now = change.both + len(change.lost), change.both + len(change.won)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from typing import Annotated, Literal
+
+from typer import Option
 
 from dnnfix.bench.cases import Case, case_ids
 from dnnfix.bench.ledger import counts
 from dnnfix.cli.bench import choosing
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, Console
 from dnnfix.errors import InputError
-
-OPERANDS = "[WORD ...]"
-
-DESCRIPTION = """The instances of the benchmark, one a line: id, library, fix pattern, bug type, and the state of its case:
-verified (proven as it is now), unproven, malformed, or - where nobody has written one yet."""
 
 EXAMPLES = """  dnnfix bench list keras loss-function
   dnnfix bench list --state verified
@@ -23,37 +21,37 @@ EXAMPLES = """  dnnfix bench list keras loss-function
 
 EXIT_CODES = "0, or 2 where a word is not known or a case is malformed"
 
-STATES = ("verified", "unproven", "malformed", "missing")
+State = Literal["verified", "unproven", "malformed", "missing"]
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `bench list`."""
-    choosing.add_words(parser)
-    parser.add_argument("--state", choices=STATES, help="only instances whose case is in this state")
-    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="how to list them (text)")
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """List the instances."""
-    benchmark = choosing.opened(arguments)
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    chosen: choosing.Words,
+    state: Annotated[State | None, Option(help="only instances whose case is in this state")] = None,
+    output_format: Annotated[Literal["text", "json"], Option(help="how to list them (text)")] = "text",
+) -> int:
+    """The instances of the benchmark, one a line: id, library, fix pattern, bug type, and the state of its case:
+    verified (proven as it is now), unproven, malformed, or - where nobody has written one yet."""
+    benchmark = chosen.opened()
     have = set(case_ids(benchmark.folder))
     code = CLEAN
     rows = []
     for instance in benchmark.index.values():
         if not benchmark.selection.may_take(instance):
             continue
-        state = "missing"
+        now = "missing"
         case: Case | None = None
         if instance.id in have:
             try:
                 case = benchmark.case(instance.id)
-                state = "verified" if counts(case, benchmark.ledger) else "unproven"
+                now = "verified" if counts(case, benchmark.ledger) else "unproven"
             except InputError as error:
                 console.problem(str(error))
-                state, code = "malformed", ERROR
-        if benchmark.selection.takes(instance, case) and arguments.state in (None, state):
-            rows.append((instance, state, case.fidelity.value if case is not None else None))
-    if arguments.output_format == "json":
+                now, code = "malformed", ERROR
+        if benchmark.selection.takes(instance, case) and state in (None, now):
+            rows.append((instance, now, case.fidelity.value if case is not None else None))
+    if output_format == "json":
         listed = [
             {
                 "id": i.id,
@@ -71,8 +69,8 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         console.write(json.dumps(listed, indent=1) + "\n")
         return code
     width = max((len(i.id) for i, _, _ in rows), default=0)
-    for i, state, _ in rows:
-        shown = "-" if state == "missing" else state
+    for i, now, _ in rows:
+        shown = "-" if now == "missing" else now
         console.write(f"{i.id:<{width}}  {i.library:<11}{i.fix_pattern:<28}{i.bug_type:<40}{shown}\n")
     console.remark(f"{len(rows)} of {len(benchmark.index)} instances")
     return code

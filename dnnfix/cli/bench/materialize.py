@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
+
+from typer import Option
 
 from dnnfix import config
 from dnnfix.bench.instances import Instance
@@ -15,14 +17,9 @@ from dnnfix.bench.originals.commits import GITHUB, Commits
 from dnnfix.bench.originals.questions import API, Questions
 from dnnfix.cli import options
 from dnnfix.cli.bench import choosing
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, Console
 from dnnfix.errors import EnvironmentProblem
-
-OPERANDS = "[WORD ...]"
-
-DESCRIPTION = """Bring the programs that the instances came from into your own cache: bug-fix commits by git, questions with their
-answers by the API of the question site. They belong to their authors and are never part of a repository of dnnfix's. What
-is there already is not asked for again; requests are few and slow, and what is gone is named."""
 
 EXAMPLES = """  dnnfix bench materialize torch github
   dnnfix bench materialize so-37213388
@@ -34,25 +31,26 @@ EXIT_CODES = "0 everything is there or known to be gone, 2 something could not b
 FOLDER = "originals"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `bench materialize`."""
-    choosing.add_words(parser)
-    parser.add_argument("--again", action="store_true", help="ask again for what was gone")
-    parser.add_argument("--git", metavar="URL", default=GITHUB, help="where repositories lie (%(default)s)")
-    parser.add_argument("--api", metavar="URL", default=API, help="the API of the question site (%(default)s)")
-    options.add_cache(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Bring what is missing, and say what is there."""
-    settings = config.load(Path.cwd(), options.overrides(arguments), isolated=True)
-    benchmark = choosing.opened(arguments)
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    chosen: choosing.Words,
+    cache: options.Cache,
+    again: Annotated[bool, Option("--again", help="ask again for what was gone")] = False,
+    git: Annotated[str, Option(metavar="URL", help=f"where repositories lie ({GITHUB})")] = GITHUB,
+    api: Annotated[str, Option(metavar="URL", help=f"the API of the question site ({API})")] = API,
+) -> int:
+    """Bring the programs that the instances came from into your own cache: bug-fix commits by git, questions with their
+    answers by the API of the question site. They belong to their authors and are never part of a repository of dnnfix's. What
+    is there already is not asked for again; requests are few and slow, and what is gone is named."""
+    settings = config.load(Path.cwd(), options.overrides(cache), isolated=True)
+    benchmark = chosen.opened()
     cellar = Cellar(settings.cache / FOLDER)
     wanted = [i for i in benchmark.index.values() if benchmark.selection.may_take(i)]
-    missing = [i for i in wanted if (known := cellar.has(i.id)) is None or (known.gone and arguments.again)]
+    missing = [i for i in wanted if (known := cellar.has(i.id)) is None or (known.gone and again)]
     problems: set[str] = set()
     done = len(wanted) - len(missing)
-    for original in _brought(arguments, missing, cellar, problems):
+    for original in _brought(git, api, missing, cellar, problems):
         cellar.put(original)
         done += 1
         console.progress(f"{done} of {len(wanted)}: {original.id}")
@@ -65,12 +63,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     return CLEAN if len(kept) == len(wanted) else ERROR
 
 
-def _brought(
-    arguments: argparse.Namespace, missing: list[Instance], cellar: Cellar, problems: set[str]
-) -> Iterator[Original]:
+def _brought(git: str, api: str, missing: list[Instance], cellar: Cellar, problems: set[str]) -> Iterator[Original]:
     """Originals as they come. What cannot be asked for now is a problem, and the rest goes on."""
     questions: dict[int, list[str]] = {}
-    commits = Commits(cellar.folder / ".git", arguments.git)
+    commits = Commits(cellar.folder / ".git", git)
     refused = 0
     for instance in missing:
         try:
@@ -89,7 +85,7 @@ def _brought(
                 refused += 1
     try:
         key = os.environ.get("STACKEXCHANGE_KEY", "")
-        yield from Questions(arguments.api, key).bring(questions) if questions else ()
+        yield from Questions(api, key).bring(questions) if questions else ()
     except EnvironmentProblem as error:
         problems.add(str(error))
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import Annotated
+
+from typer import Argument, Option
 
 from dnnfix.bench.cases import Case, case_ids
 from dnnfix.bench.instances import Instance
 from dnnfix.bench.ledger import counts
 from dnnfix.cli.bench import choosing
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, Console
 from dnnfix.cli.output import palette
 from dnnfix.emit.text import diff_lines
 from dnnfix.errors import InputError
-
-OPERANDS = "ID ..."
-
-DESCRIPTION = """What the study says of an instance, and the case that reconstructs it: its symptom, what it rests on, and
-the repair."""
 
 EXAMPLES = """  dnnfix bench show so-37213388
   dnnfix bench show --program so-37213388   with the program too
@@ -25,21 +23,21 @@ EXAMPLES = """  dnnfix bench show so-37213388
 EXIT_CODES = "0, or 2 where an id is not known or its case is malformed"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `bench show`."""
-    parser.add_argument("words", nargs="+", metavar="ID", help="ids of instances")
-    parser.add_argument("--program", action="store_true", help="show the program of the case too")
-    choosing.add_place(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Show each instance."""
-    benchmark = choosing.opened(arguments)
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    words: Annotated[list[str], Argument(metavar="ID", help="ids of instances")],
+    place: choosing.Place,
+    program: Annotated[bool, Option("--program", help="show the program of the case too")] = False,
+) -> int:
+    """What the study says of an instance, and the case that reconstructs it: its symptom, what it rests on, and
+    the repair."""
+    benchmark = place.opened(words)
     ids = benchmark.selection.words.get("id", frozenset())
-    if others := [word for word in arguments.words if word not in ids]:
+    if others := [word for word in words if word not in ids]:
         raise InputError(f"{others[0]} is no id. `dnnfix bench list {others[0]}` lists the instances it stands for.")
     have = set(case_ids(benchmark.folder))
-    for id in arguments.words:
+    for id in words:
         console.write(_instance(benchmark.index[id]))
         if id not in have:
             console.write("case       none yet\n\n")
@@ -47,7 +45,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
         case = benchmark.case(id)
         state = "verified" if counts(case, benchmark.ledger) else "unproven: dnnfix bench verify proves it"
         console.write(_case(case, state))
-        if arguments.program:
+        if program:
             console.write(f"\n{case.program.decode()}")
         for name, diff in case.repairs.items():
             console.write(f"\n{name}\n{''.join(diff_lines(diff, palette(console)))}")

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import Counter
+from typing import Annotated, Literal
+
+from typer import Option
 
 from dnnfix.bench.instances import Instance, Library
 from dnnfix.bench.ledger import counts
 from dnnfix.bench.spread import cells, stratified
 from dnnfix.cli.bench import choosing
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, Console
 from dnnfix.errors import InputError
 from dnnfix.records import FixPattern
-
-OPERANDS = "[WORD ...]"
-
-DESCRIPTION = """How the instances are spread over libraries, fix patterns, sources and bug types, and how many of each have a
-verified case."""
 
 EXAMPLES = """  dnnfix bench stats
   dnnfix bench stats --sample 200    how 200 cases have to be spread to stand for all instances
@@ -26,18 +24,18 @@ EXAMPLES = """  dnnfix bench stats
 EXIT_CODES = "0, or 2 where a word is not known or a case is malformed"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `bench stats`."""
-    choosing.add_words(parser)
-    parser.add_argument(
-        "--sample", type=int, metavar="N", help="beside each count, how many of N cases it should have (each cell one)"
-    )
-    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="how to show them (text)")
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Count."""
-    benchmark = choosing.opened(arguments)
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    chosen: choosing.Words,
+    sample: Annotated[
+        int | None, Option(metavar="N", help="beside each count, how many of N cases it should have (each cell one)")
+    ] = None,
+    output_format: Annotated[Literal["text", "json"], Option(help="how to show them (text)")] = "text",
+) -> int:
+    """How the instances are spread over libraries, fix patterns, sources and bug types, and how many of each have a
+    verified case."""
+    benchmark = chosen.opened()
     problems: list[str] = []
     cases = benchmark.cases(problems.append)
     for problem in problems:
@@ -46,11 +44,11 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     proven = [case.instance for case in cases if counts(case, benchmark.ledger)]
     fidelities = Counter(case.fidelity.value for case in cases if counts(case, benchmark.ledger))
     try:
-        wanted = stratified(cells(instances), arguments.sample) if arguments.sample else {}
+        wanted = stratified(cells(instances), sample) if sample else {}
     except ValueError as error:
         raise InputError(f"--sample: {error}") from None
     have, whole = cells(proven), cells(instances)
-    if arguments.output_format == "json":
+    if output_format == "json":
         listed = [
             {"library": c[0], "fix_pattern": c[1], "instances": n, "verified": have[c], "wanted": wanted.get(c)}
             for c, n in sorted(whole.items())

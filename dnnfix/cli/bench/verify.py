@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
+from typing import Annotated
+
+from typer import Option
 
 from dnnfix import config
 from dnnfix.bench.cases import Case, programs
@@ -12,15 +14,10 @@ from dnnfix.bench.ledger import counts, record
 from dnnfix.bench.verify import Proof, verify
 from dnnfix.cli import options
 from dnnfix.cli.bench import choosing
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, FOUND, Console
 from dnnfix.errors import InputError
 from dnnfix.run.runner import Runner
-
-OPERANDS = "[WORD ...]"
-
-DESCRIPTION = """Prove cases: the program shows its symptom on at least four of five seeds and the repaired one on at most one;
-the diffs apply, are as `git diff` writes them, and are minimal; no line gives the fault away; no other case is a near copy; and
-every run keeps to 20 s. Without words, every case. Programs run in the sandbox."""
 
 EXAMPLES = """  dnnfix bench verify so-37213388
   dnnfix bench verify keras --jobs 2
@@ -30,23 +27,24 @@ EXAMPLES = """  dnnfix bench verify so-37213388
 EXIT_CODES = "0 all hold, 1 some do not, 2 a case is malformed or nothing could be run"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `bench verify`."""
-    choosing.add_words(parser)
-    parser.add_argument("--record", action="store_true", help="write down in verified.csv which cases hold")
-    parser.add_argument(
-        "--unproven", action="store_true", help="only cases that verified.csv does not know as they are"
-    )
-    options.add_programs(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Prove each case and say what is wrong with those that do not hold."""
-    settings = config.load(Path.cwd(), options.overrides(arguments), isolated=True)
-    benchmark = choosing.opened(arguments)
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    chosen: choosing.Words,
+    programs_in: options.Programs,
+    record_them: Annotated[bool, Option("--record", help="write down in verified.csv which cases hold")] = False,
+    unproven: Annotated[
+        bool, Option("--unproven", help="only cases that verified.csv does not know as they are")
+    ] = False,
+) -> int:
+    """Prove cases: the program shows its symptom on at least four of five seeds and the repaired one on at most one;
+    the diffs apply, are as `git diff` writes them, and are minimal; no line gives the fault away; no other case is a near copy; and
+    every run keeps to 20 s. Without words, every case. Programs run in the sandbox."""
+    settings = config.load(Path.cwd(), options.overrides(programs_in), isolated=True)
+    benchmark = chosen.opened()
     problems: list[str] = []
     cases = benchmark.cases(problems.append)
-    if arguments.unproven:
+    if unproven:
         cases = [case for case in cases if not counts(case, benchmark.ledger)]
     cases = choosing.runnable(cases, Path(settings.python), problems.append)
     for problem in problems:
@@ -62,7 +60,7 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             proof = verify(case, others, runner, settings.workers)
             proofs.append((case, proof))
             console.write(_line(proof))
-            if arguments.record:  # as they come, so that stopping loses one case at most
+            if record_them:  # as they come, so that stopping loses one case at most
                 record(benchmark.folder, [(case, proof)])
     held = sum(proof.holds for _, proof in proofs)
     console.remark(f"{held} of {len(proofs)} cases hold ({time.monotonic() - started:.0f} s)")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
 
 from dnnfix.cli.bot import choosing
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, Console
-
-OPERANDS = "[FOLDER]"
-
-DESCRIPTION = """Find the programs of a checkout, run each for a moment in the sandbox as `dnnfix suggest` does, read the rest, and write a
-report for `dnnfix bot publish`. The folder is the top of a checkout; what git does not know of it is not looked at. Where variables look like
-tokens the analysis is made by a process that does not have them, and programs are run under bubblewrap alone. Of the repository's own settings only those are read
-that choose rules and files."""
 
 EXAMPLES = """  dnnfix bot analyse --repo owner/name --output-file report.json
   dnnfix bot analyse checkout/ --repo owner/name --python .venv/bin/python
@@ -24,37 +20,37 @@ EXAMPLES = """  dnnfix bot analyse --repo owner/name --output-file report.json
 EXIT_CODES = "0 analysed, 2 error"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `bot analyse`."""
-    parser.add_argument("folder", nargs="?", default=".", help="the checkout (the working folder)")
-    parser.add_argument("--repo", required=True, metavar="OWNER/NAME", help="what the repository is called")
-    parser.add_argument("--output-file", metavar="FILE", help="where the report goes (standard output)")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-    choosing.add_analysis(parser)
-    choosing.add_since(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Analyse, and write the report."""
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    repo: Annotated[str, Option(metavar="OWNER/NAME", help="what the repository is called")],
+    analysis: choosing.Analysing,
+    since: choosing.Since = None,
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="the checkout (the working folder)")] = Path(),
+    output_file: Annotated[Path | None, Option(metavar="FILE", help="where the report goes (standard output)")] = None,
+) -> int:
+    """Find the programs of a checkout, run each for a moment in the sandbox as `dnnfix suggest` does, read the rest, and write a
+    report for `dnnfix bot publish`. The folder is the top of a checkout; what git does not know of it is not looked at. Where variables look like
+    tokens the analysis is made by a process that does not have them, and programs are run under bubblewrap alone. Of the repository's own settings only those are read
+    that choose rules and files."""
     from dnnfix.bot import analyse, apart
     from dnnfix.errors import InputError
 
-    target = Path(arguments.output_file).absolute() if arguments.output_file else None
-    folder = Path(arguments.folder).absolute()
+    target = output_file.absolute() if output_file else None
     if not folder.is_dir():
-        raise InputError(f"{arguments.folder}: no such folder. Name the checkout of a git repository.")
+        raise InputError(f"{folder}: no such folder. Name the checkout of a git repository.")
     if target is not None and not target.parent.is_dir():
-        raise InputError(f"{arguments.output_file}: there is no such folder to write it into. Make it first.")
-    flags = replace(choosing.flags(arguments), since=arguments.since)
+        raise InputError(f"{output_file}: there is no such folder to write it into. Make it first.")
+    flags = replace(analysis.flags(), since=since)
     if apart.secrets():
         with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as place:
             made = Path(place, "report.json")
-            code = apart.analysed(flags.command(folder, arguments.repo, made, quiet=arguments.quiet))
+            code = apart.analysed(flags.command(folder.absolute(), repo, made, quiet=console.quiet))
             if code == CLEAN:
                 _handed_over(console, made.read_text(encoding="utf-8"), target)
             return code
     whole = flags.whole or analyse.BUDGET
-    text = analyse.analyse(folder, arguments.repo, flags.overrides(), whole, console.progress, arguments.since or "")
+    text = analyse.analyse(folder.absolute(), repo, flags.overrides(), whole, console.progress, since or "")
     _handed_over(console, text, target)
     return CLEAN
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
 
 from dnnfix.cli.bot import choosing
 from dnnfix.cli.console import Console
@@ -28,44 +30,39 @@ STORE, BROKER = "sqlite:///dnnfix-bot.sqlite", "redis://127.0.0.1:6379/0"
 LACKING = "is not installed. Install dnnfix[app]."
 
 
-def add_places(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True)
+class Places:
     """Where what is to be done is kept and carried."""
-    parser.add_argument(
-        "--store", default=STORE, metavar="ADDRESS", help=f"sqlite:///FILE or postgresql+psycopg://… ({STORE})"
-    )
-    parser.add_argument(
-        "--lease",
-        type=float,
-        default=60.0,
-        metavar="SECONDS",
-        help="after which a worker that says nothing counts as dead (60)",
-    )
-    parser.add_argument("--broker", default=BROKER, metavar="ADDRESS", help=f"the Redis ({BROKER})")
+
+    store: Annotated[str, Option(metavar="ADDRESS", help=f"sqlite:///FILE or postgresql+psycopg://… ({STORE})")] = STORE
+    lease: Annotated[
+        float, Option(metavar="SECONDS", help="after which a worker that says nothing counts as dead (60)")
+    ] = 60.0
+    broker: Annotated[str, Option(metavar="ADDRESS", help=f"the Redis ({BROKER})")] = BROKER
+
+    @contextmanager
+    def opened(self, console: Console) -> Iterator[tuple[Store, Broker]]:
+        """The store and the broker; the log is JSON from now on. Raises `InputError` where the extra is not installed."""
+        try:
+            from dnnfix.bot.app import log
+            from dnnfix.bot.app.broker import Broker
+            from dnnfix.bot.app.store import Store
+        except ImportError as error:
+            raise InputError(f"{error.name} {LACKING}") from None
+        log.begin(console.err, [os.environ.get(name, "") for name in (SECRET, *choosing.TOKENS)])
+        store, broker = Store(self.store, lease=self.lease), Broker(self.broker)
+        try:
+            yield store, broker
+        finally:
+            broker.close()
+            store.close()
 
 
-@contextmanager
-def places(arguments: argparse.Namespace, console: Console) -> Iterator[tuple[Store, Broker]]:
-    """The store and the broker; the log is JSON from now on. Raises `InputError` where the extra is not installed."""
-    try:
-        from dnnfix.bot.app import log
-        from dnnfix.bot.app.broker import Broker
-        from dnnfix.bot.app.store import Store
-    except ImportError as error:
-        raise InputError(f"{error.name} {LACKING}") from None
-    log.begin(console.err, [os.environ.get(name, "") for name in (SECRET, *choosing.TOKENS)])
-    store, broker = Store(arguments.store, lease=arguments.lease), Broker(arguments.broker)
-    try:
-        yield store, broker
-    finally:
-        broker.close()
-        store.close()
-
-
-def forges(arguments: argparse.Namespace, console: Console) -> Callable[[int], Forge]:
+def forges(target: choosing.Target, console: Console) -> Callable[[int], Forge]:
     """The forge for an installation of the App; the same for all where there is a token, or a folder, in place of an App."""
     app, file = os.environ.get(APP, ""), os.environ.get(KEY_FILE, "")
-    if arguments.forge != choosing.GITHUB or not app:
-        only = choosing.forge(arguments, console)
+    if target.where != choosing.GITHUB or not app:
+        only = target.forge(console)
         return lambda installation: only
     try:
         from github.Auth import AppAuth, AppInstallationAuth

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
 
 from dnnfix.bot.apart import Flags
 from dnnfix.cli.console import Console
@@ -23,91 +26,97 @@ TOKENS = ("DNNFIX_GITHUB_TOKEN", "GITHUB_TOKEN")
 """Variables that the token for GitHub is taken from, the first that is set."""
 
 
-def add_report(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True)
+class Reported:
     """What is published, and where."""
-    parser.add_argument("report", help="the report")
-    parser.add_argument(
-        "--repo",
-        required=True,
-        metavar="OWNER/NAME",
-        help="the repository to publish in, which the report has to be of",
-    )
+
+    report: Annotated[str, Argument(metavar="REPORT", help="the report")]
+    repo: Annotated[
+        str,
+        Option(metavar="OWNER/NAME", help="the repository to publish in, which the report has to be of"),
+    ]
+
+    def analysis(self) -> Analysis:
+        """What the report says. Raises `InputError` where it cannot be read, `BotReportError` where it does not hold together."""
+        from dnnfix.bot.report import MOST_BYTES, read
+
+        try:
+            with Path(self.report).open("rb") as file:
+                text = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            raise InputError(f"{self.report}: cannot be read ({error.strerror}). Check the path.") from None
+        return read(text, self.report)
 
 
-def analysis(path: str) -> Analysis:
-    """What a report says. Raises `InputError` where it cannot be read, and `BotReportError` where it does not hold together."""
-    from dnnfix.bot.report import MOST_BYTES, read
-
-    try:
-        with Path(path).open("rb") as file:
-            text = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}). Check the path.") from None
-    return read(text, path)
-
-
-def add_forge(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True)
+class Target:
     """Where pull requests go."""
-    parser.add_argument(
-        "--forge", required=True, metavar="github[:OWNER]|local:FOLDER",
-        help=f"GitHub, with the token in {' or '.join(TOKENS)} (OWNER is whose repositories are listed); "
-        "or a folder with bare repositories OWNER/NAME.git, where pull requests become files in OWNER/NAME.pulls",
-    )  # fmt: skip
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
-    parser.add_argument(
-        "--asked", action="store_true", help="also in a repository without a table [bot]: a person asks for this one"
-    )
+
+    where: Annotated[
+        str,
+        Option(
+            "--forge",
+            metavar="github[:OWNER]|local:FOLDER",
+            help=f"GitHub, with the token in {' or '.join(TOKENS)} (OWNER is whose repositories are listed); "
+            "or a folder with bare repositories OWNER/NAME.git, where pull requests become files in OWNER/NAME.pulls",
+        ),
+    ]
+    dry_run: Annotated[bool, Option("--dry-run", help="say what would be done, and do nothing")] = False
+    asked: Annotated[
+        bool, Option("--asked", help="also in a repository without a table [bot]: a person asks for this one")
+    ] = False
+
+    def forge(self, console: Console) -> Forge:
+        """The forge. Raises `InputError` for another kind, and `ForgeError` where it is not there."""
+        kind, _, owner = self.where.partition(":")
+        if self.where.startswith(LOCAL):
+            found: Forge = LocalForge(Path(self.where.removeprefix(LOCAL)))
+        elif kind == GITHUB:
+            found = _github(owner)
+        else:
+            raise InputError(f"--forge: has to be github, github:OWNER or local:FOLDER. Received: {self.where}")
+        return DryRun(found, lambda text: console.write(f"{text}\n")) if self.dry_run else found
 
 
-def add_onboard(parser: argparse.ArgumentParser) -> None:
-    """Whether repositories are asked."""
-    parser.add_argument(
-        "--onboard", action="store_true",
-        help="where there is no table [bot], ask for it by a pull request, once, and do nothing else",
-    )  # fmt: skip
+Onboarding = Annotated[
+    bool,
+    Option("--onboard", help="where there is no table [bot], ask for it by a pull request, once, and do nothing else"),
+]
+"""Whether repositories are asked."""
 
 
-def add_analysis(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True)
+class Analysing:
     """How repositories are analysed."""
-    parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS", help="for each program (60)")
-    parser.add_argument("--whole", type=float, metavar="SECONDS", help="for a whole repository (1800)")
-    parser.add_argument("--python", metavar="PATH", help="the interpreter that has the programs' packages")
-    parser.add_argument("--seed", type=int, help="the first seed (0)")
+
+    budget: Annotated[float, Option(metavar="SECONDS", help="for each program (60)")] = 60.0
+    whole: Annotated[float | None, Option(metavar="SECONDS", help="for a whole repository (1800)")] = None
+    python: Annotated[str | None, Option(metavar="PATH", help="the interpreter that has the programs' packages")] = None
+    seed: Annotated[int | None, Option(metavar="N", help="the first seed (0)")] = None
+
+    def flags(self) -> Flags:
+        """How to analyse; the interpreter is that of the working folder, not of the repository that is gone into."""
+        python = str(Path(self.python).absolute()) if self.python else None
+        return Flags(self.budget, self.whole, python, self.seed)
 
 
-def add_since(parser: argparse.ArgumentParser) -> None:
-    """Where the analysis begins."""
-    parser.add_argument(
-        "--since", metavar="COMMIT", type=_commit,
-        help="leave out what no change since this commit can be felt in; what it has open is left as it is",
-    )  # fmt: skip
-
-
-def _commit(text: str) -> str:
+def _commit(text: str | None) -> str | None:
     from dnnfix.bot.report import is_commit
 
-    if not is_commit(text):
-        raise argparse.ArgumentTypeError(f"has to be the whole name of a commit. Received: {text}")
+    if text is not None and not is_commit(text):
+        raise typer.BadParameter(f"has to be the whole name of a commit. Received: {text}")
     return text
 
 
-def flags(arguments: argparse.Namespace) -> Flags:
-    """How to analyse; the interpreter is that of the working folder, not of the repository that is gone into."""
-    python = str(Path(arguments.python).absolute()) if arguments.python else None
-    return Flags(arguments.budget, arguments.whole, python, arguments.seed)
-
-
-def forge(arguments: argparse.Namespace, console: Console) -> Forge:
-    """The forge that the flags name. Raises `InputError` for another kind, and `ForgeError` where it is not there."""
-    named: str = arguments.forge
-    kind, _, owner = named.partition(":")
-    if named.startswith(LOCAL):
-        found: Forge = LocalForge(Path(named.removeprefix(LOCAL)))
-    elif kind == GITHUB:
-        found = _github(owner)
-    else:
-        raise InputError(f"--forge: has to be github, github:OWNER or local:FOLDER. Received: {named}")
-    return DryRun(found, lambda text: console.write(f"{text}\n")) if arguments.dry_run else found
+Since = Annotated[
+    str | None,
+    Option(
+        metavar="COMMIT",
+        help="leave out what no change since this commit can be felt in; what it has open is left as it is",
+        callback=_commit,
+    ),
+]
+"""Where the analysis begins."""
 
 
 def _github(owner: str) -> Forge:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 from dnnfix.cli.bot import choosing
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, Console
 
 if TYPE_CHECKING:
     from dnnfix.bot.publish import Published
 
-OPERANDS = "REPORT"
-
-DESCRIPTION = """Open pull requests from the report of `dnnfix bot analyse`, renew those that are open, and close those whose fault is gone. The report
-is taken as anybody's input: it is checked first, and nothing of the repository is run or checked out. At most two are open at a time
-and one is new in an hour, unless the repository asks for more; what was closed unmerged never comes again."""
 
 EXAMPLES = """  dnnfix bot publish report.json --repo owner/name --forge local:/srv/forge
   dnnfix bot publish report.json --repo owner/name --forge local:/srv/forge --dry-run
@@ -25,24 +20,25 @@ EXAMPLES = """  dnnfix bot publish report.json --repo owner/name --forge local:/
 EXIT_CODES = "0 published, or nothing to do; 2 error"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `bot publish`."""
-    choosing.add_report(parser)
-    choosing.add_forge(parser)
-    choosing.add_onboard(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Read the report, and publish it."""
-    from dnnfix.bot.onboarding import onboard
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    report: choosing.Reported,
+    target: choosing.Target,
+    onboard: choosing.Onboarding = False,
+) -> int:
+    """Open pull requests from the report of `dnnfix bot analyse`, renew those that are open, and close those whose fault is gone. The report
+    is taken as anybody's input: it is checked first, and nothing of the repository is run or checked out. At most two are open at a time
+    and one is new in an hour, unless the repository asks for more; what was closed unmerged never comes again."""
+    from dnnfix.bot import onboarding
     from dnnfix.bot.publish import Published, publish
 
-    analysis = choosing.analysis(arguments.report)
-    forge, push = choosing.forge(arguments, console), not arguments.dry_run
-    question = onboard(forge, arguments.repo, analysis, push=push) if arguments.onboard else Published()
+    analysis = report.analysis()
+    forge, push = target.forge(console), not target.dry_run
+    question = onboarding.onboard(forge, report.repo, analysis, push=push) if onboard else Published()
     is_asked = bool(question.done or question.left)
-    found = question if is_asked else publish(forge, arguments.repo, analysis, push=push, by_person=arguments.asked)
-    told(console, arguments.repo, found)
+    found = question if is_asked else publish(forge, report.repo, analysis, push=push, by_person=target.asked)
+    told(console, report.repo, found)
     return CLEAN
 
 

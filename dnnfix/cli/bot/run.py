@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import Annotated
+
+from typer import Option
 
 from dnnfix.bot.apart import LocalAnalyser
 from dnnfix.cli.bot import choosing
 from dnnfix.cli.bot.publish import told
+from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, Console
-from dnnfix.forge.protocol import Forge
-
-OPERANDS = ""
-
-DESCRIPTION = """Analyse the newest commit of a repository, or of every repository of a forge that asks for the bot, and publish what was found. The analysis
-runs in a folder and a process of its own, in the sandbox and without tokens; see `dnnfix bot analyse` and `dnnfix bot publish`."""
+from dnnfix.cli.guard import internal
 
 EXAMPLES = """  dnnfix bot run --forge local:/srv/forge --repo owner/name
   dnnfix bot run --forge local:/srv/forge                      all that are there
@@ -25,32 +23,54 @@ EXAMPLES = """  dnnfix bot run --forge local:/srv/forge --repo owner/name
 EXIT_CODES = "0 done, 2 error in one of the repositories; the others are done all the same"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """The flags of `bot run`."""
-    parser.add_argument(
-        "--repo", metavar="OWNER/NAME", action="append", help="this repository alone; more than once for several"
-    )
-    parser.add_argument(
-        "--pull", type=int, metavar="NUMBER", help="review this pull request of a person instead; needs one --repo"
-    )
-    choosing.add_onboard(parser)
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-    choosing.add_forge(parser)
-    choosing.add_analysis(parser)
-    choosing.add_since(parser)
-
-
-def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Work on every repository; what goes wrong with one is said, and the others go on."""
-    from dnnfix.cli.main import internal
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    target: choosing.Target,
+    analysis: choosing.Analysing,
+    since: choosing.Since = None,
+    onboard: choosing.Onboarding = False,
+    repo: Annotated[
+        list[str] | None,
+        Option(metavar="OWNER/NAME", help="this repository alone; more than once for several"),
+    ] = None,
+    pull: Annotated[
+        int | None,
+        Option(metavar="NUMBER", help="review this pull request of a person instead; needs one --repo"),
+    ] = None,
+) -> int:
+    """Analyse the newest commit of a repository, or of every repository of a forge that asks for the bot, and publish what was found. The analysis
+    runs in a folder and a process of its own, in the sandbox and without tokens; see `dnnfix bot analyse` and `dnnfix bot publish`."""
+    from dnnfix.bot import onboarding
+    from dnnfix.bot.visit import visited, visited_pull
     from dnnfix.errors import DnnfixError, InputError
 
-    if arguments.pull is not None and len(arguments.repo or ()) != 1:
+    if pull is not None and len(repo or ()) != 1:
         raise InputError("--pull: name the one repository that it is in with --repo.")
-    forge, code = choosing.forge(arguments, console), CLEAN
-    for slug in arguments.repo or forge.repositories():
+    forge, code = target.forge(console), CLEAN
+
+    def visit(slug: str) -> None:
+        analyse = LocalAnalyser(analysis.flags(), quiet=console.quiet)
+
+        def progress(text: str) -> None:
+            console.progress(f"{slug}: {text}")
+
+        if pull is not None:
+            said = visited_pull(forge, slug, pull, analyse, by_person=target.asked, told=progress)
+            told(console, slug, said)
+            return
+        push = not target.dry_run
+        if onboard:
+            question = onboarding.onboard(forge, slug, push=push)
+            if question.done or question.left:
+                told(console, slug, question)
+                return
+        found = visited(forge, slug, analyse, push=push, by_person=target.asked, since=since or "", told=progress)
+        told(console, slug, found.published)
+
+    for slug in repo or forge.repositories():
         try:
-            _one(arguments, console, forge, slug)
+            visit(slug)
         except DnnfixError as error:
             console.problem(f"{slug}: {error}")
             code = ERROR
@@ -58,33 +78,3 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
             console.problem(f"{slug}: {internal(error, console.verbose)}")
             code = ERROR
     return code
-
-
-def _one(arguments: argparse.Namespace, console: Console, forge: Forge, slug: str) -> None:
-    from dnnfix.bot.onboarding import onboard
-    from dnnfix.bot.visit import visited, visited_pull
-
-    analyse = LocalAnalyser(choosing.flags(arguments), quiet=arguments.quiet)
-
-    def progress(text: str) -> None:
-        console.progress(f"{slug}: {text}")
-
-    if arguments.pull is not None:
-        said = visited_pull(forge, slug, arguments.pull, analyse, by_person=arguments.asked, told=progress)
-        told(console, slug, said)
-        return
-    if arguments.onboard:
-        question = onboard(forge, slug, push=not arguments.dry_run)
-        if question.done or question.left:
-            told(console, slug, question)
-            return
-    found = visited(
-        forge,
-        slug,
-        analyse,
-        push=not arguments.dry_run,
-        by_person=arguments.asked,
-        since=arguments.since or "",
-        told=progress,
-    )
-    told(console, slug, found.published)
