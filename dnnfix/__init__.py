@@ -1,5 +1,62 @@
-"""Automated repair of deep-learning programs: find the fault, write the patch, prove it by running."""
+"""Automated repair of deep-learning programs: find the fault, write the patch, prove it by running.
+
+    >>> import dnnfix
+    >>> report = dnnfix.suggest("train.py", budget=60)
+    >>> for file, patch in report.patches():
+    ...     print(patch.verdict, patch.diff)
+
+`check` looks at the source alone, `suggest` runs the program in a sandbox and proves patches, `fix` applies what was
+proven. Their answers are the frozen records of `dnnfix.records`; their errors are below `DnnfixError`. Everything that is
+named in `__all__` is stable; importing dnnfix imports none of it, and no framework.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from dnnfix.errors import ConfigError, DnnfixError, EnvironmentProblem, InputError
+    from dnnfix.library import Fixed, Options, check, fix, suggest
+    from dnnfix.records import FileReport, Finding, FindingResult, Patch, PatchVerdict, Report, Verdict
+
+__all__ = [
+    "ConfigError",
+    "DnnfixError",
+    "EnvironmentProblem",
+    "FileReport",
+    "Finding",
+    "FindingResult",
+    "Fixed",
+    "InputError",
+    "Options",
+    "Patch",
+    "PatchVerdict",
+    "Report",
+    "Verdict",
+    "__version__",
+    "check",
+    "fix",
+    "suggest",
+]
+
+_HOMES = {
+    "dnnfix.errors": ("ConfigError", "DnnfixError", "EnvironmentProblem", "InputError"),
+    "dnnfix.library": ("Fixed", "Options", "check", "fix", "suggest"),
+    "dnnfix.records": ("FileReport", "Finding", "FindingResult", "Patch", "PatchVerdict", "Report", "Verdict"),
+}
+
+
+if not TYPE_CHECKING:  # which would take any name to be there
+
+    def __getattr__(name: str) -> object:
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(home), name)
+        raise AttributeError(f"module 'dnnfix' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

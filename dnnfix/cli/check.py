@@ -14,8 +14,8 @@ from dnnfix.cli import options
 from dnnfix.cli.cache import CheckCache
 from dnnfix.cli.command import command
 from dnnfix.cli.console import Console
-from dnnfix.cli.files import Program
 from dnnfix.cli.session import Session
+from dnnfix.programs import Program
 from dnnfix.records import FileReport
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _done(
 def analyse(program: Program, patches: bool) -> FileReport:
     """The static report of one program. Raises `InputError` and `ConfigError`."""
     from dnnfix import pipeline
-    from dnnfix.cli.selectors import verify
+    from dnnfix.selectors import verify
 
     verify(program.settings)
     with _collecting_at_the_end():

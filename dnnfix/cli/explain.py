@@ -14,10 +14,10 @@ from dnnfix.cli import options
 from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, Console
 from dnnfix.cli.output import palette
-from dnnfix.cli.selectors import near
 from dnnfix.emit.earned import in_words
 from dnnfix.emit.rules import engine_rule, rule
 from dnnfix.emit.text import Palette, diff_lines
+from dnnfix.selectors import near
 
 if TYPE_CHECKING:
     from dnnfix.template import FixTemplate

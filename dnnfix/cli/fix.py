@@ -12,10 +12,8 @@ from typing import Annotated
 from typer import Option
 
 from dnnfix.cli import options, suggest
-from dnnfix.cli.apply import Rewrite, replace_files
 from dnnfix.cli.command import command
 from dnnfix.cli.console import Console
-from dnnfix.cli.files import Program
 from dnnfix.cli.output import palette
 from dnnfix.cli.session import Session
 from dnnfix.emit.choice import applicable, chosen, independent
@@ -23,7 +21,9 @@ from dnnfix.emit.diff import taken
 from dnnfix.emit.hunks import apply, own_section, replacements, sections
 from dnnfix.emit.view import printable, view
 from dnnfix.errors import ConfigError
+from dnnfix.programs import Program
 from dnnfix.records import FileReport, Patch, PatchVerdict
+from dnnfix.rewrite import Rewrite, replace_files
 from dnnfix.source.diff import module_path
 
 EXAMPLES = """  dnnfix fix --diff train.py            show what would be applied, change nothing

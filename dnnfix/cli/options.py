@@ -14,6 +14,7 @@ from typer import Argument, Option
 
 from dnnfix import config
 from dnnfix.config import DeviceName, Format, SandboxName, Settings
+from dnnfix.programs import UNNAMED_SOURCE
 
 SETTINGS = frozenset(
     {
@@ -82,7 +83,9 @@ class Inputs:
     paths: Annotated[Words, Argument(metavar="PATH", help="files (.py, .ipynb), folders, or - for standard input")] = (
         None
     )
-    stdin_filename: Annotated[str, Option(metavar="NAME", help="what to call standard input (stdin.py)")] = "stdin.py"
+    stdin_filename: Annotated[str, Option(metavar="NAME", help=f"what to call standard input ({UNNAMED_SOURCE})")] = (
+        UNNAMED_SOURCE
+    )
     exclude: Annotated[
         Words, Option(metavar="PATTERN", help="paths to pass over in folders, e.g. 'old/*'", callback=separated)
     ] = None

@@ -14,9 +14,9 @@ from typer import Argument, Option
 from dnnfix.cli import options
 from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, FOUND, Console
-from dnnfix.cli.files import MAX_NOTEBOOK
 from dnnfix.emit.view import printable
 from dnnfix.errors import InputError
+from dnnfix.programs import MAX_NOTEBOOK
 from dnnfix.reproduce import script
 from dnnfix.reproduce.reports.result import Reproduced
 

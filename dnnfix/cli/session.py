@@ -11,11 +11,11 @@ from typing import Any
 
 from dnnfix.cli import options
 from dnnfix.cli.console import CLEAN, ERROR, INTERRUPTED, Console
-from dnnfix.cli.files import Finder, Program, SettingsByFolder
 from dnnfix.cli.guard import internal
 from dnnfix.cli.output import Output
 from dnnfix.emit.view import view
 from dnnfix.errors import BudgetExceeded, DnnfixError, EditError, InputError
+from dnnfix.programs import Finder, Program, SettingsByFolder
 from dnnfix.records import FileReport
 from dnnfix.suppress import BaselineWriter, load_baseline
 

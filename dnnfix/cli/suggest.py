@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dnnfix.cli import options
 from dnnfix.cli.command import command
 from dnnfix.cli.console import Console
-from dnnfix.cli.files import Program
 from dnnfix.cli.session import Session
+from dnnfix.programs import Program
 from dnnfix.records import FileReport
 
 EXAMPLES = """  dnnfix suggest train.py
@@ -42,7 +42,7 @@ def run(
 def reports(session: Session) -> Iterator[tuple[Program, FileReport]]:
     """The whole report of each program that can be analysed, in order."""
     from dnnfix import pipeline
-    from dnnfix.cli.selectors import verify
+    from dnnfix.selectors import verify
 
     for program in session.programs():
         verify(program.settings)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from dnnfix import config, registry
-from dnnfix.cli.selectors import verify
 from dnnfix.errors import DuplicateCodeError
 from dnnfix.index import former, today
 from dnnfix.records import Family, Finding, Site
+from dnnfix.selectors import verify
 from dnnfix.suppress import BaselineWriter, fingerprint, split
 
 OLD, NEW = "DNF202", "DNF201"

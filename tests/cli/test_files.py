@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dnnfix.cli.files import MAX_SOURCE, Finder, SettingsByFolder, read, shown
 from dnnfix.errors import InputError
+from dnnfix.programs import MAX_SOURCE, Finder, SettingsByFolder, read, shown
 
 TORCH = "import torch\n"
 

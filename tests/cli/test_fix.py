@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from dnnfix import pipeline
-from dnnfix.cli.apply import Rewrite, replace_files
 from dnnfix.errors import InputError
 from dnnfix.records import (
     PROGRESS,
@@ -33,6 +32,7 @@ from dnnfix.records import (
     Status,
     Verdict,
 )
+from dnnfix.rewrite import Rewrite, replace_files
 from dnnfix.source.diff import unified_diff
 from tests.cli.programs import Call
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from dnnfix import config, index, registry
-from dnnfix.cli.selectors import near, verify
 from dnnfix.detect.versioning import migration
 from dnnfix.errors import ConfigError
 from dnnfix.pipeline import old_world
 from dnnfix.pipeline.check import check_file
 from dnnfix.records import FileReport
+from dnnfix.selectors import near, verify
 
 INSTALL = "dnnfix-legacy has the rules (pip install ./legacy in a checkout of dnnfix)"
 

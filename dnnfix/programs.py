@@ -17,6 +17,9 @@ from dnnfix.records.record import record
 from dnnfix.suppress import path_matches
 
 SUFFIXES = (".py", ".ipynb")
+UNNAMED_SOURCE = "stdin.py"
+"""How source that comes from no file is called."""
+
 FRAMEWORKS = (b"torch", b"keras", b"tensorflow")
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "__pycache__", "venv"})
@@ -91,7 +94,10 @@ class Finder:
                 self.problem(str(error))
 
     def _standard_input(self, name: str) -> Program:
-        raw = sys.stdin.buffer.read(MAX_NOTEBOOK + 1)
+        return self.of_text(sys.stdin.buffer.read(MAX_NOTEBOOK + 1), name)
+
+    def of_text(self, raw: bytes, name: str) -> Program:
+        """A program that is no file, as if it lay under that name in the working folder. Raises `InputError`."""
         if name.endswith(".py") and _notebook(raw):
             name = f"{name.removesuffix('.py')}.ipynb"
         _refuse(name, raw, MAX_NOTEBOOK)
