@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,6 +75,8 @@ class Finder:
 
     settings: SettingsByFolder
     problem: Callable[[str], None]
+    standard_input: Callable[[int], bytes] | None = None
+    """Reads at most so many bytes of what `-` stands for."""
     passed_over: int = 0
     """Python files in folders that name no framework."""
     _seen: set[tuple[int, int]] = field(default_factory=set)
@@ -94,7 +95,9 @@ class Finder:
                 self.problem(str(error))
 
     def _standard_input(self, name: str) -> Program:
-        return self.of_text(sys.stdin.buffer.read(MAX_NOTEBOOK + 1), name)
+        if self.standard_input is None:
+            raise InputError("-: standard input is read by the command line alone. Give a path, or source text.")
+        return self.of_text(self.standard_input(MAX_NOTEBOOK + 1), name)
 
     def of_text(self, raw: bytes, name: str) -> Program:
         """A program that is no file, as if it lay under that name in the working folder. Raises `InputError`."""

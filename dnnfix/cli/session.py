@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +64,7 @@ class Session:
             unsafe=not static,
             templates=self.settings.templates,
         )
-        self._finder = Finder(self._by_folder, self.output.problem)
+        self._finder = Finder(self._by_folder, self.output.problem, _standard_input)
         self._baseline = BaselineWriter(Path(write_baseline)) if write_baseline else None
         self.repaired: list[str] = []
 
@@ -122,3 +123,7 @@ class Session:
             self.console.remark(f"{number} {noun} recorded in {os.fspath(self._baseline.path)}")
             return ERROR if self.output.failed else CLEAN
         return self.output.finish(self._finder.passed_over, self._exit_zero, self.repaired)
+
+
+def _standard_input(most: int) -> bytes:
+    return sys.stdin.buffer.read(most)
