@@ -208,8 +208,8 @@ def _harmless(proven: list[tuple[changed_defaults.Reliance, era.Proof]]) -> str:
     first = proven[0][0].change
     stated = " and ".join(dict.fromkeys(reliance.change.argument for reliance, _ in proven))
     return (
-        f"without {' or '.join(first.beside[:2])} in the program the network is trained anew, and learned as well where it "
-        f"was measured; state {stated} to have it as it was"
+        f"without {' or '.join(first.beside[:2])} in the program the network is trained from scratch, and learned as well in "
+        f"measurements; pass {stated} to keep the old default"
     )
 
 

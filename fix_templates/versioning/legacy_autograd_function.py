@@ -63,7 +63,7 @@ class LegacyAutogradFunction(ApiChange):
             elif kept.names and not _gives_one_each(source, methods):
                 decline = f"how many gradients {node.name}.backward returns cannot be read"
             elif not decline and _is_taken(methods, kept):
-                decline = f"{node.name} has a name of its own for the context argument"
+                decline = f"{node.name} names its context argument differently"
             edits: tuple[Edit, ...] = ()
             if kept is not None and not decline:
                 edits = (Replace(source.site(node), _static(subject, node, methods, kept)), *uses)
@@ -446,7 +446,7 @@ def _uses(subject: Subject, node: ast.ClassDef, kept: Kept) -> tuple[list[Edit],
             return [], f"{node.name} is passed on at line {name.lineno}, where it cannot be followed"
         arguments = _arguments(subject, made, kept)
         if arguments is None:
-            return [], f"{node.name} is given arguments at line {name.lineno}, which have to become arguments of apply"
+            return [], f"{node.name} receives arguments at line {name.lineno}, which have to become arguments of apply"
         above = source.parent(made)
         if isinstance(above, ast.Call) and above.func is made:
             applied = _applied(subject, above, node.name, arguments)

@@ -378,10 +378,10 @@ def _why_not(source: Source, call: ast.Call, model: ast.expr) -> str:
     if not isinstance(statement, ast.Expr) or statement.value is not call:
         return "it is part of another expression"
     if {"AddedLoss", "LossOfTensors"} & uses.bound or "keras" in uses.bound:
-        return "the program has something else of the layer's name"
+        return "another object of the program has the layer's name"
     made = source.constructor(model)
     if made is None:
-        return "how the model is made cannot be read"
+        return "how the model is created cannot be read"
     if decline := _why_not_alone(source, call, model, made) or _why_not_used(source, made):
         return decline
     if _several(source, made):
@@ -401,7 +401,7 @@ def _why_not_alone(source: Source, call: ast.Call, model: ast.expr, made: ast.Ca
     function = source.enclosing(call, ast.FunctionDef, ast.AsyncFunctionDef)
     apart = source.enclosing(made, ast.FunctionDef, ast.AsyncFunctionDef) is not function
     if apart and isinstance(model, ast.Name):
-        return "the model is made elsewhere, where it would stay as it is"
+        return "the model is created elsewhere, where it would stay unchanged"
     for use in source.nodes(type(model)):
         if not isinstance(use, (ast.Name, ast.Attribute)) or not isinstance(use.ctx, ast.Load):
             continue
@@ -529,7 +529,7 @@ def _why_not_trained(source: Source, function: ast.FunctionDef, call: ast.Call, 
     """Why the network cannot give the loss what it had from outside."""
     made = source.constructor(model)
     if made is None or _several(source, made):
-        return "the loss is asked for each of several outputs"
+        return "the loss is computed for each of several outputs"
     if any(k.arg in ("loss_weights", "sample_weight_mode", "weighted_metrics") for k in call.keywords) or any(
         k.arg is None for k in call.keywords
     ):

@@ -128,7 +128,7 @@ class RemovedName(ApiChange):
                 hit = replace(
                     hit,
                     edits=(),
-                    decline="an initializer is an object today, which is created with its scale and called with a shape",
+                    decline="an initializer is now an object, which is created with its scale and called with a shape",
                 )
             if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
                 yield hit
@@ -592,7 +592,7 @@ def _linear_algebra(subject: Subject) -> Iterator[Hit]:
         elif name in SOLVERS:
             yield _solver(subject, call, name)
         elif name == "torch.eig":
-            reason = "linalg.eig returns complex numbers, where eig returned pairs of reals: the code around it has to change"
+            reason = "linalg.eig returns complex numbers, while eig returned pairs of real numbers; the surrounding code has to change"
             yield _hit(subject, call, name, (), reason)
 
 

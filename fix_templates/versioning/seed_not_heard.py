@@ -34,8 +34,8 @@ class SeedNotHeard(ApiChange):
     code = "DNF522"
     name = "seed-not-heard"
     message = (
-        "{function} does not seed the weights and the dropout of Keras 3, as it did before: runs that were equal differ by up to "
-        "26 points of accuracy where it was measured. The program is older ({proof})"
+        "{function} does not seed the weights and the dropout of Keras 3, as it did before: identical runs differ by up to "
+        "26 points of accuracy in measurements. The program is older ({proof})"
     )
     speaks_of_deprecated = True
     stands_alone = True

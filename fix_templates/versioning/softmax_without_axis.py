@@ -87,7 +87,7 @@ def _hit(subject: Subject, site: Site, name: str, warned: bool) -> Hit:
         for call in subject.network.calls
         if site in (call.site, call.made_at) and (axes := _axes(call)) is not None
     }
-    decline = "" if len(axes) == 1 else "how many axes its input has is not known"
+    decline = "" if len(axes) == 1 else "the number of axes of its input is not known"
     if len(axes) > 1:
         decline = "its inputs have different numbers of axes"
     axis = "0" if axes and axes <= set(FIRST) else "1"

@@ -304,7 +304,7 @@ def test_gates_of_a_network_that_is_trained_anew_are_told_of_and_left() -> None:
     (finding,) = ChangedDefault().detect(known)
     assert "hard_sigmoid" in finding.message and finding.confidence == 0.5
     proposed = propose(finding, known, ChangedDefault)
-    assert not proposed.candidates and "trained anew" in str(proposed)
+    assert not proposed.candidates and "trained from scratch" in str(proposed)
 
 
 def test_an_older_version_that_is_installed_has_the_former_default() -> None:

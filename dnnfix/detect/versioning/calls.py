@@ -255,7 +255,7 @@ class CallChanges:
         decline = ""
         if change.new:
             if any(k.arg == change.new for k in call.keywords):
-                decline = f"{change.new} is given too"
+                decline = f"{change.new} is passed too"
             elif self._shared(call, change):
                 decline = f"another argument of the call became {change.new} too"
             edits = [RenameArgument(site, change.old, change.new)]
