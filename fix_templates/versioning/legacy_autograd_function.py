@@ -63,7 +63,7 @@ class LegacyAutogradFunction(ApiChange):
             elif kept.names and not _gives_one_each(source, methods):
                 decline = f"how many gradients {node.name}.backward returns cannot be read"
             elif not decline and _is_taken(methods, kept):
-                decline = f"{node.name} names its context argument differently"
+                decline = f"{node.name} uses the name of the context argument for something else"
             edits: tuple[Edit, ...] = ()
             if kept is not None and not decline:
                 edits = (Replace(source.site(node), _static(subject, node, methods, kept)), *uses)

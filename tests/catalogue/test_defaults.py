@@ -255,7 +255,7 @@ def test_the_message_has_the_numbers_and_the_proof_and_the_patch_is_never_safe()
     known = subject("# keras==2.1.6\nfrom keras.optimizers import Adadelta\na = Adadelta()\nb = Adadelta(rho=0.9)\n")
     (finding,) = ChangedDefault().detect(known)
     assert "changed from 1.0 to 0.001 in Keras 2.4" in finding.message
-    assert "94 % accuracy became 11 %" in finding.message
+    assert "accuracy dropped from 94 % to 11 % in measurements" in finding.message
     assert "(and 1 more such call)" in finding.message and "line 1: it says 'keras==2.1.6'" in finding.message
     (candidate,) = propose(finding, known, ChangedDefault).candidates
     assert candidate.applicability is Applicability.UNSAFE
