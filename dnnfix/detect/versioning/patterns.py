@@ -97,7 +97,7 @@ def _made(uses: Uses, found: Found, form: Form) -> Hit:
     source, node = found.subject.source, found.node
     target = source.statement_of(node) if form.at == "statement" else found.holes[form.at] if form.at else node
     if isinstance(target, list):
-        raise CatalogueError(f"{form.old}: {form.at} is no hole for one expression.")
+        raise CatalogueError(f"{form.old}: {form.at} is not a hole for one expression.")
     edits, code = _edits(uses, found, form, target) if form.new or form.add else ([], "")
     head = re.split(r"[([]", form.old, maxsplit=1)[0]
     package, name = form.package or head.partition(".")[0], head.rpartition(".")[2]
@@ -193,7 +193,7 @@ def _holds(found: Found, form: Form) -> bool:
         for condition in conditions.split("; "):
             name, _, words = condition.partition(": ")
             if name not in CONDITIONS:
-                raise CatalogueError(f"{form.old}: {name!r} is no condition. Use {', '.join(CONDITIONS)}.")
+                raise CatalogueError(f"{form.old}: {name!r} is not a condition. Use {', '.join(CONDITIONS)}.")
             if not CONDITIONS[name](subject, value, words):
                 return False
     return True
@@ -250,7 +250,7 @@ def _filled(found: Found, text: str, names: dict[str, str]) -> str:
     def one(match: re.Match[str]) -> str:
         value = found.holes[match[2]]
         if isinstance(value, list):
-            raise CatalogueError(f"{text}: ${match[2]} is no hole for one expression.")
+            raise CatalogueError(f"{text}: ${match[2]} is not a hole for one expression.")
         code = found.text(value)
         plain = isinstance(value, (*_SIMPLE, ast.Constant)) or not (match[1] or match[3])
         return match[1] + (code if plain else f"({code})")

@@ -54,7 +54,7 @@ from dnnfix.records.record import record
 FORMAT = 10
 """Changes when what is kept in the cache changes its form."""
 
-_TEXT, _TRUTH, _TEXTS = "a text", "true or false", "a list of texts"
+_TEXT, _TRUTH, _TEXTS = "a string", "true or false", "a list of strings"
 _COMMON = {
     "old": _TEXT,
     "new": _TEXT,
@@ -75,19 +75,19 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "telling": _TRUTH,
         "drop": _TRUTH,
         "when": "a list of literals",
-        "values": "a table of texts",
+        "values": "a table of strings",
     },
-    "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number", "telling": _TRUTH},
-    "place": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number", "telling": _TRUTH},
+    "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "an integer", "telling": _TRUTH},
+    "place": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "an integer", "telling": _TRUTH},
     "default": {
         **_COMMON,
         "of": _TEXTS,
         "argument": _TEXT,
-        "position": "a whole number",
+        "position": "an integer",
         "also": _TEXTS,
         "beside": _TEXTS,
         "apart": _TEXTS,
-        "where": "a table of texts",
+        "where": "a table of strings",
         **dict.fromkeys(("tensorflow", "write", "given", "effect", "silent", "crash"), _TEXT),
     },
     "form": {
@@ -95,8 +95,8 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "of": _TEXTS,
         "exact": _TRUTH,
         "always": _TRUTH,
-        "where": "a table of texts",
-        "add": "a table of texts",
+        "where": "a table of strings",
+        "add": "a table of strings",
         **dict.fromkeys(("at", "crash", "enclose", "message", "title"), _TEXT),
     },
 }
@@ -306,7 +306,7 @@ def compiled(text: str, place: str) -> dict[str, bytes]:
             continue
         if kind not in _KINDS:
             known = ", ".join(f"[[{name}]]" for name in _KINDS)
-            raise CatalogueError(f"{place}: {kind!r} is no kind of change. Use {known}.")
+            raise CatalogueError(f"{place}: {kind!r} is not a kind of change. Use {known}.")
         if not isinstance(entries, list):
             raise CatalogueError(f"{place}: write [[{kind}]] with two brackets, once for each change.")
         for number, entry in enumerate(entries, 1):
@@ -350,7 +350,7 @@ def _check(kind: str, entry: Any, where: str) -> None:
     if missing:
         raise CatalogueError(f"{where}: {' and '.join(missing)} must be given.")
     if not entry.get("since") and not entry.get("removed"):
-        raise CatalogueError(f"{where}: give since (deprecated) or removed (gone), the version that changed it.")
+        raise CatalogueError(f"{where}: state since (deprecated) or removed, the version that changed it.")
     if kind != "place" and not (entry.get("new") or entry.get("add") or entry.get("drop")) and not entry.get("note"):
         raise CatalogueError(f"{where}: without new, say in note why nothing replaces it.")
     if entry.get("old") == entry.get("new") and not entry.get("values"):
@@ -364,7 +364,7 @@ def _is(value: object, wanted: str) -> bool:
         return isinstance(value, bool)
     if wanted == _TEXTS:
         return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
-    if wanted == "a table of texts":
+    if wanted == "a table of strings":
         return isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
     if wanted == "a list of literals":
         return isinstance(value, list) and all(isinstance(v, (str, int, float, bool)) for v in value)

@@ -46,7 +46,7 @@ def phase_of(source: Source) -> Phase | None:
     edits: list[Edit] = []
     for call in given:
         if not isinstance(source.parent(call), ast.Expr):
-            return Phase(places, (), "the session is given to Keras within another expression")
+            return Phase(places, (), "the session is passed to Keras within another expression")
         edits.append(Delete(source.site(call)))
     edits += [Replace(source.site(call), _PHASE) for call in asked]
     if asked:

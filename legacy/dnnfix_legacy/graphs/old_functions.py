@@ -65,10 +65,10 @@ class OldFunction:
         if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
             return ""  # what is unpacked is mostly what the function knows
         if any(not _not_used(self.name, module, argument) for argument in self.unplaced(call)):
-            return f"{self.name} has more arguments by place than are plain"
+            return f"{self.name} has more positional arguments than can be read"
         for keyword in call.keywords:
             if keyword.arg not in self.keywords and not superfluous(keyword):
-                return f"{self.name} is called with {keyword.arg}, which nothing takes the place of"
+                return f"{self.name} is called with {keyword.arg}, which has no replacement"
         return ""
 
 

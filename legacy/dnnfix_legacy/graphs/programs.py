@@ -69,7 +69,7 @@ _NOT_OF_KERAS = {
     "kernel_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
     "bias_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
     "activity_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
-    "trainable": "a graph trains the weights of Keras's layers whatever these are told",
+    "trainable": "a graph trains the weights of Keras layers whatever their settings",
     "reuse": "the layers of Keras do not find their weights by scope",
     "_reuse": "the layers of Keras do not find their weights by scope",
     "_scope": "the layers of Keras do not find their weights by scope",
