@@ -1,7 +1,8 @@
-"""What the catalogue and installed packages of rules hold, known without importing them: most programs have to do with a fifth of it.
+"""An index of the fix templates on disk, so that a scan imports only those that may concern the program.
 
-An index is made by importing every module once. It is kept where Python keeps bytecode, and holds as long as no file of the
-package has changed; where it cannot be kept, each start makes it anew.
+It holds each template's code, name and triggers, for the catalogue and for installed packages of rules. It is made by
+importing every module once, is kept where Python keeps bytecode, and holds as long as no file of the package has
+changed. Where it cannot be kept, each start makes it anew.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A program as a template sees it: its source and the network, from a run where there was one."""
+"""What a fix template is called with: the program's source, the trace of its run if there is one, and the network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user asked not to hear: `# noqa` comments, ignores by path, and a baseline of known findings.
+"""Suppressed findings: by `# noqa` comments, by ignores per path, and by a baseline of known findings.
 
 A suppressed finding is dropped before any patch is proposed, so it is neither repaired nor run for. A comment that
 names codes and suppresses nothing is reported, since it hides the next real finding on its line.

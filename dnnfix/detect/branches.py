@@ -1,4 +1,4 @@
-"""Whether one statement of a program is carried out whenever another one is."""
+"""The branches and loops around a node, which show whether one statement always runs when another one does."""
 
 from __future__ import annotations
 

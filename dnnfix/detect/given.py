@@ -1,4 +1,6 @@
-"""Where in the source a call has its arguments, and where a layer is put into a container."""
+"""Where a call has its arguments in the source, and which container (`nn.Sequential`, `model.add`) a layer is put
+into.
+"""
 
 from __future__ import annotations
 

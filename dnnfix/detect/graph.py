@@ -1,4 +1,4 @@
-"""Readings of how a program's parts are joined: what is a module, what is a tensor, what is read again later."""
+"""Structure of a program's classes, data flow and network: modules, tensors, later uses, producers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readings of a crash: which call received what it was not made for.
+"""The layer or loss whose call crashed, and what did not fit: a size, a rank, or the shapes of prediction and target.
 
 Rests on the recorded call in flight, never on the wording of the message: in 20 of 39 crash posts of the study the
 message does not match the fix.

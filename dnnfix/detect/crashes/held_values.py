@@ -1,4 +1,5 @@
-"""Readings of what a program's variables held when it crashed: the shapes of expressions, whatever library made them.
+"""What the variables of the failing frames held at a crash, and the shapes of expressions made of them, in any
+library.
 
 The run says what each name of the innermost frames held. From these the shape of an expression follows where it is
 made of names, attributes of `self`, indices and arithmetic; anything else has no known shape.

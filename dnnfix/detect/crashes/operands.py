@@ -1,4 +1,4 @@
-"""Readings of an operation on tensors that failed: which expression of the program gave which of its inputs."""
+"""The tensor operation that crashed: which expression of the program gave each of its inputs, and with which sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an exception tells: the expression of the program that was under way, and the shapes in its message."""
+"""The expression of the program that raised an exception, and the shape that an exception's message quotes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that a program uses and nothing in it defines. pyflakes finds them: it knows every rule of Python's scopes."""
+"""Names that a program uses and never defines, found by pyflakes, which knows every rule of Python's scopes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the name of a figure says of it: whether a greater or a smaller one is better.
+"""Whether a higher or a lower value of a metric is better, by the metric's name.
 
-Names are all that a program tells of this, and they tell it well: nobody calls a share of hits a loss. A name that holds
-words of both kinds (`acc_loss`), or one that turns it round (`neg_acc`), says nothing.
+Names are the only evidence, and a good one: nobody calls an accuracy `loss`. A name that holds words of both kinds
+(`acc_loss`), or one that reverses it (`neg_acc`), is left undecided.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a program minimizes: the expressions whose gradients it takes, as they are written."""
+"""The expressions that a program minimizes: operands of `backward` and `minimize`, and returns of a Keras loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readings of data loaders: which loader a crashed loop went through, and the class of the dataset behind it."""
+"""Data loaders: which loader a crashed loop iterated over, and the class of its dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Readings of training loops that the program writes itself: which operation stands where, and on what."""
+"""Training loops that a program writes itself: where `zero_grad`, `backward` and `step` are called, and on which
+object.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Readings of axes: which shape the network wants, which one the data has, and where the data is handed over.
+"""The axes of a network's input: the shape that it expects, that of the data, and the expression that passes it.
 
-The fault of a data dimension shows deep in the network and is repaired where the program hands its data over. So the
-readings here go back from the call that failed: to the first layer that the data met, and out to the expression that
-was given.
+A fault in the shape of the data crashes deep in the network and is repaired where the program passes its data in. So
+the readings here go back from the call that failed: to the first layer that received the data, and outwards to the
+argument of the outermost call.
 """
 
 from __future__ import annotations

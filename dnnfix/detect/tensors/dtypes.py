@@ -1,7 +1,7 @@
-"""Readings of data types: which tensor has another dtype than the computation around it, and how to cast it.
+"""Dtypes that do not fit: which tensor has another dtype than the computation around it, and the edits that cast it.
 
-Torch computes in one dtype per operation and refuses a mix; Keras casts inputs by itself, so that only the dtype of what
-is handed to it (lists, objects, text) matters there.
+Torch computes in one dtype per operation and refuses a mix; Keras casts inputs by itself, so that only the dtype of
+what is passed to it (lists, objects, strings) matters there.
 """
 
 from __future__ import annotations

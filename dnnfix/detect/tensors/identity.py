@@ -1,4 +1,4 @@
-"""Readings of names: whether two expressions of a program mean the same thing.
+"""Whether two expressions of a program refer to the same object.
 
 Two functions of one file may each have a `model` and a `loss` of their own. An edit that follows a name over the whole
 file changes programs that have nothing to do with the one that was run.

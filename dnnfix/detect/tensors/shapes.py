@@ -1,4 +1,6 @@
-"""Readings of shapes: where a size came from, what a flattened tensor was before, what data a model is given."""
+"""Shapes and sizes: which layer produced a size, which shape a tensor had before it was flattened, which data a model
+receives.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readings of targets: where the program hands labels to a loss, and everything that was seen of them."""
+"""Targets of a loss: which expression passes them in, and which values of them a run showed."""
 
 from __future__ import annotations
 

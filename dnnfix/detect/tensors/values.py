@@ -1,4 +1,5 @@
-"""Readings of values: what is handed to a loss as prediction and as target, where it came from and what range it has.
+"""The uses of losses in a program: prediction and target of each, the layer and activation that made it, and value
+ranges.
 
 A loss that is called many times is read once, with the ranges of all its calls joined, so that a fault is one finding
 and an observation is that of the whole run.

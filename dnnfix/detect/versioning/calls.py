@@ -1,4 +1,6 @@
-"""Keywords, literals and methods that changed: the calls of a program brought up to date."""
+"""Outdated calls: keyword arguments, literals and methods that the tables say were renamed or removed, and their
+edits.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What has to hold of an expression for a `[[form]]` of the tables to be meant: each condition by its name in the tables."""
+"""The conditions that a `[[form]]` of the tables may state for an expression, each a function under its name in the
+tables.
+"""
 
 from __future__ import annotations
 

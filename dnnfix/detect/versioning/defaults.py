@@ -1,4 +1,4 @@
-"""Calls that rely on a default which changed after the program was written, and what states the former value."""
+"""Calls that rely on a default value that a later version changed, and the code that states the former value."""
 
 from __future__ import annotations
 

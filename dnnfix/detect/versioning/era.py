@@ -1,4 +1,4 @@
-"""Which versions a program was written for: what it uses that later ones lack, and what it says itself.
+"""Which library versions a program was written for, by removed names that it uses and by versions that it states.
 
 Only proof counts: a name, an argument or a method that is gone since a version, Python 2, or a version that the program
 pins or says it was tested with. A program that knows of several versions (`except ImportError`, `hasattr`) gives none.

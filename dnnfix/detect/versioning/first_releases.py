@@ -1,4 +1,6 @@
-"""Calls that were written for the releases of TensorFlow before 1.0, whose arguments had other places and names."""
+"""TensorFlow calls in the argument order and with the parameter names of the releases before 1.0, and their form
+today.
+"""
 
 from __future__ import annotations
 

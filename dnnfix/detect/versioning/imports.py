@@ -1,4 +1,6 @@
-"""Names that moved or were renamed: the import statements and the uses of what they bring in, brought up to date."""
+"""Outdated names and modules that the tables say moved, were renamed or removed: edits of the imports and of their
+uses.
+"""
 
 from __future__ import annotations
 

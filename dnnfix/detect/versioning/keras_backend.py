@@ -1,7 +1,7 @@
-"""Functions of `keras.backend` whose successors take other arguments, or are no functions: the calls rewritten.
+"""Calls of `keras.backend` functions whose successors take other arguments, and their rewritten form.
 
-Where only the name changed, the table of API changes says so and nothing is done here. What stands here was compared
-with Keras 2.3.1: an argument that had a default of its own is written out, and one with another name is renamed.
+Where only the name changed, the table of API changes says so and nothing is done here. The rewritten calls were
+compared with Keras 2.3.1: an argument whose default differed is written out, and one with another name is renamed.
 """
 
 from __future__ import annotations

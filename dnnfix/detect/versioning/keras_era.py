@@ -1,8 +1,7 @@
-"""Which Keras a program was written for.
+"""Which Keras a program was written for: standalone Keras before 2.4, or Keras 2 kept as `tf_keras`.
 
-Until `keras` became the Keras of TensorFlow 2 calls of Keras 1 kept their sense.
-
-Keras up to 2.3 read positional sizes as Keras 1 did, and took the order of an image's axes from `~/.keras/keras.json`.
+Keras up to 2.3 accepted the calls of Keras 1: it read positional sizes as Keras 1 did, and took the order of an
+image's axes from `~/.keras/keras.json`. Version 2.4 became the Keras of TensorFlow 2 and no longer does.
 """
 
 from __future__ import annotations

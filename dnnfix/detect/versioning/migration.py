@@ -1,4 +1,4 @@
-"""Programs written for another version of their libraries: what in them changed, and one migrated file for all of it.
+"""Base of the versioning rules, which merges the edits of all of them into one migrated file.
 
 A program that was written for old versions rarely has one outdated call. Every template of the versioning family reads
 its own pattern as `Hit`s; the patch proposed for any of them carries the edits of all, so that a person gets one

@@ -1,4 +1,4 @@
-"""Where a program uses what the tables of API changes name: the tables that concern it, and its imports and names."""
+"""Index of a program's imports, names and calls, and the present name of each by the tables of API changes."""
 
 from __future__ import annotations
 

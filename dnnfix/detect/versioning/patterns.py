@@ -1,4 +1,4 @@
-"""Expressions that are written in another form today, by patterns with holes: `numpy.asscalar($x)` is `$x.item()`.
+"""Outdated expressions, by patterns with holes: `numpy.asscalar($x)` is rewritten as `$x.item()`.
 
 A `[[form]]` of the tables has the pattern in `old` and what takes its place in `new`. A name of a library in the pattern
 stands for whatever the program calls it; `$x` is any expression, `$$rest` what else a call is given. Names of libraries in

@@ -1,4 +1,4 @@
-"""Whether a program was written for Python 2, by what only Python 2 takes, and how such programs open files."""
+"""Whether a program was written for Python 2, and in which mode it opens a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One import statement changed in place: its module, its names, and what of it goes on lines of its own."""
+"""Edits of one import statement: its module and names changed in place, and new import lines added after it."""
 
 from __future__ import annotations
 

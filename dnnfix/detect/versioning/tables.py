@@ -1,4 +1,4 @@
-"""What changed in the frameworks' APIs, as data: TOML files turned into tables that are looked up by name.
+"""Reads the TOML tables of API changes, and looks the changes up by name.
 
 A file holds arrays of tables, one for each kind of change, and nothing else:
 

@@ -1,4 +1,4 @@
-"""Programs that read MNIST with the tutorials of TensorFlow 1 and have no other use for TensorFlow."""
+"""Whether a torch program uses TensorFlow only for the MNIST reader of the TensorFlow 1 tutorials."""
 
 from __future__ import annotations
 
