@@ -1,4 +1,4 @@
-"""The patched network's output depends on its input: a constant can look like a low loss."""
+"""The patched network's output depends on its input: a constant output can have a low loss."""
 
 from __future__ import annotations
 

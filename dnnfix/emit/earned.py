@@ -1,8 +1,8 @@
-"""What each rule has earned: in how many programs it found something, and what came of it.
+"""The track record of each rule: in how many programs it found something, and how many of its patches were right.
 
-The table beside is written by `tools/earned.py` from a replay of the benchmark's open half, whose repairs are known and whose repaired
-programs count as sound, and from field trials on sound programs. Many rules were written with those faults at hand: that one has fired in
-none of them says more than that it was right in one.
+The table beside this module is written by `tools/earned.py` from a replay of the benchmark's open half, whose repairs
+are known and whose repaired programs count as sound, and from field trials on sound programs. Many rules were written
+with those faults at hand: that one has fired in none of them means more than that it was right in one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an emitter tells of the rules behind its findings."""
+"""The descriptions of rules for emitters: the name, summary and help of each code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports for a person at a terminal: where, what, the evidence, the patch and what proved it."""
+"""Reports for a person at a terminal: the site, the message, the evidence, the patch and what proved it."""
 
 from __future__ import annotations
 

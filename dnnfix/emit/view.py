@@ -1,4 +1,4 @@
-"""A program as an emitter needs it: its lines, and where a line lies in a notebook."""
+"""A program as an emitter needs it: its lines, the cell of a line in a notebook, and values that are safe to print."""
 
 from __future__ import annotations
 

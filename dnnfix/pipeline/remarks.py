@@ -1,4 +1,6 @@
-"""What a report says beside its findings: what was not checked, and crashes that nothing explains."""
+"""What a report says besides the rules' findings: crashes that no rule explains, unreadable source, what was not
+checked.
+"""
 
 from __future__ import annotations
 

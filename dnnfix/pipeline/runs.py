@@ -1,4 +1,4 @@
-"""Where a program is run: its laboratory, the modules beside it, and the scaffold that makes it runnable."""
+"""Where a program is run: the laboratory for it, the modules it imports, and the scaffold that makes it runnable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole path: run a program, find its faults, and prove patches for them."""
+"""The whole path (`dnnfix suggest`): runs a program, finds its faults, and proves patches for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found, proposed, judged and reported."""
+"""Records of findings, candidates, verdicts, patches and reports."""
 
 from __future__ import annotations
 

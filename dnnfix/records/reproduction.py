@@ -1,4 +1,4 @@
-"""What was done to make a program run that does not run as it stands."""
+"""Records of a reproduction: the edit actions, the scaffold, and what was made up so that a program runs."""
 
 from __future__ import annotations
 

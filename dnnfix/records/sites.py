@@ -1,4 +1,4 @@
-"""Places in a program, and edits at them: what a template asks for, as data.
+"""Records of places in a program and of the edits at them.
 
 `dnnfix.source.edits` carries the edits out.
 """

@@ -1,4 +1,4 @@
-"""What one run of a program recorded."""
+"""Records of one run of a program: its outcome, crash, steps, calls and warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The closed sets of words that records and reports use: families, patterns, symptoms, verdicts, outcomes."""
+"""The enumerations that records and reports use: families, patterns, symptoms, verdicts, outcomes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""From a training that learns nothing to the few edits that are worth the ladder: ask what it shows, set settings otherwise, race them.
+"""The search for changed settings where training learns nothing: read its symptoms, propose settings, and race the
+edited programs.
 
-Of what makes a program learn the cause is preferred over luck: among the edits under which it comes far enough, the one that the
-run itself makes likeliest. Pairs are tried where no single edit is enough; each edit of a pair is needed, or it would have won alone.
+What makes a program learn should be the cause and not luck: among the edits under which it reaches the skill wanted,
+the one that the run itself makes likeliest is preferred. Pairs are tried where no single edit is enough; each edit of
+a pair is needed, or it would have won alone.
 """
 
 from __future__ import annotations

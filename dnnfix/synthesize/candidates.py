@@ -1,4 +1,4 @@
-"""From findings to edited programs."""
+"""Asks the rules for candidates for a finding, and applies candidates to a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which line of a program another version's line stands for."""
+"""Maps the lines of an edited program to those of the original."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a patch is worth: its likelihood before any run, and its rank among those that came up the ladder."""
+"""The ranking of accepted patches, and how likely each was before any run."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What is offered where no patch brings a program to its end: the one that gets furthest, and the place of what remains.
+"""Which patch is offered as partial where none is accepted: the one whose run gets furthest, with what remains.
 
 An old program has many faults, and the first hides the others. A patch that removes one and meets the next is a step
-that the user needs anyway, and owes nothing to what comes after it. It is offered only where the next stop is not of
-its making: of migrations, whose replacements stand in tables, that is asked of what they wrote; of any other repair also that
-nothing on the way to the new stop read what it changed, unless that is a name that nothing had ever defined, and that no rival
-explanation got past the crash as well.
+that the user needs anyway. It is offered only where it has not caused the next stop. For migrations, whose
+replacements stand in tables, only the statements that they wrote may not be what stopped. For any other repair,
+moreover, nothing on the way to the new stop may read what it changed, unless that is a name that nothing had ever
+defined, and no rival explanation may have got past the crash as well.
 """
 
 from __future__ import annotations

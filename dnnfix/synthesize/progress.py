@@ -1,4 +1,4 @@
-"""How far a run came, measured in the lines of the program that another one was made from."""
+"""How far a run got, and whether the run of an edited program got past the crash of the original."""
 
 from __future__ import annotations
 

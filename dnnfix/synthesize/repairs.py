@@ -1,4 +1,4 @@
-"""What a search found, drawn up: every finding with its end, and the patches, best first."""
+"""Turns a finished search into its result: every finding with its outcome, and the patches, best first."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Which of the patches that come up the ladder is accepted, where another may have been meant; the others are choices.
+"""Which of the patches that pass the ladder is accepted and which are only choices, where another one may have been
+meant.
 
-Many edits remove a crash. One is accepted where the others that do so make the program do the same, or where what is known before
-any run tells them apart: how likely a rule holds its patch to be, and how likely a small edit is among small edits.
+Many edits remove a crash. One is accepted where the others that do so make the program do the same, or where priors
+tell them apart: how likely a rule holds its patch to be, and how likely a small edit is among small edits.
 """
 
 from __future__ import annotations

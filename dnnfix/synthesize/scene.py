@@ -1,4 +1,4 @@
-"""What a search over edits knows of a crash: the program, and what stood in reach when it stopped."""
+"""The facts about a crash for the search over small edits: its frames, values, parameters and the names in scope."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The search for patches: candidates of every finding up the ladder, and onwards from programs that got further.
+"""The search for patches: candidates of every finding up the ladder, and then of the programs that got further.
 
-A crash hides what comes after it. A candidate that removes one crash and meets another is no patch, but its program is
-a new starting point; so the search goes on from there, best progress first, within bounds. Patches for findings that
-do not hide one another are proven alone and then together.
+A crash hides what comes after it. A candidate that removes one crash and meets another is no patch, but its program
+is a new starting point; so the search goes on from there, best progress first, within bounds. Patches for findings
+that do not hide one another are proven alone and then together.
 """
 
 from __future__ import annotations

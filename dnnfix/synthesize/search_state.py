@@ -1,4 +1,4 @@
-"""The state of one search for patches: the program and its run, what was tried, and what came of it."""
+"""The state of one search for patches: the program and its run, the variants tried, and their results."""
 
 from __future__ import annotations
 

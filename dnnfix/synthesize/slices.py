@@ -1,7 +1,7 @@
-"""The places of a program that a crash may come from: backwards from what failed, nearest first.
+"""The backward slice of a crash: the expressions and statements that may have caused it, nearest first.
 
-A crash is seen where values meet, and made where one of them came from. The slice goes from the failing expression to its
-operands, to what defined them, to the constructors of the layers on the way, to the data at their source, and to the callers.
+The slice goes from the failing expression to its operands, to what defined them, to the constructors of the layers on
+the way, to the data at their source, and to the callers.
 """
 
 from __future__ import annotations

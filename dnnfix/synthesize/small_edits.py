@@ -1,7 +1,9 @@
-"""The search over small edits at a crash that no rule repairs: operators along the slice, tried where the program stopped.
+"""Generates and scores the small edits for a crash: the operators' edits along its slice, and what came of trying
+each.
 
-Thousands of edits are tried in the frames that the crash left alive, each for a part of a millisecond. Those under which
-the program goes on are put together by what they came to, and the likeliest of each such class is what whole runs decide on.
+Thousands of edits are tried in the frames that the crash left alive, each for a part of a millisecond. Those under
+which the program goes on are grouped by the values that they lead to, and the likeliest of each group is run as a
+whole.
 """
 
 from __future__ import annotations

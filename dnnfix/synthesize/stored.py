@@ -1,4 +1,4 @@
-"""Whether a program begins its training with weights that were stored before: these may be missing where it is tried."""
+"""Whether a program starts training from stored weights (pretrained or a checkpoint), which may be missing here."""
 
 from __future__ import annotations
 

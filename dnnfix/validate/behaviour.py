@@ -1,4 +1,4 @@
-"""What a run did, as far as two runs can be compared: the same program may be written in many ways."""
+"""What a run did (prints, losses, layer outputs), in a form in which two runs can be compared for sameness."""
 
 from __future__ import annotations
 

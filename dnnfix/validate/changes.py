@@ -1,4 +1,4 @@
-"""Which lines of a program a patch changed, and which recorded calls ran there."""
+"""The lines that a patch changed, and the recorded calls that ran there, lead there or follow from there."""
 
 from __future__ import annotations
 

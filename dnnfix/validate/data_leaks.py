@@ -1,4 +1,5 @@
-"""What makes a training look better than it is: rows that are in both parts, the answer among the inputs, rows learned by heart.
+"""Signs that a training looks better than it is: shared rows in both parts, the target among the inputs, memorized
+rows.
 
 The numbers are those of `Experiment.REFERENCE`: the program's own evaluations beside the rows that it trains on.
 """

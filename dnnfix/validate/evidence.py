@@ -1,4 +1,4 @@
-"""What a validator may look at: records of the program before and after, and nothing that could run or write."""
+"""What a validator receives about a candidate, the records before and after the patch, and the record of a validator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs variants of one program for the ladder, and never the same run twice."""
+"""Runs variants of one program for the ladder, and caches every run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The validation ladder: cheap rungs first, and a candidate that falls stops there.
+"""The validation ladder: takes a candidate up its rungs, the cheap ones first, and stops at the first that refuses it.
 
 The ladder decides which evidence a rung needs and gathers it through a `Laboratory`; the judging is done by the
 validators, which are pure. Every verdict is kept, with the time that its rung took.

@@ -1,4 +1,4 @@
-"""How well a trial learned, and what a series of paired trials says.
+"""The score of a trial, and the sequential test over a series of paired trials.
 
 A loss cannot be compared across a change of loss function, so trials are scored by skill (see `records.Step`), which
 does not depend on the loss's scale; only where no skill could be taken is the fall of the loss itself used.

@@ -1,4 +1,4 @@
-"""Runs the old program in the old environment, the patched one in the new, and has both recordings compared."""
+"""Records the old program in its old environment and the patched one in the new, and compares the two recordings."""
 
 from __future__ import annotations
 

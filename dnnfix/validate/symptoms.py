@@ -1,8 +1,8 @@
-"""What a training shows that does not learn: predicates over one trace, with the numbers that they rest on.
+"""The symptoms of a training that does not learn: predicates over one trace, with the numbers that they rest on.
 
 Whether there is anything to learn is asked of the program's own data: two simple learners are tried on the rows that
-training went through (`Experiment.REFERENCE`). Skill is that of `records.Step`: 1 for perfect, about 0 for what naming the
-commonest class, or the mean, comes to.
+training went through (`Experiment.REFERENCE`). Skill is that of `records.Step`: 1 for perfect, about 0 for always
+predicting the commonest class, or the mean.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What the templates share that explain an exception: by the expression that raised it, and by the values at hand."""
+"""Bases of the rules that explain a crash: by the values in the failing statement, by the failing expression, or by a
+shape.
+"""
 
 from __future__ import annotations
 

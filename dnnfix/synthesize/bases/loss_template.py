@@ -1,4 +1,4 @@
-"""What the templates share whose fault is that a loss and what it is given do not fit: each is a table of such disagreements."""
+"""Base of the rules about a loss and arguments that do not fit it, each a table of such disagreements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arrays that a program trains on, followed to where they have their names, and scaled there."""
+"""Edits that scale the arrays a program trains on, at the statement where each array has its name."""
 
 from __future__ import annotations
 

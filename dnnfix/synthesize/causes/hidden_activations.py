@@ -1,4 +1,4 @@
-"""The activations between the layers: rectified units for those that saturate, for all hidden layers at once."""
+"""The cause "hidden activations": ReLU in place of saturating activations, in all hidden layers at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The scale of what goes into the network: inputs of about one, by numbers that are taken from the training samples alone."""
+"""The cause "input scale": inputs scaled to about one by the statistics of the training samples, or a first
+normalization layer.
+"""
 
 from __future__ import annotations
 

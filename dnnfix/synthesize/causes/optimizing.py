@@ -1,4 +1,4 @@
-"""The optimizers of a program, where they are chosen, and the rate that each is given."""
+"""The optimizers that a program makes or names, each with its learning rate and the edits that change the rate."""
 
 from __future__ import annotations
 

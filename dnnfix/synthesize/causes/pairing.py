@@ -1,4 +1,4 @@
-"""Which target belongs to which input: rows that are put in another order by themselves."""
+"""The cause "pairing": rows that are shuffled apart from their targets are left in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a number stands that a call is given: in place, in an assignment, a dictionary, the call of a function, or an option's default."""
+"""The literal that an argument comes from: through a variable, a dictionary, a parameter, or an option's default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits that make the layers of a chain agree in their sizes."""
+"""Edits of layer sizes that make a chain of layers agree, as `detect.tensors.chains` solved it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of data: the same change at every place where a program hands the data over."""
+"""Edits that change data in the same way at every place where a program passes them on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of losses and activations: another loss, another output activation, another width of the output.
+"""Edits of losses and of the output of a network: another loss, another output activation, another number of outputs.
 
 As the other recipes, each answers `None` where it cannot tell how to make the edit right.
 """

@@ -1,4 +1,4 @@
-"""Edits that many fix templates need, written once: take a call out, put one in, change a constructor's argument.
+"""Edits of calls that many rules need: remove a call, insert a layer, set or remove a constructor's argument.
 
 A recipe answers `None` where it cannot tell how to make the edit right; the template then declines.
 """

@@ -1,4 +1,4 @@
-"""How a program spells a name of a library: through the imports that it has, else through one that is added."""
+"""How a program writes a name of a library: by the imports that it has, else by one that is added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Edits that let a gradient through: what cuts the graph is taken out, and the flags that were set behind it."""
+"""Edits that let gradients flow: calls that cut the graph (`detach`, `item`) are removed, and `requires_grad` set on a
+loss.
+"""
 
 from __future__ import annotations
 

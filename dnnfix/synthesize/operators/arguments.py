@@ -1,4 +1,4 @@
-"""An argument of a call is left out, added, exchanged with another, given by name, or given another value."""
+"""The operator "arguments": an argument is left out, added, exchanged, passed by keyword, or given another value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What has to come before a statement: a constructor, a call that the message asks for, a first value for a name."""
+"""The operator "beginnings": a statement that has to come first, such as `super().__init__()` or a first value of a
+name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A size in a call is another one: one that a failing value has, spelt by a name that holds it where there is one."""
+"""The operator "sizes": a number in a call becomes a size of a failing value, written as a name where one holds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text has as many places as values are put into it, and no mark that its reader refuses."""
+"""The operator "texts": a format string gets as many places as values are put into it, and no mark that is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The truth of an array is asked for where another question was meant: whether there is one, or about each of its elements."""
+"""The operator "truth": an array used as a condition becomes `any`, an elementwise operation, or a test for `None`."""
 
 from __future__ import annotations
 
