@@ -1,7 +1,7 @@
-"""Takes one arm of one case to its end: a pure function from a plain record to a plain record.
+"""Carries out one arm of one case: a pure function from an assignment to its result, both plain records.
 
-The record travels as JSON, to a process beside this one or to another machine. What the engine is given is the program
-alone, in a folder of its own; everything else of the case is used afterwards, to judge what came out.
+The records travel as JSON, to a process beside this one or to another machine. The engine receives the program alone,
+in a folder of its own; everything else of the case is used afterwards, to judge the result.
 """
 
 from __future__ import annotations

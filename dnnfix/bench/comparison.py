@@ -1,4 +1,4 @@
-"""What changed from one replay to another, on the cases that both have."""
+"""The differences between two replays, on the cases that both have, with a test of their significance."""
 
 from __future__ import annotations
 

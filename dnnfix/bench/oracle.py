@@ -1,4 +1,4 @@
-"""Runs the programs of a case whole, as their authors would, and reads the case's symptom off each run."""
+"""Runs the programs of a case to their end, as their authors would, and reads the case's symptom off each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replays cases: repairs each blind, judges what came out, and keeps every result as it comes."""
+"""Replays cases: has each repaired blind, has the result judged, and stores every result as it comes."""
 
 from __future__ import annotations
 

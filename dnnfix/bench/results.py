@@ -1,4 +1,4 @@
-"""The results of a replay as Markdown, as plain data, and as one self-contained page."""
+"""The results of a replay as Markdown, as plain data, and as one self-contained HTML page."""
 
 from __future__ import annotations
 

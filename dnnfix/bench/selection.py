@@ -1,4 +1,4 @@
-"""Which instances a command is about: ids, or words of the index."""
+"""Which instances a command of the benchmark is about: parses ids and words of the index into a selection."""
 
 from __future__ import annotations
 

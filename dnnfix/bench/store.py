@@ -1,4 +1,4 @@
-"""The results of a replay: one SQLite file, written as results come, readable whenever it was stopped.
+"""The store of a replay's results: one SQLite file, written as results come, readable whenever it was stopped.
 
 A result is kept under the hash of all that it depends on, so that one made before is taken instead of made again.
 """

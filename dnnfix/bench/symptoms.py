@@ -1,4 +1,4 @@
-"""The symptom of a case as a predicate over what one whole run of its program shows.
+"""The symptom of a case, as a predicate over one whole run of its program.
 
 It is the case's own oracle, and owes nothing to the ladder: it reads how the run ended, what the program printed, what
 it warned of, and whether its losses are finite and its weights move.

@@ -1,4 +1,4 @@
-"""What the results of a replay come to: counts with their intervals, in whole and by group, and why repairs were missed."""
+"""The totals of a replay: counts with their confidence intervals, overall and by group, and why repairs were missed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that takes assignments to their end: JSON lines in, JSON lines out. The first line holds the settings.
+"""A worker process that carries out assignments: JSON lines in, JSON lines out. The first line holds the settings.
 
 It ends with its input, so that nothing is left running where the process that started it is gone.
 """

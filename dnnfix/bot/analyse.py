@@ -1,4 +1,4 @@
-"""The first phase: run the programs of a checkout in the sandbox and say what was found. It has no token and needs none."""
+"""The first phase of the bot: runs the programs of a checkout in the sandbox and writes the report, without a token."""
 
 from __future__ import annotations
 

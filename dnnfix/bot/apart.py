@@ -1,4 +1,4 @@
-"""The analysis as a process of its own, which has nothing that looks like a token."""
+"""Runs the analysis in a process of its own, without the environment variables that look like tokens."""
 
 from __future__ import annotations
 

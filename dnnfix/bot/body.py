@@ -1,6 +1,8 @@
-"""The title and the text of a pull request: what is wrong, what changed, the numbers, how to check it and how to stop it. Those of reviews too.
+"""The texts of pull requests, commits and reviews, in Markdown: what is wrong, what changed, the numbers, how to
+check it.
 
-Messages come from programs of strangers: they are shown as code, in which nothing is a mention, a link or a comment of ours.
+Messages come from programs of strangers: they are shown as code, in which nothing is a mention, a link or a comment
+of ours.
 """
 
 from __future__ import annotations

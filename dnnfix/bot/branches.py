@@ -1,4 +1,4 @@
-"""The bot's branches: each is one commit on the newest one, made from objects of git without a working tree."""
+"""The bot's branches: each is one commit on top of the newest one, made from git objects without a working tree."""
 
 from __future__ import annotations
 

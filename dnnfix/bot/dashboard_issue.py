@@ -1,4 +1,4 @@
-"""Brings the dashboard of a repository to what is to be seen in it."""
+"""Opens the dashboard issue of a repository, or updates its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is to look at a pull request, and by which labels it is found: from the settings of a repository and its CODEOWNERS."""
+"""The reviewers, assignees and labels of a pull request, from the repository's settings and its CODEOWNERS file."""
 
 from __future__ import annotations
 

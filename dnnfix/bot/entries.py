@@ -1,4 +1,4 @@
-"""Which files of a repository are programs to run, and with which arguments."""
+"""Which files of a repository are programs to run, and with which command-line arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The curve of a training before a patch and with it, as GitHub draws it in a text: an xychart of Mermaid.
+"""The loss curve before a patch and with it, as a Mermaid chart in Markdown.
 
 A picture in the text itself needs no file in the repository and no host, and is drawn in the reader's colours.
 """

@@ -1,4 +1,6 @@
-"""A pull request as the bot means it: one fault, or the same at several places, with an identity that later lines do not change."""
+"""A pull request to be made: one fault, or the same at several places, with an identity that does not depend on line
+numbers.
+"""
 
 from __future__ import annotations
 

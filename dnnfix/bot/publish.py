@@ -1,7 +1,9 @@
-"""The second phase: from a report to pull requests. It has the token, and runs nothing of the repository.
+"""The second phase of the bot: opens, updates and closes pull requests by a report. It has the token, and runs no
+code of the repository.
 
-Commits are made from objects of git, without a working tree. The branch is pushed before the pull request is opened, and both carry
-the identity of what they are about: a publishing that was ended in between is taken up by the next one, and opens no second one.
+Commits are made from objects of git, without a working tree. The branch is pushed before the pull request is opened,
+and both carry the identity of what they are about: a publishing that was ended in between is taken up by the next
+one, and opens no second one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The report of an analysis: what `analyse` hands to `publish`, which has no reason to trust it.
+"""Writes and checks the report of an analysis, which `analyse` hands to `publish`; the latter does not trust it.
 
-It is one JSON document: the repository and the commit, the report of the pipeline (contract `dnnfix/1`), the patches of it that may be
-proposed, and what goes with them. `read` checks every value that is used later, and gives plain records. That the lines of a patch
-do what its words say is beyond it: who can write reports can propose any change of a program.
+It is one JSON document: the repository and the commit, the report of the pipeline (contract `dnnfix/1`), the patches
+of it that may be proposed, and what goes with them. `read` checks every value that is used later, and returns plain
+records. That the lines of a patch do what its words say is beyond it: who can write reports can propose any change of
+a program.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a repository asks of the bot, and what it may say about itself: `dnnfix.toml` or `.github/dnnfix.toml`, as git has it."""
+"""The bot's settings in a repository, read from `dnnfix.toml` or `.github/dnnfix.toml` at a commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Both phases at once, for a repository or for a pull request of a person: analysed without tokens, then published."""
+"""Both phases of the bot in one call, for a repository or a person's pull request: analyses without tokens, then
+publishes.
+"""
 
 from __future__ import annotations
 

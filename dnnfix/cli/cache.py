@@ -1,7 +1,8 @@
-"""Remembers what `check` said of files that have not changed since.
+"""The cache of `check`: the reports of files that have not changed since the last call.
 
-One JSON file for each working folder. An entry counts only while the file's bytes, the settings, the rules, the engine
-and the interpreter are the same; that key is computed without importing any rule. Losing the file costs a scan.
+One JSON file for each working folder. An entry counts only while the file's bytes, the settings, the rules, the
+engine and the interpreter are the same; that key is computed without importing any rule. Losing the file costs a
+scan.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the commands share in talking to a person: streams, colour, progress and exit codes."""
+"""Output for a person, shared by the commands: streams, colour, progress and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the paths that a user gives to programs to work on."""
+"""Finds and reads the programs at the paths that a user gives."""
 
 from __future__ import annotations
 

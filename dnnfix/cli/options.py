@@ -1,4 +1,4 @@
-"""Flags that several commands take, and the settings that they stand for."""
+"""Flags that several commands share, and the settings that they stand for."""
 
 from __future__ import annotations
 

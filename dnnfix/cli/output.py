@@ -1,4 +1,6 @@
-"""Writes a report in the format that was asked for, as far as possible while it comes in."""
+"""Writes a report in the format that was asked for, file by file where the format allows it, and returns the exit
+code.
+"""
 
 from __future__ import annotations
 

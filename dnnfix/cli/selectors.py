@@ -1,4 +1,4 @@
-"""Selectors that mean no rule are mistakes, and better said than ignored."""
+"""Checks that every rule selector (`--select`, `ignore`) means at least one rule, and suggests the nearest if not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A forge that reads from another one, and says what it would be asked to do rather than have it done."""
+"""A forge for dry runs: reads from another forge, and announces every change instead of making it."""
 
 from __future__ import annotations
 

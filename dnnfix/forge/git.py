@@ -1,4 +1,4 @@
-"""The `git` command, on repositories that nobody here trusts.
+"""Calls the `git` command on repositories that are not trusted.
 
 The command rather than a library of git: it brings the transports and credentials that people have set up, and its plumbing
 makes a commit without a working tree, so that no hook, filter, link or submodule of a repository ever comes into play.

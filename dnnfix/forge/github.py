@@ -1,7 +1,8 @@
-"""GitHub, through PyGithub.
+"""GitHub as a forge, through PyGithub.
 
-PyGithub rather than githubkit: it waits without an event loop, its retries know GitHub's two limits (with and without `Retry-After`),
-paging and the sign-in of Apps are its own, and it needs none of the models of the whole interface to be loaded.
+PyGithub rather than githubkit: it waits without an event loop, its retries know GitHub's two limits (with and without
+`Retry-After`), paging and the sign-in of Apps are its own, and it needs none of the models of the whole interface to
+be loaded.
 """
 
 from __future__ import annotations

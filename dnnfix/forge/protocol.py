@@ -1,4 +1,4 @@
-"""What the bot asks of a forge, and the records that it answers with."""
+"""The protocol of a forge, as the bot needs it, and the records that it returns."""
 
 from __future__ import annotations
 

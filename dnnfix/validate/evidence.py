@@ -1,4 +1,6 @@
-"""What a validator receives about a candidate, the records before and after the patch, and the record of a validator."""
+"""The evidence that a validator receives about a candidate (records before and after the patch), and the record of a
+validator.
+"""
 
 from __future__ import annotations
 

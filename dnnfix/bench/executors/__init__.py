@@ -1,4 +1,4 @@
-"""Where assignments are carried out: processes of this machine, or a Ray cluster. Both give the same results."""
+"""Executors of assignments: processes of this machine, or a Ray cluster. Both give the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where originals are kept: a folder for each instance in the user's cache, complete or with the reason why it is not."""
+"""The cache of downloaded originals: a folder for each instance, complete or with the reason why it is missing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The broker: Redis, through dramatiq.
+"""The broker between store and workers: Redis, through dramatiq, and the courier that sends it the jobs of the store.
 
-dramatiq rather than arq or taskiq: our work is processes that are waited for, which needs no event loop; and what a worker that died
-had taken comes back to the others by itself.
+dramatiq rather than arq or taskiq: our work is processes that are waited for, which needs no event loop; and what a
+worker that died had taken comes back to the others by itself.
 """
 
 from __future__ import annotations

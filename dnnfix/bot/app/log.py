@@ -1,7 +1,7 @@
-"""The log of the App: one JSON object a line, in which no secret stands.
+"""Configures the log of the App: one JSON object per line, with secrets removed.
 
-structlog rather than a formatter of our own for `logging`: what is said comes with its values, and its processors have the place where
-secrets are taken out of them.
+structlog rather than a formatter of our own for `logging`: messages come with their values, and its processors have
+the place where secrets are taken out of them.
 """
 
 from __future__ import annotations

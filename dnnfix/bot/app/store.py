@@ -1,4 +1,4 @@
-"""What is to be done, and what was: the one memory of the App, in SQLite or PostgreSQL.
+"""The database of the App's jobs and received webhooks, in SQLite or PostgreSQL.
 
 SQLAlchemy's Core rather than statements of our own for each database, with its migrations (Alembic). Every method is one transaction.
 """

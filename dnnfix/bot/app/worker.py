@@ -1,4 +1,4 @@
-"""What a worker does with a job: visit the repository or the pull request, and say to the store how it went."""
+"""Carries out a job of the store: visits the repository or pull request, and records in the store how it went."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`keep_prob`, the share that dropout keeps, as the `rate` that it drops."""
+"""Converts `keep_prob`, the fraction that dropout keeps, into `rate`, the fraction that it drops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Layers of Keras on the placeholders of a graph: Keras 3 has no session, and no phase that is fed along with the data."""
+"""The learning phase of Keras in a graph of TensorFlow 1: edits that replace it, as Keras 3 has neither session nor
+phase.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Functions and classes that TensorFlow lost with version 1, as text that takes their place in a program.
+"""Source code of functions and classes that TensorFlow removed with version 1, cut out of `graphs/version1` as
+strings.
 
 The modules of `dnnfix_legacy/graphs/version1` are never imported: they are ordinary code, so that they can be compared with
 TensorFlow 1 itself, and a program that keeps its graph gets those of their definitions that it needs.

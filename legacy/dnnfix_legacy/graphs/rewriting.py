@@ -1,4 +1,4 @@
-"""Expressions written anew around the text of their own parts, some of which are written anew themselves.
+"""Merges nested rewrites of expressions into one edit for each outermost expression.
 
 Edits must not be nested, but `tf.layers.dense(tf.layers.flatten(x), 10)` changes on both levels. Here each expression
 says how it is written, asking for the text of its parts; one edit for each outermost expression comes out.

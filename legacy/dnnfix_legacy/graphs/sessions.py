@@ -1,4 +1,4 @@
-"""Sessions that a program makes for Keras alone, to say how much of the GPU it takes or with how many threads it runs."""
+"""Sessions that a Keras program makes only for their settings (GPU memory, threads), and edits that replace them."""
 
 from __future__ import annotations
 
