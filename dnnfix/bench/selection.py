@@ -44,7 +44,7 @@ def read_selection(words: Iterable[str], index: Mapping[str, Instance]) -> Selec
     """The selection that these words ask for; none asks for everything.
 
     Raises:
-        InputError: a word is no id, library, source, fix pattern, bug type, half, fidelity or symptom.
+        InputError: a word is not an id, library, source, fix pattern, bug type, half, fidelity or symptom.
     """
     kinds: dict[str, frozenset[str]] = {
         "id": frozenset(index),

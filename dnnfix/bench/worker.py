@@ -27,7 +27,7 @@ def settings_to_json(settings: Settings) -> dict[str, Any]:
 
 
 class Assessor:
-    """Takes assignments to their end, one after the other, with warm processes that serve them all.
+    """Carries out assignments, one after the other, with warm processes that serve them all.
 
     Raises `SandboxError` and `InterpreterError` where nothing can be run here.
     """

@@ -53,7 +53,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """How a repository stands."""
+    """What the dashboard shows of a repository."""
 
     opened: Sequence[Pull] = ()
     waiting: Sequence[Waiting] = ()

@@ -42,7 +42,7 @@ class Programs:
 
 
 def tells_of_programs(path: str) -> bool:
-    """Whether a file may be a program, or tell how one is called."""
+    """Whether a file may be a program, or may show how one is called (a README, a workflow)."""
     return is_program(path) or COMMANDS_IN.match(PurePosixPath(path).name) is not None
 
 

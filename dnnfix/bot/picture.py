@@ -59,7 +59,7 @@ class Drawing:
 def drawing(curves: Sequence[Any]) -> Drawing | None:
     """What is to be drawn of the curves of a report (`curves` of a patch in the JSON contract); `None` where nothing is to be seen.
 
-    They are anybody's input: what is no number, or has no pair, is not drawn.
+    They are untrusted input: what is not a number, or has no pair, is not drawn.
     """
     for name in NAMES:
         sides: dict[tuple[int, bool], tuple[float, ...]] = {}

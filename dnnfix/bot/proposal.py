@@ -33,7 +33,7 @@ class Proposal:
 
     @property
     def key(self) -> str:
-        """What tells it from other proposals."""
+        """The key that distinguishes it from other proposals."""
         said = "\0".join(sorted(self.members))
         return hashlib.sha256(said.encode()).hexdigest()[:12]
 

@@ -108,7 +108,7 @@ class _Work:
         return [chosen.get(pull.number, pull) for pull in pulls]
 
     def carry_out(self, todo: Plan, boxes: Ticked) -> list[Waiting]:
-        """Do what the plan and the boxes say, and tell what waits."""
+        """Carry out the plan and the ticked boxes; returns the pull requests that wait."""
         self.said.left.extend(todo.left)
         for pull in todo.closed:
             if self.analysis.unchanged and self.branches.changed_in(pull.branch) & self.analysis.unchanged:
@@ -137,7 +137,7 @@ class _Work:
         return waiting
 
     def show(self, before: Issue | None, waiting: Sequence[Waiting], boxes: Ticked, *, is_whole: bool) -> None:
-        """Have the dashboard say how things stand."""
+        """Update the dashboard."""
         pulls = self.forge.pulls(self.slug)
         opened = [pull for pull in pulls if pull.state is State.OPEN]
         page = Page(opened, waiting, refusals(pulls), unproven(self.analysis), boxes.stop, is_whole)

@@ -63,7 +63,7 @@ class Console:
         print(f"dnnfix: {printable(text)}", file=self.err, flush=True)
 
     def remark(self, text: str) -> None:
-        """Something to know that is no result."""
+        """Something to know that is not a result."""
         if not self.quiet:
             self.clear()
             print(printable(text), file=self.err, flush=True)

@@ -33,7 +33,7 @@ SETTINGS = (
 
 
 def overrides(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The settings that the command line gives; those that it does not mention are `None`."""
+    """The settings on the command line; those that it does not mention are `None`."""
     return {name: getattr(arguments, name, None) for name in SETTINGS}
 
 

@@ -84,7 +84,7 @@ class Output:
         self.console.problem(error)
 
     def remark(self, text: str) -> None:
-        """Why the report is not whole, which is no fault of an input."""
+        """Why the report is incomplete, where no input is to blame."""
         self._remarks.append(text)
         self.console.problem(text)
 

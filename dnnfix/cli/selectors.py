@@ -29,7 +29,7 @@ def verify(settings: Settings) -> None:
 
 
 def near(word: str, known: list[tuple[str, str]]) -> str:
-    """A sentence that suggests the code or name most like the word, or says where it is; or nothing."""
+    """A sentence that suggests the code or name most like the word, or says where it is; else an empty string."""
     import difflib
 
     from dnnfix.pipeline.old_world import of_package

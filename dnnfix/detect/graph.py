@@ -54,7 +54,7 @@ def is_module_made_by(source: Source, call: ast.Call) -> bool:
 
 
 def holds_tensor(source: Source, expr: ast.expr) -> bool:
-    """Whether the source alone tells that `expr` holds a torch tensor: made by a constructor, or a loader's batch."""
+    """Whether the source alone shows that `expr` holds a torch tensor: made by a constructor, or a loader's batch."""
     if isinstance(expr, ast.Name):
         loop = source.enclosing(expr, ast.For)
         while loop is not None:
@@ -177,7 +177,7 @@ def imported(source: Source) -> frozenset[str]:
 
 
 def is_display(source: Source, statement: ast.stmt) -> bool:
-    """Whether a bare expression at the top of a program may stand there to be shown, as in a notebook's cell."""
+    """Whether a bare expression at the top of a program may be there to be displayed, as in a notebook's cell."""
     if source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.While) is not None:
         return False
     if source.path.endswith(".ipynb") or "# In[" in source.text or "# %%" in source.text or "#%%" in source.text:
@@ -282,7 +282,7 @@ def _stands_at(call: Call, places: list[Site]) -> bool:
 
 
 def held_by(source: Source, made: Site) -> ast.expr | None:
-    """The name or attribute that is assigned what the constructor call at `made` gives, directly or moved or cast."""
+    """The name or attribute that the object constructed at `made` is assigned to, directly, moved or cast."""
     node = source.node_at(made) if not made.path else None
     if node is None:
         return None

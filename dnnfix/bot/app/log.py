@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 
 
 def begin(stream: TextIO, secrets: Iterable[str]) -> None:
-    """Have everything said to `stream` as JSON from now on; `secrets` are texts that never stand in it."""
+    """Write the log to `stream` as JSON from now on; `secrets` are strings that are removed from it."""
     known = tuple(one for one in secrets if one)
 
     def hidden(logger: object, name: str, said: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -49,7 +49,7 @@ def same_meaning(asked: str, known: str) -> bool:
 def takes(
     parameters: Iterable[CallParameter] | None, call: ast.Call, renamed: Mapping[str, str] | None = None
 ) -> bool | None:
-    """Whether a function takes a call as it is written, with keywords `renamed`; `None` where it cannot be told."""
+    """Whether a function takes a call as it is written, with keywords `renamed`; `None` where that is unknown."""
     if parameters is None:
         return None
     if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):

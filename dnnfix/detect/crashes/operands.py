@@ -39,7 +39,7 @@ class Operation:
 
     @property
     def is_method(self) -> bool:
-        """Whether the first operand stands before a dot: `a.mm(b)`."""
+        """Whether the first operand is the receiver of a method: `a.mm(b)`."""
         return isinstance(self.node, ast.Call) and self.call.name.startswith("torch.Tensor.")
 
 
@@ -94,7 +94,7 @@ SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
 def enclosed(subject: Subject, node: ast.expr) -> str:
-    """The text of an expression, in parentheses where it would else fall apart beside an operator or a dot."""
+    """The code of an expression, in parentheses where an operator or a dot behind it requires them."""
     text = subject.text(subject.source.site(node))
     return text if isinstance(node, SIMPLE) else f"({text})"
 

@@ -21,7 +21,7 @@ _TURNED = words("neg negative minus inverse inverted inv worst rate time count n
 
 
 def better(name: str) -> str:
-    """`greater` or `smaller`, whichever is better in what is called so; empty where the name does not say."""
+    """`greater` or `smaller`, whichever is better for a metric of this name; empty where the name does not say."""
     said = frozenset(words_of(name))
     great, small = bool(said & GREATER), bool(said & SMALLER)
     if great == small or said & _TURNED:
@@ -30,7 +30,7 @@ def better(name: str) -> str:
 
 
 def name_of(expr: ast.expr) -> str:
-    """What an expression calls the value that it reads: its last name, or the key that it is kept under; else nothing."""
+    """The name of the value that an expression reads: its last name, or its key in a dictionary; else empty."""
     match expr:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name

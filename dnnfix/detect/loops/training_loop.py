@@ -135,7 +135,7 @@ def passes_of_step(source: Source, backward: ast.Call) -> list[LoopOperation]:
 
 
 def function_around(source: Source, node: ast.AST) -> Function | None:
-    """The function that a node stands in; `None` at the top of a module."""
+    """The function around a node; `None` at the top of a module."""
     above = source.parent(node)
     while above is not None and not isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
         above = source.parent(above)

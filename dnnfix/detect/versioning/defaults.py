@@ -21,7 +21,7 @@ TABLE = DATA / "defaults.toml"
 
 @dataclass(frozen=True, slots=True)
 class Reliance:
-    """A call, or a text that stands for one (`optimizer="adadelta"`), and a default of it that changed."""
+    """A call, or a string that stands for one (`optimizer="adadelta"`), and a default of it that changed."""
 
     node: ast.Call | ast.Constant
     name: str

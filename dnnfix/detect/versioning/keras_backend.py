@@ -357,7 +357,7 @@ ORDERINGS = {"th": "channels_first", "tf": "channels_last"}
 
 
 def compared_orderings(source: Source) -> Iterator[Hit]:
-    """Texts that `K.image_dim_ordering()` is compared with: its successor gives other ones, and would never be equal."""
+    """Strings that `K.image_dim_ordering()` is compared with: its successor returns others, so they never match."""
     if "image_dim_ordering" not in source.words:
         return
     for compare in source.nodes(ast.Compare):

@@ -25,7 +25,7 @@ _ASKED_FOR = re.compile(r"TF_USE_LEGACY_KERAS\W+(?:1|[Tt]rue)\b")
 
 @once
 def keeps_to_keras_2(source: Source) -> bool:
-    """Whether a program asks for Keras 2, which lives on as `tf_keras` and has what Keras 3 took away."""
+    """Whether a program asks for Keras 2, which lives on as `tf_keras` and has what Keras 3 removed."""
     modules = [alias.name for node in source.nodes(ast.Import) for alias in node.names]
     modules += [node.module or "" for node in source.nodes(ast.ImportFrom) if not node.level]
     if any(module.partition(".")[0] == "tf_keras" for module in modules) or _ASKED_FOR.search(source.text):

@@ -51,7 +51,7 @@ Given = ast.expr | list[ast.expr | ast.keyword]
 
 @dataclass(frozen=True)
 class Found:
-    """An expression of the program that has the form of a pattern, with what stands in the holes."""
+    """An expression of the program that matches a pattern, with the code that fills its holes."""
 
     subject: Subject
     node: ast.expr

@@ -47,7 +47,7 @@ def speaks_python2(source: Source) -> bool:
 
 
 def opened_by(source: Source, expr: ast.expr) -> ast.Call | None:
-    """The call of the builtin `open` that gave the file which an expression holds; `None` where that is not sure."""
+    """The call of the builtin `open` whose file an expression holds; `None` where that is uncertain."""
     made: ast.expr | None = expr
     if isinstance(expr, ast.Name):
         made = _entered(source, expr) or source.constructor(expr)
