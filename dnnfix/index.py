@@ -89,7 +89,7 @@ class Listed:
 
     @property
     def place(self) -> str:
-        """Where it stands, as its author knows it."""
+        """Its place, for messages to its author."""
         return place_of(self.module, self.kind)
 
     def load(self) -> type[FixTemplate]:
@@ -108,7 +108,7 @@ def _loaded(module: str, kind: str) -> type[FixTemplate]:
 
 
 def shipped() -> tuple[Listed, ...]:
-    """The templates that come with dnnfix or with an installed package, which is all but those of the user's own folders."""
+    """The templates of dnnfix and of installed packages: all but those of the user's own folders."""
     return (*builtin(), *installed())
 
 
@@ -206,7 +206,7 @@ def kept_at(point: str = "") -> Path:
 
 
 def place_of(module: str, kind: str) -> str:
-    """Where a template stands, as its author knows it: the file, where it came from a folder."""
+    """The place of a template for messages to its author: its file if it came from a folder, else its module."""
     file = sys.modules[module].__file__ if module.startswith(LOCAL) else None
     return f"{file}: {kind}" if file else f"{module}.{kind}"
 
@@ -272,7 +272,7 @@ def _modules() -> Iterator[ModuleType]:
 
 @cache
 def _engine() -> str:
-    """What `_stamp` said first in this process."""
+    """The first result of `_stamp` in this process."""
     return _stamp()
 
 

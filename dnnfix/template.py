@@ -42,7 +42,7 @@ class _Programs(Generic[_Kind]):
 class FixTemplate:
     """Base of all fix templates.
 
-    A subclass states its metadata as class attributes and defines `detect` and `propose`. Its docstring tells what the
+    A subclass states its metadata as class attributes and defines `detect` and `propose`. Its docstring says what the
     pattern is, why it is bad, has one line that starts with `Fix safety:`, and ends with references.
     """
 

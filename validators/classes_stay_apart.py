@@ -19,7 +19,7 @@ RUNG = "shapes"
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Fail on a loss over classes that folds another axis of what the last layer gave into its classes, where none did before."""
+    """Fail on a loss that newly folds another axis of the last layer's output into its classes."""
     folded = list(_folded(Subject(evidence.source_after, evidence.after)))
     if not folded:
         return Verdict.passes("no loss takes other axes for classes")

@@ -19,7 +19,7 @@ CALLED = frozenset({"forward", "call"})
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Inconclusive where all that changed stands in networks and layers none of whose code was met in the run."""
+    """Inconclusive where all changes are in networks and layers none of whose code ran."""
     network = evidence.after.network
     follows = all(finding.family is Family.VERSIONING for finding in evidence.findings)
     if evidence.before.crash is not None or network is None or not network.calls or follows:

@@ -39,7 +39,7 @@ _LOGARITHM = re.compile(r"(?:log|ln|neg(?:ative)?)[\s_-]*$", re.IGNORECASE)
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Fail when a share is printed that is none, and the original did not print one, or the patch leads to it."""
+    """Fail when a fraction outside its range is printed that the original did not print, or that the patch leads to."""
     after = _figures(evidence.after)
     if not after:
         return Verdict.not_applicable("no probability or accuracy was printed")

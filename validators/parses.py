@@ -15,7 +15,7 @@ RUNG = "parse"
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Pass when the patched text differs from the original and compiles at least as well."""
+    """Pass when the patched source differs from the original and compiles at least as well."""
     if evidence.source_before.contents == evidence.source_after.contents:
         return Verdict.fails("the patch changes nothing")
     error = _compile_error(evidence.source_after)

@@ -35,7 +35,7 @@ class Earned:
 
     @property
     def precision(self) -> str:
-        """The word that SARIF has for it; `medium` where nothing is known."""
+        """The value of SARIF's property `precision`; `medium` where nothing is known."""
         told = self.right + self.wrong + self.sound
         share = self.right / told if told else MEDIUM
         return "high" if share >= HIGH else "medium" if share >= MEDIUM else "low"
@@ -54,7 +54,7 @@ def earned(code: str) -> Earned:
 
 
 def in_words(code: str) -> str:
-    """The same as a sentence; empty for rules of other people's, which are not in the table."""
+    """The same as a sentence; empty for rules outside the catalogue, which are not in the table."""
     if not code.startswith("DNF"):
         return ""
     own, every = earned(code), table()[ALL]

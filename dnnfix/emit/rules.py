@@ -34,7 +34,7 @@ class Rule:
 
 
 def rule(template: type[FixTemplate]) -> Rule:
-    """The rule that a template stands for, from its metadata and docstring."""
+    """The description of a template's rule, from its metadata and docstring."""
     from inspect import cleandoc
 
     help = cleandoc(template.__doc__ or template.message)

@@ -59,7 +59,7 @@ PLAIN = Palette()
 
 
 def file_text(file: FileReport, seen: View, palette: Palette = PLAIN, verbose: bool = False) -> str:
-    """Everything about one file; empty where there is nothing to say. A patch for several findings is shown once."""
+    """The report of one file; empty where there is nothing to report. A patch for several findings is shown once."""
     blocks: list[str] = []
     shown: set[str] = set()
     if file.reproduction.steps or file.reproduction.missing:

@@ -32,9 +32,9 @@ def retried_with_less_data(
     templates: Mapping[str, type[FixTemplate]],
     progress: Progress,
 ) -> Attempt:
-    """The second try where it proves a patch and the first did not for want of time, else the first.
+    """The second attempt if it proves a patch and the first ran out of time without one, else the first.
 
-    `stood` is the run of the program as it stands.
+    `stood` is the run of the program as it is, without a scaffold.
     """
     if first.accepted or not first.reproduction.steps or not laboratory.stalled():
         return first

@@ -102,7 +102,7 @@ class RunOutcome(StrEnum):
 
     @property
     def says_something(self) -> bool:
-        """Whether the run tells about the program itself rather than about the environment."""
+        """Whether the outcome is due to the program itself rather than to the environment."""
         return self in {RunOutcome.FINISHED, RunOutcome.CRASHED, RunOutcome.BUDGET, RunOutcome.EXITED}
 
 

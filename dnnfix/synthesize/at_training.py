@@ -102,7 +102,7 @@ AS_IT_IS = Cause("", "nothing set otherwise", FixPattern.ITERATIONS, (), 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was said of a training: the longest run that was looked at, its symptoms, and a finding where it does not learn.
+    """The examination of a training: the longest run observed, its symptoms, and a finding where it does not learn.
 
     Where that could not be told, `unsure` says why; `lacks` and `held_back` are those of `Learning`. `suspects` are settings of
     which only a race can show that they hold the training back.
@@ -138,9 +138,9 @@ class Look:
 
 
 def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
-    """Look whether a training learns, for longer where a few hundred steps are too short to tell, and longest at a guess.
+    """Examine whether a training learns, with longer runs where a few hundred steps are too few to decide.
 
-    A network that learned something is held against its program only where a setting is far off, or a race shows that one is at fault.
+    A network that learned something counts as faulty only where a setting is far off, or a race shows one at fault.
     """
     looked = laboratory.look(source, seed)
     seen = learning(looked)
@@ -213,10 +213,10 @@ def search_at_training(
 ) -> tuple[tuple[Finding, ...], str]:
     """Look whether a training learns; where it does not, and the user wants to hear of it, race edits of its settings.
 
-    `start` is the program, or what patches made of it; `trace` the longest run of it that is known; `suspected` what rules would
-    change and could not prove by itself. What comes far enough is put up the ladder by `climb`, until it says that one was
-    accepted; without it nothing is edited. Gives what is said of the training, with what every edit came to, and why nothing
-    can be said of whether it learns.
+    `start` is the program, or what patches made of it; `trace` the longest run of it that is known; `suspected` what rules
+    would change and could not prove by itself. What reaches the goal is put up the ladder by `climb`, until it says that
+    one was accepted; without it nothing is edited. Returns the findings about the training, with the result of every edit,
+    and why nothing can be said of whether it learns.
     """
     if trace.crash is not None or not trace.steps or not trace.outcome.says_something:
         return (), ""

@@ -60,7 +60,7 @@ class Attempt:
 
     @property
     def removes(self) -> bool:
-        """Whether the program does not crash any more, whatever else was held against it."""
+        """Whether the program does not crash any more, whatever else the validators found."""
         after = self.climb.evidence.after
         return self.climb.fell != "not run" and after.outcome.says_something and after.crash is None
 

@@ -53,7 +53,7 @@ SHOWN = 3
 
 
 def accept_of_rule(search: Search, variant: Variant, result: Climb) -> None:
-    """Accept a rule's patch that came up the ladder, unless a part of it is no more than a guess; then it is a choice."""
+    """Accept a rule's patch that passed the ladder, unless a part of it is only a guess; then it is a choice."""
     if least_likely(variant) < GUESSED or _writes_what_was_computed(search, variant):
         search.take_back(variant, result, UNLIKELY)
     elif fits_only(search, variant):
@@ -132,7 +132,7 @@ def weigh_rivals(search: Search) -> None:
 def seek_rivals(search: Search) -> None:
     """Where a small edit removes a crash as well, of which a rule has another patch, neither can be told to be the one that was meant.
 
-    An edit that would be no more than a guess by itself is no rival.
+    An edit that would be only a guess by itself is not a rival.
     """
     best = max(search.accepted, key=lambda item: merit(*item))
     start = _before_choices(best[0])

@@ -29,7 +29,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the run told of a value; what it did not tell is `None` or empty."""
+    """What the run recorded of a value; what it did not record is `None` or empty."""
 
     kind: str
     shape: tuple[int | None, ...] | None = None
@@ -78,12 +78,12 @@ class Told:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it is a matrix that keeps its non-zero numbers only."""
+        """Whether it is a sparse matrix."""
         return self.kind.startswith("scipy.sparse.")
 
     @property
     def integer(self) -> bool:
-        """Whether its numbers are of an integer kind."""
+        """Whether its dtype is an integer type."""
         return self.dtype.startswith(("int", "uint", "bool"))
 
 
@@ -100,7 +100,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Scene:
-    """A crash seen closely. `frames` are the innermost first."""
+    """The facts about a crash. `frames` are the innermost first."""
 
     subject: Subject
     frames: tuple[Frame, ...]
@@ -126,11 +126,11 @@ class Scene:
         return self.subject.crash.kind.rpartition(".")[2] if self.subject.crash is not None else ""
 
     def site(self, node: ast.AST) -> Site:
-        """Where a node of the program stands."""
+        """The site of a node of the program."""
         return self.subject.source.site(node)
 
     def code(self, node: ast.AST) -> str:
-        """The text of a node."""
+        """The source code of a node."""
         return self.subject.text(self.site(node))
 
     def told(self, node: ast.expr) -> Told | None:

@@ -60,7 +60,7 @@ def repair(
     """Find patches for a program, given the trace of its first run.
 
     `at_crash` says whether small edits are searched for at a crash for which no template has a patch, `at_training` whether
-    the user wants to hear of a training that learns nothing; without it nobody looks.
+    the user wants findings about a training that learns nothing; without it none is examined.
     """
     search = Search(source, trace, laboratory, templates, wishes, progress)
     search.seen.add(source.contents)

@@ -82,7 +82,7 @@ class Spot:
 
 
 def spots(scene: Scene) -> list[Spot]:
-    """The statements of a crash: those under way, what gave names in them nothing, and functions that gave nothing."""
+    """The statements of a crash: those under way, those that set a name to `None`, functions that return `None`."""
     source = scene.subject.source
     found: list[Spot] = []
     for number, frame in enumerate(scene.frames):

@@ -28,7 +28,7 @@ def changed_lines(before: Source, after: Source) -> frozenset[tuple[str, int]]:
 
 
 def ran_at(call: Call, lines: frozenset[tuple[str, int]]) -> bool:
-    """Whether a call, or the constructor of the layer that was called, stands on one of the lines."""
+    """Whether a call, or the constructor of the layer that was called, is on one of the lines."""
     return any(_touches(site, lines) for site in (call.site, call.made_at) if site is not None)
 
 

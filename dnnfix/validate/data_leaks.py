@@ -27,7 +27,7 @@ LATE = 0.75
 
 
 def readings(trace: Trace) -> tuple[Reading, ...]:
-    """What the data and the evaluations of a training show; empty where nothing is known of them."""
+    """The symptoms in the data and the evaluations of a training; empty where nothing is known of them."""
     return (*_answer(trace), *_shared(trace), *_by_heart(trace))
 
 

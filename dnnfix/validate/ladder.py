@@ -25,7 +25,7 @@ BLOCKING = (Status.FAIL, Status.INCONCLUSIVE)
 
 
 class Laboratory(Protocol):
-    """Whoever can run programs and look at what they did."""
+    """The interface by which the ladder runs programs and reads their traces."""
 
     @property
     def validators(self) -> tuple[Validator, ...]:

@@ -97,7 +97,7 @@ def threshold(improvement: bool) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Where a sequential test stands: `settled` is `yes`, `no` or empty for undecided."""
+    """The state of a sequential test: `settled` is `yes`, `no` or empty for undecided."""
 
     settled: str
     evidence_for: float

@@ -90,7 +90,7 @@ BINARY_LOSSES = frozenset(
 
 
 def integer_targets(subject: Subject) -> Iterator[tuple[Call, int, Value, str]]:
-    """Targets that the source turns into integers and gives to a loss that refuses those, as `odd_floats` has them.
+    """Targets that the source turns into integers and passes to a loss that refuses those, in the form of `odd_floats`.
 
     None for a program that ran so far that its calls are known.
     """

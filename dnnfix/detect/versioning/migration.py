@@ -125,7 +125,7 @@ class ApiChange(FixTemplate):
         raise NotImplementedError
 
     def claims(self, subject: Subject) -> Claims:
-        """What of the program this template answers for in the place of the tables; nothing, as a rule."""
+        """The parts of the program for which this template is responsible instead of the tables; usually none."""
         return NO_CLAIMS
 
     def detect(self, subject: Subject) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ def carry_out(subject: Subject, solution: Solution) -> tuple[Edit, ...] | None:
 
 
 def told(solution: Solution) -> str:
-    """What a solution does, in the imperative."""
+    """The title of a solution, in the imperative."""
     words = [
         f"exchange the sizes of {short(change.link.of.name)}"
         if change.swapped

@@ -112,7 +112,7 @@ def _names(text: str) -> set[str]:
 
 
 def evaluated(node: ast.expr, values: Mapping[str, int]) -> int | None:
-    """What a formula of names and whole numbers gives; `None` where a name is unknown or the formula is none."""
+    """The value of a formula of names and integers; `None` where a name is unknown or it is not such a formula."""
     if isinstance(node, ast.Name):
         return values.get(node.id)
     if isinstance(node, ast.BinOp):

@@ -101,7 +101,7 @@ SMALL = (0, 1, 2, -1)
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
-    """Other arguments for the call at a place."""
+    """Changed arguments for the call at a place."""
     call = place.node
     if not isinstance(call, ast.Call):
         return

@@ -82,7 +82,7 @@ _BEYOND = re.compile(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ w
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
-    """Other whole numbers for the one at a place."""
+    """Other integers for the one at a place."""
     number = place.told.number if place.told is not None else None
     if scene.kind in NO_SIZES or not isinstance(number, int) or isinstance(number, bool):
         return

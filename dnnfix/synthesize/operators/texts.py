@@ -24,7 +24,7 @@ OPENING, CLOSING = "([{ /,:|", ")]}"
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
-    """Other texts for the one that values are put into at a place."""
+    """Other format strings for the one at a place."""
     node = place.node
     if place.role is not Role.FAILING:
         return

@@ -17,7 +17,7 @@ _ASKED = re.compile(r"Boolean value of Tensor|truth value of a[n ]|as a Python `
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
-    """Other questions at a place."""
+    """Other conditions at a place."""
     if not _ASKED.search(scene.message):
         return
     node, code = place.node, scene.code

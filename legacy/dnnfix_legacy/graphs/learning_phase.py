@@ -31,7 +31,7 @@ class Phase:
 
 @once
 def phase_of(source: Source) -> Phase | None:
-    """The phase of a program that builds a graph with layers of Keras; `None` where it is no such program."""
+    """The phase of a program that builds a graph with layers of Keras; `None` for any other program."""
     if source.words.isdisjoint({_PHASE, "set_session"}):
         return None
     graph = graph_of(source)

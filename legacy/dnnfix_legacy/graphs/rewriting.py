@@ -29,7 +29,7 @@ class Rewriting:
         return node in self._new
 
     def text(self, node: ast.AST) -> str:
-        """The text of an expression or statement with everything in it as it is written anew."""
+        """The code of an expression or statement, with every rewrite inside it applied."""
         if node in self._new:
             return self._new[node]()
         places = self.source.places

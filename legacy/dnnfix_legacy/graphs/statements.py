@@ -124,7 +124,7 @@ class Statements:
     inits: set[str] = field(default_factory=set)
 
     def at(self, node: ast.AST) -> Site:
-        """Where a node stands."""
+        """The site of a node."""
         return self.source.site(node)
 
 
