@@ -1,4 +1,4 @@
-"""The operator "statements": a statement is added, moved or rewritten, such as a missing `return`, target or import."""
+"""The operator "statements": a statement is added, moved or rewritten, such as a `return`, an assignment or an import."""
 
 from __future__ import annotations
 
