@@ -1,4 +1,4 @@
-"""What a fix template is: one class in one file that finds a bad pattern and proposes edits.
+"""The base class of fix templates: one class in one file that finds a bad pattern and proposes edits.
 
 A template sees a program through a `Subject` and answers with records. It does no I/O, imports no framework and never
 edits text itself: it describes edits, and `dnnfix.source.edits` carries them out.

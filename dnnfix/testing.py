@@ -1,4 +1,5 @@
-"""The harness that checks a fix template against its own examples and rejects: for our catalogue and for yours.
+"""The harness that checks a fix template against its own examples and rejects, for the catalogue and for other
+packages.
 
     from dnnfix.testing import check_template
 

@@ -1,8 +1,8 @@
 """Which patch is offered as partial where none is accepted: the one whose run gets furthest, with what remains.
 
 An old program has many faults, and the first hides the others. A patch that removes one and meets the next is a step
-that the user needs anyway. It is offered only where it has not caused the next stop. For migrations, whose
-replacements stand in tables, only the statements that they wrote may not be what stopped. For any other repair,
+that the user needs anyway. It is offered only where it has not caused the next stop. For a migration, whose
+replacements come from tables, it is enough that the run did not stop at what it wrote. For any other repair,
 moreover, nothing on the way to the new stop may read what it changed, unless that is a name that nothing had ever
 defined, and no rival explanation may have got past the crash as well.
 """

@@ -1,4 +1,4 @@
-"""How to write another size into a program, the way a person would.
+"""Edits that change a size argument of a layer, at the place where a person would change it.
 
 A size can stand in a constructor as a number, as a product of numbers, as a name that another layer uses too, or as
 a parameter that a caller fills. The right place to change depends on which it is and on what else depends on it.
