@@ -187,7 +187,7 @@ class BaselineWriter:
     _counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, path: str, findings: Iterable[Finding], text: str) -> None:
-        """Take the findings of one program, whose analysed text is `text`, as known."""
+        """Record the findings of one program, whose analysed text is `text`, as known."""
         lines = text.split("\n")
         marks = [fingerprint(f.code, f.site.line, lines) for f in findings if f.code != UNUSED_CODE]
         if marks:

@@ -38,7 +38,7 @@ class Framework(StrEnum):
 
 
 class Fidelity(StrEnum):
-    """What the reconstruction rests on: the original, its description, or nothing but its labels."""
+    """The source of the reconstruction: the original, its description, or its labels alone."""
 
     ORIGINAL = "original"
     DESCRIBED = "described"

@@ -28,7 +28,7 @@ class Selection:
         return self.may_take(instance) and all(fact in self.words.get(kind, (fact,)) for kind, fact in facts.items())
 
     def may_take(self, instance: Instance) -> bool:
-        """Whether the instance is among them as far as the index tells."""
+        """Whether the instance may be among them, by the index alone."""
         facts = {
             "id": instance.id,
             "library": instance.library,

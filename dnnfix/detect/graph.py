@@ -85,7 +85,7 @@ def next_use(
 ) -> tuple[ast.stmt | None, ast.stmt | None]:
     """The statement that first reads what `expr` names after `statement`, and the one that gives it another value.
 
-    At most one of them is there. With `rounds`, a loop that holds the statement is followed back to its start as well.
+    At most one of them is not `None`. With `rounds`, a loop around the statement is followed back to its start as well.
     """
     where: ast.AST = source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef) or source.tree
     blocks = _blocks(source, statement, where)
@@ -232,7 +232,7 @@ def attributes_of(owner: ast.ClassDef) -> frozenset[str]:
 
 
 def kept_in_self(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    """The attributes that a class gives its instances by plain assignments to `self`, and the values, in source order."""
+    """The attributes that a class assigns on `self`, and their values, in source order."""
     for node in within(owner, ast.Assign):
         target = node.targets[0]
         if len(node.targets) == 1 and isinstance(target, ast.Attribute) and is_self(target.value):

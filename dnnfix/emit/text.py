@@ -117,7 +117,7 @@ def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> s
 
 
 def unmigrated(places: list[str]) -> str:
-    """What of old programs could not be brought up to date, all of it; empty where nothing is left."""
+    """The list of everything in old programs that could not be migrated; empty where nothing is left."""
     if not places:
         return ""
     return "\n".join([f"Not migrated, {_count(len(places), 'place')}:", *(f"  {printable(p)}" for p in places), "", ""])

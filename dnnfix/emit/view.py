@@ -23,7 +23,7 @@ class View:
     locate: Callable[[int], tuple[str | None, int]] = lambda line: (None, line)
 
     def line(self, number: int) -> str:
-        """A line's text by its number from 1; empty where there is none."""
+        """A line by its number, counted from 1; empty where there is none."""
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
 

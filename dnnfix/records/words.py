@@ -118,7 +118,7 @@ class FindingOutcome(StrEnum):
 
 
 class PatchVerdict(StrEnum):
-    """What the ladder made of a candidate. `UNVALIDATED` is for the static path, which runs nothing.
+    """The overall verdict of the ladder on a candidate. `UNVALIDATED` is for the static path, which runs nothing.
 
     `PARTIAL` removes its fault and gets the run further, to a stop that is not of its making; it never counts as accepted.
     `CHOICE` is one of several edits that pass every rung, under which the program does different things, or an unlikely one: which

@@ -104,8 +104,8 @@ AS_IT_IS = Cause("", "nothing set otherwise", FixPattern.ITERATIONS, (), 0.0)
 class Look:
     """The examination of a training: the longest run observed, its symptoms, and a finding where it does not learn.
 
-    Where that could not be told, `unsure` says why; `lacks` and `held_back` are those of `Learning`. `suspects` are settings of
-    which only a race can show that they hold the training back.
+    Where that is unknown, `unsure` says why; `lacks` and `held_back` are those of `Learning`. `suspects` are settings
+    of which only a race can show that they hold the training back.
     """
 
     trace: Trace
@@ -196,7 +196,7 @@ def _suspects(subject: Subject, seen: Learning) -> tuple[Cause, ...]:
 
 
 def as_suspected(looked: Look) -> Look:
-    """The look with what it comes to where a setting is suspected: said only once a race, or a proof, shows it."""
+    """The look as it is if a suspected setting is at fault; reported only once a race, or a proof, shows it."""
     if not looked.suspects:
         return looked
     return replace(looked, symptoms=looked.held_back, finding=_finding(looked.trace, looked.held_back))
@@ -211,7 +211,7 @@ def search_at_training(
     climb: Callable[[Variant], bool] | None,
     suspected: Sequence[Cause] = (),
 ) -> tuple[tuple[Finding, ...], str]:
-    """Look whether a training learns; where it does not, and the user wants to hear of it, race edits of its settings.
+    """Examine whether a training learns; if not, and the user wants such findings, race edits of its settings.
 
     `start` is the program, or what patches made of it; `trace` the longest run of it that is known; `suspected` what rules
     would change and could not prove by itself. What reaches the goal is put up the ladder by `climb`, until it says that

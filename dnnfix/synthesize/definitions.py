@@ -22,7 +22,7 @@ Given = dict[tuple[ast.AST | None, str], tuple[ast.expr, ...]]
 
 
 def definitions(source: Source, use: ast.expr) -> tuple[ast.expr, ...]:
-    """The expressions that gave a name or attribute a value, in its function, else its class, else the module."""
+    """The expressions that set a name or attribute, in its function, else its class, else the module."""
     given = _given(source)
     text = ast.unparse(use)
     for owner in (source.enclosing(use, *FUNCTIONS), source.enclosing(use, ast.ClassDef), None):

@@ -43,7 +43,7 @@ _OF_IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
-    """A variant that was run, what came of it, and the program that it was made from with its own run."""
+    """A variant that was run, its result, and the program that it was made from with its own run."""
 
     variant: Variant
     climb: Climb

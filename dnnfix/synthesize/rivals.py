@@ -68,7 +68,7 @@ def is_clear(search: Search, variant: Variant, score: float, ahead: float) -> bo
 
 
 def choose(search: Search, held: list[tuple[Choice, Climb]]) -> None:
-    """Of the small edits that came up the ladder accept the likeliest, where nothing rivals it; the others are choices."""
+    """Of the small edits that passed the ladder accept the likeliest, if it has no rival; the others are choices."""
     if not held:
         return
     best = held[0][0]
@@ -86,7 +86,7 @@ def choose(search: Search, held: list[tuple[Choice, Climb]]) -> None:
 
 
 def fits_only(search: Search, variant: Variant) -> bool:
-    """Whether a part of a patch for a crash makes two things fit that did not, and nothing tells which of them was meant."""
+    """Whether a part of a patch for a crash makes two things fit, and it is unknown which of them was meant."""
     return search.trace.crash is not None and any(step.at_either_end for step in variant.applied)
 
 

@@ -20,7 +20,7 @@ PROGRAM = "<program>"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a function. `how` is `place`, `both`, `name`, `places` or `names`; `default` is its text."""
+    """One parameter of a function. `how` is `place`, `both`, `name`, `places` or `names`; `default` is its code."""
 
     name: str
     how: str
@@ -89,7 +89,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame that the exception passed through: where its statement stands, and what names and expressions held."""
+    """One frame that the exception passed through: the site of its statement, and what names and expressions held."""
 
     path: str
     function: str
@@ -224,7 +224,7 @@ FILES = 4
 
 
 def scenes_of(subject: Subject, survey: Json) -> dict[str, Scene]:
-    """The scene that a survey tells of, as seen from each file of the program that has a part in it, by the file's path."""
+    """The scene in a survey, as seen from each file of the program that has a part in it, by the file's path."""
     if not isinstance(survey, dict):
         return {}
     told = [*reversed(_listed(survey.get("frames"))), *_listed(survey.get("past"))]

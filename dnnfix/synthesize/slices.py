@@ -125,7 +125,7 @@ def _done_for_nothing(source: Source, use: ast.Name) -> Iterator[ast.stmt]:
 
 
 def done_to(statement: ast.stmt) -> str:
-    """The name whose method a statement calls for nothing but what it does to it; empty where it is no such call."""
+    """The name whose method a statement calls only for its effect on it; empty for any other statement."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method))):
             return "" if method in FILLING or method.endswith("_") else name

@@ -169,7 +169,7 @@ class Came(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of a guess; `print` tells guesses apart that came to different values, and is empty where nothing does."""
+    """The outcome of a guess; `print` distinguishes guesses that led to different values, and is empty if unknown."""
 
     guess: Guess
     came: Came
@@ -444,7 +444,7 @@ def _within(one: ast.AST, other: ast.AST) -> bool:
 
 
 def tryings(source: Source, wanted: Iterable[Guess]) -> tuple[list[Guess], tuple[Trying, ...]]:
-    """The guesses whose edits can be carried out, and the same as changes of the text."""
+    """The guesses whose edits can be carried out, and the same as changes of the source text."""
     able: list[Guess] = []
     written: list[Trying] = []
     for guess in wanted:

@@ -13,7 +13,7 @@ from dnnfix.source.program import Source
 def changed_lines(before: Source, after: Source) -> frozenset[tuple[str, int]]:
     """The lines (file, line from 1) of the patched program that the original does not have.
 
-    Where lines were only taken away, the two lines between which they stood.
+    Where lines were only removed, the two lines between which they were.
     """
     found: set[tuple[str, int]] = set()
     for path, file in before.files.items():
@@ -43,12 +43,12 @@ def is_loss_call(network: Network, call: Call) -> bool:
 
 
 def leading_to(network: Network, calls: Iterable[Call]) -> Iterator[Call]:
-    """The calls given and those from which their inputs were made, each once."""
+    """The calls given and those that their inputs come from, directly or through others, each once."""
     return _reached(calls, lambda call: [m for value in call.inputs if (m := network.producer(value)) is not None])
 
 
 def following(network: Network, calls: Iterable[Call]) -> Iterator[Call]:
-    """The calls given and those that take what came of them, each once."""
+    """The calls given and those that use their outputs, directly or through others, each once."""
     return _reached(calls, lambda call: [user for value in call.outputs for user in network.users(value)])
 
 

@@ -81,7 +81,7 @@ class Laboratory(Protocol):
         ...
 
     def as_before(self, before: Source, after: Source, seed: int) -> Verdict | None:
-        """What a comparison with the old program in an old era says; `None` where no interpreter of one is given."""
+        """The verdict of a comparison with the old program in an old era; `None` without such an interpreter."""
         ...
 
     def out_of_time(self) -> bool:
@@ -146,7 +146,7 @@ def _run(evidence: Evidence, laboratory: Laboratory) -> Evidence:
 
 
 def measurements(validators: Iterable[Validator]) -> tuple[Experiment, ...]:
-    """What is measured in the runs that a candidate is compared by: what its judges read, and what the side effects are told by."""
+    """The experiments of the runs that compare a candidate: those that validators and side effects read."""
     read = (Experiment(name) for validator in validators for name in validator.measures)
     return tuple(sorted({*MEASURED, *read}))
 

@@ -17,7 +17,7 @@ JOINS = CONCATENATIONS | {"torch.stack", "torch.vstack", "torch.dstack"}
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One input of an operation: the expression that gave it, its sizes, and what was recorded of it."""
+    """One input of an operation: its expression, its sizes, and what was recorded of it."""
 
     node: ast.expr
     shape: tuple[int, ...]
@@ -164,7 +164,7 @@ def _without_methods(subject: Subject, expr: ast.expr) -> ast.Call | None:
 
 
 def recorded_shape(subject: Subject, expr: ast.expr) -> tuple[int, ...] | None:
-    """The shape with which an expression last went into a call, in the function in which it stands."""
+    """The last recorded shape of an expression as the argument of a call, in its own function."""
     own, written = subject.source.enclosing(expr, ast.FunctionDef, ast.AsyncFunctionDef), ast.dump(expr)
     for call in reversed(subject.network.calls[-MAX_CALLS:]):
         node = subject.node(call.site)

@@ -53,7 +53,7 @@ SAMPLING = words(
 
 
 def goes_other_ways(source: Source, program_words: frozenset[str]) -> bool:
-    """Whether a program comes to its gradients or clears them in another way, or keeps them on purpose, by the words of all its files."""
+    """Whether a program computes or clears its gradients otherwise, or keeps them on purpose, by words in its files."""
     found = OTHER_WAYS & program_words
     return bool(found - {"grad"}) or (bool(found) and not only_measures_gradients(source))
 

@@ -114,7 +114,7 @@ def _real(subject: Subject, call: Call) -> Value | None:
 class Declared:
     """A Keras layer that refuses the input shape that the program states for it, before any data came.
 
-    `shape` is what is stated, without the batch axis, and `stated` where that stands.
+    `shape` is the stated shape, without the batch axis, and `stated` its expression.
     """
 
     call: Call

@@ -291,7 +291,7 @@ def _all(first: bool | None, later: bool | None) -> bool | None:
 
 
 def edge_calls(subject: Subject, names: frozenset[str]) -> Iterator[tuple[Call, bool]]:
-    """Calls of functions named by their last part that left the finite numbers although their inputs were finite.
+    """Calls of functions, named by their last part, with finite inputs and outputs that are not finite.
 
     Each comes once per place, with whether it gave values that are not finite (`True`) or zeros where its slope has no
     bound (`False`). Only runs show them.

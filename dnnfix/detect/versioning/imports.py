@@ -264,7 +264,7 @@ class Renames:
         return moved.final + target.written[len(imported) :] == target.final
 
     def reference(self, node: ast.expr, final: str) -> tuple[str | None, list[Edit]]:
-        """How the present name is written where the old one stands, and the imports that this needs."""
+        """How the present name is written in place of the old one, and the imports that this needs."""
         source = self.uses.source
         if final.startswith("builtins."):
             code = final.removeprefix("builtins.")
@@ -381,7 +381,7 @@ def facts(change: Change) -> dict[str, str]:
 
 
 def removed_in(changes: tuple[Change, ...]) -> dict[str, str]:
-    """The first version, by package, that lacks the old way."""
+    """The first version, by package, that no longer has the old name."""
     change = changes[0]
     package = change.package or (change.of[0] if change.of else change.old).partition(".")[0]
     return {package: change.removed} if change.removed else {}

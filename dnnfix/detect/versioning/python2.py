@@ -32,7 +32,7 @@ MODULES = frozenset(
 
 @once
 def speaks_python2(source: Source) -> bool:
-    """Whether a program was written for Python 2 alone: its statements, builtins or modules are, with nothing else tried."""
+    """Whether a program runs on Python 2 alone: its statements, builtins or modules have no fallback for Python 3."""
     if any("Python 2" in note for note in source.recoveries):
         return True
     uses = uses_of(source)

@@ -9,7 +9,7 @@ TUTORIALS = "tensorflow.examples.tutorials.mnist"
 
 
 def reads_for_torch(source: Source) -> bool:
-    """Whether a program of torch takes nothing from TensorFlow or Keras but the reader of MNIST of the tutorials."""
+    """Whether a torch program uses nothing of TensorFlow or Keras but the tutorials' MNIST reader."""
     taken = {
         name
         for statement in uses_of(source).imports()

@@ -141,7 +141,7 @@ class ShapeTemplate(ReadTemplate):
     declined = "the shapes do not tell what was meant"
 
     def explain(self, subject: Subject) -> Iterator[Fault]:
-        """The readings of a crash, none where it has nothing to do with shapes."""
+        """The readings of a crash; none where it is not about shapes."""
         raise NotImplementedError
 
     def read(self, subject: Subject) -> Iterator[Fault]:

@@ -23,7 +23,7 @@ BYTES = (60.0, 255.0)
 
 
 def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
-    """Scaled arrays where they are handed to training, or a normalization as the first layer."""
+    """Scaled arrays where they are passed to training, or a normalization as the first layer."""
     first = _first_layer(subject)
     if first is None:
         return

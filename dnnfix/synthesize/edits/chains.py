@@ -37,7 +37,7 @@ def told(solution: Solution) -> str:
 
 
 def named_as_they_stand(subject: Subject, solution: Solution) -> bool:
-    """Whether the names of sizes that are to be exchanged say that they stand where they belong: features in, classes out."""
+    """Whether the names of sizes to be exchanged show that they are right as they are: features in, classes out."""
     for change in solution.changes:
         of, facts = change.link.of, layer_facts(change.link.of)
         call = subject.node(change.link.site)

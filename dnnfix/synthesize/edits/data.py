@@ -30,8 +30,8 @@ def change_data(
 ) -> tuple[Edit, ...]:
     """Edits that put `before` and `after` around data, once for each variable.
 
-    A variable that is handed over several times is changed once, before its first use; anything else is changed where
-    it is handed over. Expressions that are no variables are changed only where they come first in `nodes`, since what
+    A variable that is passed several times is changed once, before its first use; anything else is changed where
+    it is passed. Expressions other than variables are changed only where they come first in `nodes`, since what
     they do is not known to need the change; with `each` they are changed like the first.
     """
     edits: list[Edit] = []

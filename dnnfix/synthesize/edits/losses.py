@@ -129,7 +129,7 @@ def _torch_activation(subject: Subject, maker: Call, to: str, axis: int) -> Edit
 
 
 def torch_import(subject: Subject) -> tuple[AddImport, ...]:
-    """The import that code which says `torch.…` needs; nothing where the program has it."""
+    """The import that code with `torch.…` needs; empty where the program has it."""
     has = any(name == "torch" and what == "torch" for name, what in subject.source.imported_names)
     return () if has else (AddImport("import torch"),)
 

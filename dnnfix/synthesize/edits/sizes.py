@@ -49,7 +49,7 @@ def size_changes(
 ) -> list[SizeChange]:
     """Ways of setting a constructor's size argument `name` to `wanted`, the likeliest first; at most three.
 
-    `like` are texts of expressions known to have that value (the argument of the layer before), used where they mean
+    `like` has the code of expressions known to have that value (the argument of the layer before), used where they mean
     the same at the constructor. `factors` are the sizes whose product `wanted` is, for products to be written as such.
     `whole` is the size at the other end of which `wanted` is to be a part.
     """
@@ -105,7 +105,7 @@ def made_as(subject: Subject, of: Call | Component, name: str) -> str | None:
 
 
 def named_sizes(subject: Subject, at: ast.AST) -> dict[str, int]:
-    """Names (and plain expressions of names) in the function around `at` whose size the observed layers tell."""
+    """Names (and plain expressions of names) in the function around `at` whose size the observed layers show."""
     around = subject.source.enclosing(at, ast.FunctionDef, ast.AsyncFunctionDef)
     known: dict[str, int] = {}
     torn: set[str] = set()
