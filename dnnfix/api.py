@@ -1,9 +1,10 @@
 """Everything that a fix template or a validator may import, and nothing else of the engine.
 
-What most rules are made of is a name here: the bases, the records, the edits, the program that is looked at. What the engine can read
-of a program, and its ready-made edits, are modules here: `graph.torch_modules`, `tensor_shapes.known`, `loss_edits.change_loss`.
+The names of this module are what most rules need: base classes, records, edits, the program under analysis. The
+engine's readings of a program and its ready-made edits are modules under it: `graph.torch_modules`,
+`tensor_shapes.known`, `loss_edits.change_loss`.
 
-A name is imported from where it is when it is first asked for: a rule pays for the parts of the engine that it uses.
+Each name is imported lazily, so that a rule pays only for the parts of the engine that it uses.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class DnnfixError(Exception):
 
 
 class UserError(DnnfixError):
-    """What the caller gave cannot be used. The message names the file, the place and what to do."""
+    """The caller's input cannot be used. The message names the file, the place and what to do."""
 
 
 class InputError(UserError):
@@ -67,7 +67,7 @@ class AnalysisFailed(EnvironmentProblem):
 
 
 class CatalogueError(DnnfixError):
-    """A template or validator is wrong; its author has to mend it."""
+    """A template or validator is wrong; its author has to fix it."""
 
 
 class DuplicateCodeError(CatalogueError):

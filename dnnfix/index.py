@@ -1,7 +1,8 @@
-"""What the catalogue and installed packages of rules hold, known without importing them: most programs have to do with a fifth of it.
+"""An index of the fix templates on disk, so that a scan imports only those that may concern the program.
 
-An index is made by importing every module once. It is kept where Python keeps bytecode, and holds as long as no file of the
-package has changed; where it cannot be kept, each start makes it anew.
+It holds each template's code, name and triggers, for the catalogue and for installed packages of rules. It is made by
+importing every module once, is kept where Python keeps bytecode, and holds as long as no file of the package has
+changed. Where it cannot be kept, each start makes it anew.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Listed:
 
     @property
     def place(self) -> str:
-        """Where it stands, as its author knows it."""
+        """Its place, for messages to its author."""
         return place_of(self.module, self.kind)
 
     def load(self) -> type[FixTemplate]:
@@ -107,7 +108,7 @@ def _loaded(module: str, kind: str) -> type[FixTemplate]:
 
 
 def shipped() -> tuple[Listed, ...]:
-    """The templates that come with dnnfix or with an installed package, which is all but those of the user's own folders."""
+    """The templates of dnnfix and of installed packages: all but those of the user's own folders."""
     return (*builtin(), *installed())
 
 
@@ -205,7 +206,7 @@ def kept_at(point: str = "") -> Path:
 
 
 def place_of(module: str, kind: str) -> str:
-    """Where a template stands, as its author knows it: the file, where it came from a folder."""
+    """The place of a template for messages to its author: its file if it came from a folder, else its module."""
     file = sys.modules[module].__file__ if module.startswith(LOCAL) else None
     return f"{file}: {kind}" if file else f"{module}.{kind}"
 
@@ -271,7 +272,7 @@ def _modules() -> Iterator[ModuleType]:
 
 @cache
 def _engine() -> str:
-    """What `_stamp` said first in this process."""
+    """The first result of `_stamp` in this process."""
     return _stamp()
 
 

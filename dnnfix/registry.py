@@ -1,8 +1,9 @@
-"""Finds fix templates and validators by folder, and refuses a catalogue that is not sound.
+"""Collects and checks the fix templates and validators of the catalogue, installed packages and the user's folders.
 
 There is no list to register in: every module below `dnnfix/fix_templates/<family>/` that defines a `FixTemplate` is
-part of the catalogue, and so is every module of `dnnfix/validators/`. A module that cannot be imported, a code or name
-used twice and a template without its metadata stop the run: a rule that silently vanished would read as "no problem".
+part of the catalogue, and so is every module of `dnnfix/validators/`. A module that cannot be imported, a code or
+name used twice and a template without its metadata raise an error: a rule that silently vanished would read as "no
+problem".
 """
 
 from __future__ import annotations

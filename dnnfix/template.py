@@ -1,4 +1,4 @@
-"""What a fix template is: one class in one file that finds a bad pattern and proposes edits.
+"""The base class of fix templates: one class in one file that finds a bad pattern and proposes edits.
 
 A template sees a program through a `Subject` and answers with records. It does no I/O, imports no framework and never
 edits text itself: it describes edits, and `dnnfix.source.edits` carries them out.
@@ -42,7 +42,7 @@ class _Programs(Generic[_Kind]):
 class FixTemplate:
     """Base of all fix templates.
 
-    A subclass states its metadata as class attributes and defines `detect` and `propose`. Its docstring tells what the
+    A subclass states its metadata as class attributes and defines `detect` and `propose`. Its docstring says what the
     pattern is, why it is bad, has one line that starts with `Fix safety:`, and ends with references.
     """
 

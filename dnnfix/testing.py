@@ -1,4 +1,5 @@
-"""The harness that checks a fix template against its own examples and rejects: for our catalogue and for yours.
+"""The harness that checks a fix template against its own examples and rejects, for the catalogue and for other
+packages.
 
     from dnnfix.testing import check_template
 
@@ -93,7 +94,7 @@ def check_template(template: type[FixTemplate], bench: Bench | None = None) -> N
 
 
 def check_metadata(template: type[FixTemplate]) -> None:
-    """Code, name, pattern, docstring with a `Fix safety:` line, at least one example and one reject."""
+    """Check code, name, pattern, docstring with a `Fix safety:` line, at least one example and one reject."""
     _require(bool(CODE.fullmatch(template.code)), template, f"code is DNF and three digits. Received: {template.code}")
     _require(bool(NAME.fullmatch(template.name)), template, f"name is in kebab-case. Received: {template.name}")
     _require(isinstance(template.fix_pattern, FixPattern), template, "fix_pattern is one of the 15 patterns")
@@ -109,7 +110,7 @@ def check_metadata(template: type[FixTemplate]) -> None:
 
 
 def check_example(template: type[FixTemplate], example: Example, bench: Bench) -> None:
-    """All promises of one example; of one that cannot run here, only that it is Python."""
+    """Check all promises of one example; of one that cannot run here, only that it is Python."""
     where = f"example '{example.name}'"
     if example.runs and not bench.can_run(example.before):
         for text in (example.before, example.after):
@@ -143,7 +144,7 @@ def _why_nothing(template: type[FixTemplate], example: Example, bench: Bench) ->
 
 
 def check_reject(template: type[FixTemplate], reject: Reject, bench: Bench) -> None:
-    """Silence on a healthy program; nothing is said of one that cannot run here."""
+    """Check that a healthy program has no finding; one that cannot run here is skipped."""
     if reject.runs and not bench.can_run(reject.source):
         return
     _, findings = _findings(template, reject.source, reject.runs, bench)

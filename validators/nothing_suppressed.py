@@ -1,4 +1,4 @@
-"""The patch repairs instead of hiding: nothing is caught, skipped, frozen or shortened to make the symptom go away.
+"""The patch does not hide the symptom: no exception is caught, nothing is skipped, frozen or shortened.
 
 Judged on the syntax trees before and after. A template has no business adding exception handlers, early exits or
 warning filters, so any of them fails; training code (backward passes, optimizer steps, losses, fits) may be moved or

@@ -1,4 +1,4 @@
-"""What a repair of dnnfix is worth beside the repairs that people made: pure functions over programs and findings."""
+"""Compares findings and patches with the repairs that people made: family, changed lines, equal syntax tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The analysis as a process of its own, which has nothing that looks like a token."""
+"""Runs the analysis in a process of its own, without the environment variables that look like tokens."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _dying_with_us(command: list[str]) -> list[str]:
 
 
 def analysed(command: list[str], stopped: Event | None = None) -> int:
-    """Carry such a call out and give its exit status; where `stopped` is set it is ended, with all that it started."""
+    """Run such a command and return its exit status; where `stopped` is set it is ended, with all that it started."""
     with subprocess.Popen(
         _dying_with_us(command), env=without_secrets(), start_new_session=stopped is not None
     ) as process:

@@ -1,4 +1,4 @@
-"""Who is to look at a pull request, and by which labels it is found: from the settings of a repository and its CODEOWNERS."""
+"""The reviewers, assignees and labels of a pull request, from the repository's settings and its CODEOWNERS file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PERSON, TEAM = "USERNAME", "TEAM"
 
 
 def dress(settings: BotSettings, git: Git, commit: str, changed: Iterable[str]) -> Dress:
-    """What a pull request that changes some files is to get. Raises `InputError` where CODEOWNERS would have to be read and cannot."""
+    """Labels, assignees and reviewers for changed files. Raises `InputError` where CODEOWNERS cannot be read."""
     is_ours = settings.codeowners and settings.draft  # GitHub asks the owners of what is no draft
     owners = _owners(git, commit, changed) if is_ours else ()
     reviewers = tuple(dict.fromkeys((*settings.reviewers, *owners)))[:MOST_NAMES]

@@ -1,4 +1,4 @@
-"""The entry point: picks the command, parses its flags and stands between its errors and the user.
+"""The entry point: picks the command, parses its flags, and turns errors into messages and exit codes.
 
 Flags are read with argparse: it starts in a tenth of the time of the richer readers, and `check` runs on every save.
 """

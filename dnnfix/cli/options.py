@@ -1,4 +1,4 @@
-"""Flags that several commands take, and the settings that they stand for."""
+"""Flags that several commands share, and the settings that they stand for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SETTINGS = (
 
 
 def overrides(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The settings that the command line gives; those that it does not mention are `None`."""
+    """The settings on the command line; those that it does not mention are `None`."""
     return {name: getattr(arguments, name, None) for name in SETTINGS}
 
 

@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
-    """Reproduce, and tell how it went."""
+    """Reproduce, and report how it went."""
     from dnnfix import pipeline
 
     path = Path(arguments.path)

@@ -1,4 +1,4 @@
-"""Readings of calls whose result nobody takes: what the result was meant for, where the call does nothing else."""
+"""Calls whose discarded result is all that they do (`x.view(3)`): which variable was meant to receive it."""
 
 from __future__ import annotations
 

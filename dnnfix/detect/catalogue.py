@@ -1,4 +1,4 @@
-"""Runs the templates' detectors over one program."""
+"""Runs the `detect` methods of the fix templates over one program and collects their findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where in the source a call has its arguments, and where a layer is put into a container."""
+"""Where a call has its arguments in the source, and which container (`nn.Sequential`, `model.add`) a layer is put
+into.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def input_expression(subject: Subject, call: Call, index: int = 0) -> ast.expr |
 
 
 def positional(node: ast.Call, index: int) -> ast.expr | None:
-    """The expression at a place among the positional arguments, where no starred one stands before it."""
+    """The positional argument at an index, where no starred one comes before it."""
     if any(isinstance(given, ast.Starred) for given in node.args[: index + 1]) or index >= len(node.args):
         return None
     return node.args[index]

@@ -1,4 +1,4 @@
-"""The static path: findings of one file as it reads, without running it."""
+"""The static path (`dnnfix check`): the findings of one file by its source, without running it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates: written for what was accepted, and held against a new run."""
+"""Writes the certificates of accepted patches, and verifies a certificate by a new run (`dnnfix verify`)."""
 
 from __future__ import annotations
 

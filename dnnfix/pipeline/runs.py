@@ -1,4 +1,4 @@
-"""Where a program is run: its laboratory, the modules beside it, and the scaffold that makes it runnable."""
+"""Where a program is run: the laboratory for it, the modules it imports, and the scaffold that makes it runnable."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def made_runnable(
     progress: Progress,
     little_data: bool = False,
 ) -> Reproduction:
-    """What makes a program run that did not run as it stands; the laboratory runs everything inside of it from now on.
+    """The reproduction that makes a program run; the laboratory uses it for every run from then on.
 
     With `little_data`, with as little data as can be. Its time is not taken from the file's: a program that needed it has as much
     for its repair as any other.
@@ -152,7 +152,7 @@ def within(laboratory: TrialLaboratory, program: Source, settings: Settings, pro
 
 
 def case_of(source: Source, traces: tuple[Trace, ...], settings: Settings, said: str = "") -> Case:
-    """What the edit actions of reproduction are shown of a program; `said` is the text of a bug report."""
+    """The input of the edit actions of reproduction; `said` is the text of a bug report."""
     from dnnfix.reproduce.case import Case
     from dnnfix.run import card
     from dnnfix.run.interpreter import modules

@@ -1,4 +1,4 @@
-"""The whole path: run a program, find its faults, and prove patches for them."""
+"""The whole path (`dnnfix suggest`): runs a program, finds its faults, and proves patches for them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def suggest_file(
 ) -> FileReport:
     """The whole pipeline on one program: run it, find its faults, and prove patches for them.
 
-    `runner` is one that serves several programs in turn; by default the program has one of its own.
+    `runner` may serve several programs in turn; by default the program has one of its own.
     Raises `InputError` where the bytes cannot be analysed, `SandboxError` and `InterpreterError` where nothing can run.
     """
     from dnnfix.pipeline.long_run import after_long_run

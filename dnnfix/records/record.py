@@ -1,7 +1,8 @@
-"""How frozen records are made: what a frozen dataclass with slots is, in a tenth of the time.
+"""The decorator `record`: a frozen dataclass with slots, made in a tenth of the time.
 
-`dataclass` compiles six functions for each class, which was a quarter of what a check of one file takes. Here five of them are
-shared by all classes, and the constructor is compiled when the first record of a class is made, which of most classes never is.
+`dataclass` compiles six functions for each class, which was a quarter of what a check of one file takes. Here five of
+them are shared by all classes, and the constructor is compiled when the first record of a class is made, which of
+most classes never is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From findings to edited programs."""
+"""Asks the rules for candidates for a finding, and applies candidates to a program."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Proposals:
 
 
 def propose(finding: Finding, subject: Subject, template: type[FixTemplate]) -> Proposals:
-    """Ask a template for candidates; its reasons for declining and its failures are kept.
+    """Ask a template for candidates; its reasons for declining and its failures are recorded.
 
     A template that edits nothing in a module beside the program is asked once more as if the module were the program.
     """

@@ -1,7 +1,9 @@
-"""The search over small edits at a crash that no rule repairs: operators along the slice, tried where the program stopped.
+"""Generates and scores the small edits for a crash: the operators' edits along its slice, and what came of trying
+each.
 
-Thousands of edits are tried in the frames that the crash left alive, each for a part of a millisecond. Those under which
-the program goes on are put together by what they came to, and the likeliest of each such class is what whole runs decide on.
+Thousands of edits are tried in the frames that the crash left alive, each for a part of a millisecond. Those under
+which the program goes on are grouped by the values that they lead to, and the likeliest of each group is run as a
+whole.
 """
 
 from __future__ import annotations
@@ -167,7 +169,7 @@ class Came(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of a guess; `print` tells guesses apart that came to different values, and is empty where nothing does."""
+    """The outcome of a guess; `print` distinguishes guesses that led to different values, and is empty if unknown."""
 
     guess: Guess
     came: Came
@@ -442,7 +444,7 @@ def _within(one: ast.AST, other: ast.AST) -> bool:
 
 
 def tryings(source: Source, wanted: Iterable[Guess]) -> tuple[list[Guess], tuple[Trying, ...]]:
-    """The guesses whose edits can be carried out, and the same as changes of the text."""
+    """The guesses whose edits can be carried out, and the same as changes of the source text."""
     able: list[Guess] = []
     written: list[Trying] = []
     for guess in wanted:

@@ -1,4 +1,4 @@
-"""Whether a program begins its training with weights that were stored before: these may be missing where it is tried."""
+"""Whether a program starts training from stored weights (pretrained or a checkpoint), which may be missing here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FUNCTIONS_UP = 3
 
 
 def begins_with_stored(subject: Subject, trained: Site) -> bool:
-    """Whether weights are read before training, whose statement is at `trained`, as far as the text tells.
+    """Whether weights are read before training, whose statement is at `trained`, as far as the source shows.
 
     What is read behind it is the best of the weights that were trained, or what was saved of them; and what an option asks for that
     is off is not read.

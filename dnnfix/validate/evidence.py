@@ -1,4 +1,6 @@
-"""What a validator may look at: records of the program before and after, and nothing that could run or write."""
+"""The evidence that a validator receives about a candidate (records before and after the patch), and the record of a
+validator.
+"""
 
 from __future__ import annotations
 
@@ -85,14 +87,14 @@ class Evidence:
 
 
 def own_fault(seen: str, measured: Mapping[str, Json]) -> Verdict:
-    """The verdict on what is wrong with a patched program, and cannot come of a patch that `renames`."""
+    """The verdict on what is wrong with a patched program, but cannot be due to a patch that only `renames`."""
     reason = f"{seen}; the patch keeps what is computed, so that is a fault of the program's own"
     return Verdict.not_applicable(reason, {**measured, OWN_FAULT: True})
 
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A judge of one property, with the rung that it stands on."""
+    """A judge of one property, with its rung of the ladder."""
 
     name: str
     rung: str

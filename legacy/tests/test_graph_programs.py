@@ -1,4 +1,4 @@
-"""Programs of TensorFlow 1 that make a graph: what becomes of them, what is left, and what keeps one a graph."""
+"""TensorFlow 1 programs that build a graph: how they are rewritten, what is left over, and what keeps one a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where originals are kept: a folder for each instance in the user's cache, complete or with the reason why it is not."""
+"""The cache of downloaded originals: a folder for each instance, complete or with the reason why it is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FACTS = "original.json"
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """What was brought of an instance. `gone` says why there is nothing, and is empty where there is.
+    """A downloaded original. `gone` says why it is missing, and is empty where it is there.
 
     A commit has `before` and `after`, the changed files on both sides by path; a question has its text and its answers
     in `after` and `before`, the accepted one first.
@@ -31,7 +31,7 @@ class Original:
 
 
 class Cellar:
-    """The originals in a folder. Raises `InputError` where it cannot be written."""
+    """The originals cached in a folder. Raises `InputError` where it cannot be written."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,7 +41,7 @@ class Cellar:
             raise InputError(f"{folder}: no originals can be kept here: {error}") from None
 
     def has(self, id: str) -> Original | None:
-        """What is kept of an instance; `None` where it was never asked for, or was not brought whole."""
+        """The cached original of an instance; `None` where it was never downloaded, or not completely."""
         place = self.folder / id
         try:
             facts = json.loads((place / FACTS).read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ class Cellar:
         return Original(id, facts["gone"], facts["line"], *sides)
 
     def put(self, original: Original) -> None:
-        """Keep an original, whole or not at all. Raises `InputError` where the disk refuses."""
+        """Store an original, completely or not at all. Raises `InputError` where it cannot be written."""
         sides = {"before": dict(original.before or {}), "after": dict(original.after or {})}
         facts = {"gone": original.gone, "line": original.line, **{side: list(files) for side, files in sides.items()}}
         try:

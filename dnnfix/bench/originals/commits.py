@@ -1,4 +1,4 @@
-"""Brings bug-fix commits by git: the changed files before and after, and nothing of the history before them."""
+"""Downloads bug-fix commits by git: the changed files before and after, and nothing of the history before them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Scores the static part of dnnfix on originals: findings where people changed something, patches equal to what they wrote."""
+"""Scores the static part of dnnfix on originals: findings on lines that people changed, patches equal to their
+repairs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Analyses on a Ray cluster: the checkout travels as an archive, the report comes back as bytes, tokens stay here.
+"""Runs analyses on a Ray cluster: the checkout travels as an archive, the report comes back as bytes, tokens stay
+here.
 
 Ray is an extra (`pip install 'dnnfix[ray]'`). A task whose node is lost is given to another by Ray itself.
 """

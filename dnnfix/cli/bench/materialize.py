@@ -1,4 +1,4 @@
-"""`dnnfix bench materialize`: bring the original programs into your own cache."""
+"""`dnnfix bench materialize`: downloads the original programs into the user's cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnnfix bench replay --on originals`: the static part on the programs that were brought."""
+"""`dnnfix bench replay --on originals`: scores the static part on the downloaded originals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnnfix bot analyse`: the first phase, in a checkout."""
+"""`dnnfix bot analyse`: the first phase of the bot, in a checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags that the commands of the bot share, and the forge that they name."""
+"""Flags that the commands of `dnnfix bot` share, and the forge, report and analysis settings that they select."""
 
 from __future__ import annotations
 

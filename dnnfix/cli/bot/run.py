@@ -1,4 +1,4 @@
-"""`dnnfix bot run`: both phases, one after the other."""
+"""`dnnfix bot run`: both phases of the bot for several repositories, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnnfix bot work`: does what `dnnfix bot serve` took in."""
+"""`dnnfix bot work`: the workers that carry out the jobs that `dnnfix bot serve` stored."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the name of a figure says of it: whether a greater or a smaller one is better.
+"""Whether a higher or a lower value of a metric is better, by the metric's name.
 
-Names are all that a program tells of this, and they tell it well: nobody calls a share of hits a loss. A name that holds
-words of both kinds (`acc_loss`), or one that turns it round (`neg_acc`), says nothing.
+Names are the only evidence, and a good one: nobody calls an accuracy `loss`. A name that holds words of both kinds
+(`acc_loss`), or one that reverses it (`neg_acc`), is left undecided.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TURNED = words("neg negative minus inverse inverted inv worst rate time count n
 
 
 def better(name: str) -> str:
-    """`greater` or `smaller`, whichever is better in what is called so; empty where the name does not say."""
+    """`greater` or `smaller`, whichever is better for a metric of this name; empty where the name does not say."""
     said = frozenset(words_of(name))
     great, small = bool(said & GREATER), bool(said & SMALLER)
     if great == small or said & _TURNED:
@@ -30,7 +30,7 @@ def better(name: str) -> str:
 
 
 def name_of(expr: ast.expr) -> str:
-    """What an expression calls the value that it reads: its last name, or the key that it is kept under; else nothing."""
+    """The name of the value that an expression reads: its last name, or its key in a dictionary; else empty."""
     match expr:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name

@@ -1,4 +1,4 @@
-"""What a program minimizes: the expressions whose gradients it takes, as they are written."""
+"""The expressions that a program minimizes: operands of `backward` and `minimize`, and returns of a Keras loss."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _REDUCTIONS = frozenset({"mean", "sum", "reduce_mean", "reduce_sum"})
 
 
 def minimized(subject: Subject) -> Iterator[ast.expr]:
-    """The expressions that are minimized as they are.
+    """The expressions that the program minimizes.
 
-    They are what `backward`, `minimize` and `tape.gradient` are given, looked up where it is a name, and what a loss of
-    the program's own returns that it gives to `compile`.
+    They are the operands of `backward`, `minimize` and `tape.gradient`, looked up where it is a name, and what a loss
+    of the program's own returns that it passes to `compile`.
     """
     seen: set[ast.expr] = set()
     if subject.source.words.isdisjoint(("backward", "minimize", "gradient", "compile")):
@@ -40,7 +40,7 @@ def written(subject: Subject, expr: ast.expr) -> ast.expr | None:
 
 
 def reduced(call: ast.Call) -> ast.expr | None:
-    """What a call of `mean` or `sum`, as a function or a method, reduces; `None` where it is no such call."""
+    """What a call of `mean` or `sum`, as a function or a method, reduces; `None` for any other call."""
     name = name_of(call.func)
     if name not in _REDUCTIONS:
         return None

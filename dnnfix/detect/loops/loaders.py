@@ -1,4 +1,4 @@
-"""Readings of data loaders: which loader a crashed loop went through, and the class of the dataset behind it."""
+"""Data loaders: which loader a crashed loop iterated over, and the class of its dataset."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Loading:
 
 
 def failed_loading(subject: Subject) -> Loading | None:
-    """The loader whose next batch was asked for when the run ended; `None` where the program does not tell it."""
+    """The loader whose next batch was asked for when the run ended; `None` where that is unknown."""
     crash = subject.crash
     own = [frame.site for frame in crash.frames if not frame.site.path] if crash is not None else []
     if not own:

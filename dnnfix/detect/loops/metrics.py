@@ -1,4 +1,4 @@
-"""Readings of Keras metrics: which losses the `compile` call that names a metric chooses."""
+"""Which uses of losses belong to a `model.compile(…)` call, for rules that compare its metrics with its losses."""
 
 from __future__ import annotations
 

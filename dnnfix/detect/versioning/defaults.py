@@ -1,4 +1,4 @@
-"""Calls that rely on a default which changed after the program was written, and what states the former value."""
+"""Calls that rely on a default value that a later version changed, and the code that states the former value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLE = DATA / "defaults.toml"
 
 @dataclass(frozen=True, slots=True)
 class Reliance:
-    """A call, or a text that stands for one (`optimizer="adadelta"`), and a default of it that changed."""
+    """A call, or a string that stands for one (`optimizer="adadelta"`), and a default of it that changed."""
 
     node: ast.Call | ast.Constant
     name: str

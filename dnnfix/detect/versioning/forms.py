@@ -1,4 +1,6 @@
-"""Calls of PyTorch that are written in another form today: what they are given changed, and not only their name."""
+"""Calls whose arguments changed in a way that the tables cannot state, mostly of PyTorch, and the edits that rewrite
+them.
+"""
 
 from __future__ import annotations
 

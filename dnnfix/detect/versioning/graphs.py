@@ -1,4 +1,4 @@
-"""Programs of TensorFlow 1 that build a graph and run it in sessions: how they are recognized."""
+"""How programs of TensorFlow 1 that build a graph and run it in a session are recognized."""
 
 from __future__ import annotations
 

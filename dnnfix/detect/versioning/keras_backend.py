@@ -1,7 +1,7 @@
-"""Functions of `keras.backend` whose successors take other arguments, or are no functions: the calls rewritten.
+"""Calls of `keras.backend` functions whose successors take other arguments, and their rewritten form.
 
-Where only the name changed, the table of API changes says so and nothing is done here. What stands here was compared
-with Keras 2.3.1: an argument that had a default of its own is written out, and one with another name is renamed.
+Where only the name changed, the table of API changes says so and nothing is done here. The rewritten calls were
+compared with Keras 2.3.1: an argument whose default differed is written out, and one with another name is renamed.
 """
 
 from __future__ import annotations
@@ -357,7 +357,7 @@ ORDERINGS = {"th": "channels_first", "tf": "channels_last"}
 
 
 def compared_orderings(source: Source) -> Iterator[Hit]:
-    """Texts that `K.image_dim_ordering()` is compared with: its successor gives other ones, and would never be equal."""
+    """Strings that `K.image_dim_ordering()` is compared with: its successor returns others, so they never match."""
     if "image_dim_ordering" not in source.words:
         return
     for compare in source.nodes(ast.Compare):

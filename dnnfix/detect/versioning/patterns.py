@@ -1,8 +1,9 @@
-"""Expressions that are written in another form today, by patterns with holes: `numpy.asscalar($x)` is `$x.item()`.
+"""Outdated expressions, by patterns with holes: `numpy.asscalar($x)` is rewritten as `$x.item()`.
 
-A `[[form]]` of the tables has the pattern in `old` and what takes its place in `new`. A name of a library in the pattern
-stands for whatever the program calls it; `$x` is any expression, `$$rest` what else a call is given. Names of libraries in
-`new` stand in braces; `$function` is what the program calls, `$0` the whole expression. Only what differs is edited: a call keeps the arguments that both forms have.
+A `[[form]]` of the tables has the pattern in `old` and its replacement in `new`. A name of a library in the pattern
+matches whatever the program calls it; `$x` matches any expression, `$$rest` the remaining arguments of a call. Names
+of libraries in `new` are in braces; `$function` is what the program calls, `$0` the whole expression. Only what
+differs is edited: a call keeps the arguments that both forms have.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Given = ast.expr | list[ast.expr | ast.keyword]
 
 @dataclass(frozen=True)
 class Found:
-    """An expression of the program that has the form of a pattern, with what stands in the holes."""
+    """An expression of the program that matches a pattern, with the code that fills its holes."""
 
     subject: Subject
     node: ast.expr

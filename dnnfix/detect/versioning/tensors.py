@@ -1,4 +1,4 @@
-"""Calls on tensors that are written in another form today: masks, differences of truth values, scalars before tensors."""
+"""Outdated operations on torch tensors: byte masks, `1 - mask` on Boolean tensors, and `type(x) == Variable`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the templates share that explain an exception: by the expression that raised it, and by the values at hand."""
+"""Bases of the rules that explain a crash: by the values in the failing statement, by the failing expression, or by a
+shape.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +141,7 @@ class ShapeTemplate(ReadTemplate):
     declined = "the shapes do not tell what was meant"
 
     def explain(self, subject: Subject) -> Iterator[Fault]:
-        """The readings of a crash, none where it has nothing to do with shapes."""
+        """The readings of a crash; none where it is not about shapes."""
         raise NotImplementedError
 
     def read(self, subject: Subject) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""What the templates share that cast an input of the failing call to integers."""
+"""Base of the rules that cast an argument of the failing call to integers."""
 
 from __future__ import annotations
 

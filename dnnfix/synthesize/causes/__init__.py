@@ -1,8 +1,8 @@
-"""What may be wrong with a training that does not learn: one setting per file, each with the edits that set it otherwise.
+"""Possible causes of a training that does not learn: one module for each setting, with the edits that change it.
 
-A module has `edits(subject, symptoms)`, which yields what may be done about its setting, the likeliest first. How likely it is
-to be the cause follows from what the run showed: how far a rate is from the usual one, how large the inputs are. No module
-decides whether an edit is right: that is for training.
+A module has `edits(subject, symptoms)`, which yields what may be done about its setting, the likeliest first. How
+likely it is to be the cause follows from what the run showed: how far a rate is from the usual one, how large the
+inputs are. No module decides whether an edit is right: training does.
 """
 
 from __future__ import annotations

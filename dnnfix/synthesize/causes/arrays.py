@@ -1,4 +1,4 @@
-"""The arrays that a program trains on, followed to where they have their names, and scaled there."""
+"""Edits that scale the arrays a program trains on, at the statement where each array has its name."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _compared(subject: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
 
 @once
 def models(subject: Subject) -> frozenset[str]:
-    """The names under which the program calls networks; what happens within one is no place for arrays."""
+    """The names under which the program calls networks; arrays are not scaled inside of them."""
     source = subject.source
     nodes = [subject.call_node(call) for call in subject.network.calls if is_of_network(subject, call)]
     recorded = {node.func.id for node in nodes if node is not None and isinstance(node.func, ast.Name)}

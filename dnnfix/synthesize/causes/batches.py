@@ -1,4 +1,4 @@
-"""How the samples come: how many at a time, and in which order."""
+"""The cause "batches": another batch size, and shuffled samples."""
 
 from __future__ import annotations
 

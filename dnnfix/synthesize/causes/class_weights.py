@@ -1,4 +1,4 @@
-"""What each class weighs in the loss: as much as the others, where the targets are mostly of one."""
+"""The cause "class weights": equal total weight of each class in the loss, where the targets are unbalanced."""
 
 from __future__ import annotations
 

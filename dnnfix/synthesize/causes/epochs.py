@@ -1,4 +1,4 @@
-"""How long training takes: more passes over the data where it ends while there is still something to learn."""
+"""The cause "epochs": more passes over the data, where training ends while the loss is still falling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The number of layers: one between, where the network is a linear model of data that are not linear."""
+"""The cause "number of layers": a hidden layer, where the network is a linear model of data that are not linear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The optimizers of a program, where they are chosen, and the rate that each is given."""
+"""The optimizers that a program makes or names, each with its learning rate and the edits that change the rate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Optimizing:
         return self.name.rpartition(".")[2]
 
     def with_rate(self, subject: Subject, rate: float) -> tuple[Edit, ...] | None:
-        """The edits that give it another rate, where the rate stands or else in the call."""
+        """The edits that set another learning rate, where the rate is written or else in the call."""
         site = subject.source.site
         if self.rate is not None:
             return (Replace(site(self.rate), _written(rate)),)

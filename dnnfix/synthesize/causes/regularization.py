@@ -1,4 +1,4 @@
-"""What holds weights and activations back: dropout, weight decay, penalties on a layer's weights."""
+"""The cause "regularization": less dropout, weight decay or weight penalty, where there is far more than usual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schedule of the learning rate: once an epoch rather than once a step, or none, where it leaves too little of the rate."""
+"""The cause "learning rate schedule": stepped once an epoch, or left out, where it lowers the rate too fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The width of the layers between: more units where there are too few to hold what is asked."""
+"""The cause "width": more units in narrow hidden layers."""
 
 from __future__ import annotations
 

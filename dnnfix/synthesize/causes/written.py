@@ -1,4 +1,4 @@
-"""Where a number stands that a call is given: in place, in an assignment, a dictionary, the call of a function, or an option's default."""
+"""The literal that an argument comes from: through a variable, a dictionary, a parameter, or an option's default."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ DEPTH = 4
 
 
 def number_written(subject: Subject, node: ast.expr) -> ast.Constant | None:
-    """The number that an expression stands for, as it is written once; `None` where there is no such one."""
+    """The number literal that an expression comes from; `None` where it comes from no or several places."""
     found = constant_written(subject, node)
     return found if found is not None and type(found.value) in (int, float) else None
 
 
 def constant_written(subject: Subject, node: ast.expr) -> ast.Constant | None:
-    """The constant that an expression stands for, as it is written once; `None` where there is no such one."""
+    """The literal that an expression comes from; `None` where it comes from no or several places."""
     for _ in range(DEPTH):
         node = where_written(subject, node)
         if isinstance(node, ast.Constant):
@@ -44,7 +44,7 @@ def _followed(subject: Subject, node: ast.expr) -> ast.expr | None:
 
 
 def passed(subject: Subject, name: ast.Name) -> ast.expr | None:
-    """What the parameter of a function is given in the one call of it, else its default."""
+    """The argument for a parameter in the one call of its function, else its default."""
     source, function = subject.source, function_around(subject.source, name)
     if not isinstance(function, ast.FunctionDef):
         return None

@@ -1,4 +1,4 @@
-"""Both ends of a size that does not meet: what arrives at a layer can be changed, or what the layer takes."""
+"""Edits for a size conflict between two layers: of the layer that receives the tensor, or of what produces it."""
 
 from __future__ import annotations
 

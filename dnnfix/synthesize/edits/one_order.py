@@ -1,4 +1,4 @@
-"""The random order that what belongs together is put in, such as inputs and their labels."""
+"""Code that draws one random permutation, by which several arrays (inputs and labels) are then shuffled alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How to write another size into a program, the way a person would.
+"""Edits that change a size argument of a layer, at the place where a person would change it.
 
 A size can stand in a constructor as a number, as a product of numbers, as a name that another layer uses too, or as
 a parameter that a caller fills. The right place to change depends on which it is and on what else depends on it.
@@ -30,7 +30,7 @@ MAX_DEPTH = 3
 
 @record
 class SizeChange:
-    """Edits that make an argument have another size; `written` is the new text, `prior` ranks rivals in (0, 1]."""
+    """Edits that change a size argument; `written` is its new code, `prior` ranks rivals in (0, 1]."""
 
     edits: tuple[Edit, ...]
     written: str
@@ -47,9 +47,9 @@ def size_changes(
     factors: Sequence[int] = (),
     whole: int | None = None,
 ) -> list[SizeChange]:
-    """Ways of giving a constructor's size argument `name` the value `wanted`, the likeliest first; at most three.
+    """Ways of setting a constructor's size argument `name` to `wanted`, the likeliest first; at most three.
 
-    `like` are texts of expressions known to have that value (the argument of the layer before), used where they mean
+    `like` has the code of expressions known to have that value (the argument of the layer before), used where they mean
     the same at the constructor. `factors` are the sizes whose product `wanted` is, for products to be written as such.
     `whole` is the size at the other end of which `wanted` is to be a part.
     """
@@ -85,7 +85,7 @@ def size_changes(
 
 
 def spelled(subject: Subject, given: ast.expr, wanted: int, factors: Sequence[int] = ()) -> str:
-    """`wanted` as text: as a product where `given` is written as one and the factors are known."""
+    """`wanted` as code: as a product where `given` is written as one and the factors are known."""
     written = subject.text(subject.source.site(given))
     if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mult) and factors and prod(factors) == wanted:
         terms = _terms(given)
@@ -96,7 +96,7 @@ def spelled(subject: Subject, given: ast.expr, wanted: int, factors: Sequence[in
 
 
 def made_as(subject: Subject, of: Call | Component, name: str) -> str | None:
-    """The text of a constructor's argument, where it is a name or made of names rather than a plain number."""
+    """The code of a constructor's argument, where it is a name or made of names rather than a plain number."""
     node = subject.constructor_node(of) if isinstance(of, Call) else subject.call_node(of)
     given = argument(subject, node, of.name, name) if node is not None else None
     if given is None or number(given) is not None or not _means_the_same(given):
@@ -105,7 +105,7 @@ def made_as(subject: Subject, of: Call | Component, name: str) -> str | None:
 
 
 def named_sizes(subject: Subject, at: ast.AST) -> dict[str, int]:
-    """Names (and plain expressions of names) in the function around `at` whose size the observed layers tell."""
+    """Names (and plain expressions of names) in the function around `at` whose size the observed layers show."""
     around = subject.source.enclosing(at, ast.FunctionDef, ast.AsyncFunctionDef)
     known: dict[str, int] = {}
     torn: set[str] = set()

@@ -1,4 +1,6 @@
-"""Edits that let a gradient through: what cuts the graph is taken out, and the flags that were set behind it."""
+"""Edits that let gradients flow: calls that cut the graph (`detach`, `item`) are removed, and `requires_grad` set on a
+loss.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ METHODS = frozenset({"detach", "item", "numpy", "tolist", "requires_grad_"})
 
 
 def taken_out(subject: Subject, sites: Sequence[Site | None]) -> tuple[Edit, ...] | None:
-    """Edits that leave what stands inside the calls at the sites; nested ones are taken out together."""
+    """Edits that replace the calls at the sites by their operand; nested ones are removed together."""
     source = subject.source
     nodes = {}
     for site in dict.fromkeys(sites):
@@ -39,7 +41,7 @@ def taken_out(subject: Subject, sites: Sequence[Site | None]) -> tuple[Edit, ...
 
 
 def flags_on_losses(subject: Subject) -> Iterator[Edit]:
-    """Edits that delete what sets `requires_grad` on a loss: that would be refused on a value with a past."""
+    """Edits that delete `loss.requires_grad = True`, which is refused once the loss has a graph."""
     source = subject.source
     called: set[str] = set()
     for node in ast.walk(source.tree):

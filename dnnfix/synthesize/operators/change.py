@@ -1,4 +1,4 @@
-"""What an operator offers: edits, and how to say what they do."""
+"""The record of what an operator offers, its edits and its title, with the helpers that make one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A value is converted to another kind: whole or real numbers, an array, a tensor, a list, a plain number, a text."""
+"""The operator "kinds": a value is converted to another type, such as an integer, an array, a tensor, a list or a
+string.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A size in a call is another one: one that a failing value has, spelt by a name that holds it where there is one."""
+"""The operator "sizes": a number in a call becomes a size of a failing value, written as a name where one holds it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _BEYOND = re.compile(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ w
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
-    """Other whole numbers for the one at a place."""
+    """Other integers for the one at a place."""
     number = place.told.number if place.told is not None else None
     if scene.kind in NO_SIZES or not isinstance(number, int) or isinstance(number, bool):
         return

@@ -1,4 +1,5 @@
-"""A program of placeholders and sessions as one of functions, which TensorFlow 2 runs when they are called.
+"""Writes the functions: a program of placeholders and sessions as functions that TensorFlow 2 runs when they are
+called.
 
 Placeholders become the specifications of a function's inputs, the statements between them and what is fetched its body,
 `minimize` a step under `GradientTape`, and each run of the session a call. Variables stay where they are.

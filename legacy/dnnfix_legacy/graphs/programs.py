@@ -1,4 +1,4 @@
-"""Programs of TensorFlow 1 that build a graph and run it in sessions, and what keeps them running as they are.
+"""Edits that keep a TensorFlow 1 program of graphs and sessions running, under `tensorflow.compat.v1`.
 
 `tensorflow.compat.v1` still has the functions of version 1. With the behaviour of version 2 switched off, a program needs
 no more than that import, except where a name went away before version 1 or with Keras 3: those are written anew here.

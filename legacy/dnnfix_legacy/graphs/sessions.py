@@ -1,4 +1,4 @@
-"""Sessions that a program makes for Keras alone, to say how much of the GPU it takes or with how many threads it runs."""
+"""Sessions that a Keras program makes only for their settings (GPU memory, threads), and edits that replace them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class _Reader:
 
     @cached_property
     def to_keras(self) -> bool:
-        """Whether the program gives a session to Keras, by a function that Keras 3 has not."""
+        """Whether the program gives a session to Keras, by a function that Keras 3 does not have."""
         return any(
             (self.source.written(call.func) or "").endswith("backend.set_session") for call in self.source.all_calls
         )
@@ -126,7 +126,7 @@ class _Reader:
         return (inside if own else None, node.id)
 
     def read(self) -> str:
-        """Collect the statements; why they cannot go, or nothing."""
+        """Collect the statements. Returns why they cannot be removed, or an empty string."""
         for statement in self.source.nodes(ast.Assign):
             name = self.name(statement.targets[0]) if len(statement.targets) == 1 else None
             called = self.called(statement.value)

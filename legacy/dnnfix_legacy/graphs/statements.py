@@ -1,7 +1,7 @@
-"""A program of TensorFlow 1 statement by statement: placeholders, variables, tensors, training and the runs of a session.
+"""Parses a TensorFlow 1 program into placeholders, variables, tensors, training and runs of the session.
 
-Only programs that say it all in one straight line of statements at their top are read; of every other one it is said
-what stands in the way. What is read here may be written as functions that TensorFlow 2 calls.
+Only programs that are one straight line of statements at their top are read; for every other one the error says what
+stands in the way. What is read here may be written as functions that TensorFlow 2 calls.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Statements:
     inits: set[str] = field(default_factory=set)
 
     def at(self, node: ast.AST) -> Site:
-        """Where a node stands."""
+        """The site of a node."""
         return self.source.site(node)
 
 

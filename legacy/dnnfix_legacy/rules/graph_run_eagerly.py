@@ -1,4 +1,4 @@
-"""`tf.compat.v1.placeholder` without switching eager execution off."""
+"""`tf.compat.v1.placeholder` in a program that does not disable eager execution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list of placeholders is given as one key of a feed."""
+"""A list of placeholders as one key of a `feed_dict`."""
 
 from __future__ import annotations
 
