@@ -1,4 +1,5 @@
-"""What a program writes into the environment for a framework that is about to be imported.
+"""The environment variables that a program sets before it imports TensorFlow or Keras, which read them during the
+import.
 
 TensorFlow and Keras read some of their settings while they are imported. The process of a trial has imported them before
 the program's first line, so such settings are read off the text and stand in the environment of that process from its start;

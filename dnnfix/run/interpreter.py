@@ -1,4 +1,6 @@
-"""What is known of the user's interpreter: where it lives, and so what of the disk a trial needs to see."""
+"""Describes the user's Python interpreter: its version, its frameworks, and the paths that a trial must be able to
+read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What one run is asked to do: a plain record that travels as JSON to the runner, here or on another machine."""
+"""The record `Job`, which describes one run of one program, and its parts; it is sent as JSON, also to another
+machine.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from dnnfix.records import Scaffold
 
 
 class Tier(StrEnum):
-    """How a run is kept away from the machine; a lower tier is never taken silently."""
+    """How strongly a run is isolated from the machine; a weaker tier is never used without saying so."""
 
     BUBBLEWRAP = "bubblewrap"
     LIMITS = "limits"

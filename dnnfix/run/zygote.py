@@ -1,4 +1,4 @@
-"""The runner's end of one warm process: starting it, asking it for trials, ending it."""
+"""The parent's side of one warm process: starting it, asking it for trials, ending it."""
 
 from __future__ import annotations
 
