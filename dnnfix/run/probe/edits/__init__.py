@@ -1,1 +1,3 @@
-"""What a search over edits asks where a program stopped: what was in reach, and what comes of edits that are tried there."""
+"""The part of the search over edits that runs in the stopped program: it records what is in reach and tries edits
+there.
+"""

@@ -1,4 +1,4 @@
-"""What `compile` is given: the loss, the optimizer and the metrics become components, also where they are strings."""
+"""Records what `compile` is called with: loss, optimizer and metrics become components, also where they are strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The objects that a Keras program makes - layers, models, losses, optimizers, metrics, callbacks - and where."""
+"""Records the objects that a Keras program makes (layers, models, losses, optimizers, metrics, callbacks), and
+where.
+"""
 
 from __future__ import annotations
 

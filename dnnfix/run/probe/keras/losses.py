@@ -1,4 +1,6 @@
-"""What the losses of a Keras program compare, and what they come to, until the step that is taken of them."""
+"""Records the prediction, the target and the value of each loss of a Keras program, for the optimizer step that
+follows.
+"""
 
 from __future__ import annotations
 

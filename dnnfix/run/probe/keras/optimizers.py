@@ -1,4 +1,6 @@
-"""Sees optimizers step, those of Keras and those of torch, and the operations of loops of the program's own."""
+"""Observes optimizer steps in a Keras program, with optimizers of Keras and of torch, and in training loops of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from .steps import Steps
 
 
 class Optimizers:
-    """Watches optimizers, and tells `Steps` of what they do."""
+    """Patches optimizers and reports their steps to `Steps`."""
 
     def __init__(self, steps: Steps) -> None:
         self.on_gradients: Callable[[List[Any], List[Any]], None] = lambda gradients, weights: None

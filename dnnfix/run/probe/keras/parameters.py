@@ -1,4 +1,4 @@
-"""Which weights the models have, and whether they trained: the `parameters` event."""
+"""Writes the `parameters` event of a Keras program: which weights the models have, and whether they trained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts optimizer steps of a Keras program and measures each: loss, skill, gradient, update and spread of the output.
+"""Counts optimizer steps of a Keras program and measures each: loss, skill, gradient, update and output spread.
 
 A step is one call of an optimizer's `apply`, which `fit`, `train_on_batch` and loops of the program's own all come to.
 During the recorded steps everything is measured at once; later steps only put references aside, to be measured a few

@@ -1,9 +1,9 @@
-"""What there is to learn in the data that a program trains on, asked of two learners that cannot go wrong.
+"""How well two simple learners, a linear model and nearest neighbours, predict the targets that the program trains on.
 
-The rows that training goes through are put aside, with their targets. At the end a linear model and the nearest neighbours
-are tried on them, each row predicted by what was fitted without it, and scored by the measures of a step's skill. What they
-come to on the same rows with permuted targets is luck. Of rows that are few and come again and again a table is made. A network that stays at chance where these two do not is at fault;
-on noise it is not.
+The rows of training are put aside with their targets. At the end both learners predict each row by cross-validation,
+scored like the skill of a step. Their score on the same rows with permuted targets is chance level. For few rows that
+are repeated in training, a lookup table is the third learner. A network that stays at chance level where a learner does
+not is at fault; on noise it is not.
 
 Sources: Hoerl and Kennard, "Ridge Regression" (1970); Cover and Hart, "Nearest Neighbor Pattern Classification" (1967).
 """
@@ -30,7 +30,7 @@ _SEED = 20_240_301
 
 
 class Examples:
-    """Rows of inputs and what a loss compared their predictions with, as arrays of numpy."""
+    """Rows of inputs, with the targets and predictions that a loss compared, as numpy arrays."""
 
     def __init__(self) -> None:
         self._inputs: List[Any] = []
@@ -307,7 +307,7 @@ def _skill(numpy: Any, kind: str, predictions: Any, wanted: Any) -> Optional[flo
 
 
 def agreement(numpy: Any, scores: Any, wanted: Any) -> Optional[float]:
-    """How well scores put what is wanted (above one half) before the rest: 1 for always, 0 for as often as not."""
+    """Rank agreement of scores with a target (positive above one half): 1 for a perfect order, 0 for chance."""
     high, low = scores[wanted > 0.5], numpy.sort(scores[wanted <= 0.5])
     if not len(high) or not len(low):
         return None
