@@ -1,4 +1,4 @@
-"""Components and calls as the trace has them, whatever framework they are of, and how many of them it has at most."""
+"""Builds the trace's records of components and calls for all frameworks, and limits how many of them are written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_PER_SITE_AND_STEP = 64
 
 
 class ComponentLog:
-    """Writes components, and writes them again where something of them changed."""
+    """Writes components, and writes them again when they have changed."""
 
     def __init__(self) -> None:
         self._sent: Dict[int, str] = {}
@@ -34,7 +34,7 @@ class ComponentLog:
 
 
 class CallCounts:
-    """How often which call was recorded at one place, in one step."""
+    """Counts the recorded calls of each site in each step."""
 
     def __init__(self) -> None:
         self._counts: Dict[Tuple[Any, ...], int] = {}
@@ -47,7 +47,7 @@ class CallCounts:
 
 
 def key_of(call: Dict[str, Any]) -> Tuple[Any, ...]:
-    """What is the same of calls that one place makes in one step."""
+    """The key under which calls of one site in one step are counted."""
     return (str(call["site"]), call["name"], call["component"], call["step"], call["phase"])
 
 

@@ -1,1 +1,3 @@
-"""How a program is run: compiled with guarded loops, seeded, inside its scaffold, with nobody there to answer it."""
+"""How a program is run: compiled with guarded loops, seeded, inside its scaffold, with nobody to answer its
+questions.
+"""

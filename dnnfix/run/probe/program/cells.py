@@ -1,4 +1,4 @@
-"""What a notebook allows and a file does not: each statement of a cell is compiled by itself."""
+"""Parses a program as the cells of a notebook are compiled: `from __future__` imports may follow other statements."""
 
 from __future__ import annotations
 

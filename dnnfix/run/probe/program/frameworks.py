@@ -1,4 +1,4 @@
-"""Which framework a program trains with, by its words, and the probe that goes with it."""
+"""Which framework a program trains with, judged by its source, and the probe for that framework."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ _FILES = 200
 
 
 def named_in(text: str) -> List[str]:
-    """The frameworks that the text imports; by its words, so that a text that does not parse has them too."""
+    """The frameworks that a source imports; searched as words, so that it also works where the source does not
+    parse.
+    """
     found = set()
     for line in text.splitlines():
         words = line.replace(",", " ").replace(".", " ").replace(";", " ").split()
@@ -74,7 +76,9 @@ def primary(named: List[str], text: str) -> str:
 
 
 def observe(framework: str, job: Dict[str, Any]) -> List[Any]:
-    """Install the probe of a framework; gives its hooks. A framework that is not installed fails in the program."""
+    """Install the probe of a framework; returns its hooks. If a framework is not installed, the program's own import
+    fails.
+    """
     try:
         probe = probe_of(framework)
         return [installed(probe, job)] if probe is not None else []

@@ -1,4 +1,6 @@
-"""What binds every trial in the process itself: resource limits, no privileges, a filter of system calls, Landlock."""
+"""The confinement that every process of a trial carries itself: resource limits, no privileges, system call filter,
+Landlock.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tries out what a tier promises, in the process itself: it works when its refusals are seen, not when it starts."""
+"""Tests in the process itself what a sandbox tier promises: a tier works when its refusals are seen, not when it
+starts.
+"""
 
 from __future__ import annotations
 

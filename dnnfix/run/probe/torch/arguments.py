@@ -1,4 +1,6 @@
-"""The arguments of calls by name: of constructors from their frames, of functions from signatures and schemas."""
+"""Names the arguments of recorded torch calls: of constructors from their frames, of functions from signatures and
+schemas.
+"""
 
 from __future__ import annotations
 

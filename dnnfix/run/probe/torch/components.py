@@ -1,4 +1,6 @@
-"""The objects that the program makes - layers, losses, models, optimizers, schedulers, loaders - and where."""
+"""Records the objects that a torch program makes (layers, losses, models, optimizers, schedulers, loaders), and
+where.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations of the training loop in their order, and when evaluation is recorded."""
+"""Writes `loop` events, the operations of the training loop in order, and decides which evaluations are recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Listens to the layers and activations of a torch program in the steps that `units` looks at."""
+"""Passes outputs of a torch program's layers, and gradients of their weights, to `measures.units` in the steps it
+measures.
+"""
 
 from __future__ import annotations
 
