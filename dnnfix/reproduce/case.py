@@ -1,4 +1,4 @@
-"""What an edit action is shown: the program, how its runs ended, what a report says, and what the machine has."""
+"""What an edit action is called with: the program, its runs so far, what a report says, and what is installed."""
 
 from __future__ import annotations
 

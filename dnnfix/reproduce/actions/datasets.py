@@ -1,4 +1,5 @@
-"""Edit action: dataset procurement. Data sets that a library would download are made up, in their documented form.
+"""Edit action: dataset procurement. Replaces data sets that a library would download by synthetic ones of the
+documented form.
 
 The function or class of the library is replaced before the program begins, so it does not matter how the program
 imports it. What the data set looks like is documented, and does not depend on the program: where the network of the

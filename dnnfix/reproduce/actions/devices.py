@@ -1,4 +1,4 @@
-"""Programs that ask for a GPU on a machine that has none: they run on the CPU, and the step says what that hides."""
+"""Runs programs that ask for a GPU on the CPU of a machine without one; the step says which faults that hides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments of Gym, where that is not installed: those whose spaces are documented get a stand-in of the same form.
+"""Stubs for environments of Gym that are not installed, where the observation and action spaces are documented.
 
 Which way `reset` and `step` answer is that of the program's own time: the package is not there to say otherwise.
 """

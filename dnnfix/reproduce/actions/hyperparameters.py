@@ -1,4 +1,6 @@
-"""Edit action: hyperparameter initialization. Undefined sizes, settings, arguments, environment variables and devices."""
+"""Edit action: hyperparameter initialization. Defines undefined sizes and settings, arguments, environment
+variables, devices.
+"""
 
 from __future__ import annotations
 

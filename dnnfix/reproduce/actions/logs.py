@@ -1,7 +1,7 @@
-"""Edit action: logging. Windows that would wait for somebody, and services that a program reports to.
+"""Edit action: logging. Replaces windows that wait for a person, and services that a program reports to.
 
-What a silent bug needs to be seen (loss, metric, gradients, outputs of each step) is recorded by the probe in every run, so
-nothing of that is added to a program.
+What makes a silent fault visible (loss, metric, gradients, outputs of each step) is recorded by the probe in every run,
+so nothing of that is added to a program.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The batches that a training function goes through: pairs of inputs and targets, or objects with named parts."""
+"""The form of the batches that a training function loops over: pairs of inputs and targets, or objects with named
+parts.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a program and a report say about data: shapes in comments, docstrings and messages, the ends of the network, losses.
+"""Evidence for shapes in a program and a report: comments, docstrings, messages, first and last layers, losses.
 
-Every clue has its place. Of several clues about one piece of data the report's word counts first, then comments and
-printed outputs, then what the code does with the data, and the network's own input last: data that is made after the
-network cannot show that the two do not fit.
+Every clue has its place. Of several clues about one array the report counts first, then comments and printed outputs,
+then what the code does with the data, and the network's own input last: data made to fit the network cannot show a
+mismatch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MESSAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """A shape that something says; `strength` orders what disagrees, 0 first."""
+    """A shape that something states; a lower `strength` is preferred where clues disagree."""
 
     shape: Shape
     evidence: str
@@ -62,7 +62,7 @@ class Clue:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What the network takes and gives, as far as its code tells.
+    """The input and the output of the network, as far as its code states them.
 
     `inputs` is without the batch; None stands for a size that is open. `vocabulary` is set where it takes token ids.
     `batch` is set where the network has a batch size of its own. `form` is what its loss compares with: "classes",

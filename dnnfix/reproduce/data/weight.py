@@ -1,7 +1,8 @@
-"""How much a network computes for one sample, roughly: what tells how many samples a short run can take.
+"""Estimates the multiplications of a network for one sample, to limit the number of synthetic samples to what a short
+run can do.
 
-A run of a few seconds cannot pass 512 samples through a network that needs a second for one batch of them. Where nothing
-says how many samples there are, there are fewer of them then.
+A run of a few seconds cannot pass 512 samples through a network that needs a second for one batch of them. Where
+nothing states the number of samples, fewer are made then.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _GATES = {"LSTM": 4, "CuDNNLSTM": 4, "GRU": 3, "CuDNNGRU": 3, "SimpleRNN": 1, "R
 
 
 def affordable(source: Source, shape: tuple[int, ...], most: int, least: int) -> int:
-    """How many samples of a shape a short training can take: `most` of a usual network, fewer of a large one."""
+    """How many samples of a shape a short training can use: `most` for an ordinary network, fewer for a large one."""
     needed = multiplications(source, shape)
     fewer = most
     while fewer > least and fewer * needed > EPOCH:

@@ -1,4 +1,4 @@
-"""Images, sounds and the folders that programs list for them."""
+"""Edit steps for missing images and sounds, and for the folders that programs list for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Files that hold values: an array, a tuple or a dict of them, as NumPy, pickle, HDF5 and MATLAB write them."""
+"""Edit steps for missing files of arrays: one, a tuple or a dict of them, as NumPy, pickle, HDF5 and MATLAB write
+them.
+"""
 
 from __future__ import annotations
 

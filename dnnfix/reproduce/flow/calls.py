@@ -1,4 +1,6 @@
-"""What a call is while data is followed: a reading, a function or class of the program, or something of a library."""
+"""Calls in the data-flow analysis: a call reads a file, runs a function or class of the program, or is one of a
+library.
+"""
 
 from __future__ import annotations
 

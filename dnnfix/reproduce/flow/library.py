@@ -1,4 +1,4 @@
-"""What functions and methods of libraries do with data that is followed."""
+"""Library calls in the data-flow analysis: what functions and methods of libraries do with the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps what is found while data is followed: each piece of data once, and its uses."""
+"""The results of the data-flow analysis while it runs: each piece of data once, with its uses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TELLING = frozenset({"opened", "joined", "number", "encoded", "one-hot", "looke
 
 
 class Record:
-    """The data of a program as it is found."""
+    """Collects the data of a program and its uses."""
 
     def __init__(self) -> None:
         self.flow = Flow()
