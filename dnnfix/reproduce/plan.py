@@ -1,4 +1,4 @@
-"""Puts the steps of all edit actions together into one scaffold."""
+"""Joins the steps of all edit actions for a case into one scaffold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ACTIONS: tuple[Action, ...] = (
 
 
 def plan(case: Case) -> Reproduction:
-    """What all actions together do for the case."""
+    """The reproduction that all actions together plan for the case."""
     steps: list[EditStep] = []
     gaps: list[str] = []
     for action in ACTIONS:

@@ -1,4 +1,4 @@
-"""Small questions to a syntax tree that several actions ask."""
+"""Helpers on syntax trees that several edit actions share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _PARSERS = words("argparse.ArgumentParser optparse.OptionParser")
 
 
 def ends(source: Source, statement: ast.stmt) -> bool:
-    """Whether a statement ends the program: it raises, exits, asserts what is false, or says how the program is called."""
+    """Whether a statement ends the program: it raises, exits, asserts something false, or prints how the program is
+    called.
+    """
     if isinstance(statement, ast.Assert):
         return isinstance(statement.test, ast.Constant) and not statement.test.value
     called = statement.value if isinstance(statement, ast.Expr) else None
@@ -50,7 +52,7 @@ def is_static(function: ast.FunctionDef) -> bool:
 
 
 def string(node: ast.AST | None) -> str | None:
-    """The string that a constant is; `None` for all else."""
+    """The string that a constant is; `None` for any other node."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
@@ -60,7 +62,7 @@ def strings(nodes: Iterable[ast.expr]) -> list[str]:
 
 
 def given(call: ast.Call) -> list[ast.expr]:
-    """All arguments of a call, those with a keyword last."""
+    """All arguments of a call, keyword arguments last."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
@@ -110,7 +112,7 @@ def comments(source: Source) -> tuple[tuple[int, str, bool], ...]:
 
 @once
 def bound_names(source: Source) -> frozenset[str]:
-    """Every name that the program binds anywhere: what an undefined name may be a misspelling of."""
+    """Every name that the program binds anywhere; an undefined name may be a misspelling of one."""
     found = {node.id for node in source.nodes(ast.Name) if not isinstance(node.ctx, ast.Load)}
     found |= {node.name for node in source.nodes(ast.FunctionDef)} | {node.name for node in source.nodes(ast.ClassDef)}
     found |= {argument.arg for argument in source.nodes(ast.arg)}

@@ -1,4 +1,6 @@
-"""The parts of a training by their usual names: what an undefined `criterion`, `optimizer` or `device` is."""
+"""Recognizes the parts of a training by their usual names (`criterion`, `optimizer`, `device`), and defines missing
+ones.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Values for hyperparameters and for the arguments of constructors, by their names.
+"""Values for hyperparameters and constructor arguments, by their names.
 
-What the program or the report says of a name comes first: `hidden_size = 64` in a comment, a default or a keyword of the
-same name elsewhere. Names that nothing is said of get a conventional value, and the evidence says that it is a guess.
+What the program or the report states for a name comes first: `hidden_size = 64` in a comment, a default or a keyword of
+the same name elsewhere. Other names get a conventional value, and the evidence says that it is a guess.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _OF_NO_SIZE = re.compile(
 
 
 def value_of(case: Case, name: str, data: bool = False) -> Known | None:
-    """The value for a name; `None` where its name says nothing of what it is.
+    """The value for a name; `None` where the name has no known meaning.
 
     `data` tells that a name such as `labels` may as well be an array: then it has no value here.
     """

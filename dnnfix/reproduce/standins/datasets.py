@@ -1,6 +1,6 @@
-"""Stand-ins for the data sets of Keras, torchvision, scikit-learn, seaborn and TensorFlow Datasets.
+"""Stubs for the data sets of Keras, torchvision, scikit-learn and seaborn, with synthetic data.
 
-They have the documented shapes, types, ranges, classes and sizes of the parts; what they show is made up and learnable.
+They have the documented shapes, dtypes, ranges, classes and sizes; their content is synthetic and learnable.
 """
 
 from dnnfix.reproduce.standins.learnable import (

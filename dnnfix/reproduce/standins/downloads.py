@@ -1,4 +1,4 @@
-"""Stand-ins for downloads: files whose contents are known by their names, and TensorFlow Datasets."""
+"""Stubs for downloads: files whose contents are known by their names, and TensorFlow Datasets."""
 
 from dnnfix.reproduce.standins.datasets import (
     _made_image_sets,

@@ -1,4 +1,6 @@
-"""Files that a program reads and nobody has. All paths are relative; folders on the way are made."""
+"""Writes synthetic files that a program reads: tables, arrays, images, sounds, text. Paths are relative; folders are
+created.
+"""
 
 from dnnfix.reproduce.standins.inputs import made_columns, made_frame
 from dnnfix.reproduce.standins.learnable import made_images, made_text

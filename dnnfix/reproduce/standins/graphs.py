@@ -1,4 +1,6 @@
-"""Calls what a program of TensorFlow defines and never uses, and runs the graph that it builds, or what it computes at once."""
+"""Harness for TensorFlow: calls unused functions and classes, and runs the graph that they build or what they
+compute.
+"""
 
 from dnnfix.reproduce.standins.harness import _made_says, _made_steps
 from dnnfix.reproduce.standins.learnable import made_images, made_sequences, made_table

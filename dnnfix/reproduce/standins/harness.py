@@ -1,7 +1,7 @@
-"""Builds up, feeds and trains what a program defines and never uses.
+"""Harness for torch and Keras: constructs, feeds and trains networks that a program defines and never uses.
 
-A harness must not bring a fault of its own: an input whose form nothing tells is not fed, and the loss follows from what
-comes out. What only the size of the input decides is tried out beforehand, on a copy and unseen by the probe.
+A harness must not cause a failure of its own: an input of unknown form is not fed, and the loss follows from the form
+of the output. Where only the input size is unknown, sizes are tried out beforehand, on a copy and unseen by the probe.
 """
 
 from dnnfix.reproduce.standins.learnable import made_images, made_sequences, made_table, made_targets, made_tokens

@@ -1,4 +1,4 @@
-"""Data for undefined names: arrays, tensors, frames and loaders, made from the learnable kinds."""
+"""Synthetic data for undefined names: arrays, tensors, frames and loaders with learnable content."""
 
 from dnnfix.reproduce.standins.learnable import (
     made_images,

@@ -1,7 +1,7 @@
-"""Data that can be learned: each kind follows a rule that an ordinary network finds within some 100 steps.
+"""Generators of synthetic data that an ordinary network learns within about 100 steps.
 
-All functions give (x, y) of `samples` samples. `seed` chooses the rule and `part` the samples, so that parts 0 and 1 are
-training and test data of one rule. Draws come from generators of their own: those of the program are not touched.
+All functions return (x, y) of `samples` samples. `seed` chooses the rule and `part` the samples, so that parts 0 and 1
+are training and test data of one rule. They use generators of their own: the program's random state is not touched.
 """
 
 

@@ -1,4 +1,4 @@
-"""Nothing is shown and nothing is sent: stand-ins for windows and for services that watch a training."""
+"""Stubs for windows, plots, progress bars and logging services: nothing is shown, sent or waited for."""
 
 from dnnfix.reproduce.standins.wrapping import made_in_place_of
 

@@ -1,4 +1,4 @@
-"""Stand-ins for weights that would be downloaded, or that only a file of the author's has: networks keep their own."""
+"""Stubs for pretrained weights, downloaded or from a missing file: networks keep their random initialization."""
 
 from dnnfix.reproduce.standins.wrapping import made_arguments, made_wraps
 

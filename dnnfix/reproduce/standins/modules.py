@@ -1,4 +1,4 @@
-"""Stand-ins for modules that only show, log or time: they do nothing, and values pass through them."""
+"""Stubs for packages that are not installed and only show, log or time, and for a few modules with known members."""
 
 from dnnfix.reproduce.standins.datasets import made_image_set
 from dnnfix.reproduce.standins.learnable import made_one_hot

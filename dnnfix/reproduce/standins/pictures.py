@@ -1,4 +1,4 @@
-"""Images that a program opens by names that it works out itself: each is made when it is asked for."""
+"""Makes a synthetic image when a program opens one that is missing, for names that the program computes itself."""
 
 from dnnfix.reproduce.standins.files import made_image_file
 from dnnfix.reproduce.standins.learnable import made_masks

@@ -1,4 +1,4 @@
-"""What a notebook's shell defines, for programs that run outside of one."""
+"""Stubs for the names that a notebook's shell defines, for programs that run outside of one."""
 
 
 class _MadeShell:

@@ -1,4 +1,4 @@
-"""Stand-ins for data sets of texts and for what NLTK would download."""
+"""Stubs for text data sets of the Hugging Face hub, word vectors, and what NLTK would download."""
 
 from dnnfix.reproduce.standins.datasets import _made_seed, made_image_set
 from dnnfix.reproduce.standins.files import made_text_file

@@ -1,4 +1,4 @@
-"""Puts stand-ins in the place of functions of libraries, whether they are imported already or later, or never."""
+"""Replaces functions of libraries by stubs, whether the module is imported already, later or never."""
 
 _made_waiting: dict = {}
 
