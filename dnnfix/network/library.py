@@ -1,4 +1,4 @@
-"""What reading a program for torch and for Keras has in common: what constructors of components are given, and make."""
+"""Interpreter: constructors of library components, the part that torch and Keras share."""
 
 from __future__ import annotations
 

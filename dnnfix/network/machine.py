@@ -1,4 +1,4 @@
-"""The state that the parts of the interpreter share: names, control contexts, the budget of work, and joins.
+"""Interpreter: the state that its parts share, namely names, control contexts, the budget of work, and joins.
 
 The interpreter reads a program once, top to bottom, as Python would run it: functions of the program are entered where
 they are called, both branches of an unknown condition are read and joined, loop bodies are read once with everything
@@ -55,7 +55,7 @@ class Flow(Enum):
 
 
 class Exhausted(Exception):
-    """The work that one program is worth is used up."""
+    """The budget of work for one program is used up."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Arguments:
-    """The evaluated arguments of a call. `open` says that a star argument may hide more of them."""
+    """The evaluated arguments of a call. `open` means that a star argument may contain more of them."""
 
     positional: list[tuple[Abstract, ast.expr | None]] = field(default_factory=list)
     keywords: dict[str, tuple[Abstract, ast.expr | None]] = field(default_factory=dict)

@@ -1,4 +1,5 @@
-"""What the strings mean that Keras takes in place of objects, and which kind of component a canonical name is.
+"""Resolves the strings that Keras accepts in place of objects (`"mse"`, `"adam"`), and tells which kind of component a
+name is.
 
 The strings are those of `keras.losses.get`, `keras.metrics.get`, `keras.optimizers.get` of Keras 3.15, with the ones
 that Keras 1 and 2 took as well.

@@ -1,4 +1,4 @@
-"""Collects components, calls and values while a program is read, and makes the `Network` of them."""
+"""Interpreter: collects components, calls and values while a program is read, and builds the `Network` from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ MOST_ELEMENTS = 10_000
 
 
 class Recorder:
-    """Gives out ids and keeps what was found. `complete` turns false when something had to be left out."""
+    """Assigns ids and keeps components, calls and values. `complete` becomes false when something had to be left
+    out.
+    """
 
     def __init__(self, source: Source, framework: str) -> None:
         self.source = source

@@ -1,4 +1,6 @@
-"""Names of torch functions and methods, by what the interpreter does with them."""
+"""Interpreter: tables of torch functions and methods, grouped by their effect (returns the module, keeps the values,
+…).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The program's own functions and classes: entered where they are called, and once each where nothing calls them."""
+"""Interpreter: the program's own functions and classes, entered where they are called, and once each if nothing
+calls them.
+"""
 
 from __future__ import annotations
 
