@@ -1,4 +1,6 @@
-"""A text on its way to being Python: lines that are rewritten one by one and keep their number."""
+"""A text that is being made to parse: its lines are rewritten one by one, keep their numbers, and remember the
+original.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _INDENT = re.compile(r"[ \t\f]*")
 
 
 class Draft:
-    """The lines of a text, what they were rewritten to, and notes on what was done. Lines count from 0 here."""
+    """The lines of a text, their rewritten forms, and notes on the rewriting. Lines count from 0 here."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = list(lines)
@@ -104,7 +106,7 @@ def indent_of(line: str) -> str:
 
 
 def is_code(line: str) -> bool:
-    """Whether a line has something else than whitespace and a comment."""
+    """Whether a line has more than whitespace and a comment."""
     stripped = line.strip()
     return bool(stripped) and not stripped.startswith("#")
 

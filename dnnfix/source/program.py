@@ -1,4 +1,4 @@
-"""The program under analysis: bytes in, a syntax tree with sites and resolved names out."""
+"""The class `Source`, the program under analysis: its syntax tree, with sites, resolved names and its file's bytes."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ OfWhat = TypeVar("OfWhat", bound=_Read)
 def once(
     reading: Callable[Concatenate[OfWhat, Arguments], Result],
 ) -> Callable[Concatenate[OfWhat, Arguments], Result]:
-    """Makes a function of a source or subject (and hashable arguments) work its answer out once for each.
+    """A decorator that caches a function of a source or subject (and hashable arguments) on that object.
 
     The answer lives as long as what it was read from. It is shared, so it must be something that nobody changes.
     """

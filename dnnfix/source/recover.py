@@ -1,4 +1,4 @@
-"""Text that parses, as it is where it does."""
+"""Parses a text, and makes it parse if it does not (`recovery`, which is loaded only then)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Recovered:
 
 
 def recover(text: str) -> Recovered | Unparsable:
-    """`text` made to parse, or why it cannot be."""
+    """`text` in a form that parses, or why there is none."""
     try:
         return Recovered(text, parse(text), {}, ())
     except Unparsable as error:

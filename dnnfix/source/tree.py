@@ -1,4 +1,4 @@
-"""Places in a syntax tree: sites of nodes, nodes at sites, parents."""
+"""The class `Tree`, a syntax tree with sites, parents and text positions, and helpers on nodes."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def line_starts(lines: Iterable[str]) -> list[int]:
 
 
 def names_in(root: ast.AST) -> set[str]:
-    """The names that stand anywhere in the tree below `root`."""
+    """All names in the tree below `root`."""
     return {node.id for node in within(root, ast.Name)}
 
 
@@ -275,7 +275,7 @@ def is_true(node: ast.expr | None) -> bool:
 
 
 def stored_names(root: ast.AST) -> set[str]:
-    """The names that are assigned, by whatever means, in the tree below `root`."""
+    """The names that are assigned, in any way, in the tree below `root`."""
     return {node.id for node in within(root, ast.Name) if isinstance(node.ctx, ast.Store)}
 
 
@@ -286,10 +286,10 @@ def first_line(statement: ast.stmt) -> int:
 
 
 def position(node: ast.AST) -> tuple[int, int, int, int]:
-    """Where a node that has a place stands, for putting nodes in the order of the source."""
+    """The position of a node, to sort nodes in source order."""
     return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0  # type: ignore[attr-defined]
 
 
 def last_name(node: ast.expr) -> str:
-    """The last part of a dotted name: `fit` of `model.fit`; empty for what is no name."""
+    """The last part of a dotted name: `fit` of `model.fit`; empty where the node is not a name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
