@@ -50,7 +50,7 @@ def elements(kind: str, arguments: Arguments) -> list[Item]:
 
 
 def joined(first: list[Item], second: list[Item]) -> list[Item]:
-    """The items of two lists in one, as far as they are followed."""
+    """The items of two lists concatenated, up to the number that is followed."""
     return [*first, *second] if len(first) + len(second) <= MOST_HELD else [*first, Item(Opaque(), False)]
 
 

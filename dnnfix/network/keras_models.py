@@ -180,7 +180,7 @@ class KerasModels:
         return found if isinstance(found, ast.Call) else None
 
     def call_model(self, model: KerasModel, arguments: Arguments, node: ast.Call | None) -> Abstract:
-        """Calling a model: its layers are called again on the given input."""
+        """The result of calling a model: its layers are called again on the input."""
         model.draft.called += 1
         given = arguments.get(0, "inputs")
         values = list(given.values()) if isinstance(given, Items) and given.exact else [given or Opaque()]

@@ -26,7 +26,9 @@ class FrameworkLibrary:
         self.recorder = machine.recorder
 
     def made(self, kind: str, name: str, arguments: Arguments, node: ast.Call | None) -> Made:
-        """The component that a call of the constructor `name` makes; how often what it is given is called, nobody sees."""
+        """The component that the constructor `name` returns; its arguments' components may be called any number of
+        times.
+        """
         made = Made(self.recorder.draft(kind, name, node, self.arguments(name, arguments)), self.framework)
         if kind in _HELD:
             inner = [value for value, _ in arguments.all() if module_like(value)]

@@ -122,7 +122,9 @@ class UserCode:
         return None
 
     def construct_inner(self, made: Instance, arguments: Arguments) -> bool:
-        """Give the constructor of the library model that an object is its arguments; false where there is none."""
+        """Call the constructor of an object's library base class with its arguments; false where there is no such
+        class.
+        """
         inner = made.inner
         if isinstance(inner, Items):
             inner.items = elements(inner.kind, arguments)
@@ -158,7 +160,7 @@ class UserCode:
         unknown: bool = False,
         through: Function | None = None,
     ) -> Abstract:
-        """Calling an object: its `forward`, `call` or `__call__`, or the one of them given as `through`."""
+        """The result of calling an object: its `forward`, `call` or `__call__`, or the method named `through`."""
         name = _FORWARD.get(target.of.framework or "", "__call__")
         if name in target.attributes:
             return self.machine.call(target.attributes[name], arguments, node, self.machine.module)

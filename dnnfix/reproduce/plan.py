@@ -51,7 +51,7 @@ def plan(case: Case) -> Reproduction:
 
 
 def joined(steps: Sequence[EditStep]) -> Scaffold:
-    """One scaffold for all steps, with the text of the stand-ins that they use."""
+    """One scaffold for all steps, with the source of the stubs that they use."""
     parts = [step.scaffold for step in steps]
     used = standin.used_in("\n".join(code for part in parts for code in (part.start, part.defining, part.end)))
     starts = [standin.text(used)] if used else []

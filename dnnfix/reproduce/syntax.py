@@ -42,7 +42,7 @@ def ends(source: Source, statement: ast.stmt) -> bool:
 
 
 def methods_of(definition: ast.ClassDef) -> dict[str, ast.FunctionDef]:
-    """The methods that stand in a class, by their names; of several of one name the last."""
+    """The methods defined in a class, by their names; the last one of several with one name."""
     return {part.name: part for part in definition.body if isinstance(part, ast.FunctionDef)}
 
 
@@ -83,13 +83,13 @@ def call_of(source: Source, node: ast.AST) -> ast.Call | None:
 
 
 def assigned(node: ast.AST | None) -> str:
-    """The name that an assignment gives its value to; empty where it is none, or gives it to several or another target."""
+    """The name that an assignment binds; empty where it binds several, or the target is not a name."""
     target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
     return target.id if isinstance(target, ast.Name) else ""
 
 
 def tests_around(source: Source, node: ast.AST) -> Iterator[ast.expr]:
-    """The tests of the `if` statements that a node stands in, the innermost first."""
+    """The tests of the `if` statements around a node, the innermost first."""
     above = source.enclosing(node, ast.If)
     while above is not None:
         yield above.test
@@ -98,7 +98,7 @@ def tests_around(source: Source, node: ast.AST) -> Iterator[ast.expr]:
 
 @once
 def comments(source: Source) -> tuple[tuple[int, str, bool], ...]:
-    """The comments and lines of docstrings: line, text, and whether nothing else stands on the line."""
+    """The comments and lines of docstrings: line, text, and whether nothing else is on the line."""
     found: list[tuple[int, str, bool]] = []
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
@@ -121,6 +121,6 @@ def bound_names(source: Source) -> frozenset[str]:
 
 
 def shortened(text: str, length: int) -> str:
-    """A text in one line that is no longer than that."""
+    """A string on one line, cut to at most that length."""
     text = " ".join(text.split())
     return text if len(text) <= length else text[: length - 3] + "..."

@@ -49,8 +49,8 @@ class Interpreter:
 
 @lru_cache(maxsize=16)
 def describe(path: Path, flag: str = "--python", oldest: tuple[int, ...] = OLDEST) -> Interpreter:
-    """Ask an interpreter about itself. Raises `InterpreterError`, naming the `flag` that gave it, where it does not start
-    or is older than `oldest`.
+    """Ask an interpreter about itself. Raises `InterpreterError`, naming the `flag` that selected it, where it does not
+    start or is older than `oldest`.
     """
     try:
         done = subprocess.run(

@@ -79,7 +79,8 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """Has the program run by the recorder (`dnnfix/run/baseline`) in another interpreter, in place of the probe.
+    """Settings that have the program run by the recorder (`dnnfix/run/baseline`) in another interpreter, instead of by
+    the probe.
 
     `given` is what a recording carried, as JSON text: the weights and data that are put in; empty for the first one.
     """
@@ -90,7 +91,7 @@ class Recorder:
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """Text that comes in place of what stands from `start` to before `end` (line and column from 1) of the file `path`."""
+    """A replacement of the text from `start` to before `end` (line and column from 1) of the file `path`."""
 
     path: str
     start: tuple[int, int]
@@ -100,7 +101,7 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class Trying:
-    """One edit to try where the program stops: the changes of its text, the imports that they need, and how likely it is."""
+    """One edit to try where the program stops: its text changes, the imports that they need, and its likelihood."""
 
     changes: tuple[TextEdit, ...]
     imports: tuple[str, ...] = ()
@@ -109,7 +110,7 @@ class Trying:
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """What to do with a crash while its frames are alive: with no edits look around, else try them all.
+    """What to do at a crash while its frames are alive: without edits record what is in reach, otherwise try them all.
 
     The edits are given the likeliest first; once one of them holds, none is tried any more whose score is lower by more
     than `within`. What it saw is the probe `survey`, what became of the edits, in their order, the probe `speculation`. It

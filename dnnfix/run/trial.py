@@ -136,7 +136,7 @@ class Trial:
 
     @property
     def done(self) -> bool:
-        """Whether all that the trial had to say has come."""
+        """Whether all output of the trial has been read."""
         return not self._open
 
     def cancel(self) -> None:

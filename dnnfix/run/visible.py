@@ -162,7 +162,8 @@ def _text_of(place: str) -> bytes:
 
 
 def started_from(root: Path, place: str, text: bytes, arguments: Iterable[str]) -> str:
-    """The folder in `root` that the program at `place` is run from, as seen from its own; empty for that. `text` is that of all its files.
+    """The folder in `root` from which the program at `place` is run, relative to the program's own; empty if it is that
+    one. `text` is the source of all its files.
 
     A program finds its files from the folder that it is started in, by its author most often the program's own, else the working
     directory or the repository. Where more of what it names, and of its arguments, is there in one of those, it is started there.

@@ -46,7 +46,7 @@ class Kind:
 
 @dataclass
 class Zygote:
-    """A process inside the sandbox that forks a trial per request. `ready` is what it said when it was warm."""
+    """A process inside the sandbox that forks a trial per request. `ready` is its message once it was warm."""
 
     kind: Kind
     interpreter: Interpreter

@@ -61,7 +61,7 @@ class Draft:
         self.blank(number)
 
     def shift(self, number: int, indent: str) -> None:
-        """Give a line another indentation."""
+        """Change a line's indentation."""
         old = indent_of(self.lines[number])
         if old.startswith(indent):
             self.replace(number, 0, len(old) - len(indent), "")
@@ -69,7 +69,9 @@ class Draft:
             self.replace(number, 0, len(old), indent)
 
     def replace_all(self, pattern: re.Pattern[str], new: Callable[[re.Match[str]], Replacements]) -> bool:
-        """Make the replacements that `new` gives for each match outside strings and comments; whether there were any."""
+        """Apply the replacements that `new` returns for each match outside strings and comments; returns whether
+        there were any.
+        """
         text, found = self.text, self.scan()
         covered = sorted(found.strings + found.comments)
         starts = line_starts(self.lines)

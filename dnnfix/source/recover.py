@@ -12,7 +12,7 @@ from dnnfix.source.parse import Unparsable, parse
 
 @dataclass(frozen=True)
 class Recovered:
-    """A text that parses, the lines in it that differ from the given ones (by number from 1), and what was done."""
+    """A text that parses, its lines that differ from the original ones (by number from 1), and notes on the changes."""
 
     text: str
     tree: ast.Module

@@ -193,7 +193,7 @@ KNOWN: dict[str, _Known] = dict(_all_known())
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """A stand-in for every data set that the program asks a library for, and what is missing of the others."""
+    """A stub for every known data set that the program asks a library for, and a gap for each of the others."""
     yield from everywhere(_steps, case)
 
 

@@ -25,7 +25,7 @@ _METHODS = frozenset({"cuda", "pin_memory"})
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """The program's CUDA calls run on the CPU, where it asks for a GPU without looking whether there is one."""
+    """The step that runs the program's CUDA calls on the CPU, where it uses a GPU without testing for one."""
     if case.gpu or not _missed(case):
         return
     source = case.source

@@ -31,7 +31,7 @@ ACTION = EditAction.IMPORTS
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """Imports for names that lack one, stand-ins for packages and modules that are not there, and what stays missing."""
+    """Missing imports, stubs for missing packages and modules, and gaps for those that cannot be replaced."""
     yield from _undefined(case)
     yield from everywhere(_missing, case)
     yield from _drawing(case)

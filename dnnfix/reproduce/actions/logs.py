@@ -40,7 +40,7 @@ _INTERACTIVE = frozenset({"tkagg", "qt4agg", "qt5agg", "qtagg", "gtkagg", "gtk3a
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """Stand-ins for services, windows that show nothing, and plots without a display."""
+    """Stubs for services, windows that show nothing, and plots without a display."""
     imported = _imported(case.source)
     for module, line in imported.items():
         if module in _SERVICES and case.installed(module):

@@ -82,13 +82,15 @@ class Ends:
     several: tuple[Shape, ...] = ()
 
     def classes(self, or_untold: bool = False) -> int:
-        """How many classes the outputs stand for; 0 where they stand for none, and without `or_untold` where no loss tells."""
+        """The number of classes of the outputs; 0 where they are not classes, and without `or_untold` where no loss
+        shows it.
+        """
         told = self.form in ("classes", "one-hot") or (or_untold and self.form is None)
         return (self.outputs or 0) if told else 0
 
 
 def shapes_of(case: Case, name: str) -> list[Clue]:
-    """What comments, docstrings and the report say of the shape of a name, the strongest first."""
+    """The shapes that comments, docstrings and the report state for a name, the strongest evidence first."""
     found = [clue for other, clue in _said(case.source) if other == name]
     found += [clue for other, clue in _reported(case.said) if other == name]
     rebound = _rebound(case.source, name)
@@ -96,7 +98,7 @@ def shapes_of(case: Case, name: str) -> list[Clue]:
 
 
 def messages(case: Case, role: str) -> list[Clue]:
-    """What error messages of the report or of the latest run say of the shape of inputs or of targets."""
+    """The shapes of inputs or of targets in error messages of the report or of the latest run."""
     return [clue for other, clue in _reported(case.said) if other == role]
 
 
@@ -220,7 +222,7 @@ def _rebound(source: Source, name: str) -> int | None:
 
 @once
 def ends(source: Source) -> Ends:
-    """What the network takes and gives, and what its loss compares with."""
+    """The input and output of the network, and the target form of its loss."""
     network = network_from_source(source)
     layers = [call for call in network.calls if _is_layer(network, call)]
     if not layers:

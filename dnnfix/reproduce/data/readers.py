@@ -44,7 +44,7 @@ class Given:
 
 
 def steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
-    """Definitions of such functions that no module is said to have."""
+    """Definitions of undefined functions of that kind that belong to no module."""
     calls: dict[str, list[Datum]] = {}
     for datum in flow.data:
         func = datum.node.func if isinstance(datum.node, ast.Call) else None
@@ -75,7 +75,7 @@ def steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
 
 
 def of_module(case: Case, name: str) -> Given | None:
-    """What stands for a function of a missing module, by its qualified name; None where nothing tells."""
+    """The stub for a function of a missing module, by its qualified name; `None` where its uses show nothing."""
     flow = flow_of(case.source, (*(one.name for one in case.undefined), name), case.called_with or case.arguments)
     found = [d for d in flow.data if d.kind == "call" and not d.module and _called(case.source, d) == name]
     try:

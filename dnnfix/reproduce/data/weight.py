@@ -37,7 +37,7 @@ def affordable(source: Source, shape: tuple[int, ...], most: int, least: int) ->
 
 
 def few_of_a_batch(source: Source, shape: tuple[int, ...], little_data: bool = False) -> int:
-    """How many samples a data set may have where a whole batch of the program's is too much for a run; 0 where it is not.
+    """The number of samples a data set may have if one full batch is too expensive for a run; 0 if it is not.
 
     It is 0 too where the program counts on full batches. With `little_data`, a whole batch was too much already.
     """

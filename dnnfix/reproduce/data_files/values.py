@@ -163,7 +163,7 @@ def _size(case: Case, name: str, uses: Sequence[Use]) -> Known | None:
 
 
 def structure(case: Case, datum: Datum) -> tuple[str, str, str] | None:
-    """The value that a file holds, or a function gives: a dict of arrays, a tuple of them, or one array."""
+    """The value that a file contains, or a function returns: a dict of arrays, a tuple of them, or one array."""
     found = _keyed(case, datum) or _items(case, datum)
     if found is not None:
         return found

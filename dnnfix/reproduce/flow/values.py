@@ -179,7 +179,9 @@ def is_wide(text: str) -> bool:
 
 
 def is_single(*values: Any) -> bool:
-    """Whether values are no collections, which can be small and have a text that no memory holds: `x = [x, x]`, again."""
+    """Whether values are not collections: a small nested collection (`x = [x, x]`, repeated) may have an endless
+    string form.
+    """
     return not any(isinstance(value, (list, tuple, dict, set)) for value in values)
 
 

@@ -25,7 +25,9 @@ ACTION = EditAction.NETWORK
 
 
 def is_trainer(case: Case, node: Definition) -> bool:
-    """Whether a function trains what it is given, or a class what it is built with: with a network, and a step back."""
+    """Whether a function trains a network among its parameters, or a class one of its constructor's, by a backward
+    pass.
+    """
     source = case.source
     if isinstance(node, ast.ClassDef):
         init = method(node, "__init__")

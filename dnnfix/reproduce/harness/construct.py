@@ -44,7 +44,7 @@ def never(node: Definition, used: str, lacks: str) -> Gap:
 
 
 def kind_of(case: Case, node: ast.expr | ast.ClassDef, depth: int = 0) -> str:
-    """The canonical name of the library class that a class of the program comes from; empty where it has none."""
+    """The canonical name of the library class that a class of the program is derived from; empty without one."""
     if not isinstance(node, ast.ClassDef):
         defined = case.source.definition(node)
         if not isinstance(defined, ast.ClassDef) or depth > _DEEP:
@@ -251,7 +251,8 @@ SETTINGS = re.compile(
 
 
 def settings_of(case: Case, name: str, nodes: Iterable[ast.AST]) -> str | None:
-    """What `name` stands for where it is read by attribute or by key: a namespace or a dictionary with usual values.
+    """A settings object for `name` where it is read by attribute or by key: a namespace or a dictionary with usual
+    values.
 
     `None` where it is not read like that, or where one of the values is not told by its name.
     """

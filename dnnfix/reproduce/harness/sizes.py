@@ -20,7 +20,7 @@ GUESS = "a guess: nothing tells it, and the value is a usual one"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A value as Python code, and where it comes from."""
+    """A value as Python code, and its evidence."""
 
     code: str
     evidence: str
@@ -114,7 +114,7 @@ def usual(name: str) -> Known | None:
 
 
 def stated(case: Case, name: str) -> Known | None:
-    """The value that the report, a comment, a docstring or another part of the program gives for a name."""
+    """The value that the report, a comment, a docstring or another part of the program states for a name."""
     pattern = re.compile(
         rf"(?<![\w.]){re.escape(name)}\s*(?:=|:|\bis\b|\bof\b)\s*(?P<value>{_VALUE})(?!\w|\.\d)", re.IGNORECASE
     )

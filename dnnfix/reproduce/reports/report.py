@@ -37,7 +37,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BugReport:
-    """A report taken apart. `program` is all of its code, in order; `said` everything else, tracebacks and logs too."""
+    """A parsed report. `program` is all of its code, in order; `said` everything else, tracebacks and logs too."""
 
     blocks: tuple[Block, ...]
     prose: str

@@ -192,7 +192,7 @@ def made_image_folder(path, names, shape=(64, 64, 3), each=20, ending=".png", se
 
 
 def made_images_in(path, names, shape=(64, 64, 3), each=20, ending=".jpg", seed=0, part=0):
-    """A folder of images whose names tell their classes: `cat.0.jpg`, `dog.1.jpg`."""
+    """A folder of images whose names contain their classes: `cat.0.jpg`, `dog.1.jpg`."""
     images, labels = made_images(each * len(names), shape, len(names), seed, part=part)
     for number, (image, label) in enumerate(zip(images, labels)):
         made_image_file("%s/%s.%d%s" % (path.rstrip("/"), names[label], number, ending), image)

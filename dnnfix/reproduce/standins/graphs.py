@@ -9,7 +9,7 @@ _made_graph_results: dict = {}
 
 
 def made_graph(name, function, given, returns=(), trains=False, guesses=0):
-    """Call `function` with made arguments and run what it builds for a moment; says why where it cannot.
+    """Call `function` with synthetic arguments and run what it builds for a moment; prints why where it cannot.
 
     `given` tells of each argument: ("value", it), ("result", name of what another function gave) or ("tensor", its shape
     or None where its rank is open, "ids" or "floats"). `returns` names what comes back. With `trains` a loss among that is

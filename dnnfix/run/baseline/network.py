@@ -47,7 +47,7 @@ def weights(layers: List[Any]) -> List[Any]:
 
 
 def put(layers: List[Any], values: List[Any]) -> None:
-    """Give the layers their weights, in the same order."""
+    """Set the weights of the layers, in the same order."""
     rest = list(values)
     for layer in layers:
         number = len(layer.get_weights())

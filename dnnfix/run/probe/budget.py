@@ -74,7 +74,7 @@ def used_up() -> bool:
 
 
 def end_after(more: int) -> None:
-    """From now on, loops that train end after so many more steps, whatever the clock says."""
+    """From now on, training loops end after that many more steps, without a time limit."""
     global steps, _limit, _until
     steps, _limit, _until = 0, more, None
 

@@ -26,7 +26,9 @@ class ComponentLog:
         return site is not None and count > _MOST_PER_SITE
 
     def send(self, fields: Dict[str, Any], counted: bool = True) -> None:
-        """Write a component where it differs from what was written before; not `counted`, calls make no difference."""
+        """Write a component if it differs from what was written before; without `counted`, a new number of calls is
+        no difference.
+        """
         image = repr({key: value for key, value in fields.items() if counted or key != "called"})
         if self._sent.get(fields["id"]) != image:
             self._sent[fields["id"]] = image
@@ -40,7 +42,7 @@ class CallCounts:
         self._counts: Dict[Tuple[Any, ...], int] = {}
 
     def is_enough(self, call: Dict[str, Any]) -> bool:
-        """Whether a call was recorded so often that once more tells nothing new; it is counted."""
+        """Count a call; returns whether its site was recorded so often that this one need not be."""
         key = key_of(call)
         self._counts[key] = count = self._counts.get(key, 0) + 1
         return count > _MOST_PER_SITE_AND_STEP
@@ -60,7 +62,7 @@ def component(
 
 
 def call(name: str, site: Any, inputs: List[Dict[str, Any]], phase: str, step: int, scope: List[str]) -> Dict[str, Any]:
-    """The fields of a call that is not yet numbered, and has given nothing yet."""
+    """The fields of a call before it has an id and outputs."""
     return {
         "id": 0, "name": name, "site": site, "component": None, "made_at": None, "args": {}, "inputs": inputs,
         "outputs": [], "phase": phase, "step": step, "scope": scope, "path": "",

@@ -82,7 +82,7 @@ class Text:
         return start, end
 
     def between(self, start: Place, end: Place, changes: List[Change]) -> str:
-        """The text from one place to another with the changes that lie between made."""
+        """The text between two positions, with the changes between them applied."""
         parts, at = [], start
         for change in sorted(changes, key=lambda c: (c.start, c.end)):
             if start <= change.start and change.end <= end:

@@ -134,7 +134,7 @@ class Compiled:
         return any(one is model for one in self._eager)
 
     def made_of(self, model: Any, loss: Any) -> Optional[Made]:
-        """The component of a loss object, also of one that Keras made for what `compile` was given."""
+        """The component of a loss object, also of one that Keras made from a string or a function."""
         own = self._components.made(loss)
         listed = self._losses.get(id(model), [])
         if own is not None or not listed:

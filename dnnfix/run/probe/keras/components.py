@@ -207,7 +207,7 @@ def is_application(frame: Optional[FrameType]) -> bool:
 
 
 def bound(cls: type, args: Any, kwargs: Dict[str, Any]) -> Dict[str, Any]:
-    """The constructor's arguments by parameter name, defaults included; those it refuses under the names given."""
+    """The constructor's arguments by parameter name, defaults included; invalid ones keep the names of the call."""
     try:
         signature = inspect.signature(cls.__init__)  # type: ignore[misc]
     except (TypeError, ValueError):

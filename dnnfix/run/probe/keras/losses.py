@@ -41,7 +41,9 @@ class Losses:
                 patches.put(owner, name, self._wrap_compute_loss)
 
     def take(self) -> Tuple[Any, Any]:
-        """(prediction, target, name of the loss) and the loss of the step that ends, as far as they are known."""
+        """(prediction, target, name of the loss) and the loss of the step that ends, as far as they are known; they
+        are reset.
+        """
         pair, loss, self._pair, self._loss = self._pair, self._loss, None, None
         return pair, loss
 
@@ -121,7 +123,7 @@ class Losses:
             self.began_with(value)
 
     def compared_elsewhere(self, inputs: List[Any], target: Any, prediction: Any, name: str) -> None:
-        """Told of what a loss compares in the step to come, as arrays, where Keras does not compute it."""
+        """Store prediction and target of the next step, as arrays, where Keras does not compute the loss."""
         self._pair = (prediction, target, name)
         self.on_batch(inputs, target, prediction)
 

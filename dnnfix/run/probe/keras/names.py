@@ -71,7 +71,7 @@ def snake(name: str) -> str:
 
 
 def class_of_function(area: str, name: str) -> Optional[type]:
-    """The class in `keras.losses` or `keras.metrics` that stands for a function or a string of that name."""
+    """The class in `keras.losses` or `keras.metrics` that corresponds to a function or a string."""
     module = getattr(api(), area, None)
     wanted = OTHER_NAMES.get(name.lower(), name)
     for own, value in vars(module).items() if module is not None else ():

@@ -84,7 +84,7 @@ class Steps(StepLog):
         self._norm = norm[0]
 
     def before(self, optimizer: Any, gradients: List[Any], variables: List[Any]) -> Any:
-        """An optimizer is about to apply gradients; gives their norm."""
+        """Called before an optimizer applies gradients; returns their norm."""
         if self.recording:
             self._parameters.before_step(optimizer, gradients, variables)
         self.happened("step")

@@ -68,7 +68,7 @@ class Examples:
         self._numbers += columns.size
 
     def reference(self) -> Optional[Dict[str, Any]]:
-        """What the better of the two learners comes to; `None` where the rows are too few, or of a form they do not know.
+        """The score of the better learner; `None` where the rows are too few, or of an unsupported form.
 
         `skill`, `linear` (that of the linear model) and `luck` are on the scale of a step's skill; `learner` is `linear`,
         `neighbours` or `table`; `counts` are how many rows each class has, where targets are classes (`kind` is `class`) or one answer of yes and no (`binary`); `answer` is the column of the inputs that is the target, if any.
@@ -116,7 +116,8 @@ class Examples:
     def beside(
         self, inputs: Any, targets: Any, predictions: Any, classes: Optional[int]
     ) -> Optional[Tuple[float, float, str]]:
-        """What predictions for rows that are not these come to, and the learner that does best on these, fitted on them; with its name.
+        """The skill of predictions for other rows, the skill on them of the learner that is best on these rows, and its
+        name.
 
         `None` where the rows are too few, or the predictions are not on the scale of the targets.
         """
@@ -159,7 +160,7 @@ class Examples:
 
 
 def own_inputs(inputs: List[Any], target: Any) -> List[Any]:
-    """The inputs without the target, which some models are handed to take their loss themselves."""
+    """The inputs without the target, which is one of the inputs in models that compute their loss themselves."""
     numpy: Any = sys.modules["numpy"]
     return [one for one in inputs if one.size != target.size or not numpy.array_equal(one.ravel(), target.ravel())]
 

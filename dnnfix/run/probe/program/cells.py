@@ -21,7 +21,7 @@ def parsed(source: Any, filename: str) -> ast.Module:
 
 
 def late_futures(tree: ast.Module) -> List[ast.stmt]:
-    """The imports from `__future__` that stand behind other statements of a module."""
+    """The `from __future__` imports that follow other statements of a module."""
     header = True
     found: List[ast.stmt] = []
     for index, statement in enumerate(tree.body):

@@ -65,7 +65,7 @@ def named_below(folder: str) -> List[str]:
 
 
 def primary(named: List[str], text: str) -> str:
-    """The framework that the program trains with, where it names several; `none` where it names none."""
+    """The framework that a program trains with, of the ones that it imports; `none` without any."""
     others = [name for name in named if name != "torch"]
     builds_keras = bool(others) and any(word in text for word in _KERAS_WORDS)
     if "torch" in named and not builds_keras and (not others or any(word in text for word in _TORCH_WORDS)):
@@ -88,7 +88,7 @@ def observe(framework: str, job: Dict[str, Any]) -> List[Any]:
 
 
 def installed(probe: Any, job: Dict[str, Any]) -> Any:
-    """The hooks of a probe that observes the program about to run; where it cannot, nothing of it is left in place."""
+    """The installed hooks of a probe; if it cannot observe the program, everything it changed is undone."""
     hooks = probe.Hooks(job)
     try:
         hooks.begin()
