@@ -1,4 +1,4 @@
-"""Text changes that edits come to, put in order, with an error where two of them touch the same text."""
+"""The text changes of edits, put in order, with an error where two of them touch the same text."""
 
 from __future__ import annotations
 

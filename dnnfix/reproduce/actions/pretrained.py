@@ -1,4 +1,4 @@
-"""Edit action: downloading models and tokenizers. Networks keep random weights where pretrained ones cannot be had.
+"""Edit action: downloading models and tokenizers. Networks keep random weights where pretrained ones are not available.
 
 The architecture is the real one: it is built by the library, or by the program. What exists only in a file (a whole
 saved network, a tokenizer) cannot be made and is reported as missing, except for a network that a program only calls

@@ -1,4 +1,4 @@
-"""From frames to sites: which expression of the user's program is running.
+"""Finds sites for frames: which expression of the user's program is running.
 
 A site is `[line, column, end_line, end_column, path]`: lines and columns count from 1, columns in characters, the end
 column is one past the last character; `path` is empty for the program itself and relative for the modules beside it.

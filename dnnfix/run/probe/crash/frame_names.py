@@ -1,7 +1,7 @@
 """Shapes and numbers of the variables in the frames that an exception passed through; never the data itself.
 
-A library that the probe does not watch (NumPy, the operations of TensorFlow) tells of a crash in words only. What the
-variables held at that moment says the same in shapes, whoever made them.
+A library that the probe does not watch (NumPy, the operations of TensorFlow) describes a crash in words only. The
+variables in the frames show the shapes, whichever library made them.
 """
 
 from __future__ import annotations

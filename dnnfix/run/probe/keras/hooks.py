@@ -64,7 +64,7 @@ class Hooks:
         self._called: List[Any] = []
 
     def begin(self) -> None:
-        """Put the watchers in place."""
+        """Install the recorders."""
         keras = self._keras
         filtering = getattr(getattr(keras, "config", None), "disable_traceback_filtering", None)
         if filtering is not None:

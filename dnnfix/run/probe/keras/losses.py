@@ -34,7 +34,7 @@ class Losses:
         self._loss: Any = None
 
     def install(self, patches: Patches, keras: Any) -> None:
-        """Put the watchers in place."""
+        """Install the recorders."""
         for name in ("_compute_loss", "compute_loss"):
             owner = next((base for base in keras.Model.__mro__ if name in vars(base)), None)
             if owner is not None:

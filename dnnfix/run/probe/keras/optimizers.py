@@ -25,7 +25,7 @@ class Optimizers:
         self._hooks: List[Any] = []
 
     def install(self, patches: Patches, keras: Any) -> None:
-        """Put the watchers in place."""
+        """Install the recorders."""
         definer = next((base for base in keras.optimizers.Optimizer.__mro__ if "apply" in vars(base)), None)
         if definer is not None:
             patches.put(definer, "apply", self._wrap_apply)

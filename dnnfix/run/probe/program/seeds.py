@@ -1,4 +1,6 @@
-"""Seeds every random generator that the program may use without seeding it."""
+"""Seeds the random generators of Python, NumPy, torch, Keras and TensorFlow before the program runs, so that runs
+repeat.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class TensorFlowSteps:
         self._measured = 0
 
     def install(self, patches: Patches) -> None:
-        """Put the watchers in place, where the program's TensorFlow is imported."""
+        """Install the recorders, where the program's TensorFlow is imported."""
         tensorflow: Any = sys.modules.get("tensorflow")
         if tensorflow is None or not hasattr(tensorflow, "compat"):
             return

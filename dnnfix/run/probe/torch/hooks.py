@@ -53,7 +53,7 @@ class Hooks:
         self._listener = Listener(self._components, self._steps.parameters) if "units" in wanted else None
 
     def begin(self) -> None:
-        """Put the watchers in place."""
+        """Install the recorders."""
         self._components.install(self._patches)
         self._targets.install(self._patches)
         self._loop.install(self._patches)

@@ -51,7 +51,7 @@ class Watch:
         self._forwards = ".forward(" in program and "jit." not in program
 
     def start(self) -> None:
-        """Put the watchers in place."""
+        """Install the recorders."""
         self._patches.put(torch.nn.Module, "__call__", self._wrap_call)
         for cls in _library_modules() if self._forwards else ():
             self._patches.put(cls, "forward", self._wrap_forward)
