@@ -1,5 +1,4 @@
-"""Facts about the layers of torch and Keras: which arguments state input and output sizes, and which layers keep the
-shape.
+"""Facts about the layers of torch and Keras: which arguments state sizes, and which layers keep the shape.
 
 Only what an argument states is kept here (`in_features`, `units`); how a layer changes the shape is never computed by
 hand-written rules. Sources: reference pages of `torch.nn` 2.13 and `keras.layers` 3.15.

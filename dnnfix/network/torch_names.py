@@ -1,6 +1,4 @@
-"""Interpreter: tables of torch functions and methods, grouped by their effect (returns the module, keeps the values,
-…).
-"""
+"""Interpreter: tables of torch functions and methods, grouped by their effect, such as returning the module."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Interpreter: the program's own functions and classes, entered where they are called, and once each if nothing
-calls them.
-"""
+"""Interpreter: the program's functions and classes, entered where they are called, or once where nothing does."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The loop that makes a program run: plan steps from the last run, run inside the scaffold, and once more with its
-trace.
-"""
+"""The loop that makes a program run: plan steps from the last trace, run inside the scaffold, at most twice."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The GPU of this machine: whether there is one, which programs run on it, and a lock so that one trial at a time
-uses it.
-"""
+"""The machine's GPU: whether there is one, which programs run on it, and a lock that admits one trial at a time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The environment variables that a program sets before it imports TensorFlow or Keras, which read them during the
-import.
+"""The environment variables that a program sets for the import of TensorFlow or Keras, read from its source.
 
 TensorFlow and Keras read some of their settings while they are imported. The process of a trial has imported them before
 the program's first line, so such settings are read off the text and stand in the environment of that process from its start;

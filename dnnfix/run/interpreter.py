@@ -1,6 +1,4 @@
-"""Describes the user's Python interpreter: its version, its frameworks, and the paths that a trial must be able to
-read.
-"""
+"""Describes the user's Python interpreter: its version, its frameworks, and the paths that a trial has to read."""
 
 from __future__ import annotations
 

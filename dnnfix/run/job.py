@@ -1,6 +1,4 @@
-"""The record `Job`, which describes one run of one program, and its parts; it is sent as JSON, also to another
-machine.
-"""
+"""The record `Job`, one run of one program with its budget and options, which is sent as JSON to the runner."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Explains to the user why a trial could not read a file that is in the repository: it looks secret or was not
-offered.
-"""
+"""Explains why a trial could not read a file of the repository: its name looks secret, or it was not offered."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Packs the files of the repository that a trial is given: the program's modules and data, within limits, and no
-secrets.
+"""Packs the files of the repository that a trial is given: the program's modules and data, within limits.
 
 Small files travel as bytes and are laid out in the trial's own scratch folder, where the program may overwrite them;
 large ones are linked to and can only be read, and so are whole folders of data where there are too many files to be taken one by

@@ -1,5 +1,4 @@
-"""Reads what the recorder (`dnnfix/run/baseline`) wrote about a program's first training call into the record
-`Recording`.
+"""Reads what the recorder (`dnnfix/run/baseline`) wrote about a training call into the record `Recording`.
 
 The recorder runs beside code that nobody has vetted: anything that does not have the recorder's own format is rejected.
 """

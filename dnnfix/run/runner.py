@@ -1,6 +1,4 @@
-"""Runs jobs in the sandbox for the rest of the engine: one warm process per kind of program, one fork of it per
-trial.
-"""
+"""Runs jobs in the sandbox for the rest of the engine: a warm process per kind of program, a fork of it per trial."""
 
 from __future__ import annotations
 

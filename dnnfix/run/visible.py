@@ -1,5 +1,4 @@
-"""Chooses which files around a program a trial may see: files of its repository, the nearest first, and none that looks
-secret.
+"""Chooses the files around a program that a trial may see: those of its repository, the nearest first, no secrets.
 
 Everything here is about names and places; `project.py` takes the files themselves.
 """

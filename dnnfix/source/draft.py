@@ -1,6 +1,4 @@
-"""A text that is being made to parse: its lines are rewritten one by one, keep their numbers, and remember the
-original.
-"""
+"""A text that is being made to parse: lines are rewritten one by one, and keep their numbers and originals."""
 
 from __future__ import annotations
 

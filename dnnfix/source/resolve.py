@@ -1,6 +1,4 @@
-"""Resolves names to qualified names: through imports, assignments and scopes, and by convention where imports are
-missing.
-"""
+"""Resolves names to qualified names: through imports, assignments and scopes, or by convention without imports."""
 
 from __future__ import annotations
 

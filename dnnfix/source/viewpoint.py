@@ -1,6 +1,4 @@
-"""Translates the site paths in records between the program and a module beside it, since paths are relative to
-either.
-"""
+"""Translates site paths in records between the program's point of view and that of a module beside it."""
 
 from __future__ import annotations
 

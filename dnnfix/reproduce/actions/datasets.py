@@ -1,5 +1,4 @@
-"""Edit action: dataset procurement. Replaces data sets that a library would download by synthetic ones of the
-documented form.
+"""Edit action: dataset procurement. Replaces data sets that would be downloaded by synthetic ones of the same form.
 
 The function or class of the library is replaced before the program begins, so it does not matter how the program
 imports it. What the data set looks like is documented, and does not depend on the program: where the network of the

@@ -1,6 +1,4 @@
-"""Edit action: hyperparameter initialization. Defines undefined sizes and settings, arguments, environment
-variables, devices.
-"""
+"""Edit action: hyperparameter initialization. Values for undefined sizes, arguments, environment variables, prompts."""
 
 from __future__ import annotations
 

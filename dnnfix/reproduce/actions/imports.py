@@ -1,5 +1,4 @@
-"""Edit action: import addition and dependency resolution. Imports undefined names, and replaces packages that only show
-or log.
+"""Edit action: import addition and dependency resolution. Adds imports, and stubs for packages that only show or log.
 
 An undefined name with one common meaning is imported. A package that is not installed and only shows or logs something
 is replaced by a stub. A package that computes something is not: it is reported as missing. Names and modules that a

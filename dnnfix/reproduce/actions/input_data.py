@@ -1,6 +1,4 @@
-"""Edit action: input data generation. Makes synthetic data for undefined names and missing files, fitted to how they
-are used.
-"""
+"""Edit action: input data generation. Makes synthetic data for undefined names and missing files, from their uses."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Edit action: version migration. Migrates outdated calls where they prevent a program from showing the reported
-symptom.
+"""Edit action: version migration. Migrates outdated calls where they hide the symptom that a report is about.
 
 A program that fails because a library changed shows a fault that dnnfix repairs, and is not migrated beforehand. Where
 the report is of another symptom, outdated calls come before the fault, and are migrated first.

@@ -1,5 +1,4 @@
-"""Which value of an argument leads to training, where a program compares it: `args.mode == "train"`, `"--train" in
-sys.argv`.
+"""Which value of an argument leads to training, where a program compares it: `if args.mode == "train":`.
 
 Of the words that the program compares an argument with, the one that leads to a training is chosen, as it shows most of
 it.

@@ -1,6 +1,4 @@
-"""Edit steps for a missing command line: arguments that `argparse`, `click`, `fire`, absl flags or `sys.argv`
-require.
-"""
+"""Edit steps for a missing command line: what `argparse`, `click`, `fire`, absl flags or `sys.argv` require."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The values of a program's `argparse` options and absl flags under a given command line, by the name that it reads
-them by.
+"""The values that a program's `argparse` options and absl flags have under a given command line.
 
 `command_line` chooses the words that a program is called with; here their effect is computed.
 """

@@ -1,6 +1,4 @@
-"""The form of the batches that a training function loops over: pairs of inputs and targets, or objects with named
-parts.
-"""
+"""The form of the batches that a training function loops over: pairs, or objects with named parts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Estimates the multiplications of a network for one sample, to limit the number of synthetic samples to what a short
-run can do.
+"""Estimates a network's multiplications per sample, to limit synthetic data to what a short run can process.
 
 A run of a few seconds cannot pass 512 samples through a network that needs a second for one batch of them. Where
 nothing states the number of samples, fewer are made then.

@@ -1,6 +1,4 @@
-"""Edit steps for files of well-known data sets: CIFAR-10 in batches, MNIST in one file, ShapeNet parts, word
-vectors.
-"""
+"""Edit steps for files of well-known data sets: CIFAR-10, MNIST, ShapeNet parts, word vectors."""
 
 from __future__ import annotations
 

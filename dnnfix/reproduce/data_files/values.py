@@ -1,6 +1,4 @@
-"""Edit steps for missing files of arrays: one, a tuple or a dict of them, as NumPy, pickle, HDF5 and MATLAB write
-them.
-"""
+"""Edit steps for missing files of arrays (NumPy, pickle, HDF5, MATLAB): one array, a tuple or a dict of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Calls in the data-flow analysis: a call reads a file, runs a function or class of the program, or is one of a
-library.
-"""
+"""Calls in the data-flow analysis: of a reader, of a function or class of the program, or of a library."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Code that constructs an object of a class of the program, or calls one of its functions, with a value for each
-parameter.
+"""Code that constructs an object of one of the program's classes, or calls a function, with values for parameters.
 
 Parameters with a default keep it. Each of the others needs a value that the program states or that its name means; if
 one has none, nothing is constructed and the answer names the parameter.

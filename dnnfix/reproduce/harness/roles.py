@@ -1,6 +1,4 @@
-"""Recognizes the parts of a training by their usual names (`criterion`, `optimizer`, `device`), and defines missing
-ones.
-"""
+"""Recognizes parts of a training by their names (`criterion`, `optimizer`, `device`), and defines missing ones."""
 
 from __future__ import annotations
 

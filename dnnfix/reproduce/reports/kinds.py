@@ -1,5 +1,4 @@
-"""Classifies a bug by its type, with reasons, and lists the information that a report of that type should have and
-lacks.
+"""Classifies a bug by its type, with reasons, and lists the information that a report of that type lacks.
 
 The five types are those of Humbatova et al., as the study of reproducing deep-learning bugs uses them; the words that
 indicate a type begin with the tags by which the study chose its posts (its Table 1), and what is most useful for each

@@ -1,6 +1,4 @@
-"""Writes synthetic files that a program reads: tables, arrays, images, sounds, text. Paths are relative; folders are
-created.
-"""
+"""Writes synthetic files that a program reads: tables, arrays, images, sounds, text. All paths are relative."""
 
 from dnnfix.reproduce.standins.inputs import made_columns, made_frame
 from dnnfix.reproduce.standins.learnable import made_images, made_text

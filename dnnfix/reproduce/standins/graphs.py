@@ -1,6 +1,4 @@
-"""Harness for TensorFlow: calls unused functions and classes, and runs the graph that they build or what they
-compute.
-"""
+"""Harness for TensorFlow: calls unused functions and classes, and runs the graphs that they build."""
 
 from dnnfix.reproduce.standins.harness import _made_says, _made_steps
 from dnnfix.reproduce.standins.learnable import made_images, made_sequences, made_table

@@ -1,6 +1,4 @@
-"""Reads a Keras model for the recorder: its layers in order, their weights, its loss and optimizer; and sets the
-weights.
-"""
+"""Reads a Keras model for the recorder (layers in order, weights, loss, optimizer), and sets its weights."""
 
 from typing import Any, Dict, Iterator, List, Optional
 

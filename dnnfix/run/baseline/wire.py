@@ -1,6 +1,4 @@
-"""Writes the recorder's events, one JSON object per line like the probe; arrays are sent as base64 pieces of an npz
-file.
-"""
+"""Writes the recorder's events, one JSON object per line; arrays are sent as base64 pieces of an npz file."""
 
 import base64
 import io

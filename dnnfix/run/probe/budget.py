@@ -1,6 +1,4 @@
-"""The budget of a run: the framework probes count optimizer steps here, and guarded loops ask whether they have to
-stop.
-"""
+"""The budget of a run: framework probes count optimizer steps here, and guarded loops ask whether to stop."""
 
 from __future__ import annotations
 

@@ -1,3 +1,1 @@
-"""Describes the exception that ended a program: its cause, the values involved, and what the library would have
-accepted.
-"""
+"""Describes the exception that ended a program: its cause, the values involved, and what was accepted instead."""

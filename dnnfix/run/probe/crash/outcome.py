@@ -1,6 +1,4 @@
-"""Classifies how a run ended: by a fault of the program, or because the environment lacks something; and writes the
-crash.
-"""
+"""Classifies how a run ended, by a fault of the program or a lack in the environment, and writes the crash."""
 
 from __future__ import annotations
 

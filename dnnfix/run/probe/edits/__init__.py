@@ -1,3 +1,1 @@
-"""The part of the search over edits that runs in the stopped program: it records what is in reach and tries edits
-there.
-"""
+"""The search over edits inside the stopped program: records the values that are in reach, and tries edits there."""

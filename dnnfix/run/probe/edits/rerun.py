@@ -1,5 +1,4 @@
-"""Runs an edit's statement again, and those statements after it in the same frame that depend on it, up to the one that
-failed.
+"""Runs an edited statement again, and the later statements of the frame that depend on it, up to the failing one.
 
 Dependence is read from the names that each statement binds, changes and uses. If the value of a name was changed since,
 it is computed anew from its definition on; where dependence cannot be decided, nothing is run.

@@ -1,5 +1,4 @@
-"""Keeps the last frame of each function of the program that returned or yielded: at a crash they show where values came
-from.
+"""Keeps the last frame of each function of the program that returned: at a crash they show where values came from.
 
 A traceback has only the frames that the exception passed through. A data set's `__getitem__`, a generator or a
 constructor that made the value has finished by then; its last frame is kept with its variables.

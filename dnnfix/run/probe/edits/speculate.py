@@ -1,5 +1,4 @@
-"""Tries the edits of a job at the crash: the program's frames are still alive, so an edited statement can run in them
-at once.
+"""Tries the edits of a job at the crash, where the frames are alive and an edited statement can run in them at once.
 
 Each edit is tried in a fork. An edit of a statement that a frame is at is run in that frame, followed by the statements
 after it; an edit elsewhere in a function on the stack replaces the function's code, and its caller's statement is run

@@ -1,5 +1,4 @@
-"""The stopped program: for each frame of a traceback the statement that it is at, the blocks around it, and the source
-text.
+"""The stopped program: for each frame of a traceback its current statement, the blocks around it, and its source.
 
 A statement that a frame was at can be run again in that frame, as it is written or edited, and so can what follows it.
 """

@@ -1,5 +1,4 @@
-"""Records at a crash what edits could use: values in scope by name, values of the parts of the failing expressions,
-signatures.
+"""Records at a crash what edits could use: values in scope, values of parts of the failing expressions, signatures.
 
 A search over edits fills its operators with them. Parts of the failing statements are evaluated in a fork, so that
 calls among them change nothing.

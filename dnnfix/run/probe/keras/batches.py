@@ -1,6 +1,4 @@
-"""What a cut training must still accept and return: sizes of data sets, and results of the length that the program
-expects.
-"""
+"""What a cut training still has to accept and return: sizes of data sets, and results of the expected length."""
 
 from __future__ import annotations
 

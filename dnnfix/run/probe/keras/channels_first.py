@@ -1,5 +1,4 @@
-"""Lets Keras compute convolutions and pooling with `channels_first` eagerly on a CPU, which TensorFlow only does when
-compiled.
+"""Lets Keras compute `channels_first` convolutions eagerly on a CPU, which TensorFlow only does when compiled.
 
 The probe has functions run eagerly, so that it sees what happens in them. The operations are therefore computed with
 the channels last, and the axes are transposed before and after.

@@ -1,6 +1,4 @@
-"""Records the objects that a Keras program makes (layers, models, losses, optimizers, metrics, callbacks), and
-where.
-"""
+"""Records the layers, models, losses, optimizers, metrics and callbacks of a Keras program, and where it makes them."""
 
 from __future__ import annotations
 

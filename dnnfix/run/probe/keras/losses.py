@@ -1,6 +1,4 @@
-"""Records the prediction, the target and the value of each loss of a Keras program, for the optimizer step that
-follows.
-"""
+"""Records prediction, target and value of each loss of a Keras program, for the optimizer step that follows."""
 
 from __future__ import annotations
 

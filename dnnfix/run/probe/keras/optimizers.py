@@ -1,6 +1,4 @@
-"""Observes optimizer steps in a Keras program, with optimizers of Keras and of torch, and in training loops of its
-own.
-"""
+"""Observes optimizer steps in a Keras program, of Keras and torch optimizers, also in its own training loops."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Collects the rows that a Keras program trains on and those that it evaluates, for the experiments that a job asks
-for.
-"""
+"""Collects the rows that a Keras program trains on and evaluates, for the experiments that a job asks for."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Passes outputs of a Keras program's layers, and gradients of their weights, to `measures.units` in the steps it
-measures.
-"""
+"""Passes layer outputs and weight gradients of a Keras program to `measures.units` in the steps it measures."""
 
 from __future__ import annotations
 

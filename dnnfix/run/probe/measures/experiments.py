@@ -1,6 +1,4 @@
-"""Parts of a job's experiments that do not depend on the framework: rows put aside, other batch sizes, adversarial
-steps.
-"""
+"""Experiments of a job that no framework is needed for: rows put aside, other batch sizes, adversarial steps."""
 
 from __future__ import annotations
 

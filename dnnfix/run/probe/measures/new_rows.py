@@ -1,5 +1,4 @@
-"""Compares training rows with other rows: the network's skill on rows that are new to it, and rows that two data sets
-share.
+"""Compares training rows with other rows: skill on rows new to the network, and rows that two data sets share.
 
 Rows are identified by a hash of their numbers; constant rows, such as empty ones, do not count.
 """

@@ -1,6 +1,4 @@
-"""The skill of a Keras program's steps where torch is not installed: the measures of `torch/skill.py` on numpy
-arrays.
-"""
+"""The skill of a Keras program's steps on numpy arrays, where torch, and so `torch/skill.py`, is not installed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Prepares a process for a GPU: limits its GPU memory, asks torch for deterministic operations, and detects a
-started driver.
-"""
+"""Prepares a process for a GPU: limits its memory there, and asks torch for deterministic operations."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Unpacks the private copy of the program's folder in which a trial runs; it is deleted with all that the trial
-writes.
-"""
+"""Unpacks the private copy of the program's folder that a trial runs in; it is deleted after the trial."""
 
 from __future__ import annotations
 

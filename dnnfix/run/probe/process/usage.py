@@ -1,6 +1,4 @@
-"""Measures what a trial uses while it runs (memory, processes and disk, over its whole process tree), and kills that
-tree.
-"""
+"""Measures the memory, processes and disk that a trial's process tree uses, and kills that tree."""
 
 from __future__ import annotations
 

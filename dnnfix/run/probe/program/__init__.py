@@ -1,3 +1,1 @@
-"""How a program is run: compiled with guarded loops, seeded, inside its scaffold, with nobody to answer its
-questions.
-"""
+"""How a program is run: compiled with guarded loops, seeded, inside its scaffold, without a person to answer it."""

@@ -1,5 +1,4 @@
-"""Reports exceptions that the program's broad `except` handlers swallow, and disables such a handler where the scaffold
-asks.
+"""Reports exceptions that broad `except` handlers of the program swallow, and disables handlers for the scaffold.
 
 A handler is broad where it takes every `Exception`, and it swallows where it raises nothing itself. Handlers are known by
 the path of their file and their number in it, so that a patch which moves lines leaves their names as they are.

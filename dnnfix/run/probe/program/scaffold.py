@@ -1,5 +1,4 @@
-"""Runs a program inside a scaffold: code before it, code after it, and definitions placed before the statements that
-need them.
+"""Runs a program inside a scaffold: code before and after it, and definitions before the statements that need them.
 
 The program's own statements keep their positions, so that sites stay those of the file; code of the scaffold has file
 names of its own and never counts as user code. The parent uses `placements` as well, to write the same thing as a

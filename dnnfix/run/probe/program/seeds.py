@@ -1,6 +1,4 @@
-"""Seeds the random generators of Python, NumPy, torch, Keras and TensorFlow before the program runs, so that runs
-repeat.
-"""
+"""Seeds the random generators of Python, NumPy, torch, Keras and TensorFlow, so that a run can be repeated."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Remembers which files the program opened for writing: an `OSError` names the file, but not whether it was read or
-written.
-"""
+"""Remembers which files the program opened for writing, which an `OSError` does not say."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The confinement that every process of a trial carries itself: resource limits, no privileges, system call filter,
-Landlock.
-"""
+"""Confinement that each process of a trial applies to itself: resource limits, privileges, system calls, Landlock."""
 
 from __future__ import annotations
 

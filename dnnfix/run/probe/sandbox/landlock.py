@@ -1,6 +1,4 @@
-"""Restricts a process to some files and folders with Landlock, a kernel feature that needs no namespaces and no
-privileges.
-"""
+"""Restricts a process to some files and folders with Landlock, which needs no namespaces and no privileges."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Tests in the process itself what a sandbox tier promises: a tier works when its refusals are seen, not when it
-starts.
-"""
+"""Tests, inside the sandbox, that a tier refuses what it promises to refuse; that it starts proves nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Finds the prediction and the target of a loss in a TensorFlow 1 graph: the prediction is the side computed from
-variables.
+"""Finds the prediction (the side computed from variables) and the target of a loss in a TensorFlow 1 graph.
 
 It recognizes the operations that losses are written with: cross-entropies, squared and absolute differences, and the
 product of labels with a logarithm.

@@ -1,6 +1,4 @@
-"""Names the arguments of recorded torch calls: of constructors from their frames, of functions from signatures and
-schemas.
-"""
+"""Names the arguments of torch calls: of constructors from their frames, of functions from signatures and schemas."""
 
 from __future__ import annotations
 

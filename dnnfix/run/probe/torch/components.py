@@ -1,5 +1,5 @@
-"""Records the objects that a torch program makes (layers, losses, models, optimizers, schedulers, loaders), and
-where.
+"""Records the layers, losses, models, optimizers, schedulers and loaders of a torch program, and where it makes
+them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Measurements on a trained torch model that a job asks for, made after the program has ended, so as not to disturb the
-run.
+"""Measurements on a trained torch model that a job asks for, made after the program has ended.
 
 The first recorded batch of each model is put aside (a few samples of it). At the end the model is called on it and on
 changed copies, in evaluation mode, without gradients unless needed, with its prints discarded, and with its buffers,

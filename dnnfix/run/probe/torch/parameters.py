@@ -1,6 +1,4 @@
-"""Writes the `parameters` event of a torch program: which parameters there are, their names, and whether they
-trained.
-"""
+"""Writes the `parameters` event of a torch program: the names of all parameters, and whether they trained."""
 
 from __future__ import annotations
 

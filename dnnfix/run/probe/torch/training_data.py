@@ -1,6 +1,4 @@
-"""Collects the rows that a torch program trains on and those that it evaluates: model inputs, and what losses
-compare.
-"""
+"""Collects the rows that a torch program trains on and evaluates: model inputs, and what losses compare."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Passes outputs of a torch program's layers, and gradients of their weights, to `measures.units` in the steps it
-measures.
-"""
+"""Passes layer outputs and weight gradients of a torch program to `measures.units` in the steps it measures."""
 
 from __future__ import annotations
 
