@@ -1,4 +1,4 @@
-"""Records the layers, models, losses, optimizers, metrics and callbacks of a Keras program, and where it makes them."""
+"""Records the layers, models, losses, optimizers, metrics and callbacks of a Keras program, with their sites."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reports exceptions that broad `except` handlers of the program swallow, and disables handlers for the scaffold.
 
-A handler is broad where it takes every `Exception`, and it swallows where it raises nothing itself. Handlers are known by
-the path of their file and their number in it, so that a patch which moves lines leaves their names as they are.
+A handler is broad if it catches every `Exception`, and it swallows if it raises nothing itself. A handler is identified
+by the path of its file and its number in it, so that a patch which moves lines leaves its identity unchanged.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Records the layers, losses, models, optimizers, schedulers and loaders of a torch program, and where it makes
-them.
-"""
+"""Records the layers, losses, models, optimizers, schedulers and loaders of a torch program, with their sites."""
 
 from __future__ import annotations
 
