@@ -1,4 +1,4 @@
-"""Arrays and tensors that a program writes down: their shape, dtype and range where literals tell them."""
+"""Interpreter: shape, dtype and range of arrays and tensors that a program creates from literals."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _numpy_randint(short: str, arguments: Arguments) -> dict[str, object]:
 
 
 def shape_of(arguments: Arguments, position: int, *names: str) -> tuple[int | None, ...] | None:
-    """The shape that sizes give, as `(3, 4)` or as `3, 4`; `None` where one of them is unknown in number."""
+    """The shape that size arguments state, as `(3, 4)` or as `3, 4`; `None` where their number is unknown."""
     if arguments.open:
         return None
     first = arguments.get(position, *names)

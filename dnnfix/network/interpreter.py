@@ -1,4 +1,4 @@
-"""The parts of the interpreter put together: which part answers which call."""
+"""Interpreter: its parts put together, and the dispatch of each call to the part that interprets it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LOOKS_ONLY = ("torchsummary.summary", "torchinfo.summary", "copy.deepcopy", "co
 
 
 class Interpreter:
-    """Reads one program into a recorder."""
+    """Reads one program, and records its network in a `Recorder`."""
 
     def __init__(self, source: Source, framework: str) -> None:
         self.recorder = Recorder(source, framework)

@@ -1,4 +1,4 @@
-"""What calls of Keras and TensorFlow mean: layers, losses, models, functions."""
+"""Interpreter: calls of Keras and TensorFlow, which construct layers and losses or apply functions to tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reading a program for torch and for Keras has in common: what constructors of components are given, and make."""
+"""Interpreter: constructors of library components, the part that torch and Keras share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class FrameworkLibrary:
         self.recorder = machine.recorder
 
     def made(self, kind: str, name: str, arguments: Arguments, node: ast.Call | None) -> Made:
-        """The component that a call of the constructor `name` makes; how often what it is given is called, nobody sees."""
+        """The component that the constructor `name` returns; its arguments' components may be called any number of
+        times.
+        """
         made = Made(self.recorder.draft(kind, name, node, self.arguments(name, arguments)), self.framework)
         if kind in _HELD:
             inner = [value for value, _ in arguments.all() if module_like(value)]

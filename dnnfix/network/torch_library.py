@@ -1,4 +1,4 @@
-"""What calls of torch mean: layers, losses, functions, tensor methods, optimizers and loaders."""
+"""Interpreter: calls of torch, which construct layers, losses, optimizers and loaders or apply functions to tensors."""
 
 from __future__ import annotations
 

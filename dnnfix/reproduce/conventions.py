@@ -1,4 +1,4 @@
-"""What names and packages mean to everyone: tables for programs that leave imports out or use what is not installed."""
+"""Tables of names with one common meaning (`np`, `DataLoader`) and of packages, for missing imports and packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths of files that have to be made: those outside of the program's folder are renamed to ones inside of it."""
+"""Maps the paths of missing files that lie outside of the program's folder to paths inside it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OUTSIDE = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/~]|\.\.(?:[\\/]|$)|\$)")
 
 
 def inside(source: Source, path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
-    """The path as the program shall see it and the constants to rename for that.
+    """The path that the program is to use, and the string constants to replace for that.
 
     None where the path leads outside and no constant of the program begins it.
     """

@@ -1,4 +1,4 @@
-"""The graphics card that programs may use: whether there is one, which programs are run on it, and one trial at a time."""
+"""The machine's GPU: whether there is one, which programs run on it, and a lock that admits one trial at a time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def required(device: Device) -> None:
 
 
 def runs_on_it(program: bytes, device: Device) -> bool:
-    """Whether a program is run on the card.
+    """Whether a program is run on the GPU.
 
     By itself only one that cannot run elsewhere, as it names a GPU and does not look whether there is one: on the CPU trials
     run side by side, and none has to start a card first.
@@ -53,7 +53,7 @@ def runs_on_it(program: bytes, device: Device) -> bool:
 
 
 def device_of(program: bytes, device: Device) -> str:
-    """What a program is run on, in words: `cpu`, or `cuda` with the model of the card where the driver tells it."""
+    """What a program is run on, for the report: `cpu`, or `cuda` with the card's model where the driver names it."""
     if not runs_on_it(program, device):
         return Device.CPU.value
     models = [
@@ -66,7 +66,7 @@ def device_of(program: bytes, device: Device) -> str:
 
 
 def remark(program: bytes, device: Device) -> str:
-    """What is to be said of where a program is run; empty where there is nothing to say."""
+    """A remark for the report on where a program was run; empty where there is none."""
     if runs_on_it(program, device):
         return "on a GPU equal runs differ by rounding: operations without a repeatable form stay as they are"
     looks = _LOOKS_FOR_ONE.search(program) is not None and b"cuda" in program
@@ -78,18 +78,18 @@ def remark(program: bytes, device: Device) -> str:
 
 
 class Turn:
-    """The right to use the card, which one process on the machine has at a time; given up at its end, whatever that is."""
+    """A lock on the GPU that one process of this user holds at a time; the kernel releases it when the process ends."""
 
     def __init__(self) -> None:
         self._file: int | None = None
 
     @property
     def held(self) -> bool:
-        """Whether it is ours."""
+        """Whether this process holds the lock."""
         return self._file is not None
 
     def take(self) -> bool:
-        """Take the turn if nobody has it; whether it is ours now."""
+        """Take the lock if nobody holds it; returns whether this process holds it now."""
         if self._file is not None:
             return True
         path = Path(tempfile.gettempdir(), f"dnnfix-gpu-{os.getuid()}-{number()}.lock")
@@ -103,7 +103,7 @@ class Turn:
         return True
 
     def give_up(self) -> None:
-        """Let another process have it."""
+        """Release the lock."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

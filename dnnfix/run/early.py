@@ -1,9 +1,10 @@
-"""What a program writes into the environment for a framework that is about to be imported.
+"""The environment variables that a program sets for the import of TensorFlow or Keras, read from its source.
 
-TensorFlow and Keras read some of their settings while they are imported. The process of a trial has imported them before
-the program's first line, so such settings are read off the text and stand in the environment of that process from its start;
-a warm process is shared by the programs that write the same. Only numbers, and only for the few variables below, which do
-no more than they say: others name files and libraries, and what a program chooses is never loaded outside of a trial.
+TensorFlow and Keras read some of their settings while they are imported. A trial's process imports them before the
+program's first line, so such settings are read from the source and set in the environment of that process when it
+starts; a warm process is shared by the programs that set the same ones. Only numbers are taken, and only of the few
+variables below, which have no other effect: others name files and libraries, and what a program chooses is never loaded
+outside of a trial.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Settings = tuple[tuple[str, str], ...]
 
 
 def settings_before_import(program: bytes) -> Settings | None:
-    """The variables that a program sets to numbers of its own before it imports either framework.
+    """The variables that a program sets to constant numbers before it imports either framework.
 
     `None` where it has to do with the variables of TensorFlow or XLA in another way (another name, a computed value, a
     condition, a loop): what the import would have read is not known then. How much is logged does not matter.

@@ -1,4 +1,4 @@
-"""Why a file that a run lacked was kept from it, where the repository holds that file after all."""
+"""Explains why a trial could not read a file of the repository: its name looks secret, or it was not offered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from dnnfix.run.secret import looks_secret
 
 
 def why_missed(project: Project, place: str, trace: Trace) -> str | None:
-    """What to tell of the file that a run of the program at `place` in the project ended for; `None` if it is not there."""
+    """Why a run of the program at `place` could not read the file that it ended for; `None` if the repository has no
+    such file.
+    """
     if trace.outcome is not RunOutcome.NEEDS_DATA or project.root is None:
         return None
     path = os.path.normpath(os.path.join(os.path.dirname(place), trace.detail))

@@ -1,4 +1,4 @@
-"""Runs programs in the sandbox: one warm process per kind of program, a fork of it per trial."""
+"""Runs jobs in the sandbox for the rest of the engine: a warm process per kind of program, a fork of it per trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner's end of one warm process: starting it, asking it for trials, ending it."""
+"""The parent's side of one warm process: starting it, asking it for trials, ending it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Kind:
 
 @dataclass
 class Zygote:
-    """A process inside the sandbox that forks a trial per request. `ready` is what it said when it was warm."""
+    """A process inside the sandbox that forks a trial per request. `ready` is its message once it was warm."""
 
     kind: Kind
     interpreter: Interpreter

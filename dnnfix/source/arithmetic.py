@@ -1,4 +1,4 @@
-"""Arithmetic as programs write it: whole numbers (`128`, `16 * 5 * 5`, `2**10`), and the parts of a sum."""
+"""Constant integer expressions (`128`, `16 * 5 * 5`, `2**10`) and the terms of a sum."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def number(node: ast.expr | None) -> int | None:
-    """The value of an expression of whole numbers; `None` where anything else takes part."""
+    """The value of a constant integer expression; `None` for any other expression."""
     match node:
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
             return value
@@ -33,7 +33,7 @@ def number(node: ast.expr | None) -> int | None:
 
 
 def summands(node: ast.expr) -> Iterator[ast.expr]:
-    """The parts that an expression adds up, from left to right; itself where it is no sum."""
+    """The terms of a sum, from left to right; the expression itself where it is not a sum."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         yield from summands(node.left)
         yield from summands(node.right)

@@ -1,4 +1,4 @@
-"""The public names that star imports bring in and that snippets use without importing them.
+"""Tables of the public names of torch and Keras: what star imports bind, and what snippets use without importing it.
 
 Only names that mean one thing to everyone are here; what two frameworks share (`Adam`, `Dropout`) is settled by the
 framework that the rest of the snippet uses. The lists follow the public documentation of torch 1-2 and Keras 1-3.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text: a list of names that can be read and sorted as prose."""
+    """The words of a string, as a set: name lists can be written and sorted as prose."""
     return frozenset(text.split())
 
 

@@ -1,4 +1,4 @@
-"""Notebooks: the code cells joined to one program, and edits written back into the cells that they touch."""
+"""A notebook as a document: its code cells joined to one program, and edits written back into the cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that parses, as it is where it does."""
+"""Parses a text, and makes it parse if it does not (`recovery`, which is loaded only then)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dnnfix.source.parse import Unparsable, parse
 
 @dataclass(frozen=True)
 class Recovered:
-    """A text that parses, the lines in it that differ from the given ones (by number from 1), and what was done."""
+    """A text that parses, its lines that differ from the original ones (by number from 1), and notes on the changes."""
 
     text: str
     tree: ast.Module
@@ -23,7 +23,7 @@ class Recovered:
 
 
 def recover(text: str) -> Recovered | Unparsable:
-    """`text` made to parse, or why it cannot be."""
+    """`text` in a form that parses, or why there is none."""
     try:
         return Recovered(text, parse(text), {}, ())
     except Unparsable as error:

@@ -1,4 +1,4 @@
-"""What names mean: through imports, assignments and scopes, and by custom where a snippet leaves them out."""
+"""Resolves names to qualified names: through imports, assignments and scopes, or by convention without imports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEPTH = 8
 
 
 class Resolver:
-    """Answers about the names of one syntax tree. Whatever is bound to different things is unknown."""
+    """Resolves the names of one syntax tree. A name that is bound to several values is unknown."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree

@@ -1,4 +1,4 @@
-"""Scopes of a program: what each one binds, and the calls that stand in it."""
+"""The records that `scopes.index` fills: the bindings and calls of each scope of a program."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One pass over a syntax tree that records what each scope binds and which calls it makes.
+"""Builds the index of scopes in one pass over a syntax tree: what each scope binds and which calls it makes.
 
 It is a hand-written loop over a table of child fields, not an `ast.NodeVisitor`: this runs on every file of a scan, and
-the visitor costs several times the parse. Everything else about names is worked out later, for what is asked about.
+the visitor costs several times the parse. Everything else about names is computed later, when it is asked for.
 """
 
 from __future__ import annotations

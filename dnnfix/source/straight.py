@@ -1,4 +1,4 @@
-"""Which of several assignments holds at a place, where the straight line of statements tells it."""
+"""Finds which of several assignments to a name is in effect at a node, where control flow leaves no doubt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dnnfix.source.tree import Tree, position
 def value_at(
     tree: Tree, scope_of: Callable[[ast.AST], Scope], values: Sequence[ast.expr], at: ast.AST
 ) -> ast.expr | None:
-    """The one of a name's `values`, given in source order, that it has at the node `at`; `None` when in doubt.
+    """The one of a name's `values`, in source order, that it has at the node `at`; `None` when in doubt.
 
     The last assignment before `at` holds where it stands in a block around `at`, so that it is always run, and where no
     loop brings control back from a later one.

@@ -1,4 +1,4 @@
-"""Edit action: dataset procurement. Data sets that a library would download are made up, in their documented form.
+"""Edit action: dataset procurement. Replaces data sets that would be downloaded by synthetic ones of the same form.
 
 The function or class of the library is replaced before the program begins, so it does not matter how the program
 imports it. What the data set looks like is documented, and does not depend on the program: where the network of the
@@ -192,7 +192,7 @@ KNOWN: dict[str, _Known] = dict(_all_known())
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """A stand-in for every data set that the program asks a library for, and what is missing of the others."""
+    """A stub for every known data set that the program asks a library for, and a gap for each of the others."""
     yield from everywhere(_steps, case)
 
 

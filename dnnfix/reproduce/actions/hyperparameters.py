@@ -1,4 +1,4 @@
-"""Edit action: hyperparameter initialization. Undefined sizes, settings, arguments, environment variables and devices."""
+"""Edit action: hyperparameter initialization. Values for undefined sizes, arguments, environment variables, prompts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Edit action: import addition and dependency resolution.
+"""Edit action: import addition and dependency resolution. Adds imports, and stubs for packages that only show or log.
 
-A name that nothing binds and that means one thing to everyone is imported. A package that is not installed and only
-shows or logs something is replaced by one that does nothing. What computes something is not: it is told what is missing.
-Names and modules that a release removed are faults of the program and stay as they are.
+An undefined name with one common meaning is imported. A package that is not installed and only shows or logs something
+is replaced by a stub. A package that computes something is not: it is reported as missing. Names and modules that a
+release removed are faults of the program and stay as they are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ACTION = EditAction.IMPORTS
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """Imports for names that lack one, stand-ins for packages and modules that are not there, and what stays missing."""
+    """Missing imports, stubs for missing packages and modules, and gaps for those that cannot be replaced."""
     yield from _undefined(case)
     yield from everywhere(_missing, case)
     yield from _drawing(case)

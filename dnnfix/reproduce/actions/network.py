@@ -1,4 +1,4 @@
-"""Edit action: neural network construction. What is defined and never used is built, fed and trained by a harness."""
+"""Edit action: neural network construction. Builds, feeds and trains networks that a program defines and never uses."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OF_SOMETHING_ELSE = re.compile(r"noise|hidden|Parameter|weight|target|label|sel
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """The undefined parts of a training, and a harness for what nobody calls."""
+    """Steps that define the missing parts of a training, and harnesses for definitions that nothing calls."""
     for found in methods.steps(case):
         yield found
         if isinstance(found, EditStep):

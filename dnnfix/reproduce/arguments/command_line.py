@@ -1,4 +1,4 @@
-"""What a program is called with: arguments that `argparse`, `click`, `fire`, absl's flags or `sys.argv` ask for."""
+"""Edit steps for a missing command line: what `argparse`, `click`, `fire`, absl flags or `sys.argv` require."""
 
 from __future__ import annotations
 

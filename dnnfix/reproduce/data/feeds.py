@@ -1,7 +1,7 @@
-"""What a network does first with each of its inputs, read from its `forward` (or `call`).
+"""The operations on each input of a network before its first layer, read from `forward` (or `call`).
 
-The answer is a table of plain values that the harness follows in the run: for each class of the program and each input the
-operations up to the first layer that takes it, and the attribute which that layer stands in.
+The result is a table of plain values that the harness uses in the run: for each class of the program and each input the
+operations up to the first layer that takes it, and the attribute that holds the layer.
 """
 
 from __future__ import annotations

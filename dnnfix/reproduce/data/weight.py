@@ -1,7 +1,7 @@
-"""How much a network computes for one sample, roughly: what tells how many samples a short run can take.
+"""Estimates a network's multiplications per sample, to limit synthetic data to what a short run can process.
 
-A run of a few seconds cannot pass 512 samples through a network that needs a second for one batch of them. Where nothing
-says how many samples there are, there are fewer of them then.
+A run of a few seconds cannot pass 512 samples through a network that needs a second for one batch of them. Where
+nothing states the number of samples, fewer are made then.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GATES = {"LSTM": 4, "CuDNNLSTM": 4, "GRU": 3, "CuDNNGRU": 3, "SimpleRNN": 1, "R
 
 
 def affordable(source: Source, shape: tuple[int, ...], most: int, least: int) -> int:
-    """How many samples of a shape a short training can take: `most` of a usual network, fewer of a large one."""
+    """How many samples of a shape a short training can use: `most` for an ordinary network, fewer for a large one."""
     needed = multiplications(source, shape)
     fewer = most
     while fewer > least and fewer * needed > EPOCH:
@@ -36,7 +36,7 @@ def affordable(source: Source, shape: tuple[int, ...], most: int, least: int) ->
 
 
 def few_of_a_batch(source: Source, shape: tuple[int, ...], little_data: bool = False) -> int:
-    """How many samples a data set may have where a whole batch of the program's is too much for a run; 0 where it is not.
+    """The number of samples a data set may have if one full batch is too expensive for a run; 0 if it is not.
 
     It is 0 too where the program counts on full batches. With `little_data`, a whole batch was too much already.
     """

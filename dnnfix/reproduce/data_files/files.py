@@ -1,4 +1,4 @@
-"""The step for each file that a program reads and nobody has, and the folders that it writes into."""
+"""Collects the edit steps for all missing files of a program, by kind, and for the folders that it writes into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that everybody knows: CIFAR-10 in batches, MNIST in one file, the parts of ShapeNet, pretrained word vectors."""
+"""Edit steps for files of well-known data sets: CIFAR-10, MNIST, ShapeNet parts, word vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that a graph of TensorFlow reads by itself: lines of fields, and records of named features."""
+"""Edit steps for files that a TensorFlow input pipeline reads: lines of fields, and records of named features."""
 
 from __future__ import annotations
 

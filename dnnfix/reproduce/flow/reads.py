@@ -1,4 +1,4 @@
-"""Which calls read a file, and which write one."""
+"""Tables of the library calls that read a file, with the kind of its contents, and of those that write one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What binds a program on a graphics card: its memory there, and as much of its randomness as can be bound."""
+"""Prepares a process for a GPU: limits its memory there, and asks torch for deterministic operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def bound(memory: int) -> None:
-    """Let torch take so many bytes of the card, and prefer operations that give the same in each run.
+    """Limit torch to so many bytes of GPU memory, and have it prefer deterministic operations.
 
     Nothing is started on the card for it: a program that stays on the CPU does not wait for that.
     """
@@ -28,7 +28,7 @@ def bound(memory: int) -> None:
 
 
 def started() -> bool:
-    """Whether the driver of a card runs in this process; then it is of no use to forks of it."""
+    """Whether this process has started a GPU driver; its forks could not use the GPU."""
     try:
         with open("/proc/self/maps") as stream:
             if "libcuda.so" not in stream.read():

@@ -1,4 +1,4 @@
-"""Runs the user's program: seeds, guarded loops, companions, the frameworks' probes, and how the run ended."""
+"""Runs the user's program from its first line to the closed trace: seeds, guarded loops, framework probes, outcome."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXIT_CRASHED = 1
 
 
 def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Optional[int]) -> int:
-    """Run the program of `job`, which lies in the current folder, and write the whole trace; gives the exit code.
+    """Run the program of `job` in the current folder, and write the whole trace; returns the exit code.
 
     `top` is the folder that all user code lies in, `trace` the descriptor of the trace. A byte on `announce` says that
     the frameworks are imported and the program's own time begins.
@@ -73,7 +73,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
 
 
 def finish(ended: str, detail: str, seconds: float, hooks: List[Any]) -> None:
-    """Let the probes say their last and close the trace."""
+    """Let the probes write their final events, and close the trace."""
     for hook in hooks:
         try:
             hook.finish()
@@ -87,7 +87,7 @@ def finish(ended: str, detail: str, seconds: float, hooks: List[Any]) -> None:
 
 
 def decode(source: bytes) -> Optional[str]:
-    """The text of a program as Python reads it; `None` where Python cannot."""
+    """The source of a program as Python decodes it; `None` where Python cannot."""
     try:
         encoding, _lines = tokenize.detect_encoding(io.BytesIO(source).readline)
         return source.decode(encoding)
