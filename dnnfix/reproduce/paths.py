@@ -20,7 +20,10 @@ def inside(source: Source, path: str) -> tuple[str, tuple[tuple[str, str], ...]]
     None where the path leads outside and no constant of the program begins it.
     """
     if not _OUTSIDE.match(path):
-        return path.replace("\\", "/") if "\\" in path and "/" not in path else path, ()
+        if "\\" not in path or "/" in path:
+            return path, ()
+        here = path.replace("\\", "/")
+        return here, ((path, here),) if path in strings(source.nodes(ast.Constant)) else ()
     starts = [text for text in _outer_constants(source) if path.startswith(text)]
     if not starts:
         return None

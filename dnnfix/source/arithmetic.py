@@ -6,16 +6,22 @@ import ast
 from collections.abc import Iterator
 
 
-def number(node: ast.expr | None) -> int | None:
+DEEPEST = 200
+"""Operations inside each other beyond which an expression is not computed: a sum of so many terms is not a size."""
+
+
+def number(node: ast.expr | None, deepest: int = DEEPEST) -> int | None:
     """The value of a constant integer expression; `None` for any other expression."""
+    if deepest == 0:
+        return None
     match node:
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
             return value
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            inside = number(inner)
+            inside = number(inner, deepest - 1)
             return -inside if inside is not None else None
         case ast.BinOp(left=left, op=operator, right=right):
-            a, b = number(left), number(right)
+            a, b = number(left, deepest - 1), number(right, deepest - 1)
             if a is None or b is None or max(abs(a), abs(b)) > 10**9:
                 return None
             match operator:

@@ -60,7 +60,7 @@ def _given(subject: Subject, call: ast.Call) -> ast.expr | None:
     if call.func.attr == "backward" and not call.args:
         return call.func.value
     if call.func.attr in ("minimize", "gradient"):
-        return argument_value(call, "loss", 0)
+        return argument_value(call, "target" if call.func.attr == "gradient" else "loss", 0)
     return None
 
 

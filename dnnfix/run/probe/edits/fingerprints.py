@@ -66,7 +66,10 @@ def _array(value: Any) -> Optional[str]:
             return None
         # What gradients flow through is not what they do not flow through, whatever the numbers.
         grown = "grad" if value.requires_grad else ""
-        return "torch%s%s" % (grown, _of_bytes(value.detach().cpu().contiguous().view(-1).numpy(), value.shape))
+        flat = value.detach().resolve_conj().resolve_neg().cpu().contiguous().view(-1)
+        if value.dtype is torch.bfloat16:  # which NumPy does not have
+            flat, grown = flat.view(torch.int16), grown + "bfloat16"
+        return "torch%s%s" % (grown, _of_bytes(flat.numpy(), value.shape))
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         return None if value.dtype.hasobject else "numpy" + _of_bytes(numpy.asarray(value), value.shape)
     return None
