@@ -1,4 +1,4 @@
-"""The forward pass of a model ends without giving back what it computed."""
+"""The `forward` of a model does not return the output it computes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from dnnfix.api import (
 
 
 class ForwardReturnsNothing(ReadTemplate):
-    """The forward pass of a model computes its output and ends without a `return`: the model gives `None`.
+    """The `forward` (in Keras: `call`) of a model computes its output and has no `return`: the model returns `None`.
 
-    The last tensor gets a name that nobody can read any more, or none at all. The program fails where the output is
-    used first, which may be far away: in a loss, or in a layer of another model.
+    The program fails where the output is used first, which may be far away: in a loss, or in a layer of another model.
 
-    Fix safety: unsafe. The model gives its last tensor instead of nothing.
+    Fix safety: unsafe. The model returns its last tensor instead of `None`.
 
     References: torch.nn.Module.forward; keras.Layer.call.
     """
@@ -176,7 +175,7 @@ class Filler(nn.Module):
 
 
 def _end(subject: Subject, method: ast.FunctionDef) -> tuple[ast.stmt, ast.stmt, str | None] | None:
-    """The last statement of a pass without a return, the one at the top that holds it, and the name it binds."""
+    """The last statement of a `forward` without `return`, the top-level statement around it, and the name it binds."""
     own = [node for node in within(method, ast.Return, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)]
     if any(not isinstance(node, ast.Return) or node.value is not None for node in own) or method.decorator_list:
         return None
@@ -196,7 +195,7 @@ def _end(subject: Subject, method: ast.FunctionDef) -> tuple[ast.stmt, ast.stmt,
 
 
 def _keeps(method: ast.FunctionDef) -> bool:
-    """Whether the method leaves something in its object, where others may look for its result."""
+    """Whether the method stores something in `self`, where its result may be read."""
     me = method.args.args[0].arg if method.args.args else ""
     places: list[ast.Attribute | ast.Subscript] = [*within(method, ast.Attribute), *within(method, ast.Subscript)]
     stored = [node for node in places if not isinstance(node.ctx, ast.Load)]
@@ -217,7 +216,7 @@ def _root(expr: ast.expr) -> str:
 
 
 def _layer_called(subject: Subject, method: ast.FunctionDef) -> bool:
-    """Whether the method calls something that its object holds."""
+    """Whether the method calls a layer of `self`, or loops over its layers."""
     me = method.args.args[0].arg if method.args.args else ""
     held = [
         node
@@ -230,7 +229,7 @@ def _layer_called(subject: Subject, method: ast.FunctionDef) -> bool:
 
 
 def _is_layer(subject: Subject, node: ast.expr) -> bool:
-    """Whether an expression calls a layer that the object holds: one whose constructor is known, of a library or not."""
+    """Whether an expression calls an attribute of `self` whose constructor is known."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     base = node.func.value
@@ -246,7 +245,7 @@ def _bound_before(method: ast.FunctionDef, outer: ast.stmt, name: str) -> bool:
 
 
 def _crash_behind(subject: Subject, method: ast.FunctionDef) -> bool:
-    """Whether the program crashed outside the method, which had run."""
+    """Whether the program crashed outside the method, after it ran."""
     crash, place = subject.crash, subject.source.site(method)
     if crash is None or any(place.encloses(frame.site) for frame in crash.frames):
         return False

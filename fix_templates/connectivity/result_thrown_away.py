@@ -1,4 +1,4 @@
-"""An operation gives a new tensor, and the program throws it away."""
+"""The result of an operation that returns a new tensor is discarded."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject
 
 
 class ResultThrownAway(ReadTemplate):
-    """The result of a tensor operation, or of a layer, is thrown away; the old tensor is used on.
+    """The result of a tensor operation, or of a layer, is discarded, and the unchanged tensor is used afterwards.
 
-    Tensors and arrays are not changed by `permute`, `view`, `to` and the like: these give a new tensor. A statement that
-    only calls one has no effect, and what follows works with the old shape, type or device. The same holds for a layer
-    whose output nobody takes: it is no part of the network.
+    `permute`, `view`, `to` and the like do not change a tensor or array but return a new one. As a statement of its own
+    such a call has no effect: the following code works with the old shape, dtype or device. A layer whose output is
+    discarded is not part of the network.
 
-    Fix safety: unsafe. What follows works with another tensor from now on, which is the point.
+    Fix safety: unsafe. The following code works with another tensor from now on.
 
     References: torch.Tensor.permute, torch.Tensor.to (against torch.nn.Module.to, which works in place).
     """
@@ -148,7 +148,7 @@ print(x)
 
 
 def _is_tried(subject: Subject, statement: ast.stmt) -> bool:
-    """Whether the statement is there to see if it raises: in a `try`, or in a test's `with raises(…)`."""
+    """Whether the statement is only there to see if it raises: in a `try`, or in `with pytest.raises(…)`."""
     above = subject.source.parent(statement)
     if isinstance(above, ast.Try) and statement in above.body and above.handlers:
         return len(above.body) == 1
