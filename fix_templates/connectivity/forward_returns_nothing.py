@@ -16,6 +16,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     graph,
+    trees,
     within,
 )
 
@@ -233,7 +234,7 @@ def _is_layer(subject: Subject, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     base = node.func.value
-    made = subject.source.constructor(node.func) if isinstance(base, ast.Name) and base.id == "self" else None
+    made = subject.source.constructor(node.func) if trees.is_self(base) else None
     return made is not None and bool(node.args)
 
 

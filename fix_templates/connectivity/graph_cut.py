@@ -599,8 +599,7 @@ def _is_off(source: Source, expr: ast.expr) -> bool:
 
 
 def _says_false(call: ast.Call) -> bool:
-    given = call.args[0] if call.args else None
-    return isinstance(given, ast.Constant) and given.value is False
+    return bool(call.args) and _is_false(call.args[0])
 
 
 def _switched_off(source: Source, backward: ast.Call) -> Iterator[_Off]:

@@ -330,7 +330,7 @@ def _under(source: Source, loop: ast.AST) -> list[ast.stmt]:
 def _looped(source: Source, loop: ast.For | ast.While, name: str) -> bool:
     """Whether the name is the target of a loop."""
     loops = [loop, *within(loop, ast.For)]
-    return any(isinstance(each, ast.For) and name in {n.id for n in within(each.target, ast.Name)} for each in loops)
+    return any(isinstance(each, ast.For) and name in trees.names_in(each.target) for each in loops)
 
 
 def _kept_in_modules(source: Source) -> Iterator[tuple[ast.Assign, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, within
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, trees, within
 
 _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 
@@ -119,7 +119,7 @@ def _batch_first(source: Source, value: ast.expr) -> str | None:
     if made is None or source.qualified(made.func) not in _RECURRENT:
         return None
     told = [k.value for k in made.keywords if k.arg == "batch_first"]
-    if not told or not isinstance(told[0], ast.Constant) or told[0].value is not True:
+    if not told or not trees.is_true(told[0]):
         return None
     return ast.unparse(value.func)
 

@@ -26,6 +26,7 @@ from dnnfix.api import (
     spell,
     spelling_edits,
     training_loop,
+    trees,
     within,
 )
 
@@ -412,10 +413,7 @@ def _self_calls(node: ast.AST, name: str) -> list[ast.Call]:
     return [
         call
         for call in within(node, ast.Call)
-        if isinstance(call.func, ast.Attribute)
-        and call.func.attr == name
-        and isinstance(call.func.value, ast.Name)
-        and call.func.value.id == "self"
+        if isinstance(call.func, ast.Attribute) and call.func.attr == name and trees.is_self(call.func.value)
     ]
 
 
@@ -518,7 +516,7 @@ def _passed_over(source: Source, entry: ast.FunctionDef) -> Iterator[Fault]:
                 dead = False
                 break
             stale += [read for read in reads if read.id == taken]
-            stored = {n.id for n in within(later, ast.Name) if isinstance(n.ctx, ast.Store)}
+            stored = trees.stored_names(later)
             if stored & {target.id, taken}:
                 again = isinstance(later, ast.Assign) and target.id in stored
                 dead = isinstance(later, ast.Assign)
@@ -641,7 +639,7 @@ def _branch(subject: Subject, call: ast.Call) -> Iterator[Fault]:
     ]
     if any(within(scope, kind) for kind in (ast.AugAssign, ast.For, ast.While, ast.ListComp)):
         return
-    reached = _reached(made, {node.id for node in within(outputs, ast.Name)})
+    reached = _reached(made, trees.names_in(outputs))
     lost = [each.id for each in inputs.elts if isinstance(each, ast.Name) and each.id not in reached]
     if len(lost) != 1 or len(inputs.elts) < 2:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, bare_calls, graph
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, bare_calls, graph, trees
 
 
 class ResultThrownAway(ReadTemplate):
@@ -163,7 +163,4 @@ def _is_tried(subject: Subject, statement: ast.stmt) -> bool:
 
 def _operation(call: ast.Call) -> str:
     function = call.func.func if isinstance(call.func, ast.Call) else call.func
-    short = (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
-    return f"{short}()"
+    return f"{trees.last_name(function)}()"

@@ -455,7 +455,7 @@ def _layer(subject: Subject, call: Call) -> _Change | None:
         return None
     place = PLACES.get(short(call.name).lower())
     given = argument_value(made, "inplace", place)
-    if not isinstance(given, ast.Constant) or given.value is not True:
+    if not trees.is_true(given):
         return None
     site = source.site(made)
     code = ast.unparse(made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Edit, Family, Fault, FixPattern, ReadTemplate, Replace, Subject, graph, spell, within
+from dnnfix.api import Edit, Family, Fault, FixPattern, ReadTemplate, Replace, Subject, graph, spell, trees, within
 
 ZEROS = frozenset({"torch.zeros", "torch.zeros_like"})
 
@@ -146,7 +146,7 @@ def _stores(owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
     found: dict[str, list[ast.expr]] = {}
     for node in within(owner, ast.Assign):
         for target in node.targets:
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            if isinstance(target, ast.Attribute) and trees.is_self(target.value):
                 found.setdefault(target.attr, []).append(node.value)
     return found
 
@@ -180,7 +180,7 @@ def _only_a_factor(subject: Subject, owner: ast.ClassDef, attribute: str) -> boo
         if not isinstance(node, ast.Attribute) or node.attr != attribute:
             continue
         parent = source.parent(node)
-        own = node in inside and isinstance(node.value, ast.Name) and node.value.id == "self"
+        own = node in inside and trees.is_self(node.value)
         if not isinstance(node.ctx, ast.Load):
             if not own or not isinstance(parent, ast.Assign):
                 return False

@@ -23,6 +23,7 @@ from dnnfix.api import (
     progress_figures,
     spell,
     training_loop,
+    trees,
     within,
 )
 
@@ -293,7 +294,7 @@ def _made_tensor(subject: Subject, value: ast.expr) -> ast.Call | None:
     if not isinstance(value, ast.Call) or subject.source.qualified(value.func) not in graph.TENSOR_MAKERS:
         return None
     asked = keyword_value(value, "requires_grad")
-    return value if isinstance(asked, ast.Constant) and asked.value is True else None
+    return value if trees.is_true(asked) else None
 
 
 def _handed_on(subject: Subject, attribute: str) -> bool:

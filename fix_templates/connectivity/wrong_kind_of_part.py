@@ -24,6 +24,7 @@ from dnnfix.api import (
     network_facts,
     raised_errors,
     spell,
+    trees,
     within,
     words,
 )
@@ -494,7 +495,7 @@ def _edits(subject: Subject, expr: ast.Call, joined: str, branches: tuple[str, .
         text = f"{tensor} = {layer}({tensor})"
         if statement is adds[-1]:
             inputs = ", ".join(f"{branch}.inputs[0]" for branch in branches)
-            text = f"{_owner(call)} = {model.code}([{inputs}], {layer}({tensor}))"
+            text = f"{trees.receiver(call)} = {model.code}([{inputs}], {layer}({tensor}))"
         edits.append(Replace(source.site(statement), text))
     return (*edits, *model.imports)
 
@@ -509,15 +510,11 @@ def _added(block: list[ast.stmt]) -> list[tuple[ast.stmt, ast.Call]]:
     return [(node, call) for node, call in found if _adds(call)]
 
 
-def _owner(call: ast.Call) -> str:
-    return ast.unparse(call.func).rpartition(".")[0]
-
-
 def _added_to(source: Source, first: ast.stmt) -> list[ast.stmt] | None:
     """The statement that creates an empty sequential model, and those that add its layers; `first` adds the first."""
     if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Call) or not _adds(first.value):
         return None
-    name = _owner(first.value)
+    name = trees.receiver(first.value)
     block = getattr(source.parent(first), "body", [])
     made = [
         node
@@ -529,7 +526,7 @@ def _added_to(source: Source, first: ast.stmt) -> list[ast.stmt] | None:
         and not node.value.args
         and not node.value.keywords
     ]
-    own = [node for node, call in _added(block) if _owner(call) == name]
+    own = [node for node, call in _added(block) if trees.receiver(call) == name]
     every = [call for call in source.all_calls if _adds(call) and ast.unparse(call.func) == f"{name}.add"]
     if len(made) != 1 or not own or own[0] is not first or len(every) != len(own):
         return None
@@ -584,7 +581,7 @@ def _inputs(source: Source, tensor: ast.expr) -> str | None:
         for node in within(scope, ast.Assign)
         if (source.enclosing(node, ast.FunctionDef) or source.tree) is scope and node.lineno <= tensor.lineno
     ]
-    waiting = {node.id for node in within(tensor, ast.Name)}
+    waiting = trees.names_in(tensor)
     seen: set[str] = set()
     inputs: list[tuple[int, str]] = []
     while waiting:

@@ -37,9 +37,7 @@ class ArraysGivenAsDataset(CrashTemplate):
 
     code = "DNF147"
     name = "arrays-given-as-dataset"
-    message = (
-        "DataLoader reads `{arrays}` as a dataset with one sample per array: its arrays belong into a TensorDataset"
-    )
+    message = "DataLoader reads `{arrays}` as a dataset with one sample per array: its arrays belong in a TensorDataset"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
     kinds = frozenset({"RuntimeError"})

@@ -50,8 +50,6 @@ ELEMENTWISE = words("""torch.sqrt torch.Tensor.sqrt torch.log torch.Tensor.log t
     torch.autograd.Variable torch.Tensor.reciprocal torch.reciprocal""")
 """Operations that may be applied to the reduced value before it is combined with the tensor."""
 
-Shape = tuple[int | None, ...]
-
 
 class AxisThatTensorLacks(ShapeTemplate):
     """An operation uses an axis that the tensor does not have, or no longer has after a squeeze or a reduction.

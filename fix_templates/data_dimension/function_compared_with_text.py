@@ -44,7 +44,7 @@ class FunctionComparedWithText(FaultTemplate[ast.expr]):
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "the function {function} is compared with a string, to which it is never equal"
     triggers = ("image_data_format", "image_dim_ordering", "backend", "floatx")
-    declined = "the comparison is not written at one place"
+    declined = "the function is not compared in one expression"
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         for finding in super().detect(subject):

@@ -21,6 +21,7 @@ from dnnfix.api import (
     reads,
     spell,
     training_loop,
+    trees,
     undefined_names,
     within,
     words,
@@ -796,7 +797,7 @@ def _asks(call: ast.Call, loader: str) -> bool:
     if isinstance(call.func, ast.Name):
         return call.func.id == "next" and bool(call.args) and ast.unparse(call.args[0]) == loader
     asked = isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__")
-    return asked and ast.unparse(call.func).rpartition(".")[0] == loader
+    return asked and trees.receiver(call) == loader
 
 
 def _is_batch(source: Source, expr: ast.expr) -> bool:
@@ -845,7 +846,7 @@ def _changing(source: Source, used: ast.expr) -> Iterator[ast.Call]:
     code = ast.unparse(used)
     for call in source.all_calls:
         changes = isinstance(call.func, ast.Attribute) and call.func.attr in GROWING
-        if changes and ast.unparse(call.func).rpartition(".")[0] == code:
+        if changes and trees.receiver(call) == code:
             yield call
 
 

@@ -242,8 +242,7 @@ def _is_model(subject: Subject, node: ast.expr) -> bool:
     if name is not None:
         return name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
     definition = subject.source.definition(made.func)
-    own = getattr(definition, "node", definition)
-    bases = own.bases if isinstance(own, ast.ClassDef) else []
+    bases = definition.bases if isinstance(definition, ast.ClassDef) else []
     return any(subject.source.qualified(base) == "torch.nn.Module" for base in bases)
 
 

@@ -20,6 +20,7 @@ from dnnfix.api import (
     call_arguments,
     keyword_value,
     origins,
+    trees,
 )
 
 FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.arange", "torch.full", "torch.autograd.Variable"})
@@ -166,7 +167,12 @@ def _integers_with_gradient(subject: Subject) -> Iterator[Fault]:
     source = subject.source
     for call in source.calls(*FROM_DATA):
         typed = call_arguments.argument(subject, call, "torch.tensor", "dtype") is not None
-        if typed or not call.args or not _asks_for_gradient(call) or not _all_integers(call.args[0], subject):
+        if (
+            typed
+            or not call.args
+            or not trees.is_true(keyword_value(call, "requires_grad"))
+            or not _all_integers(call.args[0], subject)
+        ):
             continue
         repairs: tuple[tuple[str, tuple[Edit, ...], float], ...] = ()
         if isinstance(call.func, ast.Attribute):
@@ -176,13 +182,6 @@ def _integers_with_gradient(subject: Subject) -> Iterator[Fault]:
                 repairs = (("Make it float", (Wrap(source.site(call.args[0]), "", ".float()"),), 0.5),)
         symptom = Symptom.CRASH if _crashed_at(subject, call) else Symptom.NONE_OBSERVED
         yield Fault(source.site(call), "an integer tensor cannot require a gradient", repairs, symptom=symptom)
-
-
-def _asks_for_gradient(call: ast.Call) -> bool:
-    return any(
-        keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
-        for keyword in call.keywords
-    )
 
 
 def _all_integers(node: ast.expr, subject: Subject) -> bool:

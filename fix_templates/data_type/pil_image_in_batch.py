@@ -21,6 +21,7 @@ from dnnfix.api import (
     reads,
     spell,
     training_loop,
+    trees,
     within,
     words,
 )
@@ -234,7 +235,7 @@ def _by_transform(subject: Subject, loader: ast.Call) -> Fault | None:
         if isinstance(owner, ast.ClassDef) and len(training_loop.attribute_calls(owner, "transform")) > 1:
             return None  # it may also be applied to a mask, which must not be scaled
         listed = steps.args[0]
-        inside = {one.attr for one in within(listed, ast.Attribute)} | {one.id for one in within(listed, ast.Name)}
+        inside = {one.attr for one in within(listed, ast.Attribute)} | trees.names_in(listed)
         if inside & TO_TENSORS or any("Normalize" in one for one in inside):
             return None
         edits = (InsertElement(source.site(listed), len(listed.elts), _to_tensor(subject)),)

@@ -23,8 +23,8 @@ from dnnfix.api import (
     Subject,
     Symptom,
     spelling,
+    trees,
     undefined_names,
-    within,
     words,
 )
 
@@ -293,8 +293,7 @@ def _of_self(subject: Subject, use: ast.Name) -> bool:
         isinstance(node, ast.Attribute)
         and isinstance(node.ctx, ast.Store)
         and node.attr == use.id
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
+        and trees.is_self(node.value)
         for node in ast.walk(owner)
     )
     return stored or any(isinstance(part, ast.FunctionDef) and part.name == use.id for part in owner.body)
@@ -311,7 +310,7 @@ def _unread(subject: Subject, name: str, uses: tuple[ast.Name, ...]) -> Meant | 
     if function is None:
         return None
     own = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
-    own |= {each.id for each in within(function, ast.Name) if isinstance(each.ctx, ast.Store)}
+    own |= trees.stored_names(function)
     found = [
         one for one in own - {"self", "cls", name} if _shares_word(name, one) and not _read(subject, function, one)
     ]
