@@ -50,7 +50,7 @@ class Otherwise:
     given: ast.expr | None
 
 
-class DataPreparedOtherwise(FaultTemplate[Otherwise]):
+class PreprocessingMismatch(FaultTemplate[Otherwise]):
     """Data for evaluation is preprocessed with another colour order, scale, mean or padding than the training data.
 
     The predictions are wrong, since the network was trained on other values. Reported where one function preprocesses
@@ -63,7 +63,8 @@ class DataPreparedOtherwise(FaultTemplate[Otherwise]):
     """
 
     code = "DNF160"
-    name = "data-prepared-otherwise"
+    name = "preprocessing-mismatch"
+    formerly = ("data-prepared-otherwise",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
     message = "the training data is preprocessed with {parameter}={wanted}, and this data is not"

@@ -28,7 +28,7 @@ from dnnfix.api import (
 )
 
 
-class ImageSizeOtherThanNetworks(FixTemplate):
+class ImageSizeMismatch(FixTemplate):
     """Images have another height or width than the network was built for.
 
     A convolution accepts images of any size; the linear layer after the flattening has a number of features for one
@@ -44,7 +44,8 @@ class ImageSizeOtherThanNetworks(FixTemplate):
     """
 
     code = "DNF115"
-    name = "image-size-other-than-networks"
+    name = "image-size-mismatch"
+    formerly = ("image-size-other-than-networks",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "images of size {received} are passed to a network built for {meant}"

@@ -60,7 +60,7 @@ ACTIVATIONS = words("relu sigmoid tanh softmax softplus elu selu gelu swish silu
 SEQUENTIAL = frozenset({"keras.Sequential", "keras.models.Sequential"})
 
 
-class SequenceOfNoModules(CrashTemplate):
+class InvalidSequentialLayers(CrashTemplate):
     """A `Sequential` of torch or Keras gets something that is not a layer, or its layers in an unsupported form.
 
     `Sequential` of torch takes each layer as an argument: a list is unpacked, a list of names and layers becomes an
@@ -77,8 +77,8 @@ class SequenceOfNoModules(CrashTemplate):
     """
 
     code = "DNF452"
-    name = "sequence-of-no-modules"
-    formerly = ("DNF457", "layers-given-one-by-one", "DNF458", "no-layer-added")
+    name = "invalid-sequential-layers"
+    formerly = ("sequence-of-no-modules", "DNF457", "layers-given-one-by-one", "DNF458", "no-layer-added")
     message = "`Sequential` does not accept its layers in this form: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT

@@ -49,7 +49,7 @@ class _Loading:
     unexpected: frozenset[str] = frozenset()
 
 
-class SavedStateOfOtherForm(CrashTemplate):
+class StateDictMismatch(CrashTemplate):
     """`load_state_dict` is called with weights under other names, a whole checkpoint, a network or a path.
 
     A network saved within `DataParallel` has the prefix `module.` in each name: the wrapped network is saved instead,
@@ -64,7 +64,8 @@ class SavedStateOfOtherForm(CrashTemplate):
     """
 
     code = "DNF450"
-    name = "saved-state-of-other-form"
+    name = "state-dict-mismatch"
+    formerly = ("saved-state-of-other-form",)
     message = "the state_dict does not fit: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT

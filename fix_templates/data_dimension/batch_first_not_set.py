@@ -34,7 +34,7 @@ class Mixed:
     crashed: bool
 
 
-class BatchAxisOfSequences(FixTemplate):
+class BatchFirstNotSet(FixTemplate):
     """A recurrent or attention layer without `batch_first=True` gets input with the batch axis first.
 
     By default these layers of torch expect `(steps, batch, features)`. With `(batch, steps, features)` they iterate
@@ -47,7 +47,8 @@ class BatchAxisOfSequences(FixTemplate):
     """
 
     code = "DNF112"
-    name = "batch-axis-of-sequences"
+    name = "batch-first-not-set"
+    formerly = ("batch-axis-of-sequences",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "{layer} reads {shape} as {steps} steps of {batch} samples, and {other}"

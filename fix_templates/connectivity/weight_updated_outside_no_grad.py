@@ -28,7 +28,7 @@ SETUP = ("init", "reset", "setup", "build", "load")
 """Parts of the names of functions that initialize weights."""
 
 
-class WeightChangedInGraph(RaisedTemplate):
+class WeightUpdatedOutsideNoGrad(RaisedTemplate):
     """A weight that requires grad is changed in place by hand, as in `w -= lr * w.grad`, outside `torch.no_grad()`.
 
     Autograd would record the change, and raises for a leaf tensor. An update or initialization of a weight is not part
@@ -43,7 +43,8 @@ class WeightChangedInGraph(RaisedTemplate):
     """
 
     code = "DNF444"
-    name = "weight-changed-in-graph"
+    name = "weight-updated-outside-no-grad"
+    formerly = ("weight-changed-in-graph",)
     message = "`{weight}` requires grad and is changed in place outside `torch.no_grad()`"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.OPTIMIZER

@@ -46,7 +46,7 @@ class Bytes:
     symptom: Symptom
 
 
-class UnscaledBytes(FaultTemplate[Bytes]):
+class UnscaledImages(FaultTemplate[Bytes]):
     """Images with values from 0 to 255 are passed to the network unscaled.
 
     Weights are initialized for inputs of about unit size. Inputs a hundred times larger make the first outputs and
@@ -58,7 +58,8 @@ class UnscaledBytes(FaultTemplate[Bytes]):
     """
 
     code = "DNF606"
-    name = "unscaled-bytes"
+    name = "unscaled-images"
+    formerly = ("unscaled-bytes",)
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_WRANGLING
     only_hinders = True

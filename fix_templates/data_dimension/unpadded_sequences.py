@@ -65,7 +65,7 @@ class _Ragged:
     plain: bool
 
 
-class SequencesOfOtherLengths(FaultTemplate[_Ragged]):
+class UnpaddedSequences(FaultTemplate[_Ragged]):
     """A `DataLoader` collates sequences of different lengths into one batch without padding them.
 
     A `collate_fn` with `pad_sequence` pads each batch to its longest sequence. Targets that are sequences too are
@@ -80,7 +80,8 @@ class SequencesOfOtherLengths(FaultTemplate[_Ragged]):
     """
 
     code = "DNF146"
-    name = "sequences-of-other-lengths"
+    name = "unpadded-sequences"
+    formerly = ("sequences-of-other-lengths",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "`{loader}` cannot collate sequences of different lengths into one batch"

@@ -133,7 +133,7 @@ def _share_as_count(failure: Failure[ast.AST]) -> Iterator[Fault]:
         yield failure.fault(reals[0], what, "Convert the number to an integer", *edits)
 
 
-class NumberOfAnotherKind(CrashTemplate):
+class ValueTypeMismatch(CrashTemplate):
     """A string, a float or an array is used where an integer, a number or a string is expected.
 
     Values from `argparse`, `sys.argv`, the environment, `input` or a configuration file are strings. The run shows
@@ -160,8 +160,9 @@ class NumberOfAnotherKind(CrashTemplate):
     """
 
     code = "DNF612"
-    name = "number-of-another-kind"
+    name = "value-type-mismatch"
     formerly = (
+        "number-of-another-kind",
         "text-for-number",
         "DNF644",
         "share-as-bound",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, bare_calls, graph, trees
 
 
-class ResultThrownAway(ReadTemplate):
+class ResultDiscarded(ReadTemplate):
     """The result of a tensor operation, or of a layer, is discarded, and the unchanged tensor is used afterwards.
 
     `permute`, `view`, `to` and the like do not change a tensor or array but return a new one. As a statement of its own
@@ -21,7 +21,8 @@ class ResultThrownAway(ReadTemplate):
     """
 
     code = "DNF402"
-    name = "result-thrown-away"
+    name = "result-discarded"
+    formerly = ("result-thrown-away",)
     message = "the result of `{operation}` is discarded; `{kept}` does not change"
     confidence = 0.85
     family = Family.CONNECTIVITY

@@ -49,7 +49,7 @@ Known = tuple[int, ...]
 Way = tuple[str, tuple[Edit, ...], float]
 
 
-class IndexPastTheEnd(ShapeTemplate):
+class IndexOutOfRange(ShapeTemplate):
     """An index is out of range, or selects a part of another shape than the value that is assigned to it.
 
     Elements are counted from zero: a loop over `range(n + 1)` or `range(1, n + 1)` reaches past the end, as does
@@ -69,8 +69,8 @@ class IndexPastTheEnd(ShapeTemplate):
     """
 
     code = "DNF127"
-    name = "index-past-the-end"
-    formerly = ("DNF116", "value-does-not-fit-slot", "DNF140", "index-lacks-axis")
+    name = "index-out-of-range"
+    formerly = ("index-past-the-end", "DNF116", "value-does-not-fit-slot", "DNF140", "index-lacks-axis")
     message = "the index does not fit: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION

@@ -21,7 +21,7 @@ from dnnfix.api import (
 )
 
 
-class ForwardReturnsNothing(ReadTemplate):
+class ForwardReturnsNone(ReadTemplate):
     """The `forward` (in Keras: `call`) of a model computes its output and has no `return`: the model returns `None`.
 
     The program fails where the output is used first, which may be far away: in a loss, or in a layer of another model.
@@ -32,7 +32,8 @@ class ForwardReturnsNothing(ReadTemplate):
     """
 
     code = "DNF414"
-    name = "forward-returns-nothing"
+    name = "forward-returns-none"
+    formerly = ("forward-returns-nothing",)
     message = "`{method}` of `{owner}` returns None: `{lost}`, which it computes last, is lost"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION

@@ -25,7 +25,7 @@ from dnnfix.api import (
 SEQUENTIAL = ("keras.Sequential", "keras.models.Sequential")
 
 
-class OneLayerForTwoPlaces(ReadTemplate):
+class LayerObjectReused(ReadTemplate):
     """A batch normalization is applied after two different layers, or a Keras `Sequential` gets one layer object twice.
 
     Batch normalization keeps running statistics of its input. Used twice, it mixes the statistics of both inputs, and
@@ -40,7 +40,8 @@ class OneLayerForTwoPlaces(ReadTemplate):
     """
 
     code = "DNF408"
-    name = "one-layer-for-two-places"
+    name = "layer-object-reused"
+    formerly = ("one-layer-for-two-places",)
     message = "`{layer}` is used here a second time, and both calls share its weights: expected a separate layer"
     confidence = 0.85
     family = Family.CONNECTIVITY

@@ -51,7 +51,7 @@ ELEMENTWISE = words("""torch.sqrt torch.Tensor.sqrt torch.log torch.Tensor.log t
 """Operations that may be applied to the reduced value before it is combined with the tensor."""
 
 
-class AxisThatTensorLacks(ShapeTemplate):
+class MissingAxis(ShapeTemplate):
     """An operation uses an axis that the tensor does not have, or no longer has after a squeeze or a reduction.
 
     Axes are counted from zero; in Lua Torch and Matlab they are counted from one, and a single sample has one axis less
@@ -68,8 +68,8 @@ class AxisThatTensorLacks(ShapeTemplate):
     """
 
     code = "DNF126"
-    name = "axis-that-tensor-lacks"
-    formerly = ("DNF119", "squeeze-of-every-axis", "DNF224", "reduced-axis-not-kept")
+    name = "missing-axis"
+    formerly = ("axis-that-tensor-lacks", "DNF119", "squeeze-of-every-axis", "DNF224", "reduced-axis-not-kept")
     message = "the tensor has no such axis: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION

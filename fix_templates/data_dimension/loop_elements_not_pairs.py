@@ -47,7 +47,7 @@ class _Pairs:
     body: ast.AST
 
 
-class LoopOverNoPairs(FaultTemplate[_Pairs]):
+class LoopElementsNotPairs(FaultTemplate[_Pairs]):
     """A loop unpacks two values from elements that are not pairs.
 
     A dict iterates over its keys, and over pairs with `items()`; a loader yields batches, and their index with
@@ -59,7 +59,8 @@ class LoopOverNoPairs(FaultTemplate[_Pairs]):
     """
 
     code = "DNF130"
-    name = "loop-over-no-pairs"
+    name = "loop-elements-not-pairs"
+    formerly = ("loop-over-no-pairs",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_TYPE
     message = "cannot unpack the elements of {what} into two values"

@@ -27,7 +27,7 @@ MISSPELT = ("require_grad", "requires_grads", "require_grads", "required_grad", 
 """Misspellings of `requires_grad`: an assignment to one only adds an attribute."""
 
 
-class AttributeNotOfTorch(FixTemplate):
+class UnknownTorchAttribute(FixTemplate):
     """`net.add(layer)` on a torch container, `weight.require_grad = False` on a tensor: torch has neither name.
 
     `torch.nn.Sequential` and `torch.nn.ModuleList` add a layer with `append`, and a named layer with `add_module`;
@@ -43,8 +43,8 @@ class AttributeNotOfTorch(FixTemplate):
     """
 
     code = "DNF415"
-    name = "attribute-not-of-torch"
-    formerly = ("keras-method-of-container", "DNF420", "misspelt-requires-grad")
+    name = "unknown-torch-attribute"
+    formerly = ("attribute-not-of-torch", "keras-method-of-container", "DNF420", "misspelt-requires-grad")
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT
     message = "{owner} has no attribute `{word}`: {meant}"

@@ -27,7 +27,7 @@ ASKED = frozenset(
 """Functions without arguments that return a string."""
 
 
-class FunctionComparedWithText(FaultTemplate[ast.expr]):
+class FunctionComparedWithString(FaultTemplate[ast.expr]):
     """`if K.image_data_format == "channels_last":` compares the function with a string, not its result.
 
     A function never equals a string, so that one branch never runs: the axes of images stay in the wrong order, and a
@@ -39,7 +39,8 @@ class FunctionComparedWithText(FaultTemplate[ast.expr]):
     """
 
     code = "DNF144"
-    name = "function-compared-with-text"
+    name = "function-compared-with-string"
+    formerly = ("function-compared-with-text",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "the function {function} is compared with a string, to which it is never equal"

@@ -247,7 +247,7 @@ def _list_computed_with(failure: Failure[ast.BinOp]) -> Iterator[Fault]:
         yield from _converted(failure, lists[0], "numpy.array")
 
 
-class ArrayOfAnotherKind(CrashTemplate):
+class ArrayTypeMismatch(CrashTemplate):
     """A list, a NumPy array, a tensor or a batch is used where another of them is expected.
 
     The run shows the type of each value in the failing statement, the operation the type that it expects.
@@ -277,8 +277,9 @@ class ArrayOfAnotherKind(CrashTemplate):
     """
 
     code = "DNF613"
-    name = "array-of-another-kind"
+    name = "array-type-mismatch"
     formerly = (
+        "array-of-another-kind",
         "list-used-as-array",
         "DNF614",
         "tensor-into-numpy",

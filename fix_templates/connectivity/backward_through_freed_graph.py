@@ -33,7 +33,7 @@ from dnnfix.api import (
 _LOOPS = (ast.For, ast.While)
 
 
-class GraphUsedTwice(ReadTemplate):
+class BackwardThroughFreedGraph(ReadTemplate):
     """`backward` goes through a part of the graph that an earlier `backward` has freed.
 
     Most often a recurrent state is carried from one batch to the next without being detached. Or samples of a generator
@@ -51,8 +51,8 @@ class GraphUsedTwice(ReadTemplate):
     """
 
     code = "DNF436"
-    name = "graph-used-twice"
-    formerly = ("graph-kept-across-steps", "DNF448", "graph-used-twice-in-a-step")
+    name = "backward-through-freed-graph"
+    formerly = ("graph-used-twice", "graph-kept-across-steps", "DNF448", "graph-used-twice-in-a-step")
     message = "`{call}` goes back through a graph that {before} has freed"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION

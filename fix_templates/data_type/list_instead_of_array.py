@@ -50,7 +50,7 @@ class _Given:
     after: str = ""
 
 
-class ListForArray(CrashTemplate):
+class ListInsteadOfArray(CrashTemplate):
     """A list, a NumPy array or an array of objects is passed where a tensor or a numeric array is expected.
 
     A layer or loss of torch expects tensors: the inputs become floats, the targets the dtype of the loss, which is an
@@ -63,7 +63,8 @@ class ListForArray(CrashTemplate):
     """
 
     code = "DNF605"
-    name = "list-for-array"
+    name = "list-instead-of-array"
+    formerly = ("list-for-array",)
     message = "the data is not an array of numbers: {what}"
 
     def faults(self, subject: Subject) -> Faults[Fault]:

@@ -51,7 +51,7 @@ Change = tuple[tuple[int, str], ...]
 """Indices in the shape and the new sizes."""
 
 
-class ReshapedToForeignSizes(ShapeTemplate):
+class ReshapeSizeMismatch(ShapeTemplate):
     """A tensor or array is reshaped to sizes that do not fit its values, or that mix the values of samples in a row.
 
     The last batch of a loader is often smaller, and a convolution with a stride returns a smaller image: a view with
@@ -70,8 +70,9 @@ class ReshapedToForeignSizes(ShapeTemplate):
     """
 
     code = "DNF145"
-    name = "reshaped-to-foreign-sizes"
+    name = "reshape-size-mismatch"
     formerly = (
+        "reshaped-to-foreign-sizes",
         "DNF113",
         "view-of-stale-sizes",
         "DNF128",

@@ -24,7 +24,7 @@ from dnnfix.api import (
 _ARRAYS = ("numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full")
 
 
-class ArrayOfNumpyInGraph(RaisedTemplate):
+class NumpyArrayInGraph(RaisedTemplate):
     """Tensors that require grad are assigned to the elements of a NumPy array, for which torch raises.
 
     A NumPy array holds plain numbers, so the gradients would end there. A tensor is filled in the same way and keeps
@@ -39,7 +39,8 @@ class ArrayOfNumpyInGraph(RaisedTemplate):
     """
 
     code = "DNF429"
-    name = "array-of-numpy-in-graph"
+    name = "numpy-array-in-graph"
+    formerly = ("array-of-numpy-in-graph",)
     message = (
         "{maker} creates a NumPy array, and tensors that require grad are assigned to its elements: expected a tensor"
     )

@@ -47,7 +47,7 @@ class Unmoved:
     symptom: Symptom
 
 
-class BatchOnOtherDevice(FaultTemplate[Unmoved]):
+class BatchNotMovedToDevice(FaultTemplate[Unmoved]):
     """The model is moved to a device, and its batches are not.
 
     Batches come from the loader on the CPU, and each has to be moved. On a GPU the first layer raises; if the device is
@@ -60,7 +60,8 @@ class BatchOnOtherDevice(FaultTemplate[Unmoved]):
     """
 
     code = "DNF607"
-    name = "batch-on-other-device"
+    name = "batch-not-moved-to-device"
+    formerly = ("batch-on-other-device",)
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_TYPE
     message = "{model} is moved to another device by {code}, and the batches passed to it here are not"

@@ -53,7 +53,7 @@ def _scores_as_classes(failure: Failure[ast.Call]) -> Iterator[Fault]:
         yield Fault(failure.site(changes[-1][0]), named, (("Convert the predictions to classes", edits, 0.9),))
 
 
-class ScoresInClassMetric(CrashTemplate):
+class ProbabilitiesInClassMetric(CrashTemplate):
     """A scikit-learn metric that compares classes is called with logits, probabilities or one-hot rows.
 
     `confusion_matrix(y_test, model.predict(x_test))` compares classes with the output of the network. A row of logits
@@ -69,8 +69,8 @@ class ScoresInClassMetric(CrashTemplate):
     """
 
     code = "DNF645"
-    name = "scores-in-class-metric"
-    formerly = ("scores-given-as-classes",)
+    name = "probabilities-in-class-metric"
+    formerly = ("scores-in-class-metric", "scores-given-as-classes")
     message = "{metric} compares class labels, and is called with {labels} labels and {predictions} predictions"
     confidence = 0.9
     readings = (_scores_as_classes,)

@@ -13,7 +13,7 @@ _UNKNOWN = r"(?:Could not locate|Unknown) (?:class|function|layer|object|loss fu
 _NAMED = re.compile(_UNKNOWN + r":? '?(?P<name>\w+)'?")
 
 
-class OwnClassUnknownOnLoading(RaisedTemplate):
+class CustomObjectsMissing(RaisedTemplate):
     """A saved model has a layer, loss or activation defined in the program, and is loaded without `custom_objects`.
 
     The file keeps only names. Keras resolves those of its own classes; those of the program have to be passed.
@@ -24,7 +24,8 @@ class OwnClassUnknownOnLoading(RaisedTemplate):
     """
 
     code = "DNF427"
-    name = "own-class-unknown-on-loading"
+    name = "custom-objects-missing"
+    formerly = ("own-class-unknown-on-loading",)
     message = (
         "the saved model contains {classes}, defined in this program and unknown to `{loader}` without custom_objects"
     )

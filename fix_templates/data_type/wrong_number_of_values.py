@@ -186,7 +186,7 @@ def _nothing_kept(failure: Failure[object]) -> Iterator[Fault]:
             yield failure.fault(found.statement, what, title, *edits)
 
 
-class ValuesOfOtherNumber(CrashTemplate):
+class WrongNumberOfValues(CrashTemplate):
     """The number of values does not match: in an unpacking, in a list argument, or `None` where a value is expected.
 
     A loop that unpacks its elements into more names than they have parts: over a dictionary, two names are keys and
@@ -219,8 +219,9 @@ class ValuesOfOtherNumber(CrashTemplate):
     """
 
     code = "DNF618"
-    name = "values-of-other-number"
+    name = "wrong-number-of-values"
     formerly = (
+        "values-of-other-number",
         "loop-over-other-elements",
         "DNF622",
         "parts-given-one-by-one",
