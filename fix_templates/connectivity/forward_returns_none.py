@@ -34,7 +34,7 @@ class ForwardReturnsNone(ReadTemplate):
     code = "DNF414"
     name = "forward-returns-none"
     formerly = ("forward-returns-nothing",)
-    message = "`{method}` of `{owner}` returns None: `{lost}`, which it computes last, is lost"
+    message = "`{method}` of `{owner}` returns None: the last value that it computes, `{lost}`, is not returned"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("forward", "call")

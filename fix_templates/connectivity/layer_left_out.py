@@ -522,10 +522,10 @@ def _passed_over(source: Source, entry: ast.FunctionDef) -> Iterator[Fault]:
                 dead = isinstance(later, ast.Assign)
                 break
         if dead and len(stale) == 1 and (again or _in_row(source, statement, stale[0], target.id)):
-            what = f"`{target.id}` is computed by a layer and never read; the next step takes `{taken}`, from before it"
+            what = f"`{target.id}` is computed by a layer and never read; the next step uses `{taken}` instead"
             edit = Replace(source.site(stale[0]), target.id)
             yield Fault.with_repair(
-                source.site(statement), what, f"Go on from `{target.id}`", edit, prior=0.85, confidence=0.9
+                source.site(statement), what, f"Continue with `{target.id}`", edit, prior=0.85, confidence=0.9
             )
 
 

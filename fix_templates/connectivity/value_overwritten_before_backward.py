@@ -357,7 +357,7 @@ def _kept_values(changes: tuple[_Change, ...]) -> Iterator[Repair]:
     if 1 < len(likely):
         yield "Keep each value that the backward pass needs", _joined(likely), 0.7
     if 1 < len(changes) != len(likely):
-        yield "Overwrite no value in place", _joined(changes), 0.6
+        yield "Avoid all in-place changes", _joined(changes), 0.6
 
 
 def _after_the_step(source: Source, fault: _Stepped) -> Fault:
@@ -366,7 +366,7 @@ def _after_the_step(source: Source, fault: _Stepped) -> Fault:
     moved = _moved(source, fault)
     title, edits, prior = f"Compute the loss after `{step}`", moved, 0.9
     if moved is None:
-        title, edits, prior = f"Keep the loss from reaching `{fault.owner}`", _detached(source, fault), 0.85
+        title, edits, prior = f"Detach the output of `{fault.owner}` for this loss", _detached(source, fault), 0.85
     what = f"`{step}` changes weights of `{fault.owner}` that `{ast.unparse(fault.backward)}` still needs"
     return Fault(source.site(fault.step), what, ((title, edits, prior),) if edits is not None else (), confidence=0.9)
 

@@ -701,7 +701,7 @@ def _time_given(subject: Subject, came: tensor_axes.Arrival) -> Repairs:
     stated = tensor_shapes.stated_keras_input(subject, came.call)
     if stated is not None:
         edits = (*tensor_axes.declare(subject, stated, (came.shape[1], 1)), *as_feature)
-        yield f"State the input shape with, and reshape the data to, {_said(2)}", edits, 0.6
+        yield f"State the input shape and reshape the data: {_said(2)}", edits, 0.6
 
 
 def _flat(came: tensor_axes.Arrival) -> bool:
@@ -797,11 +797,11 @@ def _changes(subject: Subject, came: tensor_axes.Arrival, wanted: tuple[int | No
         found.append(Change(f".{method}{code}", f"Reshape the sample to {sizes} and add a batch axis", 0.7))
     if sample == 1 and len(shape) == 1 and shape[0] > 1:
         code = ".reshape(-1, 1)" if came.is_keras else ".unsqueeze(1)"
-        found.append(Change(code, "Make every number a sample of its own", 0.9))
+        found.append(Change(code, "Make every value a separate sample", 0.9))
     if sample == 1 and shape[0] == 1 and len(shape) == 2 and shape[1] > 1 and came.is_keras:
         target = tensor_shapes.fit_data(subject)[1]
         same = target is not None and target.value.shape == shape
-        found.append(Change(".reshape(-1, 1)", "Make every number a sample of its own", 0.9, targets=same))
+        found.append(Change(".reshape(-1, 1)", "Make every value a separate sample", 0.9, targets=same))
     return sorted(found, key=lambda change: -change.prior)
 
 

@@ -79,7 +79,7 @@ class IndexOutOfRange(ShapeTemplate):
         found = _past(subject)
         ways = sorted(_ways(subject, found), key=lambda way: -way[2])[:3] if found is not None else []
         if found is not None and ways:
-            what = f"{ast.unparse(found.index)} is past the end of {ast.unparse(found.node.value)}"
+            what = f"`{ast.unparse(found.index)}` is out of range for `{ast.unparse(found.node.value)}`"
             yield Fault(subject.source.site(found.node), what, tuple(iter(ways)), {"axis": found.axis}, reading="end")
         crash = subject.crash
         node = subject.node(crash.site) if crash is not None else None

@@ -54,7 +54,7 @@ class SplitUnpackedInWrongOrder(FaultTemplate[Unpacked]):
     name = "split-unpacked-in-wrong-order"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
-    message = "{function} returns its parts in the order {right}"
+    message = "{function} returns its parts in the order {right}, and they are unpacked in another order"
     triggers = ("train_test_split", "load_data")
     declined = "the names do not show what they are for"
 

@@ -46,7 +46,7 @@ class TargetBroadcast(FixTemplate):
     name = "target-broadcast"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
-    message = "{what} compares {first} with {second}"
+    message = "{what} expects equal shapes, got {first} and {second}, which are broadcast"
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:

@@ -509,7 +509,7 @@ def _on_own_axis(subject: Subject, call: ast.Call) -> Repairs:
         yield Decline("the function that joins is not called on its library")
         return
     edit = Replace(source.site(function), f"{source.segment(source.site(function.value))}.stack")
-    yield "Stack the tensors along an axis of their own", (edit,), 0.9
+    yield "Stack the tensors along a new axis", (edit,), 0.9
 
 
 def _factor(message: str) -> int | None:

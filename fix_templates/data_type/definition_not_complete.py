@@ -116,7 +116,7 @@ def _not_declared(failure: Failure[ast.AST]) -> Iterator[Fault]:
     first = _first(function)
     if word and first is not None:
         edit = InsertBefore(source.site(first), f"{word} {name}")
-        what = f"{function.name} assigns {name}, which it does not declare {word}"
+        what = f"{function.name} assigns {name} without declaring it {word}"
         yield failure.fault(failure.node, what, f"Declare {name} {word}", edit)
 
 

@@ -80,7 +80,7 @@ class ListInsteadOfArray(CrashTemplate):
             first, value = refused[0]
             given = "a list" if value.dtype in ("list", "tuple") else f"an array of {value.dtype}"
             repairs = (("Convert the data to arrays of numbers", _numbers(subject, refused), 0.9),)
-            what = f"the model gets {given}"
+            what = f"the model expects arrays of numbers, got {given}"
             yield subject.source.site(first), Fault(subject.source.site(first), what, repairs)
 
     programs = """

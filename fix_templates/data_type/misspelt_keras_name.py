@@ -79,7 +79,7 @@ class MisspeltKerasName(CrashTemplate):
 
     code = "DNF631"
     name = "misspelt-keras-name"
-    message = "Keras does not know {wrong!r}, it knows {right!r}"
+    message = "Keras does not know {wrong!r}: did you mean {right!r}?"
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"ValueError"})
     confidence = 0.9

@@ -71,7 +71,7 @@ class UnknownAttribute(CrashTemplate):
         if isinstance(node, ast.Attribute):
             ways += _spelled(subject, asked, node)
         if ways:
-            owner = asked.owner if asked.kind == "module" else f"an object of {asked.owner}"
+            owner = asked.owner if asked.kind == "module" else f"an object of type {asked.owner}"
             what = (
                 f"the module {owner} is called"
                 if asked.asked == "module"

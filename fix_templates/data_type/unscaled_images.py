@@ -63,7 +63,7 @@ class UnscaledImages(FaultTemplate[Bytes]):
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_WRANGLING
     only_hinders = True
-    message = "{layer} gets images with values from {low:g} to {high:g}, which are not scaled"
+    message = "{layer} expects scaled values, got images with values from {low:g} to {high:g}"
     needs_run = True
 
     declined = "the images are not passed as one expression"
