@@ -197,7 +197,7 @@ for x in torch.randn(2, 6, 3):
     (net(x) - 1).abs().mean().backward()
     opt.step()
 
-=== reject: a generator and its judge, whose losses are no sum
+=== reject: a generator and its discriminator, whose losses are not summed
 import torch
 from torch import nn
 

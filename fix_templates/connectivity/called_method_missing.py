@@ -111,7 +111,7 @@ class Rows(Dataset):
 for rows in DataLoader(Rows(6), batch_size=2):
     print(rows.shape)
 
-=== example: the conversion to a whole number
+=== example: the conversion to an integer
 import torch
 
 class Scale(torch.nn.Module):
@@ -165,7 +165,7 @@ class Classifier(nn.Module):
 model = Classifier(3)
 print(model(torch.randn(3, 4)).shape)
 
-=== example: behind the class
+=== example: after the class
 import torch
 from torch.nn import Linear, Module
 

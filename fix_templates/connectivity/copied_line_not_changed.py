@@ -69,7 +69,7 @@ actor_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
 + critic_optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
 print(critic(torch.randn(1, 4)))
 
-=== example: names of one letter beside whole words
+=== example: names of one letter next to whole words
 from torch import nn, optim
 
 def train(noise, real, config):
@@ -229,7 +229,7 @@ def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> tuple[ast.Name |
 
 
 def _meant(source: Source, node: ast.Name | ast.Attribute, where: ast.stmt, old: str, new: str) -> list[str]:
-    """The names that may be meant: with the differing part replaced, or, for a single letter, names that begin with it."""
+    """The names that may be meant: with the differing part replaced or, for one letter, those that begin with it."""
     label = trees.last_name(node)
     if old not in label and not label.lower().startswith(old.lower()):
         return []

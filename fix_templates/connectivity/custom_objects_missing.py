@@ -75,7 +75,7 @@ model.save(path)
 - again = keras.models.load_model(path)
 + again = keras.models.load_model(path, custom_objects={"Doubled": Doubled})
 
-=== reject: a class that is registered, and one that is handed over
+=== reject: a class that is registered, and one that is passed
 import os
 import tempfile
 

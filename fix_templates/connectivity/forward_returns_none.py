@@ -152,7 +152,7 @@ class Shape(nn.Module):
         size = x.shape
         print(size)
 
-=== reject: a way out before the end, and a result stored in what was given
+=== reject: an earlier return, and a result stored in an argument
 import torch.nn as nn
 
 class Net(nn.Module):

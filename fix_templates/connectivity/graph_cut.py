@@ -138,7 +138,7 @@ loss = criterion(output, y)
 loss.backward()
 optimizer.step()
 
-=== example: an encoder behind .data, and a flag set on the loss
+=== example: an encoder before .data, and requires_grad set on the loss
 import torch
 from torch import nn
 
@@ -292,7 +292,7 @@ model = keras.Sequential([keras.Input((4,)), Dense(8, activation="relu"), Dense(
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
 
-=== reject: a copy of what is aimed at, by a network whose weights the optimizer holds too
+=== reject: a detached target, from a network whose weights the optimizer holds too
 import torch
 from torch import nn
 
@@ -373,7 +373,7 @@ for x in torch.randn(2, 5, 2):
     with torch.no_grad():
         print(net(x).mean())
 
-=== reject: a network that gives its own targets
+=== reject: a network that computes its own targets
 import torch
 
 net = torch.nn.Linear(3, 2)
@@ -528,7 +528,8 @@ def _way(subject: Subject, end: Call, starved: frozenset[int]) -> list[Call]:
 def _on_purpose(subject: Subject, cut: Call, way: list[Call]) -> bool:
     """Whether a program that trains other weights may want the cut: for a target, a teacher or a frozen part.
 
-    Only `detach()` is always meant to cut; other cuts are not on purpose if the path goes on through trained weights.
+    `detach()` is meant to cut, unless the loss was flagged with `requires_grad` again; another cut is not if the path
+    goes on through trained weights.
     """
     if cut.name == "torch.Tensor.detach" and not any(graph_edits.flags_on_losses(subject)):
         return True

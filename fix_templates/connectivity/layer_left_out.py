@@ -243,7 +243,7 @@ def build():
     out = Dense(1)(x)
     return Model(inputs=[numbers, words], outputs=out)
 
-=== example: a shared encoder whose answers are to be multiplied
+=== example: a shared encoder whose outputs are multiplied
 import tensorflow as tf
 from tensorflow.keras.layers import Dense, Input, multiply
 
@@ -270,7 +270,7 @@ class Net(nn.Module):
         x = torch.relu(self.fc1(x))
         return torch.relu(self.fc1(x)) + getattr(self, "fc%d" % 2)(x)
 
-=== reject: a second head that another method calls, and one that stands alone
+=== reject: a second head that another method calls, and one without a row
 import torch
 from torch import nn
 

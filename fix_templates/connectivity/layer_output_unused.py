@@ -127,7 +127,7 @@ first = layers.Dense(2)(z)
 second = layers.Dense(3)(z)
 model = Model(inputs, [first, second])
 
-=== reject: a branch that is taken on a condition, and a loop
+=== reject: a branch under a condition, and a loop
 from torch import nn
 
 class Net(nn.Module):

@@ -55,7 +55,7 @@ CASTS = frozenset({"float", "double", "to", "type"})
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """The loss that `backward` is called on, that call, the expression assigned to it, and the recorded loss call, if any."""
+    """The loss that `backward` is called on, that call, the expression of its value, and the recorded loss call."""
 
     sent: ast.expr
     backward: ast.Call
@@ -258,7 +258,7 @@ for x in torch.randn(2, 6, 2):
     opt.step()
     print((out.argmax(1) == y).float().mean())
 
-=== reject: a choice that is no class of the sample
+=== reject: an index that is not the class of the sample
 import torch
 
 net = torch.nn.Linear(2, 3)

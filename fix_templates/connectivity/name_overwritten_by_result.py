@@ -143,7 +143,7 @@ def train(x, y):
 trained = train(np.ones((8, 4)), np.ones(8))
 print(trained.predict(np.ones((2, 4)), verbose=0))
 
-=== example (runs): the history is asked
+=== example (runs): a method of the model called on the history
 import keras
 import numpy as np
 
@@ -154,7 +154,7 @@ print(past.history["loss"])
 - print(past.evaluate(np.ones((2, 4)), np.ones(2), verbose=0))
 + print(net.evaluate(np.ones((2, 4)), np.ones(2), verbose=0))
 
-=== reject: a loss that is made anew in every round, and a layer whose input has another name
+=== reject: a loss created in every iteration, and a layer whose input has another name
 import torch
 from torch import nn
 

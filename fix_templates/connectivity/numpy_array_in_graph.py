@@ -118,7 +118,7 @@ for column in range(2):
 loss = terms.mean()
 loss.backward()
 
-=== reject: what is only to be shown is taken out of the graph
+=== reject: a value for display is detached from the graph
 import numpy as np
 import torch
 

@@ -77,7 +77,7 @@ def train(model, data, optimizer, device):
         loss.backward()
         optimizer.step()
 
-=== example: a function of torch whose value nobody takes
+=== example: a torch function whose result is discarded
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -94,7 +94,7 @@ class Net(nn.Module):
 +         h = F.relu(h)
         return self.fc2(self.drop(h))
 
-=== example: a layer of Keras whose output nobody takes
+=== example: a Keras layer whose output is discarded
 import numpy as np
 from keras.layers import Dense, Dropout, Input
 from keras.models import Model

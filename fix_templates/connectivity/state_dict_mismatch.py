@@ -97,7 +97,7 @@ net = nn.DataParallel(nn.Linear(3, 2))
 again = nn.Linear(3, 2)
 again.load_state_dict(torch.load("net.pt"))
 
-=== example: weights whose saving is not seen
+=== example: a file of weights with a prefix
 import torch
 from torch import nn
 

@@ -96,7 +96,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Stepped:
-    """The step that came too early, its network, the statements behind the late loss, and all statements before the step."""
+    """The step that came too early, its network, the statements of the late loss, and those before the step."""
 
     step: ast.stmt
     owner: str

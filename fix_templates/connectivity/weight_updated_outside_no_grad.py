@@ -101,7 +101,7 @@ for x in torch.randn(3, 8, 3):
 +         for p in net.parameters():  # gradient descent
 +             p.sub_(0.1 * p.grad)
 
-=== example: a row of a weight is given its first value
+=== example: the initialization of a row of a weight
 import torch
 import torch.nn as nn
 
@@ -148,7 +148,7 @@ class Net(torch.nn.Module):
 given = torch.randn(4, 3, requires_grad=True)
 Net()(given).sum().backward()
 
-=== reject: a value that is no weight
+=== reject: a value that is not a weight
 import torch
 
 x = torch.randn(4, 3)

@@ -198,7 +198,7 @@ class Plan:
     def __init__(self):
         self.parts = [nn.Linear(2, 2)]
 
-=== reject: a buffer, and a tensor that is given to the optimizer by name
+=== reject: a buffer, and a tensor passed to the optimizer by name
 import torch
 from torch import nn
 
@@ -209,7 +209,7 @@ class Net(nn.Module):
         self.style = torch.zeros(4, requires_grad=True)
         self.optimizer = torch.optim.Adam([self.style])
 
-=== reject: a class that is no module
+=== reject: a class that is not a module
 import torch
 
 class Attack:

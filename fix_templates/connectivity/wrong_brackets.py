@@ -90,14 +90,14 @@ batch = torch.zeros(4, 3)
 - total = net(batch).sum() / batch.size[0]
 + total = net(batch).sum() / batch.size(0)
 
-=== example: parameters that are not asked for
+=== example: parameters without a call
 import torch
 
 net = torch.nn.Linear(3, 2)
 - optimizer = torch.optim.SGD(net.parameters, lr=0.1)
 + optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 
-=== example: a template of a text
+=== example: a format string
 import torch
 
 class Folds:
@@ -110,7 +110,7 @@ class Folds:
 
 Folds().names(2)
 
-=== example: a method whose result is asked
+=== example: an attribute of the result of a method
 import torch
 
 out = torch.nn.Linear(3, 2)(torch.zeros(1, 3))
@@ -129,7 +129,7 @@ import torch
 
 sizes = [(1, 2) (3, 4)]
 
-=== reject: a name of Python that is given to a list
+=== reject: a builtin name bound to a list
 import torch
 
 list = [1, 2]

@@ -122,7 +122,7 @@ x = Dense(8)(inputs)
 y = Dense(2)(dropped)
 model = Model(inputs, y)
 
-=== example: the output of a model, and a tensor given to the constructor
+=== example: the output of a model, and a tensor passed to the constructor
 import tensorflow as tf
 from tensorflow.keras.layers import Dense, Flatten
 
@@ -304,7 +304,7 @@ import keras
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
 net.compiled_with("adam")
 
-=== reject (runs): the pair taken apart
+=== reject (runs): the tuple unpacked
 import torch
 
 gru = torch.nn.GRU(3, 4)

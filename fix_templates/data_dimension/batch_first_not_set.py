@@ -150,7 +150,7 @@ from torch import nn
 out, _ = nn.GRU(3, 6)(torch.rand(4, 1, 3))
 loss = nn.CrossEntropyLoss()(nn.Linear(6, 2)(out.view(4, 6)), torch.tensor([0, 1, 0, 1]))
 
-=== reject: batch first, as the layer was told
+=== reject: batch_first as set in the layer
 import torch
 from torch import nn
 

@@ -221,7 +221,7 @@ model.compile("adam", "mse")
 model.fit(readings, level, verbose=0)
 print(model.predict(readings))
 
-=== example: torch table whose numbers are steps
+=== example: a torch table whose columns are steps
 import torch
 import torch.nn as nn
 
@@ -365,7 +365,7 @@ def judge(picture):
 
 print(judge(np.random.rand(6, 6, 3)))
 
-=== reject: an unbatched image where every layer takes one
+=== reject: an unbatched image where every layer accepts one
 import torch
 from torch import nn
 
@@ -390,7 +390,7 @@ from keras import layers
 
 model = keras.Sequential([keras.Input((6, 1)), layers.LSTM(3), layers.Dense(1)])
 
-=== reject: channels in their place, another size elsewhere
+=== reject: channels on the right axis, another size elsewhere
 import torch
 from torch import nn
 

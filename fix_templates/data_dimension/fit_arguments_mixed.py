@@ -102,7 +102,7 @@ model.compile(optimizer="sgd", loss="mse")
 model.fit(X_train, y_train, epochs=2)
 model.evaluate(X_test, y_test)
 
-=== example: the test inputs given as targets
+=== example: the test inputs passed as targets
 import keras
 from sklearn.model_selection import train_test_split
 from data import features, classes
@@ -113,7 +113,7 @@ net.compile("adam", "mse")
 - net.fit(a_train, a_test, epochs=5)
 + net.fit(a_train, b_train, epochs=5)
 
-=== example: slices of the inputs given as targets
+=== example: slices of the inputs passed as targets
 from tensorflow import keras
 from data import table, labels
 

@@ -173,7 +173,7 @@ photos, ages = np.random.rand(6, 12, 20, 1), np.random.rand(6, 1)
 - model.fit(photos, ages, epochs=1, verbose=0)
 + model.fit(keras.ops.image.resize(photos, (16, 16)), ages, epochs=1, verbose=0)
 
-=== reject: a layer whose features are of no image with these channels
+=== reject: a layer whose features match no image with these channels
 import torch
 from torch import nn
 

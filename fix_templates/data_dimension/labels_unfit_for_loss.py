@@ -302,7 +302,7 @@ model.compile(optimizer="sgd", loss="categorical_crossentropy")
 - model.fit(x, y, verbose=0)
 + model.fit(x, y[:, -1], verbose=0)
 
-=== example: labels for each step that a recurrent layer takes
+=== example: labels for each step of a recurrent layer
 import numpy as np
 from keras.models import Sequential
 from keras.layers import LSTM, Dense

@@ -193,7 +193,7 @@ class Net(nn.Module):
 
 print(Net()(torch.rand(5, 1, 8, 8)).shape)
 
-=== example: a batch size in a view of what a layer gives
+=== example: a batch size in a view of the output of a layer
 import torch
 import torch.nn as nn
 
@@ -350,7 +350,7 @@ nn.CrossEntropyLoss()(out.view(-1, 5), torch.randint(0, 5, (28,)))
 
 @dataclass(frozen=True, slots=True)
 class _Stale:
-    """A view that failed, and its tensor; `places` pairs the index of an argument with the axis whose size fits there."""
+    """A view that failed, and its tensor; `places` pairs the index of an argument with the axis whose size fits."""
 
     node: ast.Call
     base: ast.expr

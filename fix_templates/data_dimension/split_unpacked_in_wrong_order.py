@@ -74,7 +74,7 @@ class SplitUnpackedInWrongOrder(FaultTemplate[Unpacked]):
         yield f"Unpack in the order {fault.right}", (Replace(subject.source.site(fault.target), fault.right),), 0.9
 
     programs = """
-=== example: pairs where the function gives parts
+=== example: pairs where the function returns parts
 from sklearn.model_selection import train_test_split
 
 - X_train, y_train, X_test, y_test = train_test_split(X, y, test_size=0.2)

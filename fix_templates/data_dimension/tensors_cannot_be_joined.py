@@ -203,7 +203,7 @@ prior = torch.zeros(2, 7, 4)
 - total = torch.cat(scores) + prior
 + total = torch.stack(scores) + prior
 
-=== example: residual whose convolution takes the border away
+=== example: a residual whose convolution removes the border
 import torch
 import torch.nn as nn
 
@@ -229,7 +229,7 @@ x = torch.randn(3, 5)
 + left, right = nn.Linear(5, 8), nn.Linear(5, 8)
 y = left(x) * right(x)
 
-=== example: a decoder whose convolutions move in steps
+=== example: a decoder with strided convolutions
 from keras import Input, layers
 
 signal = Input((48, 1))
@@ -273,14 +273,14 @@ try:
 except RuntimeError:
     torch.cat((a, b), dim=0)
 
-=== reject: tensors joined for a weight of the whole
+=== reject: tensors joined for a weight of that size
 import torch
 
 parts = [torch.rand(4, 3) for _ in range(2)]
 weights = torch.rand(2, 8, 3)
 weights * torch.cat(parts)
 
-=== reject: a crash between tensors that nobody joined
+=== reject: a crash between tensors that were not joined
 import torch
 
 a, b = torch.rand(3, 1, 2), torch.rand(15, 4)

@@ -221,7 +221,7 @@ words = torch.nn.Embedding(9, 2)
 for batch in DataLoader([torch.arange(4), torch.arange(4)], batch_size=2):
     print(words(batch).shape)
 
-=== reject: inputs and targets given as if they were samples
+=== reject: inputs and targets passed as if they were samples
 import torch
 from torch.utils.data import DataLoader
 

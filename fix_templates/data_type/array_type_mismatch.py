@@ -313,7 +313,7 @@ class ArrayTypeMismatch(CrashTemplate):
     )
 
     programs = """
-=== example: an array asked for its array
+=== example: a NumPy array converted to an array
 import numpy as np
 import torch
 
@@ -348,7 +348,7 @@ def labels_of(net, batches):
 
 print(labels_of(torch.nn.Linear(2, 3), torch.ones(3, 1, 2)).shape)
 
-=== example: a dtype as text, in an expression
+=== example: a dtype as a string, in an expression
 import torch
 
 
@@ -473,7 +473,7 @@ loader = DataLoader(TensorDataset(torch.rand(8, 2), torch.zeros(8)), batch_size=
 + inputs, labels = next(iter(loader))
 print(inputs.shape, labels.shape)
 
-=== example: asked by the method
+=== example: called as a method
 import torch
 import torch.utils.data as data
 
@@ -526,7 +526,7 @@ import torch
 + wanted = np.array(torch.arange(3).tolist())
 print(wanted / 2)
 
-=== reject: values of the kinds that are taken
+=== reject: values of the expected types
 import numpy as np
 import torch
 from torch.utils.data import DataLoader
@@ -545,7 +545,7 @@ import torch
 
 print(np.ones(2).colour, torch.ones(1))
 
-=== reject: places for the values
+=== reject: a preallocated array
 import numpy as np
 import torch
 
@@ -587,7 +587,7 @@ import torch
 parts = [torch.ones(2), torch.ones(3)]
 print(torch.tensor(parts))
 
-=== reject: a batch whose parts are read by number
+=== reject: a batch whose parts are read by index
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -603,7 +603,7 @@ outputs = [torch.ones(2), torch.ones(2)]
 loader = DataLoader(torch.rand(4, 2), batch_size=2)
 print(outputs.numpy())
 
-=== reject: inputs and targets that are moved together and taken apart later
+=== reject: inputs and targets that are moved together and unpacked later
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -626,7 +626,7 @@ def step():
 for _ in range(2):
     print(step())
 
-=== reject: a second batch is asked for
+=== reject: a second batch is read
 import torch
 from torch.utils.data import DataLoader
 
@@ -649,7 +649,7 @@ import torch
 names = ["a", "b"]
 print(names.shape, torch.ones(1))
 
-=== reject: an index that is a text
+=== reject: an index that is a string
 import torch
 
 rows = [1, 2]

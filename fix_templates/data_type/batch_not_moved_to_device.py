@@ -37,7 +37,7 @@ ELSEWHERE = words(
 
 @dataclass(frozen=True, slots=True)
 class Unmoved:
-    """A loop over batches for a model on a device: the call of the model, the code that moves to the device, and the names to move."""
+    """A loop over batches for a model on a device: the call of the model, the code that moves, the names to move."""
 
     loop: ast.For
     call: ast.Call

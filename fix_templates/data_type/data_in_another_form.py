@@ -293,7 +293,7 @@ net.compile("adam", "sparse_categorical_crossentropy")
 net.fit(x, y, verbose=0)
 print(names[net.predict(x[:1], verbose=0).argmax()])
 
-=== reject: data in the forms that are taken
+=== reject: data in accepted forms
 import keras
 import numpy as np
 from sklearn.metrics import accuracy_score
@@ -315,7 +315,7 @@ model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 model.fit(rows, np.ones(2), verbose=0)
 
-=== reject: prices as text
+=== reject: prices as strings
 import keras
 import numpy as np
 
@@ -324,7 +324,7 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 net.fit(np.random.rand(4, 4), prices, verbose=0)
 
-=== reject: the samples are text
+=== reject: the samples are strings
 import keras
 import numpy as np
 

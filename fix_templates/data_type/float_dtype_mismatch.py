@@ -102,7 +102,7 @@ net = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid())
 loss = torch.nn.BCELoss()(net(torch.rand(8, 4)), labels)
 loss.backward()
 
-=== example: class labels for a binary loss, as the text tells
+=== example: class labels for a binary loss, from the source
 import torch
 import torch.nn.functional as F
 
@@ -129,7 +129,7 @@ def step(net, x, y):
 def mean(net, x, n):
     return nn.MSELoss()(net(x), torch.arange(8).view(8, 1))
 
-=== reject (runs): whole numbers put into a table of floats
+=== reject (runs): integers assigned to an array of floats
 import torch
 table = torch.zeros(4, 3)
 table[:, 0] = torch.arange(4)

@@ -33,7 +33,7 @@ class IndicesNotInteger(IntegerTemplate):
         return call.name in LOOKUPS and floating and indices.integral is not False
 
     programs = """
-=== example: a float tensor given to a model
+=== example: a float tensor passed to a model
 import torch
 
 class Tagger(torch.nn.Module):
@@ -48,7 +48,7 @@ class Tagger(torch.nn.Module):
 ids = torch.FloatTensor([[1, 2], [3, 0]])
 print(Tagger(6)(ids))
 
-=== example: sampled tokens given back to the network
+=== example: sampled tokens passed back to the network
 import torch
 import torch.nn as nn
 

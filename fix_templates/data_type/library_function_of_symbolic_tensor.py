@@ -204,7 +204,7 @@ model = Model([first, second], layers.Dense(1)(ops.tanh(both)))
 model.compile(loss="mse", optimizer="sgd")
 model.fit([np.ones((6, 3)), np.ones((6, 2))], np.ones((6, 1)), verbose=0)
 
-=== example: sizes given one by one
+=== example: sizes as separate arguments
 import keras
 import numpy as np
 
@@ -224,7 +224,7 @@ given = keras.Input((4,))
 model = keras.Model(given, keras.ops.sqrt(keras.layers.Dense(1, activation="relu")(given)))
 print(np.mean(model.predict(x, verbose=0), axis=0))
 
-=== reject: a symbolic tensor asked whether it is greater
+=== reject: a comparison of a symbolic tensor
 import keras
 
 given = keras.Input((4,))

@@ -142,7 +142,7 @@ w = torch.tensor([1.0], requires_grad=True)
 import torch
 w = torch.tensor([1], requires_grad=True, dtype=torch.double)
 
-=== reject: no gradient is asked for
+=== reject: requires_grad=False
 import torch
 w = torch.tensor([1], requires_grad=False)
 

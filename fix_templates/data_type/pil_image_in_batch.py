@@ -88,7 +88,7 @@ class Faces(Dataset):
 for faces, labels in DataLoader(Faces(np.zeros((4, 8, 8, 3), dtype=np.uint8)), batch_size=2):
     print(faces.shape, labels)
 
-=== example: a transform that is not given
+=== example: a transform that is not passed
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset

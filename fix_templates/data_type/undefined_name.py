@@ -208,7 +208,7 @@ exec("Batch_Size = 4")
 batch_size = 8
 print(torch.ones(Batch_Size))
 
-=== reject: a name that is asked for and caught
+=== reject: a NameError that is caught
 import torch
 
 try:

@@ -132,12 +132,12 @@ import torch
 
 print(torch.nn.Linear(in_features=3, out_features="4"))
 
-=== reject: an argument that stands for no parameter
+=== reject: an argument that matches no parameter
 import torch
 
 print(torch.nn.Linear(2, 1, activation="relu"))
 
-=== reject: a parameter that is given already
+=== reject: a parameter that is passed already
 import torch
 
 

@@ -140,7 +140,7 @@ model = keras.Sequential([keras.Input((8, 8, 1)), layers.Rescaling(1 / 255), lay
 model.compile("adam", "mse")
 model.fit(x, np.arange(24) % 2, verbose=0)
 
-=== reject: a table of whole numbers, and images that are scaled on the way in
+=== reject: a table of integers, and images scaled by the model
 import torch
 from torch import nn
 

@@ -213,14 +213,14 @@ import torch
 + start = time.time()
 print(torch.ones(1), start > 0)
 
-=== example: a text with names
+=== example: a string with named fields
 import torch
 
 report = "epoch {epoch}: loss {loss:.3f}"
 - print(report(epoch=1, loss=torch.ones(1).item()))
 + print(report.format(epoch=1, loss=torch.ones(1).item()))
 
-=== example: a text without its percent sign
+=== example: a string without its percent sign
 import torch
 
 loss = torch.ones(1).item()
@@ -279,7 +279,7 @@ print(Steps().size + 1, torch.ones(1))
 steps = Steps()
 print(steps.size + 1)
 
-=== reject: functions that are handed on, and objects
+=== reject: functions that are passed on, and objects
 import keras
 import numpy as np
 import torch
@@ -296,7 +296,7 @@ import torch
 x = torch.ones(2)
 print(x(torch.ones(2)))
 
-=== reject: a list called with what is no index
+=== reject: a list called with something other than an index
 import torch
 
 layers = [torch.nn.Linear(2, 2)]
@@ -314,13 +314,13 @@ import torch
 activation = "relu"
 print(activation(torch.ones(2)))
 
-=== reject: another number of places
+=== reject: another number of fields
 import torch
 
 name = "net-{}.pt"
 print(name(1, 2), torch.ones(1))
 
-=== reject: a callback that has to be told a file
+=== reject: a callback with a required file name
 import keras
 import numpy as np
 

@@ -223,7 +223,7 @@ def title(right, of):
 
 print(title(np.array([1, 0, 1]).sum(), 3))
 
-=== example: a text with places
+=== example: a string with fields
 import torch
 
 net = torch.nn.Linear(2, 1)
@@ -231,7 +231,7 @@ score = torch.sigmoid(net(torch.ones(2)))
 - print(f"score {score:.3f} of {1}")
 + print(f"score {score.item():.3f} of {1}")
 
-=== example: the method of a text
+=== example: the method of a string
 import numpy as np
 import torch
 
@@ -292,7 +292,7 @@ test_size = len(dataset) - train_size
 train, test = random_split(dataset, [train_size, test_size])
 print(len(train), len(test))
 
-=== reject: numbers in the forms that are taken
+=== reject: numbers in accepted forms
 import json
 import torch
 
@@ -303,13 +303,13 @@ data = torch.randn(10, 3)
 split = int(0.8 * len(data))
 print(data[:split].shape, data[split:].shape)
 
-=== reject: a text that is no number
+=== reject: a string that is not a number
 import torch
 
 size = "large"
 print(torch.ones(size))
 
-=== reject: a number that was read as text
+=== reject: a number read as a string
 import torch
 
 total = 0
@@ -317,7 +317,7 @@ for line in ("1 0.5", "2 0.25"):
     total = total + line.split()[1]
 print(total, torch.ones(1))
 
-=== reject: a list that is joined to a text
+=== reject: a list added to a string
 import torch
 
 print("sizes " + list(torch.ones(2, 3).shape))

@@ -313,7 +313,7 @@ class Skip(torch.nn.Module):
 
 print(Skip()(torch.ones(2, 3), torch.ones(2, 1)).shape)
 
-=== example: branches of a network given to a layer that merges them
+=== example: branches of a network passed to a merging layer
 import keras
 import numpy as np
 from keras.layers import Add, Dense
@@ -379,7 +379,7 @@ for step in range(3):
 +     losses.append(loss.item())
 print(len(losses))
 
-=== example: columns that are dropped in place, under another name
+=== example: columns dropped in place, under another name
 import pandas as pd
 import torch
 
@@ -428,7 +428,7 @@ def halves(x):
 first, second = halves(torch.ones(6))
 print(first, second)
 
-=== reject: as many as there are
+=== reject: matching numbers of values
 import keras
 import numpy as np
 import torch
@@ -448,7 +448,7 @@ net = keras.Model([left, right], keras.layers.Dense(1)(keras.layers.concatenate(
 net.compile("adam", "mse", metrics=["mae"])
 net.fit([np.ones((8, 3)), np.ones((8, 2))], np.ones(8), verbose=0)
 
-=== reject: a list and an axis that is no number
+=== reject: a list and an axis that is not a number
 import torch
 
 a = torch.ones(2)
@@ -460,7 +460,7 @@ import torch
 
 print(np.concatenate([np.ones((2, 3)), np.ones((2, 4))]), torch.ones(1))
 
-=== reject: a set, whose order nobody knows
+=== reject: a set, which has no order
 import keras
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
