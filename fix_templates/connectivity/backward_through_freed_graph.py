@@ -317,7 +317,7 @@ def _carried(source: Source, loop: ast.For | ast.While) -> list[str]:
         }
         for name in [each.id for each in within(node, ast.Name) if isinstance(each.ctx, ast.Store)]:
             others = [each for each in assigned if name in trees.stored_names(each) and each is not node]
-            if name in given and not others and not _looped(source, loop, name):
+            if name in given and not others and not _looped(loop, name):
                 found[name] = None
     return list(found)
 
@@ -327,7 +327,7 @@ def _under(source: Source, loop: ast.AST) -> list[ast.stmt]:
     return [node for node in within(loop, ast.Assign) if source.enclosing(node, ast.FunctionDef) is function]
 
 
-def _looped(source: Source, loop: ast.For | ast.While, name: str) -> bool:
+def _looped(loop: ast.For | ast.While, name: str) -> bool:
     """Whether the name is the target of a loop."""
     loops = [loop, *within(loop, ast.For)]
     return any(isinstance(each, ast.For) and name in trees.names_in(each.target) for each in loops)

@@ -101,7 +101,7 @@ class InvalidSequentialLayers(CrashTemplate):
                 yield from _refused(subject, crash, node, refused, made == _SEQUENTIAL)
         elif REFUSED in message and len(node.args) == 1:
             added = isinstance(node.func, ast.Attribute) and node.func.attr == "add"
-            yield from _no_layer(subject, node.args[0] if added else _odd_one(subject, node.args[0]), message)
+            yield from _no_layer(subject, node.args[0] if added else _odd_one(node.args[0]), message)
         elif made in SEQUENTIAL and crash.kind in ("ValueError", "TypeError"):
             yield from _one_by_one(subject, node)
 
@@ -410,7 +410,7 @@ def _to_list(subject: Subject, asked: ast.Attribute) -> Iterator[Fault]:
         yield Fault.with_repair(source.site(asked), what, "Add the layer to the model", *edits, prior=0.95)
 
 
-def _odd_one(subject: Subject, given: ast.expr) -> ast.expr:
+def _odd_one(given: ast.expr) -> ast.expr:
     """The one element of a list of layers that is not a call; else the whole argument."""
     odd = [one for one in given.elts if not isinstance(one, ast.Call)] if isinstance(given, ast.List) else []
     return odd[0] if len(odd) == 1 else given

@@ -211,7 +211,7 @@ def _other_names(subject: Subject, found: _Loading) -> tuple[str, _Repair | None
     prefix = _prefix(found.unexpected, found.missing)
     if prefix is not None:
         what = f"the names of all weights for `{ast.unparse(found.network)}` have the prefix `{prefix}`"
-        return what, _unwrapped(subject, found, prefix.rstrip(".")) or _cut(subject, found, prefix)
+        return what, _unwrapped(subject, prefix.rstrip(".")) or _cut(subject, found, prefix)
     prefix = _prefix(found.missing, found.unexpected)
     if prefix is not None and prefix.rstrip(".") in _WRAPPERS:
         inner = prefix.rstrip(".")
@@ -238,7 +238,7 @@ def _prefix(longer: frozenset[str], shorter: frozenset[str]) -> str | None:
     return None
 
 
-def _unwrapped(subject: Subject, found: _Loading, inner: str) -> _Repair | None:
+def _unwrapped(subject: Subject, inner: str) -> _Repair | None:
     """Save the network within the wrapper, where the program asks a network that surely is wrapped for its state."""
     source = subject.source
     asked = []

@@ -294,7 +294,7 @@ def _ways(subject: Subject, found: _Past) -> Iterator[Way]:
             yield from _of_drawn(subject, found)
         case ast.BinOp(left=ast.Name() as name, op=ast.Add(), right=ahead) if (arithmetic.number(ahead) or 0) > 0:
             loop = _loop_of(subject, name)
-            bounds = _range(subject, loop) if loop is not None else None
+            bounds = _range(loop) if loop is not None else None
             if bounds is not None:
                 edit = _less(subject, bounds[-1], arithmetic.number(ahead) or 0)
                 yield "Stop before the last elements", (edit,), 0.85
@@ -333,7 +333,7 @@ def _loop_of(subject: Subject, name: ast.Name) -> Loop | None:
     return None
 
 
-def _range(subject: Subject, loop: Loop) -> list[ast.expr] | None:
+def _range(loop: Loop) -> list[ast.expr] | None:
     """The bounds of a loop over a range with step one: its stop, or its start and stop."""
     match loop.iter:
         case ast.Call(func=ast.Name(id="range"), args=[*bounds], keywords=[]) if 1 <= len(bounds) <= 2:
@@ -342,7 +342,7 @@ def _range(subject: Subject, loop: Loop) -> list[ast.expr] | None:
 
 
 def _of_loop(subject: Subject, found: _Past, loop: Loop) -> Iterator[Way]:
-    bounds = _range(subject, loop)
+    bounds = _range(loop)
     if bounds is None:
         return
     stop = bounds[-1]
@@ -353,7 +353,7 @@ def _of_loop(subject: Subject, found: _Past, loop: Loop) -> Iterator[Way]:
     elif beyond:
         yield "Stop at the last element", (_less(subject, stop, 1),), 0.85
     elif _is_size(stop) and _is_of(stop, found.node.value):
-        length = _length(subject, found)
+        length = _length(found)
         if length is not None:
             yield "Stop at the last element", (Replace(subject.source.site(stop), length),), 0.75
 
@@ -362,7 +362,7 @@ def _of_loop(subject: Subject, found: _Past, loop: Loop) -> Iterator[Way]:
 
 
 def _of_drawn(subject: Subject, found: _Past) -> Iterator[Way]:
-    length = _length(subject, found)
+    length = _length(found)
     for made in origins.origins(subject, found.index):
         if not isinstance(made, ast.Call) or not made.args:
             continue
@@ -384,7 +384,7 @@ def _of_drawn(subject: Subject, found: _Past) -> Iterator[Way]:
                 yield "Draw indices of the indexed array", (Replace(subject.source.site(bound), length),), 0.8
 
 
-def _length(subject: Subject, found: _Past) -> str | None:
+def _length(found: _Past) -> str | None:
     """The code for the size of the indexed object along the axis of the index."""
     if not isinstance(found.node.value, (ast.Name, ast.Attribute)):
         return None
