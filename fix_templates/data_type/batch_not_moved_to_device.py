@@ -1,4 +1,4 @@
-"""The model is moved to a device and the batches that it is given are not."""
+"""The model is moved to a device, and its batches are not."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from dnnfix.api import (
 )
 
 MOVERS = words("to cuda")
-"""Tensor methods that move to a device."""
+"""Methods that move a tensor to a device."""
 
 PLAIN = words(
     """size shape view reshape flatten squeeze unsqueeze permute transpose float long double int type dim numel numpy item detach
     clone data dtype max mean sum"""
 )
-"""Attributes by which a batch shows itself to be a tensor; a batch with others is a graph, a dictionary or the like."""
+"""Attributes of tensors; a batch with others is a graph, a dictionary or the like."""
 
 ELSEWHERE = words(
     "DataParallel DistributedDataParallel Accelerator set_default_device set_default_tensor_type collate_fn"
 )
-"""Names of what moves batches by itself, or may."""
+"""Names of what may move batches itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unmoved:
-    """A loop over batches whose model is on a device: the code that moves to it and the names to move."""
+    """A loop over batches for a model on a device: the call of the model, the code that moves, the names to move."""
 
     loop: ast.For
     call: ast.Call
@@ -47,23 +47,24 @@ class Unmoved:
     symptom: Symptom
 
 
-class BatchOnOtherDevice(FaultTemplate[Unmoved]):
-    """The model is moved to a device and the batches that it is given are not.
+class BatchNotMovedToDevice(FaultTemplate[Unmoved]):
+    """The model is moved to a device, and its batches are not.
 
-    Moving a model moves its weights. Batches come from the loader on the CPU and have to be moved too, each of them.
-    Where the device is a GPU the first layer fails; where it is the CPU, as on the machine of a test, nothing shows.
+    Batches come from the loader on the CPU, and each has to be moved. On a GPU the first layer raises; if the device is
+    the CPU, as on a test machine, nothing shows.
 
-    Fix safety: unsafe. The batches are on another device, and what is computed from them too; nothing changes on a
-    machine where the device is the CPU.
+    Fix safety: unsafe. The batches, and what is computed from them, are on another device; nothing changes if that is
+    the CPU.
 
     References: torch.Tensor.to, torch.nn.Module.to.
     """
 
     code = "DNF607"
-    name = "batch-on-other-device"
+    name = "batch-not-moved-to-device"
+    formerly = ("batch-on-other-device",)
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_TYPE
-    message = "{model} is moved to another device by {code}, and the batches given to it here are not"
+    message = "{model} is moved to another device by {code}, and the batches passed to it here are not"
     triggers = ("to", "cuda")
     declined = "the loop over the batches was not found"
 
@@ -193,7 +194,7 @@ def _unmoved(subject: Subject) -> Iterator[Unmoved]:
 
 
 def _moved_models(subject: Subject) -> dict[str, str]:
-    """The models that are moved to a device, by name, with the code that moves to it."""
+    """The models moved to a device, by name, with the code that moves them."""
     found: dict[str, str] = {}
     for call in subject.source.all_calls:
         code = _device_code(subject, call)
@@ -209,7 +210,7 @@ def _moved_models(subject: Subject) -> dict[str, str]:
 
 
 def _device_code(subject: Subject, call: ast.Call) -> str | None:
-    """The `.to(device)` or `.cuda()` of a call, where it moves to a device that may be a GPU."""
+    """The `.to(device)` or `.cuda()` of a call, if the device may be a GPU."""
     if not isinstance(call.func, ast.Attribute) or call.keywords or call.func.attr not in MOVERS:
         return None
     if call.func.attr == "cuda":
@@ -220,7 +221,7 @@ def _device_code(subject: Subject, call: ast.Call) -> str | None:
 
 
 def _may_be_gpu(subject: Subject, node: ast.expr, depth: int = 4) -> bool:
-    """Whether the expression is known to be a device, and one of those that it may be is a GPU."""
+    """Whether the expression is known to be a device, and may be a GPU."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and node.value.startswith(("cuda", "mps"))
     if isinstance(node, ast.IfExp):
@@ -242,13 +243,12 @@ def _is_model(subject: Subject, node: ast.expr) -> bool:
     if name is not None:
         return name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
     definition = subject.source.definition(made.func)
-    own = getattr(definition, "node", definition)
-    bases = own.bases if isinstance(own, ast.ClassDef) else []
+    bases = definition.bases if isinstance(definition, ast.ClassDef) else []
     return any(subject.source.qualified(base) == "torch.nn.Module" for base in bases)
 
 
 def _moves_within(subject: Subject) -> bool:
-    """Whether a class or a loader moves what it is given, so that batches may be moved out of sight."""
+    """Whether a class or a loader may move batches itself."""
     for call in subject.source.all_calls:
         made_there = any(keyword.arg == "device" for keyword in call.keywords)
         if made_there and not (subject.source.qualified(call.func) or "").startswith("torch."):
@@ -280,7 +280,7 @@ def _in_loop(subject: Subject, loop: ast.For, moved: dict[str, str]) -> Unmoved 
 
 
 def _batch_names(target: ast.expr, iterated: ast.expr) -> list[str]:
-    """The names of a batch's parts; the number that `enumerate` gives is none."""
+    """The names of the parts of a batch, without the index of `enumerate`."""
     counted = isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.func.id == "enumerate"
     if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.func.id in ("range", "zip"):
         return []
@@ -293,7 +293,7 @@ def _batch_names(target: ast.expr, iterated: ast.expr) -> list[str]:
 
 
 def _touched(loop: ast.For, names: list[str]) -> bool:
-    """Whether the loop gives one of the names another value, moves it, or uses it as something that is no tensor."""
+    """Whether the loop assigns one of the names, moves it, or uses it as something other than a tensor."""
     own = {id(part) for part in ast.walk(loop.target)}
     for node in ast.walk(loop):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names and id(node) not in own:

@@ -1,4 +1,4 @@
-"""What is predicted on is prepared by the same function as what was trained on, in another way."""
+"""Data for evaluation is preprocessed with other settings than the training data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dnnfix.api import (
 
 OF_FORM = words("""color_mode colour_mode channels_order channel_order padding truncating interpolation normalize
     normalization mean std scale rescale grayscale""")
-"""Parameters that change what a value means, and that augmentation and evaluation have no reason to differ in."""
+"""Parameters that change what a value means, and should not differ between training and evaluation."""
 
 GENERATOR = "ImageDataGenerator"
 NORMALIZE = ("torchvision.transforms.Normalize", "torchvision.transforms.transforms.Normalize")
@@ -42,7 +42,7 @@ TEST = re.compile(r"(^|_)(test|testing|val|valid|validation|eval)(_|$)", re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
-    """The call that prepares for use, the parameter, and what it was in the call that prepared for training."""
+    """The call that preprocesses data for evaluation, the parameter, its training value, and its own value, if any."""
 
     call: ast.Call
     parameter: str
@@ -50,26 +50,25 @@ class Otherwise:
     given: ast.expr | None
 
 
-class DataPreparedOtherwise(FaultTemplate[Otherwise]):
-    """Trained on RGB pictures and asked about BGR ones; trained with `rescale=1/255` and validated without.
+class PreprocessingMismatch(FaultTemplate[Otherwise]):
+    """Data for evaluation is preprocessed with another colour order, scale, mean or padding than the training data.
 
-    The network sees other numbers than those that it was trained on, and what it says of them means little.
+    The predictions are wrong, since the network was trained on other values. Reported where one function preprocesses
+    both, and a parameter that decides what the values mean differs: in two calls on arrays, in two
+    `ImageDataGenerator`, or in two `Normalize` whose names say what they are for.
 
-    Reported where one function prepares the data for training and the data for use, and a parameter that decides what
-    the values mean (colour order, scale, mean, padding side) is another: in one program of arrays, in two
-    `ImageDataGenerator` or in two `Normalize` whose names say what they are for.
-
-    Fix safety: unsafe. What is used is prepared as what was trained on, which is the point.
+    Fix safety: unsafe. The data for evaluation is preprocessed like the training data.
 
     References: keras.preprocessing.image.ImageDataGenerator ("rescale"); torchvision.transforms.Normalize.
     """
 
     code = "DNF160"
-    name = "data-prepared-otherwise"
+    name = "preprocessing-mismatch"
+    formerly = ("data-prepared-otherwise",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
-    message = "the training data was prepared with {parameter}={wanted}, and this data was not"
-    declined = "how the training data were prepared is not written as a plain value"
+    message = "the training data is preprocessed with {parameter}={wanted}, and this data is not"
+    declined = "the setting for the training data is not a plain value"
 
     def faults(self, subject: Subject) -> Faults[Otherwise]:
         source = subject.source
@@ -86,10 +85,10 @@ class DataPreparedOtherwise(FaultTemplate[Otherwise]):
     def repairs(self, subject: Subject, fault: Otherwise) -> Repairs:
         site = subject.source.site
         if fault.given is not None:
-            yield f"Prepare with {fault.wanted} here too", (Replace(site(fault.given), fault.wanted),), 0.85
+            yield f"Use {fault.wanted} here too", (Replace(site(fault.given), fault.wanted),), 0.85
         else:
             edit = SetArgument(site(fault.call), fault.parameter, fault.wanted)
-            yield f"Prepare with {fault.parameter}={fault.wanted} here too", (edit,), 0.85
+            yield f"Use {fault.parameter}={fault.wanted} here too", (edit,), 0.85
 
     programs = """
 === example: the colours in another order
@@ -166,7 +165,7 @@ test_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize
 
 
 def _arrays(source: Source) -> Iterator[Otherwise]:
-    """Calls of one function, one for what is fitted and one for what is predicted on, that differ in their form."""
+    """Calls of one function, one for training data and one for evaluation, that differ in such a parameter."""
     fitted = _prepared(source, TRAINING)
     used = _prepared(source, USING)
     for call in used:
@@ -186,12 +185,12 @@ def _arrays(source: Source) -> Iterator[Otherwise]:
 
 
 def _text(source: Source, value: ast.expr) -> str:
-    """A value as the program writes it, where it does."""
+    """A value as written in the program, if it is."""
     return source.segment(source.site(value)) if hasattr(value, "lineno") else ast.unparse(value)
 
 
 def _prepared(source: Source, methods: frozenset[str]) -> list[ast.Call]:
-    """The calls whose results are handed to these methods as their first argument, directly or under a name."""
+    """The calls whose results are the first argument of these methods, directly or through a name."""
     found = []
     for call in source.all_calls:
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in methods or not call.args:
@@ -204,7 +203,7 @@ def _prepared(source: Source, methods: frozenset[str]) -> list[ast.Call]:
 
 
 def _default(source: Source, call: ast.Call, parameter: str) -> ast.expr | None:
-    """What a function of the program, or the padding of Keras, takes where the parameter is not given."""
+    """The default of the parameter in a function of the program, or in the padding of Keras."""
     name = source.qualified(call.func) or ""
     if name.endswith(".pad_sequences") and parameter in ("padding", "truncating"):
         return ast.Constant("pre")
@@ -218,7 +217,7 @@ def _default(source: Source, call: ast.Call, parameter: str) -> ast.expr | None:
 
 
 def _generators(source: Source) -> Iterator[Otherwise]:
-    """Image generators for the test that do not scale as the one for training does."""
+    """Image generators for evaluation that do not rescale, while the one for training does."""
     if GENERATOR not in source.words:
         return
     made = [(name, value) for name, value in _named(source) if ast.unparse(value.func).rpartition(".")[2] == GENERATOR]
@@ -234,7 +233,7 @@ def _generators(source: Source) -> Iterator[Otherwise]:
 
 
 def _normalized(source: Source) -> Iterator[Otherwise]:
-    """A `Normalize` for the test with other numbers than the one for training."""
+    """A `Normalize` for evaluation with other numbers than the one for training."""
     if "Normalize" not in source.words:
         return
     found: dict[str, list[ast.Call]] = {"train": [], "test": []}
@@ -262,7 +261,7 @@ def _length(numbers: ast.expr) -> int:
 
 
 def _named(source: Source) -> Iterator[tuple[str, ast.Call]]:
-    """The names that the program gives to what calls make."""
+    """The names assigned to the results of calls."""
     for statement in source.nodes(ast.Assign):
         target, value = statement.targets[0], statement.value
         if len(statement.targets) == 1 and isinstance(target, ast.Name) and isinstance(value, ast.Call):

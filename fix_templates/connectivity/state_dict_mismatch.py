@@ -1,4 +1,4 @@
-"""A network is given a saved state in another form than the one that it takes."""
+"""`load_state_dict` is called with something other than the state_dict of the network."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _KEYS = re.compile(r"(Missing|Unexpected) key\(s\) in state_dict: ((?:\"[^\"]*\"
 _NOT_A_DICTIONARY = re.compile(r"Expected state_dict to be dict-like, got <class '([\w.]+)'>")
 _COUNTS = "num_batches_tracked"
 _WEIGHTS = frozenset({"model", "state_dict", "model_state_dict", "model_state", "net", "network", "weights"})
-"""Names under which checkpoints of torch usually have the weights."""
+"""Usual keys of the weights in torch checkpoints."""
 _WRAPPERS = {
     "module": ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"),
     "_orig_mod": ("torch.compile",),
 }
-"""The attributes under which a wrapper has the network itself, and what wraps it so."""
+"""The attribute of a wrapper that holds the network, and the wrappers that have it."""
 
 _Repair = tuple[str, tuple[Edit, ...], float]
 
 
 @dataclass(frozen=True, slots=True)
 class _Loading:
-    """A call of `load_state_dict`, what it is given, and the names that the message lists."""
+    """A call of `load_state_dict`, its network and argument, and the names listed in the message."""
 
     call: ast.Call
     network: ast.expr
@@ -49,23 +49,23 @@ class _Loading:
     unexpected: frozenset[str] = frozenset()
 
 
-class SavedStateOfOtherForm(CrashTemplate):
-    """`load_state_dict` is given the weights under other names, in a larger dictionary, or no dictionary at all.
+class StateDictMismatch(CrashTemplate):
+    """`load_state_dict` is called with weights under other names, a whole checkpoint, a network or a path.
 
-    A network that was saved within `DataParallel` has `module.` before the name of each weight: the network within it is
-    saved, or, where the file is all there is, the names are cut. A checkpoint with the state of the optimizer beside that
-    of the network has the weights under one of its names. A whole network has to be asked for its state, and the path of
-    a file has to be read first.
+    A network saved within `DataParallel` has the prefix `module.` in each name: the wrapped network is saved instead,
+    or, if there is only the file, the prefix is removed. A checkpoint that also has the state of the optimizer contains
+    the weights under a key. A network has a `state_dict()`, and a path has to be loaded first.
 
-    The names in the message have to fit one by one: weights that are really missing are no matter of form.
+    The names in the message have to match one by one: weights that are really missing are left alone.
 
-    Fix safety: unsafe. The weights are loaded, which they were not.
+    Fix safety: unsafe. The weights were not loaded before.
 
     References: torch.nn.Module.load_state_dict; "Saving and Loading Models" of the torch tutorials.
     """
 
     code = "DNF450"
-    name = "saved-state-of-other-form"
+    name = "state-dict-mismatch"
+    formerly = ("saved-state-of-other-form",)
     message = "the state_dict does not fit: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT
@@ -97,7 +97,7 @@ net = nn.DataParallel(nn.Linear(3, 2))
 again = nn.Linear(3, 2)
 again.load_state_dict(torch.load("net.pt"))
 
-=== example: weights whose saving is not seen
+=== example: a file of weights with a prefix
 import torch
 from torch import nn
 
@@ -172,7 +172,7 @@ nn.Linear(3, 2).load_state_dict(net.module.state_dict())
 
 
 def _loading(subject: Subject, crash: Crash) -> _Loading | None:
-    """The call of `load_state_dict` that failed, with what it was given."""
+    """The call of `load_state_dict` that failed, and the names in the message."""
     node = subject.node(crash.site)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
@@ -184,7 +184,7 @@ def _loading(subject: Subject, crash: Crash) -> _Loading | None:
 
 
 def _no_dictionary(subject: Subject, found: _Loading, kind: str) -> tuple[str, _Repair | None]:
-    """Read the file whose path was given, or ask the network that was given for its state."""
+    """Load the file at the given path, or pass the `state_dict` of the given network."""
     source = subject.source
     place, code = source.site(found.given), ast.unparse(found.given)
     if kind in ("str", "pathlib.PosixPath", "pathlib.WindowsPath"):
@@ -207,11 +207,11 @@ def _no_dictionary(subject: Subject, found: _Loading, kind: str) -> tuple[str, _
 
 
 def _other_names(subject: Subject, found: _Loading) -> tuple[str, _Repair | None]:
-    """Take the weights from where they are, or under the names that the network has for them."""
+    """Use the weights of the checkpoint or the wrapper, or rename them."""
     prefix = _prefix(found.unexpected, found.missing)
     if prefix is not None:
         what = f"the names of all weights for `{ast.unparse(found.network)}` have the prefix `{prefix}`"
-        return what, _unwrapped(subject, found, prefix.rstrip(".")) or _cut(subject, found, prefix)
+        return what, _unwrapped(subject, prefix.rstrip(".")) or _cut(subject, found, prefix)
     prefix = _prefix(found.missing, found.unexpected)
     if prefix is not None and prefix.rstrip(".") in _WRAPPERS:
         inner = prefix.rstrip(".")
@@ -227,8 +227,8 @@ def _other_names(subject: Subject, found: _Loading) -> tuple[str, _Repair | None
 
 
 def _prefix(longer: frozenset[str], shorter: frozenset[str]) -> str | None:
-    """What stands before every one of the longer names, the rest being the shorter names one by one."""
-    # Of normalizations that count their batches, torch lists the count among the unexpected names only.
+    """The prefix that turns every shorter name into one of the longer names."""
+    # torch lists the batch counters of normalizations only among the unexpected names.
     longer, shorter = (frozenset(name for name in names if not name.endswith(_COUNTS)) for names in (longer, shorter))
     whole = min(longer, default="")
     for name in sorted(shorter):
@@ -238,8 +238,8 @@ def _prefix(longer: frozenset[str], shorter: frozenset[str]) -> str | None:
     return None
 
 
-def _unwrapped(subject: Subject, found: _Loading, inner: str) -> _Repair | None:
-    """Save the network within the wrapper, where the program asks a network that surely is wrapped for its weights."""
+def _unwrapped(subject: Subject, inner: str) -> _Repair | None:
+    """Save the network within the wrapper, where the program asks a network that surely is wrapped for its state."""
     source = subject.source
     asked = []
     for call in source.all_calls:
@@ -255,7 +255,7 @@ def _unwrapped(subject: Subject, found: _Loading, inner: str) -> _Repair | None:
 
 
 def _wrapped(source: Source, network: ast.expr, inner: str) -> bool:
-    """Whether the last value of a name, given at the top or in the same function, is a wrapper."""
+    """Whether the last value bound to a name, unconditionally, is a wrapper."""
     if not isinstance(network, (ast.Name, ast.Attribute)):
         return False
     values = source.bindings(network)
@@ -270,7 +270,7 @@ def _wrapped(source: Source, network: ast.expr, inner: str) -> bool:
 
 
 def _cut(subject: Subject, found: _Loading, prefix: str) -> _Repair | None:
-    """Cut the prefix from the names before the weights are loaded."""
+    """Remove the prefix from the names before the weights are loaded."""
     source = subject.source
     statement = source.statement_of(found.call)
     given, place = subject.text(source.site(found.given)), source.site(found.given)
@@ -282,8 +282,8 @@ def _cut(subject: Subject, found: _Loading, prefix: str) -> _Repair | None:
         if len(found.call.args) + len(found.call.keywords) != 1:
             return None
         code = f"{start}({_without(prefix, name)})"
-        return "Cut the names", (Replace(source.site(statement), f"{name} = {given}\n{code}"),), 0.9
-    return "Cut the names", (Replace(place, _without(prefix, given)),), 0.9
+        return "Remove the prefix from the names", (Replace(source.site(statement), f"{name} = {given}\n{code}"),), 0.9
+    return "Remove the prefix from the names", (Replace(place, _without(prefix, given)),), 0.9
 
 
 def _without(prefix: str, given: str) -> str:
@@ -291,7 +291,7 @@ def _without(prefix: str, given: str) -> str:
 
 
 def _weights_key(source: Source, found: _Loading) -> str | None:
-    """The name under which a checkpoint has the weights of the network: as it was saved, else as it is usual."""
+    """The key of the network's weights in a checkpoint: the one it was saved under, else a usual one."""
     network = ast.unparse(found.network)
     for saved in source.nodes(ast.Dict):
         keys = [key.value if isinstance(key, ast.Constant) else None for key in saved.keys]
@@ -312,7 +312,7 @@ def _weights_key(source: Source, found: _Loading) -> str | None:
 
 
 def _steps(source: Source, of: ast.expr) -> bool:
-    """Whether what is asked for its state is an optimizer, a schedule or a scaler of the gradients."""
+    """Whether the state belongs to an optimizer, a learning rate scheduler or a gradient scaler."""
     made = source.constructor(of)
     name = source.qualified(made.func) if made is not None else None
     if name is not None:

@@ -1,4 +1,4 @@
-"""Samples that are sequences of different lengths are put into one batch."""
+"""A `DataLoader` collates sequences of different lengths without padding."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OVER_STEPS = words(
     """Embedding EmbeddingBag embedding RNN LSTM GRU RNNCell LSTMCell GRUCell Conv1d Transformer TransformerEncoder
     TransformerEncoderLayer MultiheadAttention"""
 )
-"""Layers that work on sequences: in a program with one of them, a first axis of other sizes is one of steps."""
+"""Layers for sequences: in a program with one of them, a first axis of varying size is that of the steps."""
 
 ONE = '''\
 def {name}(batch):
@@ -58,21 +58,21 @@ def {name}(batch):
 
 @dataclass(frozen=True, slots=True)
 class _Ragged:
-    """The loaders whose batches cannot be put together, how many parts a sample has, whether they may be no tensors."""
+    """Loaders that cannot collate, the number of parts of a sample, and whether the parts surely are tensors."""
 
     loading: loaders.Loading
     parts: int
     plain: bool
 
 
-class SequencesOfOtherLengths(FaultTemplate[_Ragged]):
-    """A `DataLoader` puts samples of one size into a batch; sequences of different lengths have to be padded to one.
+class UnpaddedSequences(FaultTemplate[_Ragged]):
+    """A `DataLoader` collates sequences of different lengths into one batch without padding them.
 
-    A `collate_fn` does so with `pad_sequence`, for each batch as far as its longest sequence. Where the targets are
-    sequences too, they are filled up with the number that the loss of classes leaves out.
+    A `collate_fn` with `pad_sequence` pads each batch to its longest sequence. Targets that are sequences too are
+    padded with the index that the loss ignores.
 
-    Reported where the first axis alone differs, of samples with one axis or two, in a program whose layers work on
-    sequences. Images of different sizes have to be resized, which is another matter.
+    Reported where samples of one or two axes differ in the first axis only, in a program with layers for sequences.
+    Images of different sizes have to be resized instead.
 
     Fix safety: unsafe. The network sees the padding, unless it masks or packs it.
 
@@ -80,13 +80,14 @@ class SequencesOfOtherLengths(FaultTemplate[_Ragged]):
     """
 
     code = "DNF146"
-    name = "sequences-of-other-lengths"
+    name = "unpadded-sequences"
+    formerly = ("sequences-of-other-lengths",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
-    message = "`{loader}` cannot put sequences of different lengths into one batch"
+    message = "`{loader}` cannot collate sequences of different lengths into one batch"
     triggers = ("DataLoader",)
     needs_run = True
-    declined = "what a sample consists of cannot be told"
+    declined = "what a sample consists of is not known"
 
     def faults(self, subject: Subject) -> Faults[_Ragged]:
         crash = subject.crash
@@ -220,7 +221,7 @@ words = torch.nn.Embedding(9, 2)
 for batch in DataLoader([torch.arange(4), torch.arange(4)], batch_size=2):
     print(words(batch).shape)
 
-=== reject: inputs and targets given as if they were samples
+=== reject: inputs and targets passed as if they were samples
 import torch
 from torch.utils.data import DataLoader
 
@@ -232,7 +233,7 @@ for a, b in DataLoader((x, y), batch_size=2):
 
 
 def _lengths_differ(message: str) -> bool:
-    """Whether the first axis alone differs between two samples of one axis or two."""
+    """Whether two samples of one or two axes differ in the first axis only."""
     said = SIZES.search(message)
     if said is None:
         return False
@@ -241,7 +242,7 @@ def _lengths_differ(message: str) -> bool:
 
 
 def _parts(loading: loaders.Loading) -> int | None:
-    """How many parts a sample has: what the dataset's class returns, else what the loop takes apart."""
+    """The number of parts of a sample: what `__getitem__` returns, else what the loop unpacks."""
     getter = graph.method(loading.dataset, "__getitem__") if loading.dataset is not None else None
     if getter is not None:
         given = [node.value for node in ast.walk(getter) if isinstance(node, ast.Return)]
@@ -261,7 +262,7 @@ def _keyed(node: ast.expr | None) -> bool:
 
 
 def _arrays_for_dataset(loading: loaders.Loading) -> bool:
-    """Whether the loader is given a display of whole arrays, whose parts are no samples."""
+    """Whether the dataset is a tuple or list of whole arrays."""
     given = argument_value(loading.loaders[0], "dataset", 0)
     return isinstance(given, (ast.Tuple, ast.List))
 
@@ -272,7 +273,7 @@ def _padded(given: str, plain: bool, value: int) -> str:
 
 
 def _padding(subject: Subject) -> int:
-    """The index that the embedding takes for padding."""
+    """The `padding_idx` of the embedding."""
     for call in subject.source.calls("torch.nn.Embedding"):
         given = argument_value(call, "padding_idx", 2)
         value = arithmetic.number(given) if given is not None else None
@@ -282,13 +283,13 @@ def _padding(subject: Subject) -> int:
 
 
 def _left_out(subject: Subject) -> Iterator[int]:
-    """What targets may be filled up with: what a loss of classes leaves out, and zeros."""
+    """The values to pad targets with: the index ignored by a classification loss, or zero."""
     for call in subject.source.calls("torch.nn.CrossEntropyLoss", "torch.nn.NLLLoss", *_FUNCTIONS):
         given = keyword_value(call, "ignore_index")
         value = arithmetic.number(given) if given is not None else -100
         if isinstance(value, int):
             yield value
-            return  # with any other number the loss would count the padding
+            return  # any other value would count in the loss
     yield 0
 
 

@@ -1,4 +1,4 @@
-"""A `Sequential` is given something that is no layer, or its layers in another form than it takes them."""
+"""A `Sequential` is created from, or extended by, something that is not a layer."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _LAYERS = {
     "softplus": "Softplus",
     "softsign": "Softsign",
 }
-"""The layers that do, as they are made without arguments, what functions of torch do to one tensor."""
+"""Functions of torch and the layers that compute the same by default."""
 _NOT_ONE = "is not a Module subclass"
 _UNCALLED = 'Module [ModuleList] is missing the required "forward" function'
 _SEQUENTIAL = "torch.nn.Sequential"
 _LIST = "torch.nn.ModuleList"
 REFUSED = "can be added to a Sequential model"
-"""Keras 3 says that only layers can be."""
+"""Part of the message of Keras 3."""
 LISTED = "'list' object has no attribute 'add'"
 
 BARE = words(
@@ -54,33 +54,32 @@ BARE = words(
     "MaxPool1D MaxPooling3D AveragePooling1D AveragePooling2D GlobalAveragePooling1D GlobalAveragePooling2D "
     "GlobalMaxPooling1D GlobalMaxPooling2D"
 )
-"""Layers that are usually made without arguments."""
+"""Layers that are usually created without arguments."""
 
 ACTIVATIONS = words("relu sigmoid tanh softmax softplus elu selu gelu swish silu linear")
 SEQUENTIAL = frozenset({"keras.Sequential", "keras.models.Sequential"})
 
 
-class SequenceOfNoModules(CrashTemplate):
-    """A `Sequential` of torch or Keras is given something that is no layer, or its layers in another form than it takes them.
+class InvalidSequentialLayers(CrashTemplate):
+    """A `Sequential` of torch or Keras gets something that is not a layer, or its layers in an unsupported form.
 
-    `Sequential` of torch takes layers one by one: a list is unpacked, a list of pairs of names and layers becomes an
-    `OrderedDict`, a function becomes the layer that computes it, and a class is called. A `ModuleList` holds layers
-    without an order in which they are run; one that is called as a whole is meant to be a `Sequential`.
+    `Sequential` of torch takes each layer as an argument: a list is unpacked, a list of names and layers becomes an
+    `OrderedDict`, a function is replaced by the layer that computes it, and a class is instantiated. A `ModuleList` has
+    no `forward`; one that is called becomes a `Sequential`.
 
-    `Sequential` of Keras takes one list of layers, and takes a second argument for its name or whether it is trainable. `model.add(Flatten)`
-    adds the class where `Flatten()` makes a layer. `model.add(Dense(8)(x))` adds the output of a layer; the model calls its layers
-    itself. `model.add("relu")` names an activation, for which there is a layer. And `model.layers.add(…)` asks the list of the layers for
-    what the model does.
+    `Sequential` of Keras takes one list of layers. `model.add(Flatten)` adds the class instead of `Flatten()`.
+    `model.add(Dense(8)(x))` adds the output of a layer, which the model calls itself. `model.add("relu")` names an
+    activation, for which there is a layer. And `model.layers.add(…)` calls a list instead of the model.
 
-    Fix safety: unsafe. The network could not be made, or run, before.
+    Fix safety: unsafe. The network could not be created, or run, before.
 
     References: torch.nn.Sequential, torch.nn.ModuleList; keras.Sequential (`layers`), keras.Sequential.add.
     """
 
     code = "DNF452"
-    name = "sequence-of-no-modules"
-    formerly = ("DNF457", "layers-given-one-by-one", "DNF458", "no-layer-added")
-    message = "the layers of the model are not given as it expects them: {what}"
+    name = "invalid-sequential-layers"
+    formerly = ("sequence-of-no-modules", "DNF457", "layers-given-one-by-one", "DNF458", "no-layer-added")
+    message = "`Sequential` does not accept its layers in this form: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"TypeError", "ValueError", "AttributeError", "NotImplementedError"})
@@ -102,7 +101,7 @@ class SequenceOfNoModules(CrashTemplate):
                 yield from _refused(subject, crash, node, refused, made == _SEQUENTIAL)
         elif REFUSED in message and len(node.args) == 1:
             added = isinstance(node.func, ast.Attribute) and node.func.attr == "add"
-            yield from _no_layer(subject, node.args[0] if added else _odd_one(subject, node.args[0]), message)
+            yield from _no_layer(subject, node.args[0] if added else _odd_one(node.args[0]), message)
         elif made in SEQUENTIAL and crash.kind in ("ValueError", "TypeError"):
             yield from _one_by_one(subject, node)
 
@@ -284,7 +283,7 @@ found.add(keras.layers.Dense(1))
 
 
 def _one_by_one(subject: Subject, call: ast.Call) -> Iterator[Fault]:
-    """A list of the layers that a `Sequential` of Keras is given one by one."""
+    """A `Sequential` of Keras whose layers are separate arguments instead of a list."""
     source = subject.source
     if not call.args or any(one.arg is None for one in call.keywords):
         return
@@ -299,14 +298,14 @@ def _one_by_one(subject: Subject, call: ast.Call) -> Iterator[Fault]:
 
 
 def _is_layer(source: Source, given: ast.expr) -> bool:
-    """Whether an expression makes a layer of Keras, or names one."""
+    """Whether an expression creates a Keras layer, or is a name bound to one."""
     made = given if isinstance(given, ast.Call) else source.constructor(given)
     name = source.qualified(made.func) or "" if made is not None else ""
     return name.startswith("keras.layers.") or name in SEQUENTIAL | {"keras.Input"}
 
 
 def _refused(subject: Subject, crash: Crash, call: ast.Call, refused: str, sequential: bool) -> Iterator[Fault]:
-    """Repairs of what a container was given that is no layer."""
+    """Repairs for a torch container called with something that is not a layer."""
     source = subject.source
     if call.keywords:
         return
@@ -340,7 +339,7 @@ def _short(code: str) -> str:
 
 
 def _pairs(subject: Subject, given: ast.expr) -> bool:
-    """Whether a list, where it can be read, has pairs of names and layers."""
+    """Whether a list, if its elements are known, contains pairs of names and layers."""
     values = subject.source.bindings(given) if isinstance(given, (ast.Name, ast.Attribute)) else (given,)
     return any(
         isinstance(value, (ast.List, ast.Tuple)) and any(isinstance(one, ast.Tuple) for one in value.elts)
@@ -349,7 +348,7 @@ def _pairs(subject: Subject, given: ast.expr) -> bool:
 
 
 def _as_layers(subject: Subject, crash: Crash, call: ast.Call, sequential: bool) -> tuple[Edit, ...] | None:
-    """The edits that make layers of the functions and classes among the layers; `None` where there are none."""
+    """Edits that turn functions and classes among the layers into layers; `None` if there are none."""
     source = subject.source
     given = call.args
     if len(given) == 1 and not sequential and isinstance(given[0], (ast.List, ast.Tuple)):
@@ -368,14 +367,14 @@ def _as_layers(subject: Subject, crash: Crash, call: ast.Call, sequential: bool)
                 return None
             edits += [Replace(source.site(one), f"{named[0]}()"), *named[1]]
         elif module == "torch.nn" and "Softmax" in last:
-            return None  # its axis has to be said
+            return None  # it needs an axis
         elif module == "torch.nn" and last[:1].isupper() and (told is None or told.kind == "type"):
             edits.append(Wrap(source.site(one), "", "()"))
     return tuple(edits) or None
 
 
 def _called_list(subject: Subject, call: ast.Call) -> Iterator[Fault]:
-    """Make a `Sequential` where the list of modules that is called is made."""
+    """Turn a `ModuleList` that is called into a `Sequential`."""
     source = subject.source
     made = source.constructor(call.func)
     if made is None or source.qualified(made.func) != _LIST or made.keywords or len(made.args) > 1:
@@ -396,7 +395,7 @@ def _called_list(subject: Subject, call: ast.Call) -> Iterator[Fault]:
 
 
 def _to_list(subject: Subject, asked: ast.Attribute) -> Iterator[Fault]:
-    """`model.layers.add(…)`, at each place."""
+    """Every call of `model.layers.add(…)`."""
     source = subject.source
     edits: list[Edit] = []
     for call in source.all_calls:
@@ -411,8 +410,8 @@ def _to_list(subject: Subject, asked: ast.Attribute) -> Iterator[Fault]:
         yield Fault.with_repair(source.site(asked), what, "Add the layer to the model", *edits, prior=0.95)
 
 
-def _odd_one(subject: Subject, given: ast.expr) -> ast.expr:
-    """The one element of a list of layers that is no call, where the model is given the list; else all that it is given."""
+def _odd_one(given: ast.expr) -> ast.expr:
+    """The one element of a list of layers that is not a call; else the whole argument."""
     odd = [one for one in given.elts if not isinstance(one, ast.Call)] if isinstance(given, ast.List) else []
     return odd[0] if len(odd) == 1 else given
 
@@ -431,7 +430,7 @@ def _no_layer(subject: Subject, given: ast.expr, message: str) -> Iterator[Fault
         fed = given.args[0] if len(given.args) == 1 else None
         before = source.bindings(fed) if isinstance(fed, ast.Name) else ()
         if not before or any(isinstance(one, ast.Call) and isinstance(one.func, ast.Call) for one in before):
-            return  # what other layers give would be lost with them
+            return  # the output of other layers would be lost
         edits = (Replace(site, subject.text(source.site(given.func))),)
     elif isinstance(given, ast.Constant) and given.value in ACTIVATIONS:
         what, title = f'"{given.value}" is the name of an activation, not a layer', "Add the activation as a layer"
@@ -442,7 +441,7 @@ def _no_layer(subject: Subject, given: ast.expr, message: str) -> Iterator[Fault
 
 
 def _activation(subject: Subject, given: ast.Constant) -> tuple[Edit, ...]:
-    """The edits that make a layer of an activation's name, written as the program writes its other layers."""
+    """Edits that turn the name of an activation into a layer, spelled as the other layers of the program."""
     source = subject.source
     others = [c.func for c in source.all_calls if (source.qualified(c.func) or "").startswith("keras.layers.")]
     found = spelling_edits.sibling(subject, others[0], "Activation") if others else None

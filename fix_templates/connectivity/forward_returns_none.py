@@ -1,4 +1,4 @@
-"""The forward pass of a model ends without giving back what it computed."""
+"""The `forward` of a model does not return the output it computes."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from dnnfix.api import (
     Subject,
     Symptom,
     graph,
+    trees,
     within,
 )
 
 
-class ForwardReturnsNothing(ReadTemplate):
-    """The forward pass of a model computes its output and ends without a `return`: the model gives `None`.
+class ForwardReturnsNone(ReadTemplate):
+    """The `forward` (in Keras: `call`) of a model computes its output and has no `return`: the model returns `None`.
 
-    The last tensor gets a name that nobody can read any more, or none at all. The program fails where the output is
-    used first, which may be far away: in a loss, or in a layer of another model.
+    The program fails where the output is used first, which may be far away: in a loss, or in a layer of another model.
 
-    Fix safety: unsafe. The model gives its last tensor instead of nothing.
+    Fix safety: unsafe. The model returns its last tensor instead of `None`.
 
     References: torch.nn.Module.forward; keras.Layer.call.
     """
 
     code = "DNF414"
-    name = "forward-returns-nothing"
-    message = "`{method}` of `{owner}` returns None: `{lost}`, which it computes last, is lost"
+    name = "forward-returns-none"
+    formerly = ("forward-returns-nothing",)
+    message = "`{method}` of `{owner}` returns None: the last value that it computes, `{lost}`, is not returned"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     triggers = ("forward", "call")
@@ -151,7 +152,7 @@ class Shape(nn.Module):
         size = x.shape
         print(size)
 
-=== reject: a way out before the end, and a result stored in what was given
+=== reject: an earlier return, and a result stored in an argument
 import torch.nn as nn
 
 class Net(nn.Module):
@@ -176,7 +177,7 @@ class Filler(nn.Module):
 
 
 def _end(subject: Subject, method: ast.FunctionDef) -> tuple[ast.stmt, ast.stmt, str | None] | None:
-    """The last statement of a pass without a return, the one at the top that holds it, and the name it binds."""
+    """The last statement of a `forward` without `return`, the top-level statement around it, and the name it binds."""
     own = [node for node in within(method, ast.Return, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)]
     if any(not isinstance(node, ast.Return) or node.value is not None for node in own) or method.decorator_list:
         return None
@@ -196,7 +197,7 @@ def _end(subject: Subject, method: ast.FunctionDef) -> tuple[ast.stmt, ast.stmt,
 
 
 def _keeps(method: ast.FunctionDef) -> bool:
-    """Whether the method leaves something in its object, where others may look for its result."""
+    """Whether the method stores something in `self`, where its result may be read."""
     me = method.args.args[0].arg if method.args.args else ""
     places: list[ast.Attribute | ast.Subscript] = [*within(method, ast.Attribute), *within(method, ast.Subscript)]
     stored = [node for node in places if not isinstance(node.ctx, ast.Load)]
@@ -217,7 +218,7 @@ def _root(expr: ast.expr) -> str:
 
 
 def _layer_called(subject: Subject, method: ast.FunctionDef) -> bool:
-    """Whether the method calls something that its object holds."""
+    """Whether the method calls a layer of `self`, or loops over its layers."""
     me = method.args.args[0].arg if method.args.args else ""
     held = [
         node
@@ -230,11 +231,11 @@ def _layer_called(subject: Subject, method: ast.FunctionDef) -> bool:
 
 
 def _is_layer(subject: Subject, node: ast.expr) -> bool:
-    """Whether an expression calls a layer that the object holds: one whose constructor is known, of a library or not."""
+    """Whether an expression calls an attribute of `self` whose constructor is known."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     base = node.func.value
-    made = subject.source.constructor(node.func) if isinstance(base, ast.Name) and base.id == "self" else None
+    made = subject.source.constructor(node.func) if trees.is_self(base) else None
     return made is not None and bool(node.args)
 
 
@@ -246,7 +247,7 @@ def _bound_before(method: ast.FunctionDef, outer: ast.stmt, name: str) -> bool:
 
 
 def _crash_behind(subject: Subject, method: ast.FunctionDef) -> bool:
-    """Whether the program crashed outside the method, which had run."""
+    """Whether the program crashed outside the method, after it ran."""
     crash, place = subject.crash, subject.source.site(method)
     if crash is None or any(place.encloses(frame.site) for frame in crash.frames):
         return False

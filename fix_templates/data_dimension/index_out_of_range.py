@@ -1,4 +1,4 @@
-"""An index does not go with what it points into: it reaches past the end, lacks an axis, or takes a place of another shape."""
+"""An index is out of range, has an axis too few, or selects a part of another shape than the assigned value."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from dnnfix.api import (
 )
 
 REFUSED = re.compile(r"index (\d+) is out of bounds for (?:dimension|axis) (\d+) with size (\d+)")
-"""What torch and NumPy say; of a list only that the index is out of range."""
+"""The message of torch and NumPy; for a list it has no numbers."""
 
 SLOT = re.compile(r"could not broadcast input array from shape \(([\d, ]+)\) into shape \(([\d, ]+)\)")
-"""NumPy's words for a value that does not fit the part of the array that it is put into."""
+"""The message of NumPy for a value that does not fit the part of the array it is assigned to."""
 
 SLICE = re.compile(r"(None|-?\d+):(None|-?\d+):(None|-?\d+)")
-"""How the probe writes a slice down."""
+"""A slice as recorded by the probe."""
 
 COUNTED = frozenset(
     {f"torch.{name}" for name in ("randperm", "arange")}
     | {f"numpy.{name}" for name in ("arange", "random.permutation", "random.choice")}
 )
-"""Functions whose first argument says for how many elements indices are made."""
+"""Functions whose first argument is the number of elements to index."""
 
 BOUNDED = frozenset({"torch.randint", "numpy.random.randint", "random.randrange"})
-"""Functions that draw below the bound that is their first argument, or their second."""
+"""Functions whose upper bound is their first argument, or their second."""
 
 Loop = ast.For | ast.comprehension
 Shape = tuple[int | None, ...]
@@ -49,26 +49,28 @@ Known = tuple[int, ...]
 Way = tuple[str, tuple[Edit, ...], float]
 
 
-class IndexPastTheEnd(ShapeTemplate):
-    """An index reaches past the last element, or takes a place that the value which is put there does not fit.
+class IndexOutOfRange(ShapeTemplate):
+    """An index is out of range, or selects a part of another shape than the value that is assigned to it.
 
-    Elements are counted from zero, so that a loop over `range(n + 1)` or over `range(1, n + 1)` asks for one that is not
-    there, as does a look at the next element without stopping earlier. Indices that are drawn for the number of all
-    values, or for another axis, reach past the rows of a table.
+    Elements are counted from zero: a loop over `range(n + 1)` or `range(1, n + 1)` reaches past the end, as does
+    reading the next element in the last iteration. Random indices drawn for the number of all values, or for another
+    axis, exceed the rows of a table.
 
-    `maps[:, :, 3] = mask` in an array of four axes has the number on an axis before the one that was meant: with one more `:` the place
-    has exactly the shape of the value. And `torch.multinomial(p, 1)`, a layer of one unit and Keras's `predict` give a column of shape
-    (n, 1), while `table[:, i]` and `results[a:b]` are rows of n numbers: only the axis of one element has to go, or to come.
+    `maps[:, :, 3] = mask` in an array of four axes has the 3 one axis too early: with one more `:` the selected part
+    has the shape of the value. And `torch.multinomial(p, 1)`, a layer of one unit and `predict` of Keras return a
+    column of shape `(n, 1)`, while `table[:, i]` and `results[a:b]` have the shape `(n,)`: one axis of size one is
+    removed or added.
 
-    Fix safety: unsafe. The program did not run before; the loop stops earlier, or the indices are those of the rows.
+    Fix safety: unsafe. The program did not run before; the loop stops earlier, or other indices are drawn.
 
-    References: torch.randperm, torch.Tensor.size, "The range() Function" of the Python tutorial, torch.Tensor.expand, numpy indexing
-    ("If the number of objects in the selection tuple is less than N, then `:` is assumed for any subsequent dimensions").
+    References: torch.randperm, torch.Tensor.size, "The range() Function" of the Python tutorial, torch.Tensor.expand,
+    numpy indexing ("If the number of objects in the selection tuple is less than N, then `:` is assumed for any
+    subsequent dimensions").
     """
 
     code = "DNF127"
-    name = "index-past-the-end"
-    formerly = ("DNF116", "value-does-not-fit-slot", "DNF140", "index-lacks-axis")
+    name = "index-out-of-range"
+    formerly = ("index-past-the-end", "DNF116", "value-does-not-fit-slot", "DNF140", "index-lacks-axis")
     message = "the index does not fit: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
@@ -77,7 +79,7 @@ class IndexPastTheEnd(ShapeTemplate):
         found = _past(subject)
         ways = sorted(_ways(subject, found), key=lambda way: -way[2])[:3] if found is not None else []
         if found is not None and ways:
-            what = f"{ast.unparse(found.index)} is past the end of {ast.unparse(found.node.value)}"
+            what = f"`{ast.unparse(found.index)}` is out of range for `{ast.unparse(found.node.value)}`"
             yield Fault(subject.source.site(found.node), what, tuple(iter(ways)), {"axis": found.axis}, reading="end")
         crash = subject.crash
         node = subject.node(crash.site) if crash is not None else None
@@ -254,7 +256,7 @@ table[:, 0] = torch.ones(5)
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """An element that is not there: of what, the expression of the index, its axis, and whether it is one too far."""
+    """An index out of range: the subscript, the index, its axis, and whether it is one too high."""
 
     node: ast.Subscript
     index: ast.expr
@@ -292,7 +294,7 @@ def _ways(subject: Subject, found: _Past) -> Iterator[Way]:
             yield from _of_drawn(subject, found)
         case ast.BinOp(left=ast.Name() as name, op=ast.Add(), right=ahead) if (arithmetic.number(ahead) or 0) > 0:
             loop = _loop_of(subject, name)
-            bounds = _range(subject, loop) if loop is not None else None
+            bounds = _range(loop) if loop is not None else None
             if bounds is not None:
                 edit = _less(subject, bounds[-1], arithmetic.number(ahead) or 0)
                 yield "Stop before the last elements", (edit,), 0.85
@@ -303,7 +305,7 @@ def _ways(subject: Subject, found: _Past) -> Iterator[Way]:
 
 
 def _less(subject: Subject, node: ast.expr, less: int) -> Edit:
-    """The edit that takes a number off an expression, or off the number that is added to it."""
+    """The edit that subtracts from an expression, or from the constant added to it."""
     match node:
         case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=value)) if value == less:
             return Replace(subject.source.site(node), subject.text(subject.source.site(left)))
@@ -314,11 +316,11 @@ def _less(subject: Subject, node: ast.expr, less: int) -> Edit:
     return Replace(subject.source.site(node), f"{text} - {less}" if simple else f"({text}) - {less}")
 
 
-# --- loops ------------------------------------------------------------------------------------------------------------
+# --- loops
 
 
 def _loop_of(subject: Subject, name: ast.Name) -> Loop | None:
-    """The loop or comprehension around the name that counts it."""
+    """The loop or comprehension around the name whose target it is."""
     node = subject.source.parent(name)
     while node is not None and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         loops: list[Loop] = [node] if isinstance(node, ast.For) else []
@@ -331,8 +333,8 @@ def _loop_of(subject: Subject, name: ast.Name) -> Loop | None:
     return None
 
 
-def _range(subject: Subject, loop: Loop) -> list[ast.expr] | None:
-    """The bounds of a loop over a range that goes up by one: its stop, or its start and stop."""
+def _range(loop: Loop) -> list[ast.expr] | None:
+    """The bounds of a loop over a range with step one: its stop, or its start and stop."""
     match loop.iter:
         case ast.Call(func=ast.Name(id="range"), args=[*bounds], keywords=[]) if 1 <= len(bounds) <= 2:
             return bounds
@@ -340,7 +342,7 @@ def _range(subject: Subject, loop: Loop) -> list[ast.expr] | None:
 
 
 def _of_loop(subject: Subject, found: _Past, loop: Loop) -> Iterator[Way]:
-    bounds = _range(subject, loop)
+    bounds = _range(loop)
     if bounds is None:
         return
     stop = bounds[-1]
@@ -351,16 +353,16 @@ def _of_loop(subject: Subject, found: _Past, loop: Loop) -> Iterator[Way]:
     elif beyond:
         yield "Stop at the last element", (_less(subject, stop, 1),), 0.85
     elif _is_size(stop) and _is_of(stop, found.node.value):
-        length = _length(subject, found)
+        length = _length(found)
         if length is not None:
             yield "Stop at the last element", (Replace(subject.source.site(stop), length),), 0.75
 
 
-# --- indices that are made at once ------------------------------------------------------------------------------------
+# --- random indices
 
 
 def _of_drawn(subject: Subject, found: _Past) -> Iterator[Way]:
-    length = _length(subject, found)
+    length = _length(found)
     for made in origins.origins(subject, found.index):
         if not isinstance(made, ast.Call) or not made.args:
             continue
@@ -382,8 +384,8 @@ def _of_drawn(subject: Subject, found: _Past) -> Iterator[Way]:
                 yield "Draw indices of the indexed array", (Replace(subject.source.site(bound), length),), 0.8
 
 
-def _length(subject: Subject, found: _Past) -> str | None:
-    """The code for the length of what is indexed, along the axis of the index."""
+def _length(found: _Past) -> str | None:
+    """The code for the size of the indexed object along the axis of the index."""
     if not isinstance(found.node.value, (ast.Name, ast.Attribute)):
         return None
     text = ast.unparse(found.node.value)
@@ -391,7 +393,7 @@ def _length(subject: Subject, found: _Past) -> str | None:
 
 
 def _is_size(node: ast.expr) -> bool:
-    """Whether an expression reads a size of a tensor or array: a length, the size of an axis, or the count of values."""
+    """Whether an expression is a size: a length, the size of an axis, or the number of values."""
     match node:
         case ast.Call(func=ast.Name(id="len")) | ast.Call(func=ast.Attribute(attr="size" | "numel" | "nelement")):
             return True
@@ -401,7 +403,7 @@ def _is_size(node: ast.expr) -> bool:
 
 
 def _is_of(node: ast.expr, thing: ast.expr) -> bool:
-    """Whether a size is one of this thing."""
+    """Whether a size is one of this object."""
     written = ast.dump(thing)
     return any(ast.dump(inner) == written for inner in ast.walk(node) if isinstance(inner, ast.expr))
 
@@ -417,11 +419,11 @@ def _is_length(node: ast.expr, found: _Past) -> bool:
     return False
 
 
-# --- a place and a value of other shapes ------------------------------------------------------------------------------
+# --- a value that does not fit the indexed part
 
 
 def _lacks_axis(subject: Subject, crash: Crash, statement: ast.Assign) -> Iterator[Fault]:
-    """A part of an array whose index names an axis too few for the value."""
+    """A part of an array whose index has an axis too few for the value."""
     target, said = statement.targets[0], SLOT.search(crash.message) if crash.kind == "ValueError" else None
     if said is None or len(statement.targets) != 1 or not isinstance(target, ast.Subscript):
         return
@@ -440,7 +442,7 @@ def _lacks_axis(subject: Subject, crash: Crash, statement: ast.Assign) -> Iterat
 
 
 def _with_one_more(subject: Subject, target: ast.Subscript, whole: Shape, wanted: Shape) -> Iterator[str]:
-    """The subscript with as many more `:` in one place as make what it takes the wanted shape, the fewest first."""
+    """The subscript with as many more `:` as give the selected part the wanted shape, the fewest first."""
     given = held_values.indices(target)
     full = ast.Slice()
     owner = subject.source.segment(subject.source.site(target.value))
@@ -461,12 +463,12 @@ def _index_text(subject: Subject, index: ast.expr) -> str:
 
 
 def _does_not_fit(subject: Subject, crash: Crash, statement: ast.Assign) -> Iterator[Fault]:
-    """A value with an axis of one element in a place without it, or the other way round."""
+    """A value with an axis of size one assigned to a part without it, or the reverse."""
     shapes = _shapes(crash)
     change = _change(*shapes, array=crash.call is None) if shapes is not None else None
     if shapes is not None and change is not None:
         received, wanted = shapes
-        title = f"Give the value the shape of its place with {change}"
+        title = f"Reshape the value with {change}"
         ways = iter([(title, (_behind(subject, statement.value, change),), 0.9)])
         evidence: dict[str, Json] = {"received": list(received), "wanted": list(wanted)}
         what = (
@@ -481,8 +483,8 @@ def _behind(subject: Subject, value: ast.expr, code: str) -> Edit:
 
 
 def _shapes(crash: Crash) -> tuple[Known, Known] | None:
-    """The shape of the value and that of the place it is put into, where the crash tells them."""
-    if crash.call is None:  # none of the frameworks' calls: NumPy's own words say the shapes
+    """The shapes of the value and of the part it is assigned to, if known from the crash."""
+    if crash.call is None:  # not a call of a framework: the shapes are in the message of NumPy
         said = SLOT.search(crash.message) if crash.kind == "ValueError" else None
         shapes = (
             [tensor_shapes.known(raised_errors.shape_said(part)) for part in said.groups()] if said is not None else []
@@ -496,7 +498,7 @@ def _shapes(crash: Crash) -> tuple[Known, Known] | None:
 
 
 def _part(shape: Known, index: Json) -> Known | None:
-    """The shape of what an index of whole numbers and slices takes from a tensor; `None` for any other index."""
+    """The shape that an index of integers and slices selects; `None` for any other index."""
     listed = index if isinstance(index, (list, tuple)) else [index]
     if len(listed) > len(shape):
         return None
@@ -513,7 +515,7 @@ def _part(shape: Known, index: Json) -> Known | None:
 
 
 def _change(received: Known, wanted: Known, array: bool) -> str | None:
-    """The method that takes out, or puts in, the one axis of one element in which the shapes differ."""
+    """The method that removes, or adds, the one axis of size one in which the shapes differ."""
     for axis in reversed(range(len(received))):
         if received[axis] == 1 and received[:axis] + received[axis + 1 :] == wanted:
             return f".squeeze({axis})"

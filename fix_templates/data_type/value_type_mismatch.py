@@ -1,4 +1,4 @@
-"""A number is given in a form that the operation does not take: a string, a real number, an array, or none of these."""
+"""A string, a float or an array is used where an integer, a number or a string is expected."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from dnnfix.api import (
 )
 
 _NUMBER = r"(?:int|float|bool|Tensor|Parameter|numpy\.\w+)"
-"""The types of numbers, as Python's messages name them."""
+"""The types of numbers in messages of Python."""
 
 _WHOLE = re.compile(r"\s*[-+]?\d+\s*")
 _REAL = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*")
 
 ARRAYS = {"Tensor": "torch.Tensor", "Parameter": "torch.nn.parameter.Parameter", "ndarray": "numpy.ndarray"}
-"""By the type in the message, how the values of a crash are called that can have stopped it."""
+"""The type in a message and its full name in the recorded values."""
 
 PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
@@ -40,14 +40,14 @@ NOT_OF_JSON = words(
     """float16 float32 float64 longdouble int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool bool_ ndarray Tensor
     Parameter"""
 )
-"""Types of NumPy and torch that `json` does not know; each has `tolist`, which gives plain numbers and lists."""
+"""Types of NumPy and torch that `json` cannot serialize; all have `tolist`."""
 
 WRITERS = words("json.dump json.dumps")
 
 REALS = words("float numpy.float64 numpy.float32")
 
 ROUNDED = words("numpy.floor numpy.ceil numpy.round numpy.rint numpy.around")
-"""Functions that give a whole number as a real one."""
+"""Functions that return an integer value as a float."""
 
 
 @reads(
@@ -57,7 +57,7 @@ ROUNDED = words("numpy.floor numpy.ceil numpy.round numpy.rint numpy.around")
     ast.BinOp,
 )
 def _added_to_string(failure: Failure[ast.BinOp]) -> Iterator[Fault]:
-    """A number is added to a string, in a sum that the program writes a string in: one that was read may be a number."""
+    """A number is added to a string in a sum with a string literal; a string that was read may be a number instead."""
     if isinstance(failure.node.op, ast.Add) and _makes_string(failure.source, failure.node):
         number = failure.node.right if failure.said[0].startswith("can only") else failure.node.left
         edit = data_edits.wrapped(failure.subject, number, "str(", ")")
@@ -66,7 +66,7 @@ def _added_to_string(failure: Failure[ast.BinOp]) -> Iterator[Fault]:
 
 @reads("TypeError ValueError", r"\b(str|strings?)\b", object)
 def _string_for_number(failure: Failure[object]) -> Iterator[Fault]:
-    """A string that reads as a number is given where a number is taken."""
+    """A string that reads as a number is used as one."""
     strings: dict[str, tuple[ast.expr, str]] = {}
     for held in failure.crash.held:
         node = failure.subject.node(held.site)
@@ -86,7 +86,7 @@ def _string_for_number(failure: Failure[object]) -> Iterator[Fault]:
             return
         if isinstance(origin, (ast.Subscript, ast.Attribute, ast.Call)):
             converted = failure.wrap(origin, f"{kind}(", ")")
-            yield failure.fault(node, what, f"Convert what is read to {kind}", converted, prior=0.75)
+            yield failure.fault(node, what, f"Convert the value that is read to {kind}", converted, prior=0.75)
             return
         if isinstance(origin, ast.Constant):
             return
@@ -94,23 +94,23 @@ def _string_for_number(failure: Failure[object]) -> Iterator[Fault]:
 
 @reads("TypeError", r"unsupported format string passed to (?:numpy\.)?(Tensor|Parameter|ndarray)\.__format__", ast.AST)
 def _formatted(failure: Failure[ast.AST]) -> Iterator[Fault]:
-    """An array of one element is formatted as a number: the element is taken out."""
+    """An array of one element is formatted as a number: its element is used."""
     found = [value for value in _formatted_in(failure.node) if _is_one(failure, value, ARRAYS[failure.said[1]])]
     edits = tuple(_taken_out(failure.subject, found))
     if edits:
         what = f"{ast.unparse(found[0])} is an array with one element, and a number is expected"
-        yield failure.fault(found[0], what, "Take the number out", *edits)
+        yield failure.fault(found[0], what, "Use the number in the array", *edits)
 
 
 @reads("TypeError", r"Object of type (\w+) is not JSON serializable", ast.Call)
 def _written_as_json(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """Numbers of NumPy, arrays or tensors are written as JSON: `json` is given the function that makes them plain."""
+    """Numbers of NumPy, arrays or tensors are serialized as JSON: `default` converts them."""
     node = failure.node
     said = any(keyword.arg in (None, "default", "cls") for keyword in node.keywords)
     if failure.said[1] in NOT_OF_JSON and failure.source.qualified(node.func) in WRITERS and not said:
         edit = SetArgument(failure.site(node), "default", "lambda value: value.tolist()")
         what = f"{failure.code(node.func)} cannot serialize values of type {failure.said[1]}"
-        yield failure.fault(node, what, "Write arrays as lists, and their numbers as numbers", edit)
+        yield failure.fault(node, what, "Serialize arrays as lists, and their numbers as numbers", edit)
 
 
 @reads(
@@ -121,11 +121,11 @@ def _written_as_json(failure: Failure[ast.Call]) -> Iterator[Fault]:
     ast.AST,
 )
 def _share_as_count(failure: Failure[ast.AST]) -> Iterator[Fault]:
-    """A share of a length, which is a real number, is given where elements are counted: it is made whole."""
+    """A float is used as a number of elements: it is converted to an integer."""
     node, source = failure.node, failure.source
     reals = list(dict.fromkeys(real for place in _counted(node) for real in _real(failure, place)))
     if isinstance(node, ast.Call) and source.qualified(node.func) != "builtins.range":
-        # what a function is given beside its sizes may be meant as a real number
+        # other arguments than sizes may be floats on purpose
         reals = [real for real in reals if _of_elements(source, real)]
     if reals and all(_stands_for_count(source, real) for real in reals):
         what = f"{failure.code(reals[0])} is a floating-point number, and an integer is expected"
@@ -133,35 +133,36 @@ def _share_as_count(failure: Failure[ast.AST]) -> Iterator[Fault]:
         yield failure.fault(reals[0], what, "Convert the number to an integer", *edits)
 
 
-class NumberOfAnotherKind(CrashTemplate):
-    """A number is given in a form that the operation does not take: as a string, a real number, or an array.
+class ValueTypeMismatch(CrashTemplate):
+    """A string, a float or an array is used where an integer, a number or a string is expected.
 
-    What is read from `argparse`, `sys.argv`, the environment, `input` or a file of settings is a string until it is
-    converted. The run shows which of the values in the failing statement is a string that reads as a number; it is
-    converted where it is declared (`type=int`), else where it is read. `"loss " + loss.item()` needs the number as a string,
-    as `print` takes both side by side and `+` does not.
+    Values from `argparse`, `sys.argv`, the environment, `input` or a configuration file are strings. The run shows
+    which value in the failing statement is a string that reads as a number; it is converted where it is declared
+    (`type=int`), else where it is read. In `"loss " + loss.item()` the number is converted to a string.
 
-    `split = 0.8 * len(data)` is a real number, and `data[:split]` takes whole ones. A share of a length, a number that NumPy
-    has rounded, or a number such as `1e3` is made whole where it is worked out, so that all who use it agree. What comes from
-    a division is left to the rule about `/` of Python 2, which writes `//`.
+    `split = 0.8 * len(data)` is a float, and the bounds of `data[:split]` are integers. A product with a length, a
+    number rounded by NumPy, or one such as `1e3` is converted where it is computed, so that all uses agree. Divisions
+    are left to the rule for `/` of Python 2, which writes `//`.
 
-    `f"{score:.3f}"` stops where `score` is a tensor or an array that still has an axis: its one element is taken out with
-    `item`. Of an array of several elements nothing tells which is meant.
+    `f"{score:.3f}"` raises if `score` is a tensor or an array with an axis: `item` returns its one element. With
+    several elements nothing is proposed.
 
-    `json.dump({"loss": np.float32(0.5)}, file)`: JSON knows the numbers and lists of Python only. It asks for them through
-    `default`, for everything in the object that it does not know, however deep.
+    `json.dump({"loss": np.float32(0.5)}, file)`: `json` serializes only types of Python. It calls `default` for any
+    other value, however deep in the object.
 
-    Fix safety: unsafe. The line could not run before; a part of an element is dropped where a share is made whole.
+    Fix safety: unsafe. The line could not run before; a float is truncated where it becomes an integer.
 
-    References: https://docs.python.org/3/library/argparse.html#type, https://docs.python.org/3/library/stdtypes.html#str,
-    https://docs.python.org/3/library/string.html#formatspec, https://docs.python.org/3/library/functions.html#int,
-    https://docs.python.org/3/glossary.html#term-slice, https://docs.python.org/3/library/json.html#json.dump;
-    torch.Tensor.item, torch.Tensor.tolist, numpy.ndarray.item, numpy.ndarray.tolist.
+    References: https://docs.python.org/3/library/argparse.html#type,
+    https://docs.python.org/3/library/stdtypes.html#str, https://docs.python.org/3/library/string.html#formatspec,
+    https://docs.python.org/3/library/functions.html#int, https://docs.python.org/3/glossary.html#term-slice,
+    https://docs.python.org/3/library/json.html#json.dump; torch.Tensor.item, torch.Tensor.tolist, numpy.ndarray.item,
+    numpy.ndarray.tolist.
     """
 
     code = "DNF612"
-    name = "number-of-another-kind"
+    name = "value-type-mismatch"
     formerly = (
+        "number-of-another-kind",
         "text-for-number",
         "DNF644",
         "share-as-bound",
@@ -222,7 +223,7 @@ def title(right, of):
 
 print(title(np.array([1, 0, 1]).sum(), 3))
 
-=== example: a text with places
+=== example: a string with fields
 import torch
 
 net = torch.nn.Linear(2, 1)
@@ -230,7 +231,7 @@ score = torch.sigmoid(net(torch.ones(2)))
 - print(f"score {score:.3f} of {1}")
 + print(f"score {score.item():.3f} of {1}")
 
-=== example: the method of a text
+=== example: the method of a string
 import numpy as np
 import torch
 
@@ -291,7 +292,7 @@ test_size = len(dataset) - train_size
 train, test = random_split(dataset, [train_size, test_size])
 print(len(train), len(test))
 
-=== reject: numbers in the forms that are taken
+=== reject: numbers in accepted forms
 import json
 import torch
 
@@ -302,13 +303,13 @@ data = torch.randn(10, 3)
 split = int(0.8 * len(data))
 print(data[:split].shape, data[split:].shape)
 
-=== reject: a text that is no number
+=== reject: a string that is not a number
 import torch
 
 size = "large"
 print(torch.ones(size))
 
-=== reject: a number that was read as text
+=== reject: a number read as a string
 import torch
 
 total = 0
@@ -316,7 +317,7 @@ for line in ("1 0.5", "2 0.25"):
     total = total + line.split()[1]
 print(total, torch.ones(1))
 
-=== reject: a list that is joined to a text
+=== reject: a list added to a string
 import torch
 
 print("sizes " + list(torch.ones(2, 3).shape))
@@ -355,7 +356,7 @@ print(names[score])
 
 
 def _makes_string(source: Source, node: ast.BinOp) -> bool:
-    """Whether a string that the program writes stands in the sum that a `+` is part of."""
+    """Whether a sum that a `+` is part of contains a string literal or conversion."""
     whole: ast.expr = node
     while isinstance(above := source.parent(whole), ast.BinOp) and isinstance(above.op, ast.Add):
         whole = above
@@ -372,7 +373,7 @@ def _is_string(part: ast.expr) -> bool:
 
 
 def _declared(source: Source, origin: ast.expr) -> ast.Call | None:
-    """The declaration of the option of the command line that an expression reads, where it says no type."""
+    """The `add_argument` call of the option that an expression reads, if it has no type."""
     name = origin.attr if isinstance(origin, ast.Attribute) else None
     if isinstance(origin, ast.Subscript) and isinstance(origin.slice, ast.Constant):
         name = origin.slice.value if isinstance(origin.slice.value, str) else None
@@ -383,7 +384,7 @@ def _declared(source: Source, origin: ast.expr) -> ast.Call | None:
 
 
 def _option(call: ast.Call) -> str | None:
-    """The name under which `add_argument` keeps an option."""
+    """The attribute that `add_argument` stores an option in."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument":
         return None
     named = keyword_value(call, "dest")
@@ -395,7 +396,7 @@ def _option(call: ast.Call) -> str | None:
 
 
 def _formatted_in(node: ast.AST) -> Iterator[ast.expr]:
-    """The values that an expression formats: those with a format of their own, or all that `format` is given."""
+    """The values that an expression formats: with a format specification, or as arguments of `format`."""
     for part in ast.walk(node):
         if isinstance(part, ast.FormattedValue) and part.format_spec is not None and isinstance(part.value, PLAIN):
             yield part.value
@@ -405,18 +406,18 @@ def _formatted_in(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _is_one(failure: Failure[ast.AST], value: ast.expr, kind: str) -> bool:
-    """Whether a value is an array with axes that holds one element, as far as the run has shown."""
+    """Whether a value is an array with axes and one element, as far as the run shows."""
     held = failure.held(value)
     if held is None or held.kind != kind or not held.size:
         return False
     told = failure.crash.frames[-1].names.get(ast.unparse(value))
     shape = told.get("shape") if isinstance(told, dict) else None
-    # not everything that an object keeps is told; that there is one element the run of the repaired program shows
+    # not every attribute is recorded; the run of the repaired program shows whether there is one element
     return told is None or isinstance(shape, (list, tuple)) and all(size == 1 for size in shape)
 
 
 def _taken_out(subject: Subject, values: list[ast.expr]) -> Iterator[Edit]:
-    """The edits that take the numbers out; a text with places is written anew as a whole."""
+    """Edits that append `item()`; an f-string is replaced as a whole."""
     source = subject.source
     within: dict[ast.JoinedStr, list[ast.expr]] = {}
     for value in values:
@@ -434,7 +435,7 @@ def _taken_out(subject: Subject, values: list[ast.expr]) -> Iterator[Edit]:
             row = site.line - begin.line
             end = site.end_column - (begin.column if row == 0 else 1)
             start = end - len(ast.unparse(value))
-            # where Python places what stands within a text is not certain in its older versions
+            # older versions of Python have wrong positions within f-strings
             if row >= len(lines) or lines[row][start:end] != ast.unparse(value):
                 return
             lines[row] = f"{lines[row][:end]}.item(){lines[row][end:]}"
@@ -442,7 +443,7 @@ def _taken_out(subject: Subject, values: list[ast.expr]) -> Iterator[Edit]:
 
 
 def _counted(node: ast.AST) -> Iterator[ast.expr]:
-    """The expressions within a failing one that count elements: bounds of slices, indices, what a call is given."""
+    """The parts of a failing expression that count elements: bounds of slices, indices, arguments of a call."""
     if isinstance(node, ast.Subscript):
         yield from _of_index(node.slice)
     elif isinstance(node, ast.Call):
@@ -460,18 +461,18 @@ def _of_index(index: ast.expr) -> Iterator[ast.expr]:
 
 
 def _sides(value: ast.expr) -> tuple[ast.expr, ...]:
-    """The two sides of a sum or difference."""
+    """The two operands of a sum or difference."""
     added = isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub))
     return (value.left, value.right) if isinstance(value, ast.BinOp) and added else ()
 
 
 def _real(failure: Failure[ast.AST], place: ast.expr) -> Iterator[ast.expr]:
-    """Where the real number that is given at a place is worked out."""
+    """The expressions that the float used at this site is computed by."""
     source = failure.source
     if isinstance(place, (ast.Name, ast.Attribute)):
         held, bound = failure.held(place), source.bindings(place)
         if held is not None and held.kind in REALS and len(bound) == 1:
-            # the share that a value is worked out from by a sum or difference, else the value itself
+            # the product in a sum or difference, else the whole value
             known = [source.bindings(side) for side in _sides(bound[0]) if isinstance(side, (ast.Name, ast.Attribute))]
             shares = [values[0] for values in known if len(values) == 1 and _is_share(source, values[0])]
             yield from shares or (bound[0],)
@@ -483,7 +484,7 @@ def _real(failure: Failure[ast.AST], place: ast.expr) -> Iterator[ast.expr]:
 
 
 def _of_elements(source: Source, value: ast.expr) -> bool:
-    """Whether a value is worked out from a number of elements."""
+    """Whether a value is computed from a number of elements."""
     for part in ast.walk(value):
         bound = source.bindings(part) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) else ()
         for one in (part, *bound):
@@ -497,14 +498,14 @@ def _of_elements(source: Source, value: ast.expr) -> bool:
 
 
 def _is_share(source: Source, value: ast.expr) -> bool:
-    """Whether an expression multiplies a length by a share, or rounds one by NumPy."""
+    """Whether an expression is a product, or rounded by NumPy."""
     if isinstance(value, ast.Call):
         return (source.qualified(value.func) or "") in ROUNDED and len(value.args) == 1 and not value.keywords
     return isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and not _divides(value)
 
 
 def _stands_for_count(source: Source, value: ast.expr) -> bool:
-    """Whether a real number is meant as a count: a whole one by its value, or a share of a length."""
+    """Whether a float is meant as a count: it has an integer value, or is a fraction of a length."""
     if isinstance(value, ast.Constant):
         return isinstance(value.value, float) and value.value.is_integer() and value.value >= 1
     if _sides(value):

@@ -1,4 +1,4 @@
-"""A recurrent layer takes the steps first and is given the batch first."""
+"""A recurrent or attention layer without `batch_first` gets input with the batch axis first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dnnfix.api import (
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """A call whose layer reads the wrong axis as the batch: what shows it, and whether the program ended there."""
+    """A call whose layer reads the wrong axis as the batch: what shows it, and whether the program crashed there."""
 
     call: Call
     shape: tuple[int, int, int]
@@ -34,20 +34,21 @@ class Mixed:
     crashed: bool
 
 
-class BatchAxisOfSequences(FixTemplate):
-    """A recurrent or attention layer takes the steps first and is given the batch first.
+class BatchFirstNotSet(FixTemplate):
+    """A recurrent or attention layer without `batch_first=True` gets input with the batch axis first.
 
-    Unless told `batch_first=True`, these layers of torch take `(steps, batch, features)`. Given `(batch, steps,
-    features)` they run over the samples as if those were steps: every sample is mixed with the ones before it. Where a
-    state or a loss counts the samples the program stops; else it trains on nonsense.
+    By default these layers of torch expect `(steps, batch, features)`. With `(batch, steps, features)` they iterate
+    over the samples as if these were steps: every sample is mixed with the ones before it. If a state or a loss depends
+    on the number of samples, the program crashes; else it trains on wrong sequences.
 
-    Fix safety: unsafe. The layer runs along the other axis, which is the point.
+    Fix safety: unsafe. The layer runs along the other axis.
 
     References: torch.nn.LSTM (`batch_first`), torch.nn.MultiheadAttention (`batch_first`).
     """
 
     code = "DNF112"
-    name = "batch-axis-of-sequences"
+    name = "batch-first-not-set"
+    formerly = ("batch-axis-of-sequences",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "{layer} reads {shape} as {steps} steps of {batch} samples, and {other}"
@@ -83,7 +84,7 @@ class BatchAxisOfSequences(FixTemplate):
                 swap = data_edits.wrapped(subject, given, "", ".transpose(0, 1)")
                 yield self.candidate(finding, "Transpose the input to steps first", swap, prior=0.5)
             return
-        yield Decline("the layer is not made at one place")
+        yield Decline("the layer is not created by one call in the program")
 
     programs = """
 === example: a state of the batch's size
@@ -149,7 +150,7 @@ from torch import nn
 out, _ = nn.GRU(3, 6)(torch.rand(4, 1, 3))
 loss = nn.CrossEntropyLoss()(nn.Linear(6, 2)(out.view(4, 6)), torch.tensor([0, 1, 0, 1]))
 
-=== reject: batch first, as the layer was told
+=== reject: batch_first as set in the layer
 import torch
 from torch import nn
 
@@ -168,7 +169,7 @@ def _found(subject: Subject) -> Iterator[Mixed]:
         facts = layer_facts(crash)
         recurrent = facts is not None and facts.kind == "recurrent"
         if recurrent and shape is not None and state and len(state) == 3 and state[1] == shape[0] != shape[1]:
-            yield Mixed(crash, shape, f"the state that it is given is for {shape[0]} samples", crashed=True)
+            yield Mixed(crash, shape, f"its initial state is for {shape[0]} samples", crashed=True)
             return
     seen: set[object] = set()
     for use in tensor_values.loss_uses(subject):
@@ -187,7 +188,7 @@ def _found(subject: Subject) -> Iterator[Mixed]:
 
 
 def _steps_first(call: Call) -> tuple[int, int, int] | None:
-    """The input's shape of a layer that was told nothing of the batch being first."""
+    """The input shape of a layer without `batch_first`."""
     facts = layer_facts(call)
     if facts is None or facts.kind not in ("recurrent", "attention") or not call.name.startswith("torch."):
         return None

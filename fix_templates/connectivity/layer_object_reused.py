@@ -1,4 +1,4 @@
-"""One layer object stands at two places of a network, each of which needs its own."""
+"""One layer object is used twice where two layers are needed."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ from dnnfix.api import (
 SEQUENTIAL = ("keras.Sequential", "keras.models.Sequential")
 
 
-class OneLayerForTwoPlaces(ReadTemplate):
-    """A batch normalization is applied after two different layers, or a Keras model is given one layer object twice.
+class LayerObjectReused(ReadTemplate):
+    """A batch normalization is applied after two different layers, or a Keras `Sequential` gets one layer object twice.
 
-    Batch normalization keeps running statistics of what comes in. Used at two places it mixes the statistics of both, and
-    evaluation normalizes each with the wrong ones. A `Sequential` of Keras refuses a layer that it already has.
+    Batch normalization keeps running statistics of its input. Used twice, it mixes the statistics of both inputs, and
+    evaluation normalizes each with the wrong ones. A Keras `Sequential` raises for a layer that it already has.
 
-    Two calls after the same layer, as for the two sides of a siamese network, and shared linear, recurrent or
-    convolution layers are left alone.
+    Two calls after the same layer, as in a siamese network, and shared linear, recurrent or convolution layers are left
+    alone.
 
-    Fix safety: unsafe. The second place gets statistics and weights of its own.
+    Fix safety: unsafe. The second use gets statistics and weights of its own.
 
     References: torch.nn.BatchNorm2d (`running_mean`); keras.Sequential.add.
     """
 
     code = "DNF408"
-    name = "one-layer-for-two-places"
+    name = "layer-object-reused"
+    formerly = ("one-layer-for-two-places",)
     message = "`{layer}` is used here a second time, and both calls share its weights: expected a separate layer"
     confidence = 0.85
     family = Family.CONNECTIVITY
@@ -151,7 +152,7 @@ second.add(Dense(2))
 
 
 def _another(subject: Subject, node: ast.expr) -> Repair | None:
-    """The repair that gives a place a layer of its own."""
+    """The repair that uses a separate layer."""
     source, site = subject.source, subject.source.site(node)
     made = source.constructor(node)
     if made is None or any(keyword.arg == "name" for keyword in made.keywords):
@@ -176,7 +177,7 @@ def _another(subject: Subject, node: ast.expr) -> Repair | None:
 
 
 def _second_uses(subject: Subject) -> Iterator[ast.expr]:
-    """What is called where a batch normalization stands after another layer than it stood after before."""
+    """The uses of a batch normalization after another layer than its first use."""
     network = subject.network
     for component in network.components:
         if "BatchNorm" not in component.name:
@@ -201,7 +202,7 @@ def _second_uses(subject: Subject) -> Iterator[ast.expr]:
 
 
 def _made_for_it(subject: Subject, node: ast.Attribute, owner: ast.ClassDef, text: str) -> str | None:
-    """The layer that is made in the same words and used nowhere, for the place of `node` among those that need another."""
+    """An unused layer with the same constructor call, one for each use that needs one."""
     used = {each.attr for each in ast.walk(owner) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load)}
     alike = (
         name for name, value in graph.kept_in_self(owner) if subject.source.segment(subject.source.site(value)) == text
@@ -216,7 +217,7 @@ def _made_for_it(subject: Subject, node: ast.Attribute, owner: ast.ClassDef, tex
 
 
 def _second_elements(subject: Subject) -> Iterator[ast.expr]:
-    """The elements of sequential Keras models that name a layer which the model already has."""
+    """The layers added to a Keras `Sequential` that already has them."""
     source = subject.source
     added: dict[str, set[str]] = {}
     for call in source.all_calls:
@@ -243,7 +244,7 @@ def _repeated(subject: Subject, elements: list[ast.expr], seen: set[str]) -> Ite
 
 
 def _next_name(name: str, taken: frozenset[str]) -> str:
-    """`bn2` after `bn`, `norm3` after `norm2`: the first that is free."""
+    """`bn2` after `bn`, `norm3` after `norm2`: the first free name."""
     stem = re.sub(r"\d+$", "", name)
     number = int(name[len(stem) :] or 1)
     while f"{stem}{number}" in taken or f"{stem}{number}" == name or number < 2:

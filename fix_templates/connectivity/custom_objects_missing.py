@@ -1,4 +1,4 @@
-"""A Keras model with a layer or loss of the program's own is loaded, and the loading is not told of it."""
+"""A saved Keras model with custom layers, losses or activations is loaded without `custom_objects`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _UNKNOWN = r"(?:Could not locate|Unknown) (?:class|function|layer|object|loss fu
 _NAMED = re.compile(_UNKNOWN + r":? '?(?P<name>\w+)'?")
 
 
-class OwnClassUnknownOnLoading(RaisedTemplate):
-    """A saved model has a layer, a loss or an activation that the program defines, and `load_model` is not given it.
+class CustomObjectsMissing(RaisedTemplate):
+    """A saved model has a layer, loss or activation defined in the program, and is loaded without `custom_objects`.
 
-    A file keeps only the names of what a model is made of. Those of Keras itself it finds again; those of a program have
-    to be handed over as `custom_objects`.
+    The file keeps only names. Keras resolves those of its own classes; those of the program have to be passed.
 
-    Fix safety: unsafe. The model is loaded with the program's own definition of the name.
+    Fix safety: unsafe. The name is loaded with the program's own definition.
 
     References: keras.saving.load_model ("custom_objects").
     """
 
     code = "DNF427"
-    name = "own-class-unknown-on-loading"
+    name = "custom-objects-missing"
+    formerly = ("own-class-unknown-on-loading",)
     message = (
         "the saved model contains {classes}, defined in this program and unknown to `{loader}` without custom_objects"
     )
@@ -75,7 +75,7 @@ model.save(path)
 - again = keras.models.load_model(path)
 + again = keras.models.load_model(path, custom_objects={"Doubled": Doubled})
 
-=== reject: a class that is registered, and one that is handed over
+=== reject: a class that is registered, and one that is passed
 import os
 import tempfile
 
@@ -104,7 +104,7 @@ model = keras.models.load_model("nowhere.keras")
 
 
 def _is_layer(subject: Subject, owner: ast.ClassDef) -> bool:
-    """Whether a class of the program is a layer that it makes somewhere, and no whole model."""
+    """Whether a class of the program is a layer, not a model, that the program instantiates."""
     bases = [subject.source.qualified(base) or "" for base in owner.bases]
     made = any(subject.source.definition(call.func) is owner for call in subject.source.all_calls)
     return made and not any(base.endswith("Model") for base in bases)

@@ -1,4 +1,4 @@
-"""A tensor lacks an axis: one that is asked for, one that a squeeze took away, or one over which it was reduced."""
+"""An operation uses an axis that the tensor does not have, or no longer has."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dnnfix.api import (
 )
 
 AXES = ("dim", "axis", "dim0", "dim1", "axis0", "axis1", "dims", "start_dim", "end_dim")
-"""The arguments that name axes."""
+"""The arguments that are axes."""
 
 PERMUTATIONS = frozenset({"torch.permute", "torch.Tensor.permute"})
 
@@ -48,32 +48,29 @@ ELEMENTWISE = words("""torch.sqrt torch.Tensor.sqrt torch.log torch.Tensor.log t
     torch.clamp torch.Tensor.clamp torch.Tensor.add torch.Tensor.sub torch.Tensor.mul torch.Tensor.div torch.Tensor.pow
     torch.pow torch.Tensor.truediv torch.rsqrt torch.Tensor.rsqrt torch.Tensor.neg torch.Tensor.float torch.Tensor.detach
     torch.autograd.Variable torch.Tensor.reciprocal torch.reciprocal""")
-"""What may be done to the reduced value before it meets the tensor."""
-
-Shape = tuple[int | None, ...]
+"""Operations that may be applied to the reduced value before it is combined with the tensor."""
 
 
-class AxisThatTensorLacks(ShapeTemplate):
-    """An axis is asked for that the tensor does not have, or does not have any more.
+class MissingAxis(ShapeTemplate):
+    """An operation uses an axis that the tensor does not have, or no longer has after a squeeze or a reduction.
 
-    The axes of a tensor are counted from zero. In Lua's torch and in Matlab they are counted from one, and one sample has
-    an axis less than a batch: in both cases every axis of the call is one too far. A permutation names every axis, so
-    that one written for a sample has to leave the batch axis of a batch where it is. `squeeze()` without an axis takes every axis of
-    size one away, also that of a batch of one sample. And a sum, mean or norm over any axis but the first stands on the wrong axes
-    of the tensor from which it was taken, unless `keepdim=True` leaves an axis of size one in its place, as it was always
-    kept before torch 0.2.
+    Axes are counted from zero; in Lua Torch and Matlab they are counted from one, and a single sample has one axis less
+    than a batch: in both cases every axis of the call is one too high. A permutation written for a sample has to keep
+    the batch axis of a batch in place. `squeeze()` without an axis removes every axis of size one, also that of a batch
+    of one sample. And a sum, mean or norm over any axis but the first broadcasts against the wrong axes of its input,
+    unless `keepdim=True` keeps the axis, as was the default before torch 0.2.
 
-    Fix safety: unsafe. The program did not run before; an axis of size one stays.
+    Fix safety: unsafe. The program did not run before; an axis of size one is kept.
 
-    References: torch.Tensor.dim, torch.Tensor.permute, torch.sum (`dim`, `keepdim`), torch.squeeze ("if the tensor has a batch
-    dimension of size 1, then squeeze(input) will also remove the batch dimension, which can lead to unexpected errors"); "Broadcasting
-    semantics" of the torch manual.
+    References: torch.Tensor.dim, torch.Tensor.permute, torch.sum (`dim`, `keepdim`), torch.squeeze ("if the tensor has
+    a batch dimension of size 1, then squeeze(input) will also remove the batch dimension, which can lead to unexpected
+    errors"); "Broadcasting semantics" of the torch manual.
     """
 
     code = "DNF126"
-    name = "axis-that-tensor-lacks"
-    formerly = ("DNF119", "squeeze-of-every-axis", "DNF224", "reduced-axis-not-kept")
-    message = "the axis is not one of the tensor: {what}"
+    name = "missing-axis"
+    formerly = ("axis-that-tensor-lacks", "DNF119", "squeeze-of-every-axis", "DNF224", "reduced-axis-not-kept")
+    message = "the tensor has no such axis: {what}"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     elsewhere = True
@@ -188,11 +185,11 @@ except RuntimeError:
 """
 
 
-# --- an axis that is asked for ------------------------------------------------------------------------------------------
+# --- an axis of the call
 
 
 def _asked(subject: Subject) -> Iterator[Fault]:
-    """A call that asks for axes which the tensor of this rank does not have."""
+    """A call with axes that a tensor of this rank does not have."""
     operation = failed_operands.failed_operation(subject)
     if operation is None or operation.call.name.endswith(("stack", "cat")):
         return
@@ -215,7 +212,7 @@ def _asked_for(
 ) -> Repairs:
     written = _written(operation, list(axes))
     if right is None or not written:
-        yield Decline("the axes are not written as numbers, or more than one too far")
+        yield Decline("the axes are not written as numbers, or are more than one too high")
         return
     sites = [subject.source.site(one) for one in written]
     if len(right) == len(sites):
@@ -226,7 +223,7 @@ def _asked_for(
 
 
 def _written(operation: failed_operands.Operation, axes: list[int]) -> list[ast.expr]:
-    """The expressions of the call that are these axes, in their order; none where they are not plain numbers."""
+    """The arguments that are these axes, in order; empty if they are not literals."""
     if not isinstance(operation.node, ast.Call):
         return []
     given = operation.node.args if operation.is_method else operation.node.args[1:]
@@ -240,7 +237,7 @@ def _written(operation: failed_operands.Operation, axes: list[int]) -> list[ast.
 def _listed(
     subject: Subject, operation: failed_operands.Operation, written: list[ast.expr], axes: tuple[int, ...]
 ) -> tuple[Edit, ...]:
-    """The edit that gives the call another number of axes."""
+    """The edit that changes the number of axes in the call."""
     node, listed, text = operation.node, subject.source.parent(written[0]), ", ".join(map(str, axes))
     if isinstance(listed, (ast.Tuple, ast.List)):
         return (Replace(subject.source.site(listed), f"({text})"),)
@@ -249,14 +246,14 @@ def _listed(
 
 
 def _one_less(operation: failed_operands.Operation, axes: tuple[int, ...], room: int) -> tuple[int, ...] | None:
-    """Every axis one less, where the last one asked for is one too far."""
+    """Every axis minus one, if the highest is one too high."""
     if max(axes) != room or min(axes) < 1 or operation.short.startswith("squeeze"):
-        return None  # an axis that is to go, and is not there, may be gone already
+        return None  # the axis to squeeze may be gone already
     return tuple(axis - 1 for axis in axes)
 
 
 def _permuted(axes: tuple[int, ...], rank: int) -> tuple[int, ...] | None:
-    """The permutation with the batch axis left where it is, or without a batch axis that is not there."""
+    """The permutation with the batch axis in place, or without a batch axis that does not exist."""
     count = len(axes)
     if sorted(axes) != list(range(count)):
         return None
@@ -265,11 +262,11 @@ def _permuted(axes: tuple[int, ...], rank: int) -> tuple[int, ...] | None:
     return tuple(axis - 1 for axis in axes[1:]) if rank == count - 1 and axes[0] == 0 else None
 
 
-# --- an axis that a squeeze took away -----------------------------------------------------------------------------------
+# --- an axis removed by a squeeze
 
 
 def _squeezed(subject: Subject, crash: Call) -> Iterator[Fault]:
-    """The last squeeze on the way to the crash that took more than one axis away."""
+    """The last squeeze before the crash that removed more than one axis."""
     for call in sorted(graph.upstream(subject.network, crash).values(), key=lambda call: -call.id):
         node = subject.call_node(call) if call.name in SQUEEZES and call is not crash else None
         before = call.inputs[0].shape if call.inputs else None
@@ -297,14 +294,14 @@ def _one_squeezed(subject: Subject, call: Call, node: ast.Call, ones: list[int])
     meant = sorted(_always_one(subject, call, ones), key=lambda axis: (axis == 0, -axis))
     for axis, prior in zip(meant, (0.92, 0.6, 0.4), strict=False):
         yield (
-            f"Take axis {axis} alone away",
+            f"Squeeze axis {axis} only",
             (InsertElement(subject.source.site(node), len(node.args), str(axis)),),
             prior,
         )
 
 
 def _always_one(subject: Subject, call: Call, ones: list[int]) -> list[int]:
-    """Of the axes of size one those that had this size whenever the program came by; all where that tells nothing."""
+    """The axes of size one that had this size in every call; all of them if there is none."""
     rank = len(call.inputs[0].shape or ())
     seen = [
         one.inputs[0].shape
@@ -315,7 +312,7 @@ def _always_one(subject: Subject, call: Call, ones: list[int]) -> list[int]:
     return kept or ones
 
 
-# --- an axis over which a tensor was reduced -----------------------------------------------------------------------------
+# --- an axis removed by a reduction
 
 
 def _reduced(subject: Subject, crash: Call) -> Iterator[Fault]:
@@ -356,7 +353,7 @@ def _axis(call: Call) -> int | None:
 
 
 def _widened(call: Call) -> tuple[int | None, ...] | None:
-    """The shape that `expand` was to give, where the call tells it."""
+    """The shape passed to `expand`, if it is known."""
     sizes = next((value for value in call.args.values() if isinstance(value, (list, tuple))), None)
     known = [size for size in sizes if isinstance(size, int)] if sizes is not None else []
     return tuple(known) if sizes is not None and len(known) == len(sizes) else None

@@ -1,4 +1,4 @@
-"""A loop takes two values from each element of what has no pairs in it."""
+"""A loop unpacks two values from elements that are not pairs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from dnnfix.api import (
 )
 
 REFUSED = re.compile(r"(too many|not enough) values to unpack|cannot unpack non-iterable")
-"""What Python says where an element does not have as many parts as there are names for."""
+"""Messages of Python for an element that does not have as many parts as there are names."""
 
 COUNTERS = words("i j k n idx index ind step it iteration batch_i batch_no batch_num epoch num count number")
-"""Names that people give to the number of an element."""
+"""Usual names of an index."""
 
 TABLES = frozenset({"dict", "OrderedDict", "defaultdict"})
 
@@ -39,7 +39,7 @@ Way = tuple[str, tuple[Edit, ...], float]
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """The loop that failed, its two targets and the node that holds its body."""
+    """The loop that failed, its two targets and the node with its body."""
 
     loop: Loop
     first: ast.expr
@@ -47,24 +47,25 @@ class _Pairs:
     body: ast.AST
 
 
-class LoopOverNoPairs(FaultTemplate[_Pairs]):
-    """A loop takes two values from each element of what has no pairs in it.
+class LoopElementsNotPairs(FaultTemplate[_Pairs]):
+    """A loop unpacks two values from elements that are not pairs.
 
-    A dict gives its keys, unless its `items()` are asked for; a loader gives its batches, and their numbers only with
-    `enumerate`; two lists beside each other are gone through together with `zip`; and a list of names holds names.
+    A dict iterates over its keys, and over pairs with `items()`; a loader yields batches, and their index with
+    `enumerate`; two lists are iterated in parallel with `zip`; and a list of single values is not unpacked.
 
-    Fix safety: unsafe. The program did not run before; the loop goes through the same elements.
+    Fix safety: unsafe. The program did not run before; the loop iterates over the same elements.
 
     References: "Looping Techniques" of the Python tutorial.
     """
 
     code = "DNF130"
-    name = "loop-over-no-pairs"
+    name = "loop-elements-not-pairs"
+    formerly = ("loop-over-no-pairs",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_TYPE
     message = "cannot unpack the elements of {what} into two values"
     needs_run = True
-    declined = "what the elements are is not told by the program"
+    declined = "what the elements are is not known from the program"
 
     def faults(self, subject: Subject) -> Faults[_Pairs]:
         found = _pairs(subject)
@@ -188,7 +189,7 @@ def _ways(subject: Subject, found: _Pairs) -> Iterator[Way]:
 
 
 def _is_table(subject: Subject, given: ast.expr) -> bool:
-    """Whether every value that a name is given is a dict."""
+    """Whether every value bound to a name is a dict."""
     bound = subject.source.bindings(given, given) if isinstance(given, (ast.Name, ast.Attribute)) else ()
     return bool(bound) and all(
         isinstance(one, (ast.Dict, ast.DictComp))
@@ -202,7 +203,7 @@ def _counts(name: str) -> bool:
 
 
 def _holds_names(subject: Subject, given: ast.Name) -> bool:
-    """Whether all that is put into a list is a plain name, which stands for an element of something and not for a pair."""
+    """Whether only loop variables are appended to a list, which are single values and not pairs."""
     function = subject.source.enclosing(given, ast.FunctionDef, ast.AsyncFunctionDef)
     put = [
         call.args[0]

@@ -1,4 +1,4 @@
-"""Lists, numpy arrays or arrays of objects are given where a tensor or an array of numbers is taken."""
+"""A list, a NumPy array or an array of objects is passed where a tensor or a numeric array is expected."""
 
 from __future__ import annotations
 
@@ -30,40 +30,41 @@ from dnnfix.api import (
 )
 
 REFUSED = frozenset({"list", "tuple", "object", "str"})
-"""What a Keras model does not take as numbers."""
+"""Types and dtypes that a Keras model does not accept as numbers."""
 
 ELSEWHERE = ("numpy.", "sklearn.", "matplotlib.", "pandas.", "scipy.", "seaborn.")
-"""Libraries whose functions are given arrays, so that a variable they read stays one."""
+"""Libraries whose functions expect arrays, so that a variable passed to them is not converted."""
 
 MAKERS = words("tolist numpy to_numpy reshape astype")
-"""Methods that give an array or a list of numbers."""
+"""Methods that return an array or a list of numbers."""
 
 _TAKE_TARGETS = frozenset({"fit", "evaluate", "train_on_batch", "test_on_batch"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """An array that layers or losses of torch are given, and what is written behind the tensor that is made of it."""
+    """An array passed to a layer or loss of torch, its dtype as a tensor, and code appended to it."""
 
     node: ast.expr
     dtype: str
     after: str = ""
 
 
-class ListForArray(CrashTemplate):
-    """Lists, numpy arrays or arrays of objects are given where a tensor or an array of numbers is taken.
+class ListInsteadOfArray(CrashTemplate):
+    """A list, a NumPy array or an array of objects is passed where a tensor or a numeric array is expected.
 
-    A layer of torch takes tensors only, and so does a loss: the inputs become floats, the targets what the loss computes
-    with, which is whole numbers for the indices of classes. A Keras model reads a list as several inputs, and has no numbers to compute with
-    where an array holds Python objects, as it does when a table mixes columns of different types.
+    A layer or loss of torch expects tensors: the inputs become floats, the targets the dtype of the loss, which is an
+    integer for class indices. A Keras model reads a list as several inputs, and cannot compute with an array of Python
+    objects, as a table with columns of different types becomes.
 
-    Fix safety: unsafe. The data is copied into an array of one type; numbers written as text become numbers.
+    Fix safety: unsafe. The data is copied into an array of one dtype; strings become numbers.
 
     References: torch.tensor, keras.Model.fit (`x`), numpy.array (`dtype`).
     """
 
     code = "DNF605"
-    name = "list-for-array"
+    name = "list-instead-of-array"
+    formerly = ("list-for-array",)
     message = "the data is not an array of numbers: {what}"
 
     def faults(self, subject: Subject) -> Faults[Fault]:
@@ -79,7 +80,7 @@ class ListForArray(CrashTemplate):
             first, value = refused[0]
             given = "a list" if value.dtype in ("list", "tuple") else f"an array of {value.dtype}"
             repairs = (("Convert the data to arrays of numbers", _numbers(subject, refused), 0.9),)
-            what = f"the model gets {given}"
+            what = f"the model expects arrays of numbers, got {given}"
             yield subject.source.site(first), Fault(subject.source.site(first), what, repairs)
 
     programs = """
@@ -193,7 +194,7 @@ nn.Linear(4, 8)(torch.rand(2, 4), torch.rand(2, 4))
 
 
 def _numbers(subject: Subject, refused: Sequence[tuple[ast.expr, Value]]) -> tuple[Edit, ...]:
-    """The edits that make arrays of numbers of what a Keras model is given."""
+    """Edits that convert the data for a Keras model to numeric arrays."""
     spelling = spell(subject, "numpy.array")
     found: list[Edit] = list(spelling.imports)
     for index, (given, value) in enumerate(refused):
@@ -211,13 +212,13 @@ def _numbers(subject: Subject, refused: Sequence[tuple[ast.expr, Value]]) -> tup
 
 
 def _into_torch(subject: Subject) -> ast.expr | None:
-    """The expression that hands something that is no tensor to a layer, a function or a loss of torch."""
+    """The argument of a torch layer or loss that is not a tensor."""
     layer = _into_layer(subject)
     return layer if layer is not None else _into_loss(subject)
 
 
 def _into_layer(subject: Subject) -> ast.expr | None:
-    """The expression that hands something that is no tensor to a layer of torch."""
+    """The argument of a torch layer that is not a tensor."""
     crash = subject.crash
     call = crash.call if crash is not None else None
     if crash is None or call is None or call.made_at is None or call.made_at == call.site or call.inputs:
@@ -235,7 +236,7 @@ def _into_layer(subject: Subject) -> ast.expr | None:
 
 
 def _into_loss(subject: Subject) -> ast.expr | None:
-    """The expression that hands something that is no tensor to a loss of torch as its targets."""
+    """The targets of a torch loss that are not a tensor."""
     crash = subject.crash
     if crash is None or crash.kind not in ("TypeError", "AttributeError"):
         return None
@@ -255,7 +256,7 @@ def _is_refused(subject: Subject, crash: Crash, node: ast.expr) -> bool:
 
 
 def _losses(subject: Subject) -> Iterator[tuple[ast.Call, network_facts.LossFacts]]:
-    """The calls of losses of torch in the program, whether the run came so far or not."""
+    """The calls of torch losses in the program, also those that the run did not reach."""
     for call in subject.source_network.calls:
         node = subject.node(call.site)
         if call.name in network_facts.LOSSES and call.name.startswith("torch.") and isinstance(node, ast.Call):
@@ -263,7 +264,7 @@ def _losses(subject: Subject) -> Iterator[tuple[ast.Call, network_facts.LossFact
 
 
 def _given(subject: Subject) -> list[_Given]:
-    """All that has to become a tensor, each expression once: what failed, the same elsewhere, and the targets."""
+    """All that has to become a tensor: what failed, the same elsewhere, and the targets."""
     found: dict[ast.expr, _Given] = {}
     node = _into_layer(subject)
     if node is not None:
@@ -295,7 +296,7 @@ def _target(subject: Subject, node: ast.expr, facts: network_facts.LossFacts) ->
 
 
 def _one_column(subject: Subject) -> bool:
-    """Whether the predictions are a column: known from the run, or as a layer of one unit ends what nothing reshapes."""
+    """Whether the predictions are a column: from the run, or because the last layer has one unit."""
     call = subject.crash.call if subject.crash is not None else None
     if call is not None and call.inputs and call.inputs[0].shape is not None:
         return len(call.inputs[0].shape) == 2 and call.inputs[0].shape[1] == 1
@@ -306,7 +307,7 @@ def _one_column(subject: Subject) -> bool:
 
 
 def _converted(subject: Subject, given: list[_Given]) -> tuple[Edit, ...]:
-    """The edits that make tensors: of a variable once, before the loop that reads it, or where a loop binds it."""
+    """Edits that create tensors: once before the loop, where a loop binds a variable, or where it is used."""
     edits: list[Edit] = []
     ahead: dict[ast.stmt, list[str]] = {}
     done: set[str] = set()
@@ -332,7 +333,7 @@ def _around(subject: Subject, one: _Given) -> tuple[str, str]:
 
 
 def _place(subject: Subject, node: ast.expr) -> ast.expr | ast.stmt:
-    """Where to make the tensor: the loop to do it before, the value that a loop binds, or the expression itself."""
+    """Where to create the tensor: before this loop, from the value that a loop binds, or at the expression."""
     source = subject.source
     if not isinstance(node, ast.Name):
         return node
@@ -346,7 +347,7 @@ def _place(subject: Subject, node: ast.expr) -> ast.expr | ast.stmt:
 
 
 def _inside(source: Source, loop: ast.For, node: ast.expr) -> bool:
-    """Whether a loop goes round an expression in the same function."""
+    """Whether an expression is repeated by a loop of the same function."""
     return (
         source.site(loop).encloses(source.site(node))
         and function_around(source, loop) is function_around(source, node)
@@ -355,7 +356,7 @@ def _inside(source: Source, loop: ast.For, node: ast.expr) -> bool:
 
 
 def _stays_array(source: Source, since: ast.stmt, node: ast.Name) -> bool:
-    """Whether a variable is read as an array from a statement on: by other libraries, or next to arrays."""
+    """Whether a variable is used as an array from a statement on: by other libraries, or in comparisons with arrays."""
     function = function_around(source, node)
     for read in within(function or source.tree, ast.Name):
         if read.id != node.id or read.lineno < since.lineno or function_around(source, read) is not function:
@@ -371,7 +372,7 @@ def _stays_array(source: Source, since: ast.stmt, node: ast.Name) -> bool:
 
 
 def _bound_in(loop: ast.For, name: str) -> ast.expr | None:
-    """The one value that a loop gives a variable in a plain assignment."""
+    """The one value that a loop assigns to a variable."""
     stored = [one for one in within(loop, ast.Name) if one.id == name and isinstance(one.ctx, ast.Store)]
     values: list[ast.expr] = []
     for statement in within(loop, ast.Assign):
@@ -385,7 +386,7 @@ def _bound_in(loop: ast.For, name: str) -> ast.expr | None:
 
 
 def _is_array(subject: Subject, node: ast.expr) -> bool:
-    """Whether an expression is an array of numpy, as the run held it or as it is made."""
+    """Whether an expression is a NumPy array, by the run or by the call that creates it."""
     description = held_values.held(subject, node)
     if isinstance(description, dict) and "kind" in description:
         return bool(description["kind"] == "numpy.ndarray")
@@ -403,7 +404,7 @@ def _is_array(subject: Subject, node: ast.expr) -> bool:
 
 
 def _rank(subject: Subject, node: ast.expr) -> int | None:
-    """The number of axes of an array, through what is taken of its rows; `None` where it is not known."""
+    """The number of axes of an array, also of a part of its rows; `None` if it is not known."""
     shape = held_values.described_shape(held_values.held(subject, node))
     if shape is not None:
         return len(shape)
@@ -417,7 +418,7 @@ def _rank(subject: Subject, node: ast.expr) -> int | None:
 
 
 def _is_data(subject: Subject, node: ast.expr) -> bool:
-    """Whether the expression is a list, or made by a call that is known to give an array or a list of numbers."""
+    """Whether the expression is a list, or a call known to return an array or a list of numbers."""
     if isinstance(node, ast.Name):
         values = subject.source.bindings(node, node) or subject.source.bindings(node)
         return bool(values) and all(_is_data(subject, value) for value in values if value is not node)
@@ -433,7 +434,7 @@ def _is_data(subject: Subject, node: ast.expr) -> bool:
 
 
 def _into_keras(subject: Subject) -> list[tuple[ast.expr, Value]]:
-    """The data handed to a Keras model that holds no numbers, with its expressions, the inputs first."""
+    """The arguments of a Keras model that are not numeric, with their values, the inputs first."""
     call = subject.crash.call if subject.crash is not None else None
     if call is None or not call.name.startswith("keras.Model."):
         return []
@@ -442,14 +443,14 @@ def _into_keras(subject: Subject) -> list[tuple[ast.expr, Value]]:
         node = subject.node(value.site)
         rows = held_values.row_lengths(subject, node) if isinstance(node, ast.expr) else None
         if rows is not None and rows[0] != rows[1]:
-            continue  # rows of different lengths make no array of numbers
+            continue  # rows of different lengths are not a numeric array
         if value.dtype in REFUSED and isinstance(node, ast.expr):
             found.append((node, value))
     return found
 
 
 def _numbers_for_batches(subject: Subject, known: Sequence[ast.expr]) -> list[ast.expr]:
-    """Lists of numbers that are handed as targets to other models: each of them would be the next crash."""
+    """Lists of numbers passed as targets to other models: each would be the next crash."""
     found = []
     for call in subject.source.all_calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _TAKE_TARGETS:
@@ -460,7 +461,7 @@ def _numbers_for_batches(subject: Subject, known: Sequence[ast.expr]) -> list[as
 
 
 def _is_row(node: ast.expr) -> bool:
-    """Whether an expression is a list of numbers as it stands: `[0, 1]`, `[1] * size`, `[1] * size + [0] * size`."""
+    """Whether an expression is a literal list of numbers: `[0, 1]`, `[1] * size`, `[1] * size + [0] * size`."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         return _is_row(node.left) or _is_row(node.right)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -475,5 +476,5 @@ def _is_input(subject: Subject, node: ast.expr) -> bool:
 
 
 def _not_built(subject: Subject) -> bool:
-    """Whether the model takes its input shape from the data: then a row of numbers has no axis for its features."""
+    """Whether the model infers its input shape from the data: then a row of numbers has no feature axis."""
     return not any(call.phase == "symbolic" for call in subject.network.calls)

@@ -1,4 +1,4 @@
-"""A torch object is given an attribute, or asked for a method, under a name that torch does not have."""
+"""A torch object is used with a method or attribute name that torch does not have."""
 
 from __future__ import annotations
 
@@ -24,26 +24,27 @@ from dnnfix.api import (
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
 
 MISSPELT = ("require_grad", "requires_grads", "require_grads", "required_grad", "requires_gradient")
-"""Spellings that no tensor has: an assignment to one makes a new attribute and changes nothing."""
+"""Misspellings of `requires_grad`: an assignment to one only adds an attribute."""
 
 
-class AttributeNotOfTorch(FixTemplate):
+class UnknownTorchAttribute(FixTemplate):
     """`net.add(layer)` on a torch container, `weight.require_grad = False` on a tensor: torch has neither name.
 
-    `torch.nn.Sequential` and `torch.nn.ModuleList` take a layer with `append`, and a layer under a name with `add_module`; `add` is
-    the method of a Keras model. A tensor takes any attribute, so that `p.require_grad = False` neither fails nor freezes
-    anything. A program that reads such an attribute itself, or names it in a class of its own, is left alone.
+    `torch.nn.Sequential` and `torch.nn.ModuleList` add a layer with `append`, and a named layer with `add_module`;
+    `add` is the method of a Keras model. Any attribute can be assigned to a tensor, so `p.require_grad = False` neither
+    raises nor freezes anything. Programs that read such an attribute, or define it in a class of their own, are left
+    alone.
 
-    Fix safety: safe for `add`: the layer is put at the end of the container. Unsafe for `requires_grad`: the weights are frozen, or
-    trained, from now on, which is the point.
+    Fix safety: safe for `add`: the layer is appended to the container. Unsafe for `requires_grad`: the weights are
+    frozen, or trained, from now on.
 
     References: torch.nn.Sequential (`append`), torch.nn.Module (`add_module`); keras.Sequential (`add`);
     https://docs.pytorch.org/docs/stable/generated/torch.Tensor.requires_grad.html.
     """
 
     code = "DNF415"
-    name = "attribute-not-of-torch"
-    formerly = ("keras-method-of-container", "DNF420", "misspelt-requires-grad")
+    name = "unknown-torch-attribute"
+    formerly = ("attribute-not-of-torch", "keras-method-of-container", "DNF420", "misspelt-requires-grad")
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.API_CONTRACT
     message = "{owner} has no attribute `{word}`: {meant}"
@@ -187,7 +188,7 @@ def _holds(subject: Subject, call: ast.Call, site: Site | None) -> bool:
 
 
 def _misspelt(source: Source) -> Iterator[ast.Attribute]:
-    """The attributes next to `requires_grad` that are assigned, and that nothing reads."""
+    """The assigned attributes that look like `requires_grad` and are never read."""
     words = [word for word in MISSPELT if word in source.words]
     if not words or "torch" not in source.frameworks:
         return
@@ -200,5 +201,5 @@ def _misspelt(source: Source) -> Iterator[ast.Attribute]:
             if not isinstance(target.value, ast.Name) or target.value.id not in (
                 "self",
                 "cls",
-            ):  # of a class of its own
+            ):  # these may belong to a class of the program
                 yield target

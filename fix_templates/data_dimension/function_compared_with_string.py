@@ -1,4 +1,4 @@
-"""A function of Keras is compared with a text, where its answer is meant."""
+"""A Keras function is compared with a string instead of its result."""
 
 from __future__ import annotations
 
@@ -24,31 +24,32 @@ ASKED = frozenset(
     for place in ("backend", "config")
     for name in ("image_data_format", "image_dim_ordering", "backend", "floatx")
 )
-"""Functions without arguments that answer with a text."""
+"""Functions without arguments that return a string."""
 
 
-class FunctionComparedWithText(FaultTemplate[ast.expr]):
-    """`if K.image_data_format == "channels_last":` compares the function, not what it answers.
+class FunctionComparedWithString(FaultTemplate[ast.expr]):
+    """`if K.image_data_format == "channels_last":` compares the function with a string, not its result.
 
-    A function is equal to no text. What depends on the comparison never happens, or always: the axes of images stay
-    where they are, and a convolution takes rows for channels.
+    A function never equals a string, so that one branch never runs: the axes of images stay in the wrong order, and a
+    convolution reads rows as channels.
 
-    Fix safety: unsafe. The other branch of the program runs, which is the point.
+    Fix safety: unsafe. The other branch of the program runs.
 
     References: keras.config.image_data_format, keras.config.backend, keras.config.floatx.
     """
 
     code = "DNF144"
-    name = "function-compared-with-text"
+    name = "function-compared-with-string"
+    formerly = ("function-compared-with-text",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
     message = "the function {function} is compared with a string, to which it is never equal"
     triggers = ("image_data_format", "image_dim_ordering", "backend", "floatx")
-    declined = "the comparison is not written at one place"
+    declined = "the function is not compared in one expression"
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         for finding in super().detect(subject):
-            crashed = subject.crash is not None  # the branch that was passed over may be what the run needed
+            crashed = subject.crash is not None  # the branch that did not run may be the cause
             yield replace(finding, symptom=Symptom.CRASH, cause="crash") if crashed else finding
 
     def faults(self, subject: Subject) -> Faults[ast.expr]:

@@ -1,4 +1,4 @@
-"""A list, an array of NumPy, a tensor or a batch is given where another one of them is taken."""
+"""A list, a NumPy array, a tensor or a batch is used where another of them is expected."""
 
 from __future__ import annotations
 
@@ -21,51 +21,52 @@ from dnnfix.api import (
     reads,
     spell,
     training_loop,
+    trees,
     undefined_names,
     within,
     words,
 )
 
 INTO_ARRAY = words("numpy cpu detach")
-"""Methods of a tensor on its way to an array."""
+"""Methods that convert a tensor to an array."""
 
 OF_TENSORS = words(
     """cuda to view unsqueeze permute float double long half contiguous dim backward requires_grad_ expand scatter_ softmax
     log_softmax sigmoid relu"""
 )
-"""Methods that tensors have and arrays have not."""
+"""Methods of tensors that arrays do not have."""
 
 OF_ARRAYS = words(
     "shape reshape astype ndim dtype T flatten mean std sum argmax argmin ravel transpose squeeze min max"
 )
-"""What arrays of NumPy have and lists have not."""
+"""Attributes of NumPy arrays that lists do not have."""
 
 OF_TENSORS_ONLY = words("to cuda cpu view unsqueeze float long permute contiguous size detach dim")
-"""What tensors have and lists and arrays have not."""
+"""Attributes of tensors that lists and arrays do not have."""
 
 OF_BATCHES = words(
     """to size shape float double half long view cuda cpu unsqueeze squeeze permute reshape dim device dtype transpose mean
     sum flatten requires_grad_ type numpy detach"""
 )
-"""What tensors have that is asked of a batch."""
+"""Attributes of tensors that programs use on a batch."""
 
 DTYPES = words("float16 float32 float64 int8 int16 int32 int64 uint8")
-"""Names that NumPy and torch have in common."""
+"""Dtypes of both NumPy and torch."""
 
 OF_PYTHON = {"float": "float32", "int": "int64", "bool": "bool", "bool_": "bool", "long": "int64", "double": "float64"}
-"""The dtypes of torch that other names mean. The weights are float32, so plain `float` is, too."""
+"""Other names and their dtypes in torch; `float` is float32 as the weights are."""
 
 IN_TORCH = words("sqrt exp log abs sin cos tanh mean sum square sign clip dot matmul stack concatenate zeros_like")
-"""Functions of NumPy that torch has under the same name with the same first arguments."""
+"""Functions of NumPy that torch has with the same name and first arguments."""
 
 MAKERS = words("zeros ones empty")
-"""Functions that make an array of a shape, in NumPy and in torch."""
+"""Functions of NumPy and torch that create an array of a shape."""
 
 WITH_PLACES = words("zeros ones empty full zeros_like ones_like empty_like full_like")
-"""Functions of NumPy that make an array with places for values."""
+"""Functions of NumPy that preallocate an array."""
 
 OF_NUMBERS = words("torch.tensor torch.as_tensor torch.FloatTensor torch.LongTensor torch.Tensor")
-"""Calls that make a tensor of a list of numbers."""
+"""Functions that convert a list of numbers to a tensor."""
 
 CASTS = {"torch.FloatTensor": ".float()", "torch.LongTensor": ".long()"}
 
@@ -79,24 +80,24 @@ AGAIN = (*training_loop.LOOPS, ast.ListComp, ast.SetComp, ast.DictComp, ast.Gene
 
 @reads("AttributeError", r"'numpy\.ndarray' object has no attribute '(?!append')", ast.Attribute)
 def _array_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
-    """An array is asked for what tensors have: what would turn it into an array goes, for all else a tensor is made."""
+    """An array is used like a tensor: calls that convert to an array are removed, else it becomes a tensor."""
     node, source = failure.node, failure.source
     code, held = failure.code(node.value), failure.held(node.value)
     what = f"{code} is a NumPy array, which has no attribute {node.attr}"
     if node.attr in INTO_ARRAY:
         whole = _chain(source, node)
         if whole is not None:
-            yield failure.fault(node, what, "Take the array as it is", failure.exchange(whole, code), prior=0.85)
+            yield failure.fault(node, what, "Use the array as it is", failure.exchange(whole, code), prior=0.85)
     elif node.attr in OF_TENSORS and isinstance(source.parent(node), ast.Call):
         spelling = spell(failure.subject, "torch.from_numpy")
         real = held is not None and held.dtype == "float64" and node.attr not in ("float", "double", "half", "long")
         wrapped = failure.wrap(node.value, f"{spelling.code}(", ").float()" if real else ")")
-        yield failure.fault(node, what, "Make a tensor of the array", wrapped, *spelling.imports, prior=0.8)
+        yield failure.fault(node, what, "Convert the array to a tensor", wrapped, *spelling.imports, prior=0.8)
 
 
 @reads("AttributeError", r"'numpy\.ndarray' object has no attribute 'append'", ast.Attribute)
 def _array_appended_to(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
-    """A value is appended to an array of one axis: its name is given the longer array that `np.append` makes."""
+    """A value is appended to a one-dimensional array: the result of `np.append` is assigned."""
     source, array = failure.source, failure.node.value
     statement, held = source.statement_of(failure.node), failure.held(array)
     call = statement.value if isinstance(statement, ast.Expr) else None
@@ -109,16 +110,16 @@ def _array_appended_to(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
     name, spelling = failure.code(array), spell(failure.subject, "numpy.append")
     longer = failure.exchange(statement, f"{name} = {spelling.code}({name}, {failure.code(call.args[0])})")
     what = f"{name} is a NumPy array, which has no attribute append"
-    yield failure.fault(call, what, "Make a longer array", *spelling.imports, longer)
+    yield failure.fault(call, what, "Append with np.append", *spelling.imports, longer)
 
 
 @reads("AttributeError", "'Tensor' object has no attribute", ast.Attribute)
 def _tensor_asked_as_array(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
-    """A tensor is asked for what arrays have: `astype`, which is `to`, and `copy`, which is `clone`."""
+    """A tensor is used like an array: `astype` becomes `to`, and `copy` becomes `clone`."""
     node, call = failure.node, failure.source.parent(failure.node)
     if not isinstance(call, ast.Call) or call.func is not node:
         return
-    text = failure.code(call)  # with the parentheses that may stand around what is called upon
+    text = failure.code(call)  # including parentheses around the object
     code = text[: text.rindex(f".{node.attr}")]
     what = f"{code} is a tensor, which has no attribute {node.attr}"
     if node.attr == "copy" and not call.args and not call.keywords:
@@ -133,7 +134,7 @@ def _tensor_asked_as_array(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
 
 @reads("RuntimeError", r"numpy\(\) on Tensor that requires grad", ast.AST)
 def _tensor_made_array(failure: Failure[ast.AST]) -> Iterator[Fault]:
-    """A tensor that gradients flow through becomes an array: it is detached, or torch computes where a network does."""
+    """A tensor that requires grad is converted to an array: it is detached, or torch is used in a network."""
     node, source, subject = failure.node, failure.source, failure.subject
 
     def described(at: ast.expr, title: str, *edits: Edit) -> Fault:
@@ -145,7 +146,7 @@ def _tensor_made_array(failure: Failure[ast.AST]) -> Iterator[Fault]:
     maker = _filled(failure)
     if maker is not None:
         spelling = spell(subject, (source.qualified(maker.func) or "").replace("numpy.", "torch."))
-        yield described(maker, f"Make it with {spelling.code}", failure.exchange(maker.func, spelling.code))
+        yield described(maker, f"Create it with {spelling.code}", failure.exchange(maker.func, spelling.code))
     elif isinstance(node, ast.Call):
         library, _, name = (source.qualified(node.func) or "").partition(".")
         in_network = any(frame.function == "forward" for frame in failure.crash.frames)
@@ -162,7 +163,7 @@ def _tensor_made_array(failure: Failure[ast.AST]) -> Iterator[Fault]:
 
 @reads("ValueError TypeError RuntimeError", "converted to (Python scalar|Scalar)", ast.Call)
 def _list_of_tensors_made_tensor(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """`torch.tensor` takes each tensor of a list for one number: `torch.stack` puts them behind one another."""
+    """`torch.tensor` converts each tensor of a list to a number: `torch.stack` is used."""
     node = failure.node
     name, casts = failure.source.qualified(node.func) or "", {one.arg: one.value for one in node.keywords}
     if name not in OF_NUMBERS or len(node.args) != 1 or casts.keys() - {"dtype"}:
@@ -178,7 +179,7 @@ def _list_of_tensors_made_tensor(failure: Failure[ast.Call]) -> Iterator[Fault]:
 
 @reads("AttributeError", r"'(list|tuple)' object has no attribute '(\w+)'", ast.Attribute)
 def _batch_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
-    """A batch is asked for what tensors have: of a batch of one tensor, or of inputs that need no labels, it is taken out."""
+    """A batch is used like a tensor: it has one tensor, or two of which the labels are not needed."""
     source, batch, held = failure.source, failure.node.value, failure.held(failure.node.value)
     loop = _loop(source, batch)
     if failure.said[2] not in OF_BATCHES or loop is None or not isinstance(batch, ast.Name):
@@ -191,12 +192,12 @@ def _batch_asked_as_tensor(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
     taken = f"{batch.id}{', _' if held.size == 2 else ','}"
     taken = taken if place is loop.target else f"({taken})"
     what = f"{batch.id} is the list of tensors of a batch"
-    yield failure.fault(batch, what, "Take the tensor out of the batch", failure.exchange(place, taken), prior=0.8)
+    yield failure.fault(batch, what, "Unpack the tensor of the batch", failure.exchange(place, taken), prior=0.8)
 
 
 @reads("TypeError AttributeError", "'DataLoader' object is not an iterator", ast.Call)
 def _loader_asked_for_next(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """`next` is asked of a loader, which only its iterator answers."""
+    """`next` is called on a loader instead of its iterator."""
     node = failure.node
     if len(node.args) != 1 or node.keywords or failure.source.qualified(node.func) != "builtins.next":
         return
@@ -205,7 +206,7 @@ def _loader_asked_for_next(failure: Failure[ast.Call]) -> Iterator[Fault]:
 
 @reads("AttributeError", "'DataLoader' object has no attribute", ast.Attribute)
 def _loader_asked_by_method(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
-    """A method of iterators is asked of a loader."""
+    """A method of iterators is called on a loader."""
     call, loader = failure.source.parent(failure.node), failure.node.value
     if isinstance(call, ast.Call) and failure.node.attr in ("next", "__next__"):
         yield from _first_batch(failure, loader, failure.exchange(call, f"next(iter({failure.code(loader)}))"))
@@ -214,7 +215,7 @@ def _loader_asked_by_method(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
 def _first_batch(failure: Failure[ast.Call] | Failure[ast.Attribute], loader: ast.expr, edit: Edit) -> Iterator[Fault]:
     if _asked_once(failure.source, failure.node, ast.unparse(loader)):
         what = f"{ast.unparse(loader)} is not an iterator, and next() expects one"
-        yield failure.fault(failure.node, what, "Take the first batch of a pass", edit, prior=0.95)
+        yield failure.fault(failure.node, what, "Use the first batch of an iterator", edit, prior=0.95)
 
 
 @reads("TypeError AttributeError", "", ast.Subscript)
@@ -229,7 +230,7 @@ def _list_indexed(failure: Failure[ast.Subscript]) -> Iterator[Fault]:
 
 @reads("TypeError AttributeError", "", ast.Attribute)
 def _list_asked(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
-    """A list of numbers or tensors is asked for what arrays or tensors have."""
+    """A list of numbers or tensors is used like an array or tensor."""
     node, held = failure.node, failure.held(failure.node.value)
     if held is not None and held.kind == "list" and held.of == "torch.Tensor":
         if node.attr in OF_TENSORS_ONLY | OF_ARRAYS and not _is_batch(failure.source, node.value):
@@ -240,45 +241,45 @@ def _list_asked(failure: Failure[ast.Attribute]) -> Iterator[Fault]:
 
 @reads("TypeError", "unsupported operand|non-int of type 'float'", ast.BinOp)
 def _list_computed_with(failure: Failure[ast.BinOp]) -> Iterator[Fault]:
-    """A list of numbers is computed with."""
+    """A list of numbers is an operand of an arithmetic operation."""
     lists = [side for side in (failure.node.left, failure.node.right) if _is_list(failure.held(side))]
     if lists and not isinstance(failure.node.op, (ast.Add, ast.Mod)):
         yield from _converted(failure, lists[0], "numpy.array")
 
 
-class ArrayOfAnotherKind(CrashTemplate):
-    """A list, an array of NumPy, a tensor or a batch is given where another one of them is taken.
+class ArrayTypeMismatch(CrashTemplate):
+    """A list, a NumPy array, a tensor or a batch is used where another of them is expected.
 
-    The run shows of which kind each value in the failing statement is; the operation shows which one it takes.
+    The run shows the type of each value in the failing statement, the operation the type that it expects.
 
-    An array that is asked for what tensors have becomes a tensor, with the dtype of the weights where it holds floats; what
-    would turn it into an array (`detach().cpu().numpy()`) is taken away. An array of one axis to which a value is appended is
-    replaced by the longer one that `np.append` makes, unless it was made with places for the values (`np.zeros(epochs)`),
-    or an array is appended.
+    An array used like a tensor becomes one, with the dtype of the weights if it holds floats; calls that would convert
+    it to an array (`detach().cpu().numpy()`) are removed. Appending a value to a one-dimensional array becomes
+    `np.append`, unless the array was preallocated (`np.zeros(epochs)`) or an array is appended.
 
-    Of a tensor, `astype` is `to`, with a dtype that both libraries name, and `copy` is `clone`. One that gradients flow
-    through is no array: where a network computes (in `forward`, or in what a network or a loss calls) the operation becomes
-    that of torch, which keeps the gradient; elsewhere the tensor is detached.
+    For a tensor, `astype` becomes `to`, with a dtype of both libraries, and `copy` becomes `clone`. A tensor that
+    requires grad is not converted to an array where a network computes (in `forward`, or in what a network or a loss
+    calls): the operation becomes that of torch, which keeps the gradient; elsewhere the tensor is detached.
 
     A list of numbers that is indexed with a mask, computed with, or asked for its shape becomes an array: where it is
-    made, if that is one place and nothing is appended to it, else where it is used. A list of tensors is stacked where it
-    is asked for what tensors have, and where `torch.tensor` would take each of them for one number.
+    created, if that is one expression and nothing is appended to it, else where it is used. A list of tensors is
+    stacked where it is used like a tensor, and where `torch.tensor` would convert each of them to a number.
 
-    A loader over several tensors gives each batch as a list with one tensor of each, also where there is one only: this one
-    is taken out. Where the loop takes inputs and targets from the batch elsewhere, nothing tells which was meant. `next`
-    wants `iter` of a loader: outside of loops only, where one batch is asked for at one place, as every `iter` begins anew.
+    A loader over a `TensorDataset` yields each batch as a list of tensors, also if there is one only: this one is
+    unpacked. If the loop reads inputs and targets from the batch elsewhere, nothing is proposed. `next` needs `iter` of
+    a loader: only where one batch is read, outside of loops, since every `iter` starts again.
 
-    Fix safety: unsafe. The line could not run before; what is detached hands no gradient on, and a stacked tensor keeps those
-    of its parts; what a list is used for elsewhere sees an array.
+    Fix safety: unsafe. The line could not run before; a detached tensor passes no gradient on, a stacked tensor keeps
+    those of its parts; other code that uses the list sees an array.
 
-    References: torch.from_numpy, torch.Tensor.to, torch.Tensor.clone, torch.Tensor.numpy, torch.Tensor.detach, torch.stack,
-    numpy.array, numpy.append, torch.utils.data.TensorDataset, torch.utils.data.DataLoader,
+    References: torch.from_numpy, torch.Tensor.to, torch.Tensor.clone, torch.Tensor.numpy, torch.Tensor.detach,
+    torch.stack, numpy.array, numpy.append, torch.utils.data.TensorDataset, torch.utils.data.DataLoader,
     https://docs.python.org/3/library/functions.html#next.
     """
 
     code = "DNF613"
-    name = "array-of-another-kind"
+    name = "array-type-mismatch"
     formerly = (
+        "array-of-another-kind",
         "list-used-as-array",
         "DNF614",
         "tensor-into-numpy",
@@ -312,7 +313,7 @@ class ArrayOfAnotherKind(CrashTemplate):
     )
 
     programs = """
-=== example: an array asked for its array
+=== example: a NumPy array converted to an array
 import numpy as np
 import torch
 
@@ -347,7 +348,7 @@ def labels_of(net, batches):
 
 print(labels_of(torch.nn.Linear(2, 3), torch.ones(3, 1, 2)).shape)
 
-=== example: a dtype as text, in an expression
+=== example: a dtype as a string, in an expression
 import torch
 
 
@@ -472,7 +473,7 @@ loader = DataLoader(TensorDataset(torch.rand(8, 2), torch.zeros(8)), batch_size=
 + inputs, labels = next(iter(loader))
 print(inputs.shape, labels.shape)
 
-=== example: asked by the method
+=== example: called as a method
 import torch
 import torch.utils.data as data
 
@@ -525,7 +526,7 @@ import torch
 + wanted = np.array(torch.arange(3).tolist())
 print(wanted / 2)
 
-=== reject: values of the kinds that are taken
+=== reject: values of the expected types
 import numpy as np
 import torch
 from torch.utils.data import DataLoader
@@ -544,7 +545,7 @@ import torch
 
 print(np.ones(2).colour, torch.ones(1))
 
-=== reject: places for the values
+=== reject: a preallocated array
 import numpy as np
 import torch
 
@@ -586,7 +587,7 @@ import torch
 parts = [torch.ones(2), torch.ones(3)]
 print(torch.tensor(parts))
 
-=== reject: a batch whose parts are read by number
+=== reject: a batch whose parts are read by index
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -602,7 +603,7 @@ outputs = [torch.ones(2), torch.ones(2)]
 loader = DataLoader(torch.rand(4, 2), batch_size=2)
 print(outputs.numpy())
 
-=== reject: inputs and targets that are moved together and taken apart later
+=== reject: inputs and targets that are moved together and unpacked later
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -625,7 +626,7 @@ def step():
 for _ in range(2):
     print(step())
 
-=== reject: a second batch is asked for
+=== reject: a second batch is read
 import torch
 from torch.utils.data import DataLoader
 
@@ -648,7 +649,7 @@ import torch
 names = ["a", "b"]
 print(names.shape, torch.ones(1))
 
-=== reject: an index that is a text
+=== reject: an index that is a string
 import torch
 
 rows = [1, 2]
@@ -663,7 +664,7 @@ print(np.ones(3)[np.array([0.0])], torch.ones(1))
 
 
 def _chain(source: Source, node: ast.Attribute) -> ast.Call | None:
-    """The last of the calls without arguments that would turn a tensor into an array, beginning with this one."""
+    """The last of a chain of calls without arguments that convert a tensor to an array."""
     whole: ast.Call | None = None
     current: ast.AST | None = node
     while isinstance(current, ast.Attribute) and current.attr in INTO_ARRAY:
@@ -675,7 +676,7 @@ def _chain(source: Source, node: ast.Attribute) -> ast.Call | None:
 
 
 def _may_be_bound(source: Source, array: ast.expr) -> bool:
-    """Whether the name can be given a new array where it is used: an attribute, or a variable of the same scope."""
+    """Whether the name can be assigned where it is used: an attribute, or a variable of the same scope."""
     if isinstance(array, ast.Attribute):
         return isinstance(array.value, ast.Name)
     function = source.enclosing(array, ast.FunctionDef)
@@ -686,7 +687,7 @@ def _may_be_bound(source: Source, array: ast.expr) -> bool:
 
 
 def _has_places(source: Source, array: ast.expr) -> bool:
-    """Whether the array was made with places that hold no values of the program yet."""
+    """Whether the array was preallocated."""
     made = [one for one in source.bindings(array) if isinstance(one, ast.Call)]
     return any(
         (source.qualified(call.func) or "").rpartition(".")[2] in WITH_PLACES
@@ -696,7 +697,7 @@ def _has_places(source: Source, array: ast.expr) -> bool:
 
 
 def _is_one_value(failure: Failure[ast.Attribute], value: ast.expr) -> bool:
-    """Whether what is appended is no array with axes, as far as the run and its last method tell."""
+    """Whether the appended value is not an array, as far as the run and its last method show."""
     held = failure.held(value)
     if held is not None:
         return held.kind not in SEVERAL or held.size in (0, None) and held.kind not in ("list", "tuple")
@@ -705,7 +706,7 @@ def _is_one_value(failure: Failure[ast.Attribute], value: ast.expr) -> bool:
 
 
 def _dtype(source: Source, given: ast.expr | None) -> str | None:
-    """The name in torch of a dtype that is given as NumPy takes it."""
+    """The dtype of torch for one of NumPy."""
     name = given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
     if isinstance(given, (ast.Name, ast.Attribute)):
         library, _, name = (source.qualified(given) or "").rpartition(".")
@@ -714,7 +715,7 @@ def _dtype(source: Source, given: ast.expr | None) -> str | None:
 
 
 def _filled(failure: Failure[ast.AST]) -> ast.Call | None:
-    """The call that makes the array into which a tensor is put, where torch has it, too."""
+    """The call that creates the array that a tensor is assigned to, if torch has the same function."""
     statement = failure.source.statement_of(failure.node)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Subscript):
         return None
@@ -728,7 +729,7 @@ def _filled(failure: Failure[ast.AST]) -> ast.Call | None:
 
 
 def _are_alike(subject: Subject, given: ast.expr) -> bool:
-    """Whether the elements of a list that the run told of are tensors of one shape."""
+    """Whether the recorded elements of a list are tensors of one shape."""
     told = held_values.held_list(subject, given)
     items = [item if isinstance(item, dict) else {} for item in (told[1] if told is not None else ())]
     return {item.get("kind") for item in items} == {"torch.Tensor"} and len(
@@ -737,7 +738,7 @@ def _are_alike(subject: Subject, given: ast.expr) -> bool:
 
 
 def _loop(source: Source, batch: ast.expr) -> ast.For | None:
-    """The loop over a loader that gives a variable its batches."""
+    """The loop over a loader whose target is the variable."""
     loop = source.enclosing(batch, ast.For)
     while isinstance(loop, ast.For) and isinstance(batch, ast.Name):
         whole, over = loop.target, loop.iter
@@ -751,7 +752,7 @@ def _loop(source: Source, batch: ast.expr) -> ast.For | None:
 
 
 def _is_loader(source: Source, over: ast.expr) -> bool:
-    """Whether a loop goes through a loader: made here or by a function, or handed to the function that the loop is in."""
+    """Whether a loop is over a loader: created here or by a function, or a parameter."""
     made = over if isinstance(over, ast.Call) else source.constructor(over)
     if made is not None:
         maker = source.definition(made.func)
@@ -764,7 +765,7 @@ def _is_loader(source: Source, over: ast.expr) -> bool:
 
 
 def _parts_read(source: Source, loop: ast.For, batch: ast.Name) -> bool:
-    """Whether the parts of a batch are taken from it after all: by number, or apart."""
+    """Whether the parts of a batch are read from it elsewhere, by an index or by unpacking."""
     for name in within(loop, ast.Name):
         above = source.parent(name) if name.id == batch.id and isinstance(name.ctx, ast.Load) else None
         if isinstance(above, (ast.Subscript, ast.Starred)):
@@ -775,14 +776,14 @@ def _parts_read(source: Source, loop: ast.For, batch: ast.Name) -> bool:
 
 
 def _labels_unused(loop: ast.For) -> bool:
-    """Whether a loss in the loop compares with the batch itself, so that no labels are missed."""
+    """Whether a loss in the loop compares with the batch itself, so that labels are not needed."""
     name = within(loop.target, ast.Name)[-1].id
     targets = [call.args[1] for call in within(loop, ast.Call) if len(call.args) == 2]
     return any(isinstance(target, ast.Name) and target.id == name for target in targets)
 
 
 def _asked_once(source: Source, node: ast.AST, loader: str) -> bool:
-    """Whether the program asks a loader for one batch only: a second one would be the first again."""
+    """Whether the program reads only one batch of a loader: a second `iter` would return the first again."""
     function = source.enclosing(node, ast.FunctionDef)
     if sum(_asks(call, loader) for call in source.all_calls) > 1 or source.enclosing(node, *AGAIN) is not None:
         return False
@@ -797,11 +798,11 @@ def _asks(call: ast.Call, loader: str) -> bool:
     if isinstance(call.func, ast.Name):
         return call.func.id == "next" and bool(call.args) and ast.unparse(call.args[0]) == loader
     asked = isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__")
-    return asked and ast.unparse(call.func).rpartition(".")[0] == loader
+    return asked and trees.receiver(call) == loader
 
 
 def _is_batch(source: Source, expr: ast.expr) -> bool:
-    """Whether a loop gives the list, as a loader does each batch: its tensors are apart because they differ."""
+    """Whether the list is the target of a loop, as a batch is: its tensors are separate on purpose."""
     name, loop = expr.id if isinstance(expr, ast.Name) else "", source.enclosing(expr, ast.For)
     while loop is not None:
         if any(one.id == name for one in within(loop.target, ast.Name)):
@@ -817,7 +818,7 @@ def _is_list(held: Held | None) -> bool:
 def _converted(
     failure: Failure[ast.Subscript] | Failure[ast.Attribute] | Failure[ast.BinOp], used: ast.expr, maker: str
 ) -> Iterator[Fault]:
-    """The list made an array: where it is made, behind what fills it, or where it is used."""
+    """The list converted to an array: where it is created, after it is filled, or where it is used."""
     source, spelling = failure.source, spell(failure.subject, maker)
     around = (f"{spelling.code}(", ")")
     made = _made(source, used)
@@ -829,12 +830,12 @@ def _converted(
     else:
         edit, prior = failure.wrap(used, *around), 0.65
     what = f"{failure.code(used)} is a list, and an array is expected"
-    title = f"Make an array of the list with {spelling.code}"
+    title = f"Convert the list with {spelling.code}"
     yield failure.fault(used, what, title, edit, *spelling.imports, prior=prior)
 
 
 def _made(source: Source, used: ast.expr) -> ast.expr | None:
-    """The one value that the list has, where nothing is put into it or taken out of it later."""
+    """The one value of the list, if no call changes it later."""
     if not isinstance(used, (ast.Name, ast.Attribute)) or any(_changing(source, used)):
         return None
     bound = source.bindings(used)
@@ -842,16 +843,16 @@ def _made(source: Source, used: ast.expr) -> ast.expr | None:
 
 
 def _changing(source: Source, used: ast.expr) -> Iterator[ast.Call]:
-    """The calls that put something into the list or take something out."""
+    """The calls that add elements to the list or remove some."""
     code = ast.unparse(used)
     for call in source.all_calls:
         changes = isinstance(call.func, ast.Attribute) and call.func.attr in GROWING
-        if changes and ast.unparse(call.func).rpartition(".")[0] == code:
+        if changes and trees.receiver(call) == code:
             yield call
 
 
 def _filled_before(source: Source, used: ast.Name) -> bool:
-    """Whether a variable is filled and done with in the function where it is used, and not used in a loop."""
+    """Whether all changes of a variable are before its use, which is not in a loop."""
     function, statement = source.enclosing(used, ast.FunctionDef), source.statement_of(used)
     block = function.body if function is not None else source.tree.body
     return (

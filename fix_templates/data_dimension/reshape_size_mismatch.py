@@ -1,4 +1,4 @@
-"""A tensor or array is reshaped to sizes that it has not, or that make rows which are not samples."""
+"""A tensor or array is reshaped to sizes that do not fit it, or that mix samples in a row."""
 
 from __future__ import annotations
 
@@ -37,41 +37,42 @@ REFUSED = (
     re.compile(r"cannot reshape array of size (\d+) into shape"),
     re.compile(r"Input to reshape is a tensor with (\d+) values, but the requested shape"),
 )
-"""The words of NumPy and TensorFlow for it, with the number of values that there are."""
+"""The messages of NumPy and TensorFlow, with the number of values of the array."""
 
 CHANNELS = (1, 3, 4)
-"""Numbers of channels that images come with: grey, colour, colour with transparency."""
+"""Usual numbers of channels: grayscale, RGB, RGBA."""
 
 FUNCTIONS = frozenset({"numpy.reshape", "tensorflow.reshape"})
 
 MOST_OFF = 16
-"""Times that what arrives may be larger than a size of a reshape: beyond, rather something is missing before it."""
+"""How many times larger than the stated size the input may be; beyond that, a layer before it is probably missing."""
 
 Change = tuple[tuple[int, str], ...]
-"""Places in the shape with what is to stand there."""
+"""Indices in the shape and the new sizes."""
 
 
-class ReshapedToForeignSizes(ShapeTemplate):
-    """A tensor or array is reshaped to sizes that are not its own.
+class ReshapeSizeMismatch(ShapeTemplate):
+    """A tensor or array is reshaped to sizes that do not fit its values, or that mix the values of samples in a row.
 
-    The last batch of a loader is often smaller than the others, and a convolution with a stride gives a smaller image than it got:
-    a view with the size that was configured, or that the input had, does not fit then. `x_test.reshape(x_train.shape[0], 28, 28, 1)`
-    has the rows of another array, `reshape(-1, 28, 28, 3)` the channels of other images, `tf.reshape(h, [-1, 7 * 7 * 64])` the size
-    that another image would have here. And `x.view(-1, n)` makes as many rows as there are numbers for: with another `n` than a sample
-    has values, which the linear layer behind states, the rows are parts of samples or lie across two of them. One size is changed so
-    that every sample keeps its values; where several ones could be, nothing is proposed. Where an image is flattened with a written size
-    (`x.view(-1, 16 * 5 * 5)`) and the linear layer behind states the same number, both change together.
+    The last batch of a loader is often smaller, and a convolution with a stride returns a smaller image: a view with
+    the configured batch size, or the sizes of the input, does not fit. `x_test.reshape(x_train.shape[0], 28, 28, 1)`
+    has the rows of another array, `reshape(-1, 28, 28, 3)` the channels of other images, `tf.reshape(h, [-1, 7 * 7 *
+    64])` the features of another image size. And `x.view(-1, n)`, where a sample does not have `n` values, returns rows
+    that are parts of samples or span two of them. One size is changed so that every sample keeps its values; if several
+    could be, nothing is proposed. If an image is flattened to a literal size (`x.view(-1, 16 * 5 * 5)`) and the linear
+    layer after it states the same number, both change together.
 
-    Fix safety: unsafe. The program did not run before; the rows are the samples, and the linear layer behind may get another number
-    of weights.
+    Fix safety: unsafe. The program did not run before; the rows are the samples, and the linear layer may get another
+    number of weights.
 
-    References: torch.Tensor.view, torch.Tensor.size, torch.flatten (`start_dim`), torch.utils.data.DataLoader (`drop_last`),
-    numpy.reshape, tf.reshape, torch.nn.Linear (`in_features`), keras.layers.Reshape.
+    References: torch.Tensor.view, torch.Tensor.size, torch.flatten (`start_dim`), torch.utils.data.DataLoader
+    (`drop_last`), numpy.reshape, tf.reshape, torch.nn.Linear (`in_features`), keras.layers.Reshape.
     """
 
     code = "DNF145"
-    name = "reshaped-to-foreign-sizes"
+    name = "reshape-size-mismatch"
     formerly = (
+        "reshaped-to-foreign-sizes",
         "DNF113",
         "view-of-stale-sizes",
         "DNF128",
@@ -192,7 +193,7 @@ class Net(nn.Module):
 
 print(Net()(torch.rand(5, 1, 8, 8)).shape)
 
-=== example: a batch size in a view of what a layer gives
+=== example: a batch size in a view of the output of a layer
 import torch
 import torch.nn as nn
 
@@ -344,15 +345,12 @@ nn.CrossEntropyLoss()(out.view(-1, 5), torch.randint(0, 5, (28,)))
 """
 
 
-# --- a view that fails ---------------------------------------------------------------------------------------------------
+# --- a view that fails
 
 
 @dataclass(frozen=True, slots=True)
 class _Stale:
-    """A view that failed: its call, the tensor's expression and shape, and the axes whose sizes are not the tensor's.
-
-    `places` pairs the number of an argument with the axis of the tensor whose size is right there.
-    """
+    """A view that failed, and its tensor; `places` pairs the index of an argument with the axis whose size fits."""
 
     node: ast.Call
     base: ast.expr
@@ -363,7 +361,7 @@ class _Stale:
 
 
 def _own_sizes(subject: Subject) -> Iterator[_Stale]:
-    """Ways in which sizes of the tensor itself make the view fit that failed: its first size, or its last ones."""
+    """Ways in which sizes of the tensor itself make the view fit: its first size, or its last ones."""
     call = subject.crash.call if subject.crash is not None else None
     if call is None or call.name not in flattening.VIEWS or not call.inputs:
         return
@@ -413,7 +411,7 @@ def _with_own_sizes(subject: Subject) -> Repairs:
 
 
 def _unnamed(subject: Subject, stale: _Stale) -> tuple[str, Edit]:
-    """The repair for a tensor that has no name of which a size could be asked."""
+    """The repair for a tensor that is not bound to a name whose size could be read."""
     if stale.asked[1:] == (-1,):
         base = subject.text(subject.source.site(stale.base))
         return "Flatten each sample", Replace(subject.source.site(stale.node), f"{base}.flatten(1)")
@@ -433,12 +431,12 @@ def _numbers(value: object) -> tuple[int, ...] | None:
     return None
 
 
-# --- rows that are not samples ---------------------------------------------------------------------------------------------
+# --- rows that mix samples
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A view to rows of another length than the linear layer behind it takes, which is that of a whole sample."""
+    """A view to rows of another size than that of a sample, which the linear layer after it expects."""
 
     linear: Call
     node: ast.Call
@@ -479,11 +477,11 @@ def _whole_samples(subject: Subject, found: _Cut) -> Repairs:
         text = _stated(subject, found)
         yield f"Make rows of {text} values", (Replace(subject.source.site(values), text),), 0.9
     else:
-        yield Decline("the sizes of the view are not written in a way that is known")
+        yield Decline("the sizes of the view are not known from the source")
 
 
 def _of_first_axis(subject: Subject, found: _Cut, rows: ast.expr) -> Edit:
-    """The edit that asks for as many rows as there are samples."""
+    """The edit that sets the number of rows to the number of samples."""
     match rows:
         case ast.Call(func=ast.Attribute(value=thing, attr="size"), args=[axis]) if _same(thing, found.base):
             return Replace(subject.source.site(axis), "0")
@@ -500,7 +498,7 @@ def _same(one: ast.expr, other: ast.expr) -> bool:
 
 
 def _stated(subject: Subject, found: _Cut) -> str:
-    """The number of values of a sample, as the layer states it where it does so in numbers."""
+    """The number of values of a sample, as the layer states it if that is a literal."""
     constructor = subject.constructor_node(found.linear)
     given = (
         call_arguments.argument(subject, constructor, found.linear.name, "in_features")
@@ -514,12 +512,12 @@ def _stated(subject: Subject, found: _Cut) -> str:
     )
 
 
-# --- an array whose reshape NumPy or TensorFlow refuses --------------------------------------------------------------------
+# --- an array whose reshape NumPy or TensorFlow refuses
 
 
 @dataclass(frozen=True, slots=True)
 class _Reshape:
-    """The call, the array, its shape, and the sizes asked for, as they are written and as numbers (-1 for the one left open)."""
+    """A reshape that failed: the array, its shape, and the new sizes as written and as numbers."""
 
     node: ast.Call
     array: ast.expr
@@ -566,7 +564,7 @@ def _read(subject: Subject, node: ast.Call) -> _Reshape | None:
 
 
 def _rows(subject: Subject, fault: _Reshape) -> Change:
-    """The number of the array's own rows in the place of that of another array, where nothing else is wrong."""
+    """The number of the array's own rows instead of that of another array, if nothing else is wrong."""
     if fault.sizes[0] < 0 or fault.sizes[0] == fault.shape[0] or prod(fault.sizes[1:]) != prod(fault.shape[1:]):
         return ()
     own, first = subject.source.segment(subject.source.site(fault.array)), fault.stated[0]
@@ -581,14 +579,14 @@ def _rows(subject: Subject, fault: _Reshape) -> Change:
 
 
 def _is_channels(fault: _Reshape, change: Change) -> bool:
-    """Whether one number of channels is exchanged for another at the end of the shape of images."""
+    """Whether the change replaces one number of channels by another at the end of an image shape."""
     place, text = change[0]
     last = len(fault.sizes) - 1
     return len(change) == 1 and place == last >= 3 and fault.sizes[last] in CHANNELS and int(text) in CHANNELS
 
 
 def _sizes(fault: _Reshape) -> Iterator[Change]:
-    """Changes of one size, or of two equal ones in a row, with which each sample keeps its values."""
+    """Changes of one size, or of two equal adjacent ones, with which each sample keeps its values."""
     if fault.sizes[0] not in (-1, fault.shape[0]) or -1 in fault.sizes[1:]:
         return
     values, sizes = prod(fault.shape[1:]), fault.sizes
@@ -603,12 +601,12 @@ def _sizes(fault: _Reshape) -> Iterator[Change]:
             yield ((place, str(side)), (place + 1, str(side)))
 
 
-# --- a size that the linear layer behind states, too -----------------------------------------------------------------------
+# --- a size that the linear layer after it states too
 
 
 @dataclass(frozen=True, slots=True)
 class _Flattening:
-    """A call that makes rows of `stated` values out of samples of these sizes."""
+    """A call that flattens samples of these sizes to rows of `stated` values."""
 
     call: Call
     stated: int
@@ -627,10 +625,10 @@ def _flattened(subject: Subject, found: _Flattening) -> Repairs:
         else []
     )
     if linear is not None and not changes:
-        yield Decline("the size of the linear layer behind is not written at one place")
+        yield Decline("the size of the linear layer after it is not written in one expression")
         return
     layer = changes[0].edits if changes else ()
-    together = f" and make the linear layer take {changes[0].written}" if changes else ""
+    together = f" and make the linear layer expect {changes[0].written}" if changes else ""
     rows, values = map(subject.source.site, node.args)
     if arithmetic.number(node.args[1]) is not None:
         written = size_edits.spelled(subject, node.args[1], wanted, found.sizes)
@@ -638,11 +636,11 @@ def _flattened(subject: Subject, found: _Flattening) -> Repairs:
     owner = subject.text(subject.source.site(node.func.value))
     if owner.isidentifier():
         edits = (Replace(rows, f"{owner}.size(0)"), Replace(values, "-1"), *layer)
-        yield f"Flatten whatever comes per sample{together}", edits, 0.7
+        yield f"Flatten each sample to a row{together}", edits, 0.7
 
 
 def _reshaped(subject: Subject, found: _Flattening) -> Repairs:
-    """A Keras layer that reshapes, with one size of its target such that it holds all values."""
+    """A Keras `Reshape`, with one size of its target changed so that the number of values fits."""
     yield Decline("no single size makes the shapes hold the same number of values")
     given = found.call.args.get("target_shape")
     target = [size for size in given if isinstance(size, int)] if isinstance(given, (list, tuple)) else []
@@ -695,7 +693,7 @@ def _target_shape(subject: Subject) -> _Flattening | None:
 
 
 def _linear_behind(subject: Subject, found: _Flattening) -> Component | None:
-    """The linear layer that takes the rows next and states the same size, as the run made it."""
+    """The linear layer that the rows go into, and that states the same size."""
     for network in (subject.network, subject.source_network):
         start = next(
             (call for call in network.calls if call.site == found.call.site and call.name == found.call.name), None

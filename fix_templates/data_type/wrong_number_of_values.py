@@ -1,4 +1,4 @@
-"""Values are given, taken or gone through in another number than there are: one for a list, two for three, none for one."""
+"""The number of values does not match: in an unpacking, in a list argument, or `None` where a value is expected."""
 
 from __future__ import annotations
 
@@ -33,41 +33,41 @@ from dnnfix.api import (
 IGNORED = "_"
 
 COUNTERS = words("i j k n idx index step batch_idx batch_index batch_i iteration it epoch count num batch_num")
-"""Names that programs give to the number of an element."""
+"""Usual names of an index."""
 
 METHODS = words("fit evaluate predict train_on_batch test_on_batch predict_on_batch")
 
 MERGING = ("concatenate", "add", "subtract", "multiply", "average", "maximum", "minimum", "dot")
-"""Ways to merge branches that Keras has as functions, and as layers with a capital letter."""
+"""Merging functions of Keras; the layers have the same names with a capital letter."""
 
 JOINING = words(
     """numpy.concatenate numpy.vstack numpy.hstack numpy.dstack numpy.stack numpy.column_stack torch.cat torch.concat
     torch.concatenate torch.stack torch.vstack torch.hstack keras.ops.concatenate keras.ops.stack keras.ops.vstack
     keras.ops.hstack tensorflow.concat tensorflow.stack"""
 ) | {f"keras.layers.{name}" for name in MERGING}
-"""Functions whose first parameter is the list of what they put together."""
+"""Functions whose first parameter is a list of arrays to join."""
 
 MERGE_LAYERS = frozenset(f"keras.layers.{name.capitalize()}" for name in MERGING)
-"""Layers that are called on the list of what they put together."""
+"""Layers that are called on a list of tensors."""
 
 ARRAYS = words("numpy.ndarray torch.Tensor torch.nn.parameter.Parameter")
 SYMBOLIC = "KerasTensor"
 OF_LISTS = words("append extend insert sort reverse clear remove")
-"""Methods of lists, sets and dictionaries that change the object and give `None`."""
+"""Methods of lists, sets and dictionaries that change the object and return `None`."""
 
 OF_OTHERS = words("update discard add compile backward zero_grad summary load_weights save_weights adapt")
-"""Methods of dictionaries, sets, models, losses and optimizers that give `None`."""
+"""Methods of dictionaries, sets, models, losses and optimizers that return `None`."""
 
 SHUFFLES = words("random.shuffle numpy.random.shuffle")
-"""Functions that shuffle what they are given."""
+"""Functions that shuffle in place."""
 
 LIBRARIES = ("numpy.", "torch.", "pandas.", "tensorflow.", "jax")
-"""How the names of the types of arrays begin."""
+"""Prefixes of the names of array types."""
 
 
 @reads("ValueError TypeError", "unpack", object)
 def _loop_takes_other_number(failure: Failure[object]) -> Iterator[Fault]:
-    """A loop takes its elements apart into more names than they have parts."""
+    """A loop unpacks its elements into more names than they have parts."""
     loop = _loop(failure)
     if loop is None or not isinstance(loop.target, ast.Tuple):
         return
@@ -90,7 +90,7 @@ def _loop_takes_other_number(failure: Failure[object]) -> Iterator[Fault]:
         read = {name.id for part in loop.body for name in within(part, ast.Name)}
         used = [one.id for one in names if isinstance(one, ast.Name) and one.id in read]
         if len(used) == 1:
-            edit, title = failure.exchange(loop.target, used[0]), "Go through the elements"
+            edit, title = failure.exchange(loop.target, used[0]), "Iterate over the elements"
     if edit is not None:
         what = f"the elements of {code} cannot be unpacked into {ast.unparse(loop.target)}"
         yield failure.fault(loop.iter, what, title, edit, prior=0.8)
@@ -98,7 +98,7 @@ def _loop_takes_other_number(failure: Failure[object]) -> Iterator[Fault]:
 
 @reads("ValueError", "too many values to unpack", ast.AST)
 def _fewer_taken_than_returned(failure: Failure[ast.AST]) -> Iterator[Fault]:
-    """A function of the program returns more values than its caller takes apart: those that have no name are left out."""
+    """A function of the program returns more values than its caller unpacks: the others are discarded."""
     source, statement = failure.source, failure.source.statement_of(failure.node)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
         return
@@ -116,7 +116,7 @@ def _fewer_taken_than_returned(failure: Failure[ast.AST]) -> Iterator[Fault]:
 
 @reads("TypeError ValueError", "", ast.Call)
 def _given_one_by_one(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """Arrays that are put together are given one by one, where one list of them is taken."""
+    """Arrays are passed as separate arguments, where one list of them is expected."""
     node, parts = failure.node, list[ast.expr]()
     if not _joins(failure.source, node):
         return
@@ -142,7 +142,7 @@ def _given_one_by_one(failure: Failure[ast.Call]) -> Iterator[Fault]:
     ast.Call,
 )
 def _metric_without_list(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """`compile` is given one metric where it takes a list of metrics."""
+    """`compile` is called with one metric instead of a list."""
     given = keyword_value(failure.node, failure.said[1]) if compile_calls.is_compile(failure.node) else None
     if given is not None and not isinstance(given, (ast.Set, ast.GeneratorExp, ast.Starred, ast.Name)):
         what = f"`{failure.said[1]}` expects a list, got {failure.code(given)}"
@@ -155,7 +155,7 @@ def _metric_without_list(failure: Failure[ast.Call]) -> Iterator[Fault]:
     ast.Call,
 )
 def _input_left_out(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """A Keras model with several inputs is given the arrays of fewer."""
+    """A Keras model with several inputs gets fewer arrays."""
     node, (wanted_count, given_count) = failure.node, map(int, failure.said.groups())
     teaches = isinstance(node.func, ast.Attribute) and node.func.attr in METHODS
     given = tensor_axes.first_argument(node) if teaches else None
@@ -170,12 +170,12 @@ def _input_left_out(failure: Failure[ast.Call]) -> Iterator[Fault]:
     if chosen is not None:
         listed = f"[{', '.join(chosen)}]"
         what = f"the model has {wanted_count} inputs, got only {failure.code(given)}"
-        yield failure.fault(given, what, f"Give it {listed}", failure.exchange(given, listed))
+        yield failure.fault(given, what, f"Pass {listed}", failure.exchange(given, listed))
 
 
 @reads("TypeError AttributeError ValueError RuntimeError", "", object)
 def _nothing_kept(failure: Failure[object]) -> Iterator[Fault]:
-    """The result of a call that changes its object and gives nothing is kept in place of the object."""
+    """The result of a call that changes its object and returns `None` is assigned instead of the object."""
     source, crash = failure.source, failure.crash
     if "NoneType" not in crash.message and not any(held.kind == "NoneType" for held in crash.held):
         return
@@ -186,32 +186,31 @@ def _nothing_kept(failure: Failure[object]) -> Iterator[Fault]:
             yield failure.fault(found.statement, what, title, *edits)
 
 
-class ValuesOfOtherNumber(CrashTemplate):
-    """Several values are given, taken or gone through in another number than there are.
+class WrongNumberOfValues(CrashTemplate):
+    """The number of values does not match: in an unpacking, in a list argument, or `None` where a value is expected.
 
-    A loop that takes its elements apart into more names than they have parts: over a dictionary, two names are its keys with
-    their values. A first name that counts, beside what else an element is taken apart into, asks for `enumerate`. Where only
-    one of the names is used in the loop, and the elements are whole strings or numbers, the loop has one name. Three and more
-    names over `enumerate` are the number, and the parts of the element in brackets of their own.
+    A loop that unpacks its elements into more names than they have parts: over a dictionary, two names are keys and
+    values; a first name that counts needs `enumerate`; if only one of the names is used, and the elements are strings
+    or numbers, the loop has one name; over `enumerate`, three and more names are the index and the parts of the
+    element.
 
-    `loss, acc = evaluate(net)` where `evaluate` ends in `return loss, acc, predictions`: where all `return` statements give
-    the same values, and each name is that of one of them, in the same order, the others are taken as `_`.
+    `loss, acc = evaluate(net)` where `evaluate` ends in `return loss, acc, predictions`: if all `return` statements
+    return the same variables, and the names are some of them in the same order, the others are unpacked to `_`.
 
-    `torch.cat(a, b)`, and a layer of Keras that merges branches as `Add()(a, b)`: the second array is taken for the axis.
-    The run shows which of the arguments are arrays; they become one list. `compile(metrics="accuracy")` takes a list, too.
+    `torch.cat(a, b)`, or a merging layer called as `Add()(a, b)`: the second array is read as the axis. The arguments
+    that are arrays in the run become one list. `compile(metrics="accuracy")` expects a list too.
 
-    A Keras model that was made of several inputs takes a list with an array for each, in the order of its inputs. Where each
-    input has exactly one array in the program of as many samples and of its shape, and those that are given are among them,
-    the list of them is handed over. What the program gives as targets or weights of samples is no input.
+    A Keras model with several inputs expects a list of one array each, in order. If the program has exactly one array
+    of the right shape and number of samples for each input, among them the given ones, this list is passed. Targets and
+    sample weights are not considered.
 
-    `data = random.shuffle(data)` and `losses = losses.append(x)` keep `None` in place of the data, as methods that change their
-    object give nothing: `append` and `sort` of lists, `shuffle`, `drop` and its like with `inplace=True`, `compile` of a Keras
-    model. Where the name that gets the result is that of the object itself, the call is written alone. Where it is another name,
-    the call is exchanged for the one that makes a changed copy, if there is one; not where the object is used afterwards and
-    would now have other rows, or another order of them, than the copy. Reported where the program stopped over a `None`.
+    `data = random.shuffle(data)` and `losses = losses.append(x)` assign `None`: methods that change their object return
+    `None`, such as `append` and `sort`, `shuffle`, `drop` with `inplace=True`, `compile` of a Keras model. If the
+    target is the object itself, the call becomes a statement. Otherwise it is replaced by one that returns a changed
+    copy, if there is one, unless the object is used later, with other rows or another order than the copy. Reported
+    where the program crashed on a `None`.
 
-    Fix safety: unsafe. The line could not run before; the values that have a name keep their meaning, and an object is used where
-    there was nothing.
+    Fix safety: unsafe. The line could not run before; the names keep their meaning, and an object replaces `None`.
 
     References: https://docs.python.org/3/library/functions.html#enumerate, dict.items,
     https://docs.python.org/3/reference/simple_stmts.html#assignment-statements, numpy.concatenate, torch.cat,
@@ -220,8 +219,9 @@ class ValuesOfOtherNumber(CrashTemplate):
     """
 
     code = "DNF618"
-    name = "values-of-other-number"
+    name = "wrong-number-of-values"
     formerly = (
+        "values-of-other-number",
         "loop-over-other-elements",
         "DNF622",
         "parts-given-one-by-one",
@@ -237,7 +237,7 @@ class ValuesOfOtherNumber(CrashTemplate):
     message = "the number of values does not match: {what}"
     fix_pattern = FixPattern.API_CONTRACT
     confidence = 0.9
-    declined = "the names do not tell which of the values are meant"
+    declined = "the names do not show which of the values are meant"
     readings = (
         _loop_takes_other_number,
         _fewer_taken_than_returned,
@@ -313,7 +313,7 @@ class Skip(torch.nn.Module):
 
 print(Skip()(torch.ones(2, 3), torch.ones(2, 1)).shape)
 
-=== example: branches of a network given to a layer that merges them
+=== example: branches of a network passed to a merging layer
 import keras
 import numpy as np
 from keras.layers import Add, Dense
@@ -379,7 +379,7 @@ for step in range(3):
 +     losses.append(loss.item())
 print(len(losses))
 
-=== example: columns that are dropped in place, under another name
+=== example: columns dropped in place, under another name
 import pandas as pd
 import torch
 
@@ -428,7 +428,7 @@ def halves(x):
 first, second = halves(torch.ones(6))
 print(first, second)
 
-=== reject: as many as there are
+=== reject: matching numbers of values
 import keras
 import numpy as np
 import torch
@@ -448,7 +448,7 @@ net = keras.Model([left, right], keras.layers.Dense(1)(keras.layers.concatenate(
 net.compile("adam", "mse", metrics=["mae"])
 net.fit([np.ones((8, 3)), np.ones((8, 2))], np.ones(8), verbose=0)
 
-=== reject: a list and an axis that is no number
+=== reject: a list and an axis that is not a number
 import torch
 
 a = torch.ones(2)
@@ -460,7 +460,7 @@ import torch
 
 print(np.concatenate([np.ones((2, 3)), np.ones((2, 4))]), torch.ones(1))
 
-=== reject: a set, whose order nobody knows
+=== reject: a set, which has no order
 import keras
 
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
@@ -530,7 +530,7 @@ print(best[0])
 
 @dataclass(frozen=True, slots=True)
 class _Lost:
-    """An assignment that keeps `None`, what the call changes, and how a changed copy would be made instead."""
+    """An assignment of `None`, the object that the call changes, and edits that make a changed copy instead."""
 
     statement: ast.Assign
     call: ast.Call
@@ -539,7 +539,7 @@ class _Lost:
 
 
 def _loop(failure: Failure[object]) -> ast.For | None:
-    """The loop whose target the crash points at."""
+    """The loop whose target or iterable the crash is at."""
     site = failure.crash.site
     for loop in failure.source.nodes(ast.For):
         parts = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
@@ -549,7 +549,7 @@ def _loop(failure: Failure[object]) -> ast.For | None:
 
 
 def _returned(source: Source, call: ast.Call) -> list[str]:
-    """The names of the values that a function of the program returns; nothing where its returns differ."""
+    """The names of the values that a function of the program returns; empty if its returns differ."""
     if not isinstance(call.func, ast.Name):
         return []
     named = [function for function in source.nodes(ast.FunctionDef) if function.name == call.func.id]
@@ -566,7 +566,7 @@ def _names(value: ast.expr | None) -> list[str]:
 
 
 def _name(value: ast.expr) -> str:
-    """The variable that a returned value is, or is made from by methods without arguments (`loss.item()`)."""
+    """The variable that a returned value is, or is computed from by methods without arguments (`loss.item()`)."""
     while isinstance(value, (ast.Call, ast.Attribute)):
         if isinstance(value, ast.Call) and (value.args or value.keywords):
             return ""
@@ -575,7 +575,7 @@ def _name(value: ast.expr) -> str:
 
 
 def _placed(names: list[str], returned: list[str]) -> list[str] | None:
-    """The names at the places of the values with the same names, and `_` at the others."""
+    """The names at the positions of the values with the same names, and `_` at the others."""
     if len(names) >= len(returned) or len(set(returned)) != len(returned) or IGNORED in names:
         return None
     places = [returned.index(name) if name in returned else -1 for name in names]
@@ -585,7 +585,7 @@ def _placed(names: list[str], returned: list[str]) -> list[str] | None:
 
 
 def _joins(source: Source, call: ast.Call) -> bool:
-    """Whether a call is of a function, or of a layer of Keras, that puts a list of arrays together."""
+    """Whether a call is of a function or Keras layer that joins a list of arrays."""
     if source.qualified(call.func) in JOINING:
         return True
     layer = call.func if isinstance(call.func, ast.Call) else source.constructor(call.func)
@@ -600,7 +600,7 @@ def _is_array(failure: Failure[ast.Call], given: ast.expr) -> bool:
 
 
 def _input_shapes(failure: Failure[ast.Call]) -> list[tuple[int | None, ...]]:
-    """The shapes of the model's inputs, with the axis of the batch."""
+    """The shapes of the model's inputs, with the batch axis."""
     call = failure.crash.call
     told = call.args.get("input_shape") if call is not None else None
     shapes = [held_values.described_shape({"shape": one}) for one in told] if isinstance(told, list) else []
@@ -610,7 +610,7 @@ def _input_shapes(failure: Failure[ast.Call]) -> list[tuple[int | None, ...]]:
 def _chosen(
     names: Mapping[str, object], wanted: Sequence[tuple[int | None, ...]], given: Sequence[str], targets: set[str]
 ) -> list[str] | None:
-    """The names of the arrays for the inputs, where there is exactly one for each and those given are among them."""
+    """The one array for each input, if the given ones are among them."""
     arrays = {}
     for name, description in names.items():
         kind = description.get("kind") if isinstance(description, dict) else None
@@ -643,7 +643,7 @@ def _fits(seen: tuple[int | None, ...], wanted: tuple[int | None, ...]) -> bool:
 
 
 def _answers(subject: Subject) -> set[str]:
-    """The names within what the program's models are given as targets or weights, and of what they predict."""
+    """The names in targets, sample weights and predictions of the program's models."""
     given: list[ast.AST] = []
     for call in subject.source.all_calls:
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in METHODS:
@@ -653,13 +653,13 @@ def _answers(subject: Subject) -> set[str]:
             given += statement.targets if isinstance(statement, ast.Assign) else ()
             continue
         told = (argument_value(call, "y", 1), *(k.value for k in call.keywords if k.arg == "sample_weight"))
-        # what is computed of several arrays may be computed of the inputs
+        # an expression of several arrays may be computed from the inputs
         given += [one for one in told if one is not None and not any(within(one, ast.BinOp))]
     return {part.id for one in given for part in ast.walk(one) if isinstance(part, ast.Name)}
 
 
 def _lost(source: Source, own: set[str]) -> Iterator[_Lost]:
-    """The assignments of a program that keep the result of a call that gives none."""
+    """The assignments of a result that is `None`."""
     for statement in source.nodes(ast.Assign):
         call = statement.value
         if len(statement.targets) != 1 or not isinstance(call, ast.Call):
@@ -684,7 +684,7 @@ def _lost(source: Source, own: set[str]) -> Iterator[_Lost]:
 
 
 def _shuffled(call: ast.Call, name: str) -> str:
-    """How a shuffled copy is made; nothing where the function was imported by its own name."""
+    """The code of a shuffled copy; empty if the function is imported without its module."""
     shuffled = ast.unparse(call.args[0])
     module = ast.unparse(call.func).rpartition(".")[0]
     if not module:
@@ -697,12 +697,12 @@ def _shuffled(call: ast.Call, name: str) -> str:
 
 
 def _reached(failure: Failure[object], lost: _Lost) -> bool:
-    """Whether the `None` that stopped the program can be the one that the assignment keeps."""
+    """Whether the `None` that the program crashed on may come from the assignment."""
     source, target, crash = failure.source, lost.statement.targets[0], failure.crash
     kept = ast.unparse(target)
     empty = [source.node_at(held.site) for held in crash.held if held.kind == "NoneType"]
     if crash.site is not None and failure.site(lost.statement).encloses(crash.site):
-        # The call itself stopped: only an earlier turn can have put the `None` there.
+        # The call itself crashed: only an earlier iteration can have assigned `None`.
         again = (
             bool(training_loop.loops_around(source, lost.statement))
             or source.enclosing(target, ast.FunctionDef) is not None
@@ -722,13 +722,13 @@ def _is_parameter(source: Source, node: ast.Name) -> bool:
 
 
 def _is_given(call: ast.Call, name: str) -> bool:
-    """Whether a call is given what the assignment keeps."""
+    """Whether a call has the name as an argument."""
     given = (*call.args, *(keyword.value for keyword in call.keywords))
     return any(isinstance(one, (ast.Name, ast.Attribute)) and ast.unparse(one) == name for one in given)
 
 
 def _kept(failure: Failure[object], lost: _Lost) -> tuple[tuple[Edit, ...], str]:
-    """What is written instead, and what it is called."""
+    """The edits, and their title."""
     if ast.unparse(lost.changed) == ast.unparse(lost.statement.targets[0]):
         alone = failure.exchange(lost.statement, failure.code(lost.call))
         return (alone,), "Keep the object instead of the result of the call"
@@ -740,7 +740,7 @@ def _kept(failure: Failure[object], lost: _Lost) -> tuple[tuple[Edit, ...], str]
 
 
 def _drops_columns(call: ast.Call) -> bool:
-    """Whether a call leaves the rows as they are: a `drop` of columns, a filling, other names."""
+    """Whether a call keeps the rows: it drops columns, fills values or renames."""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     axis = keyword_value(call, "axis")
     columns = keyword_value(call, "columns") is not None
@@ -749,7 +749,7 @@ def _drops_columns(call: ast.Call) -> bool:
 
 
 def _read_later(source: Source, lost: _Lost) -> bool:
-    """Whether the object that would be left as it is is read after the call."""
+    """Whether the object, which a copy would leave unchanged, is read after the call."""
     changed = ast.unparse(lost.changed)
     function = source.enclosing(lost.statement, ast.FunctionDef)
     end = lost.statement.end_lineno or lost.statement.lineno

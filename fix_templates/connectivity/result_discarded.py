@@ -1,27 +1,28 @@
-"""An operation gives a new tensor, and the program throws it away."""
+"""The result of an operation that returns a new tensor is discarded."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, bare_calls, graph
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, bare_calls, graph, trees
 
 
-class ResultThrownAway(ReadTemplate):
-    """The result of a tensor operation, or of a layer, is thrown away; the old tensor is used on.
+class ResultDiscarded(ReadTemplate):
+    """The result of a tensor operation, or of a layer, is discarded, and the unchanged tensor is used afterwards.
 
-    Tensors and arrays are not changed by `permute`, `view`, `to` and the like: these give a new tensor. A statement that
-    only calls one has no effect, and what follows works with the old shape, type or device. The same holds for a layer
-    whose output nobody takes: it is no part of the network.
+    `permute`, `view`, `to` and the like do not change a tensor or array but return a new one. As a statement of its own
+    such a call has no effect: the following code works with the old shape, dtype or device. A layer whose output is
+    discarded is not part of the network.
 
-    Fix safety: unsafe. What follows works with another tensor from now on, which is the point.
+    Fix safety: unsafe. The following code works with another tensor from now on.
 
     References: torch.Tensor.permute, torch.Tensor.to (against torch.nn.Module.to, which works in place).
     """
 
     code = "DNF402"
-    name = "result-thrown-away"
+    name = "result-discarded"
+    formerly = ("result-thrown-away",)
     message = "the result of `{operation}` is discarded; `{kept}` does not change"
     confidence = 0.85
     family = Family.CONNECTIVITY
@@ -76,7 +77,7 @@ def train(model, data, optimizer, device):
         loss.backward()
         optimizer.step()
 
-=== example: a function of torch whose value nobody takes
+=== example: a torch function whose result is discarded
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -93,7 +94,7 @@ class Net(nn.Module):
 +         h = F.relu(h)
         return self.fc2(self.drop(h))
 
-=== example: a layer of Keras whose output nobody takes
+=== example: a Keras layer whose output is discarded
 import numpy as np
 from keras.layers import Dense, Dropout, Input
 from keras.models import Model
@@ -148,7 +149,7 @@ print(x)
 
 
 def _is_tried(subject: Subject, statement: ast.stmt) -> bool:
-    """Whether the statement is there to see if it raises: in a `try`, or in a test's `with raises(…)`."""
+    """Whether the statement is only there to see if it raises: in a `try`, or in `with pytest.raises(…)`."""
     above = subject.source.parent(statement)
     if isinstance(above, ast.Try) and statement in above.body and above.handlers:
         return len(above.body) == 1
@@ -163,7 +164,4 @@ def _is_tried(subject: Subject, statement: ast.stmt) -> bool:
 
 def _operation(call: ast.Call) -> str:
     function = call.func.func if isinstance(call.func, ast.Call) else call.func
-    short = (
-        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    )
-    return f"{short}()"
+    return f"{trees.last_name(function)}()"

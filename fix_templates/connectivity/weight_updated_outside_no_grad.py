@@ -1,4 +1,4 @@
-"""A weight is updated by hand while autograd is watching."""
+"""A weight is updated by hand outside `torch.no_grad()`."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from dnnfix.api import (
 MESSAGE = r"a (view of a )?leaf Variable that requires grad (is being|has been) used in an in-place operation"
 
 FORWARD = frozenset({"forward", "__call__", "training_step"})
-"""Methods in which a change belongs to what the network computes."""
+"""Methods in which a change is part of the network."""
 
 SETUP = ("init", "reset", "setup", "build", "load")
-"""Parts of the names of functions in which weights get their first values."""
+"""Parts of the names of functions that initialize weights."""
 
 
-class WeightChangedInGraph(RaisedTemplate):
-    """A weight that requires a gradient is changed in place by hand, as in `w -= lr * w.grad`, outside of `no_grad`.
+class WeightUpdatedOutsideNoGrad(RaisedTemplate):
+    """A weight that requires grad is changed in place by hand, as in `w -= lr * w.grad`, outside `torch.no_grad()`.
 
-    Autograd would have to record the change as part of the network, which it refuses for the weights themselves. An
-    update, or a first value for a weight, is no part of the network: it belongs under `torch.no_grad()`.
+    Autograd would record the change, and raises for a leaf tensor. An update or initialization of a weight is not part
+    of the network and belongs under `torch.no_grad()`.
 
-    Reported where the run ended so, at an update that follows a backward pass, or where weights get their first values.
-    Updates of other weights beside it go under the same header. A change within a network's `forward` is left alone:
-    there a new tensor may be meant.
+    Reported where the run ended in this way, at an update after a backward pass or an initialization. Adjacent updates
+    of other weights go into the same block. Changes in `forward` are left alone: a new tensor may be meant.
 
-    Fix safety: unsafe. The weights are changed from now on, as it is written; no gradient flows through the change.
+    Fix safety: unsafe. The weights are changed from now on, without a gradient through the change.
 
     References: torch.no_grad; "Locally disabling gradient computation" in "Autograd mechanics" of the torch manual.
     """
 
     code = "DNF444"
-    name = "weight-changed-in-graph"
+    name = "weight-updated-outside-no-grad"
+    formerly = ("weight-changed-in-graph",)
     message = "`{weight}` requires grad and is changed in place outside `torch.no_grad()`"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.OPTIMIZER
@@ -63,7 +63,7 @@ class WeightChangedInGraph(RaisedTemplate):
                 groups.append(_group(source, statement))
         edits = [Enclose(source.site(group[0]), source.site(group[-1]), f"with {header.code}():") for group in groups]
         words = {"weight": ast.unparse(changed)}
-        site, title = source.site(source.statement_of(node)), "Change the weights outside of the graph"
+        site, title = source.site(source.statement_of(node)), "Update the weights under no_grad"
         yield Fault.with_repair(site, words, title, *edits, *header.imports, confidence=0.95)
 
     programs = """
@@ -101,7 +101,7 @@ for x in torch.randn(3, 8, 3):
 +         for p in net.parameters():  # gradient descent
 +             p.sub_(0.1 * p.grad)
 
-=== example: a row of a weight is given its first value
+=== example: the initialization of a row of a weight
 import torch
 import torch.nn as nn
 
@@ -148,7 +148,7 @@ class Net(torch.nn.Module):
 given = torch.randn(4, 3, requires_grad=True)
 Net()(given).sum().backward()
 
-=== reject: a value that is no weight
+=== reject: a value that is not a weight
 import torch
 
 x = torch.randn(4, 3)
@@ -159,7 +159,7 @@ lin(x).sum().backward()
 
 
 def _changed(statement: ast.stmt) -> ast.expr | None:
-    """The name or attribute that a statement changes in place, whole or in a part."""
+    """The name or attribute that a statement changes in place, as a whole or in part."""
     target: ast.expr | None = None
     if isinstance(statement, ast.AugAssign):
         target = statement.target
@@ -175,7 +175,7 @@ def _changed(statement: ast.stmt) -> ast.expr | None:
 
 
 def _no_part_of_network(source: Source, statement: ast.stmt) -> bool:
-    """Whether a change is an update, which a backward pass comes before, or gives a weight its first value."""
+    """Whether a change is an update, after a backward pass, or an initialization."""
     function = function_around(source, statement)
     if function is not None and function.name in FORWARD:
         return False
@@ -187,7 +187,7 @@ def _no_part_of_network(source: Source, statement: ast.stmt) -> bool:
         return True
     if function is not None and changed is not None and _reads_gradient(function, ast.unparse(changed)):
         return True
-    # Else it has to be a first value: where things are set up, in no loops but those over parameters and layers.
+    # Else it has to be an initialization: in a set-up function, in no loops but those over parameters and layers.
     if function is not None and not any(word in function.name.lower() for word in SETUP):
         return False
     return all(isinstance(loop, ast.For) and bool(training_loop.attribute_calls(loop.iter, *_LISTS)) for loop in loops)
@@ -197,7 +197,7 @@ _LISTS = ("parameters", "named_parameters", "modules", "named_modules", "childre
 
 
 def _updates(source: Source) -> list[ast.stmt]:
-    """The statements of the form `w -= … w.grad` that stand under no `with`."""
+    """The statements of the form `w -= … w.grad` under no `with`."""
     found: list[ast.stmt] = []
     for statement in [*source.nodes(ast.AugAssign), *source.nodes(ast.Expr)]:
         changed = _changed(statement)
@@ -218,7 +218,7 @@ def _reads_gradient(where: ast.AST, changed: str) -> bool:
 
 
 def _group(source: Source, statement: ast.stmt) -> list[ast.stmt]:
-    """A statement with the updates beside it; a loop that does nothing else stands for what is in it."""
+    """A statement with the adjacent updates; a loop with no other statement as a whole."""
     block = training_loop.block_of(source, statement)
     place = block.index(statement)
     first = last = place

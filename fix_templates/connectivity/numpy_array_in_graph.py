@@ -1,4 +1,4 @@
-"""Tensors of a network are written into an array of numpy, which ends the way of the gradients."""
+"""Tensors that require grad are assigned to the elements of a NumPy array."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ from dnnfix.api import (
 _ARRAYS = ("numpy.zeros", "numpy.ones", "numpy.empty", "numpy.full")
 
 
-class ArrayOfNumpyInGraph(RaisedTemplate):
-    """A function of the network makes an empty array with numpy and writes tensors that have gradients into it.
+class NumpyArrayInGraph(RaisedTemplate):
+    """Tensors that require grad are assigned to the elements of a NumPy array, for which torch raises.
 
-    An array of numpy holds numbers and knows nothing of gradients; torch refuses to put such a tensor there. A tensor of
-    torch is written in the same way, and the gradients go through it.
+    A NumPy array holds plain numbers, so the gradients would end there. A tensor is filled in the same way and keeps
+    them.
 
-    Repaired where the array is what the network goes on with: it is computed with, or the function returns it, and no
-    method of numpy alone is asked of it.
+    Repaired where only torch reads the array: the program computes with it or returns it, and passes it to no function
+    of another library.
 
-    Fix safety: unsafe. The values are of torch's default type, and the result is a tensor.
+    Fix safety: unsafe. The values have the default dtype of torch, and the result is a tensor.
 
     References: torch.Tensor.numpy, torch.zeros.
     """
 
     code = "DNF429"
-    name = "array-of-numpy-in-graph"
+    name = "numpy-array-in-graph"
+    formerly = ("array-of-numpy-in-graph",)
     message = (
         "{maker} creates a NumPy array, and tensors that require grad are assigned to its elements: expected a tensor"
     )
@@ -48,7 +49,7 @@ class ArrayOfNumpyInGraph(RaisedTemplate):
     triggers = ("torch",)
     raised = "RuntimeError TypeError"
     said = r"Can't call numpy\(\) on Tensor that requires grad"
-    declined = "the array is read by functions that want one of numpy"
+    declined = "the array is passed to functions that expect a NumPy array"
     confidence = 0.9
 
     def explain(self, subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
@@ -117,7 +118,7 @@ for column in range(2):
 loss = terms.mean()
 loss.backward()
 
-=== reject: what is only to be shown is taken out of the graph
+=== reject: a value for display is detached from the graph
 import numpy as np
 import torch
 
@@ -150,13 +151,13 @@ kept.sum().backward()
 
 
 def _is_loss(source: Source, text: str) -> bool:
-    """Whether what is written into the array is a loss that is sent back itself: then the array is a record."""
+    """Whether `backward` is called on the assigned value itself: then the array is only a record of losses."""
     sent = (c.func for c in source.all_calls if isinstance(c.func, ast.Attribute) and c.func.attr == "backward")
     return any(isinstance(f, ast.Attribute) and ast.unparse(f.value) == text for f in sent)
 
 
 def _as_tensor(subject: Subject, made: ast.Call) -> Iterator[Repair]:
-    """The repair that makes a tensor in place of the array, where nothing wants one of numpy."""
+    """The repair that makes a tensor instead of the array, if nothing needs a NumPy array."""
     source = subject.source
     statement = source.statement_of(made)
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
@@ -174,7 +175,7 @@ def _as_tensor(subject: Subject, made: ast.Call) -> Iterator[Repair]:
 
 
 def _wants_numpy(source: Source, statement: ast.stmt, target: ast.Name) -> bool:
-    """Whether the array is read by a function of numpy or another library, or kept for a report, as losses are."""
+    """Whether the array is passed to a function of a library other than torch."""
     scope = source.enclosing(statement, ast.FunctionDef) or source.tree
     for name in within(scope, ast.Name):
         if name.id != target.id or not isinstance(name.ctx, ast.Load):

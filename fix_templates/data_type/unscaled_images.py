@@ -1,4 +1,4 @@
-"""Images of bytes, 0 to 255, go into the network as they are."""
+"""Images with values from 0 to 255 are passed to the network unscaled."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from dnnfix.api import (
 )
 
 FLAT_IMAGES = frozenset({784, 1024, 3072, 4096, 12288})
-"""Lengths of the flattened images of the usual small data sets (28², 32², 3x32², 64², 3x64²)."""
+"""Sizes of flattened images of common small datasets (28², 32², 3x32², 64², 3x64²)."""
 
 LEAST_HIGH, MOST_HIGH = 128, 255
-"""Largest value of images of bytes: it is above one half of the range, or the images are nearly black."""
+"""The range of the largest value; below it the images would be nearly black."""
 
 LEAST_VALUES = 32
-"""Fewest different values of a photo or a drawing with grey edges; below it the numbers are counts or categories."""
+"""The least number of different values; below it the numbers are counts or categories."""
 
 LEARNED = 0.5
-"""A skill (1 for perfect, about 0 for guessing) from which on a network cannot be said not to learn."""
+"""The skill (1 for perfect, about 0 for guessing) from which a network is said to learn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """Unscaled images: the layer that takes them first, what came, and the expression that hands them over."""
+    """Unscaled images: the first layer, its input, and the expression passed to the network."""
 
     call: Call
     value: Value
@@ -46,26 +46,27 @@ class Bytes:
     symptom: Symptom
 
 
-class UnscaledBytes(FaultTemplate[Bytes]):
-    """Images of bytes, 0 to 255, go into the network as they are.
+class UnscaledImages(FaultTemplate[Bytes]):
+    """Images with values from 0 to 255 are passed to the network unscaled.
 
     Weights are initialized for inputs of about unit size. Inputs a hundred times larger make the first outputs and
     gradients that much larger: training starts with a huge loss, is unstable, or ends early with dead units.
 
-    Fix safety: unsafe. The network is trained on other numbers; images that it predicts later have to be scaled too.
+    Fix safety: unsafe. The network is trained on other values; images for prediction have to be scaled too.
 
     References: the tutorials of Keras and torchvision (`x / 255`, `ToTensor`), LeCun et al., Efficient BackProp (1998).
     """
 
     code = "DNF606"
-    name = "unscaled-bytes"
+    name = "unscaled-images"
+    formerly = ("unscaled-bytes",)
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_WRANGLING
     only_hinders = True
-    message = "{layer} gets images with values from {low:g} to {high:g}, which are not scaled"
+    message = "{layer} expects scaled values, got images with values from {low:g} to {high:g}"
     needs_run = True
 
-    declined = "the images are not handed over at one place"
+    declined = "the images are not passed as one expression"
 
     def faults(self, subject: Subject) -> Faults[Bytes]:
         found = _bytes(subject)
@@ -139,7 +140,7 @@ model = keras.Sequential([keras.Input((8, 8, 1)), layers.Rescaling(1 / 255), lay
 model.compile("adam", "mse")
 model.fit(x, np.arange(24) % 2, verbose=0)
 
-=== reject: a table of whole numbers, and images that are scaled on the way in
+=== reject: a table of integers, and images scaled by the model
 import torch
 from torch import nn
 
@@ -150,7 +151,7 @@ out = nn.Conv2d(3, 4, 3)(images / 255)
 
 
 def _bytes(subject: Subject) -> Bytes | None:
-    """The unscaled images that a layer with weights takes first, in a program that trains."""
+    """The unscaled images that the first layer with weights gets, in a program that trains."""
     network = subject.network
     if subject.trace is None or network.known_from != "trace" or subject.crash is not None:
         return None
@@ -172,7 +173,7 @@ def _bytes(subject: Subject) -> Bytes | None:
 
 
 def _measured(subject: Subject, call: Call) -> Value | None:
-    """The input as it was last measured, before it was flattened or cast on its way to the layer."""
+    """The input as last measured, before it was flattened or cast."""
     value: Value | None = call.inputs[0]
     while value is not None and value.low is None:
         maker = subject.network.producer(value)
@@ -196,13 +197,13 @@ def _like_images(value: Value, may_be_flat: bool, kind: str) -> bool:
 
 
 def _normalizes(subject: Subject) -> bool:
-    """Whether a layer of the model normalizes what comes in."""
+    """Whether a layer of the model normalizes its input."""
     names = {component.name.rpartition(".")[2] for component in subject.network.components}
     return bool(names & {"Rescaling", "Normalization"})
 
 
 def _given(subject: Subject, call: Call) -> ast.expr | None:
-    """The expression that hands the images to a torch model, outside of the model's own code."""
+    """The expression of the images passed to a torch model, outside of the model's class."""
     node = subject.node(call.site)
     given = tensor_axes.first_argument(node) if isinstance(node, ast.Call) else None
     if given is None or subject.source.enclosing(given, ast.ClassDef) is None:
@@ -218,7 +219,7 @@ def _given(subject: Subject, call: Call) -> ast.expr | None:
 
 
 def _torch_uses(subject: Subject, found: Bytes) -> tuple[ast.expr, ...]:
-    """The images wherever the same model is called."""
+    """The images in all calls of the same model."""
     parent = subject.source.parent(found.node)
     if not isinstance(parent, ast.Call):
         return (found.node,)

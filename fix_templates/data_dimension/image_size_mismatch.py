@@ -28,15 +28,14 @@ from dnnfix.api import (
 )
 
 
-class ImageSizeOtherThanNetworks(FixTemplate):
+class ImageSizeMismatch(FixTemplate):
     """Images have another height or width than the network was built for.
 
-    A convolution takes images of any size; the linear layer behind the flattening does not, since its number of
-    features was worked out for one size. So the network stops at the flattening or behind it, and a Keras model at its
-    input. The images are resized where they are handed over, or the features are pooled to the size that was meant.
+    A convolution accepts images of any size; the linear layer after the flattening has a number of features for one
+    size. So the network crashes at or after the flattening, and a Keras model at its input. The images are resized
+    where they are passed, or the features are pooled to the size that was meant.
 
-    Which image gives which features is not worked out here: sizes near the observed ratio are proposed, and a run
-    decides.
+    Several sizes near the observed ratio are proposed, and the run decides.
 
     Fix safety: unsafe. Resizing changes the values that the network sees, and pooling its features. Saved weights fit.
 
@@ -45,10 +44,11 @@ class ImageSizeOtherThanNetworks(FixTemplate):
     """
 
     code = "DNF115"
-    name = "image-size-other-than-networks"
+    name = "image-size-mismatch"
+    formerly = ("image-size-other-than-networks",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
-    message = "images of {received} are given to a network built for {meant}"
+    message = "images of size {received} are passed to a network built for {meant}"
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
@@ -96,7 +96,7 @@ class ImageSizeOtherThanNetworks(FixTemplate):
             title = f"Pool the features to {meant[0]} x {meant[1]} before they are flattened"
             yield self.candidate(finding, title, *pool, prior=0.45 if smaller else 0.3)
         elif not sizes:
-            yield Decline("no size of the images near the observed ratio could give the features")
+            yield Decline("no image size near the observed ratio results in these features")
 
     programs = """
 === example: images of 28 pixels into a network for 32
@@ -173,7 +173,7 @@ photos, ages = np.random.rand(6, 12, 20, 1), np.random.rand(6, 1)
 - model.fit(photos, ages, epochs=1, verbose=0)
 + model.fit(keras.ops.image.resize(photos, (16, 16)), ages, epochs=1, verbose=0)
 
-=== reject: a layer whose features are of no image with these channels
+=== reject: a layer whose features match no image with these channels
 import torch
 from torch import nn
 
@@ -204,7 +204,7 @@ def _torch_resize(subject: Subject, came: tensor_axes.Arrival, size: flattening.
 
 
 def _pooled(subject: Subject, call: Call, size: flattening.Size) -> tuple[Edit, ...] | None:
-    """Edits that pool what the call flattens: a layer in a container, elsewhere a function around the input."""
+    """Edits that pool the input of the flattening: by a layer in a container, else by a function."""
     constructor = subject.constructor_node(call)
     element = call_arguments.element_of(subject, constructor) if constructor is not None else None
     if element is not None:
@@ -218,9 +218,9 @@ def _pooled(subject: Subject, call: Call, size: flattening.Size) -> tuple[Edit, 
 
 
 def _keras_images(subject: Subject) -> tuple[ast.expr, flattening.Size, flattening.Size] | None:
-    """Images that a Keras model was given when it crashed: their expression, their size, and the one it was built for.
+    """The images passed to a Keras model when it crashed: their expression, their size, and the size it was built for.
 
-    Only where nothing but height and width differs, and where the program has one stated input shape.
+    `None` unless only height and width differ, and the program has one input shape.
     """
     given = [call for call in subject.network.calls if call.name.startswith("keras.Model.") and call.inputs]
     value = given[-1].inputs[0] if given else None

@@ -1,4 +1,4 @@
-"""A metric that compares classes is given scores, probabilities or one-hot rows."""
+"""A metric that compares classes is called with logits, probabilities or one-hot rows."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ METRICS = words(
     fbeta_score hamming_loss jaccard_score matthews_corrcoef multilabel_confusion_matrix precision_recall_fscore_support
     precision_score recall_score zero_one_loss"""
 )
-"""Functions of `sklearn.metrics` that take classes on both sides."""
+"""Functions of `sklearn.metrics` whose labels and predictions are classes."""
 
 CLASSES = words("binary multiclass")
 SCORES = "continuous-multioutput"
 ROWS = "multilabel-indicator"
 
 BINARY = re.compile(r"(?<!\w)(?:BCE\w*|binary_cross_?entropy\w*|BinaryCrossentropy|MultiLabel\w+)\b")
-"""Losses that take each class by itself."""
+"""Losses on each class separately."""
 
 PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
-"""Expressions after which a method can be written without brackets."""
+"""Expressions on which a method can be called without parentheses."""
 
 
 @reads("ValueError", r"can't handle a mix of ([\w-]+) and ([\w-]+) targets", ast.Call)
@@ -50,18 +50,18 @@ def _scores_as_classes(failure: Failure[ast.Call]) -> Iterator[Fault]:
     if changes:
         edits = tuple(edit for each, how in changes for edit in _made_classes(failure, each, how))
         named = {"metric": failure.code(node.func), "labels": on_left, "predictions": on_right}
-        yield Fault(failure.site(changes[-1][0]), named, (("Convert the scores to classes", edits, 0.9),))
+        yield Fault(failure.site(changes[-1][0]), named, (("Convert the predictions to classes", edits, 0.9),))
 
 
-class ScoresInClassMetric(CrashTemplate):
-    """A metric of scikit-learn that compares classes is given scores, probabilities or one-hot rows.
+class ProbabilitiesInClassMetric(CrashTemplate):
+    """A scikit-learn metric that compares classes is called with logits, probabilities or one-hot rows.
 
-    `confusion_matrix(y_test, model.predict(x_test))` compares classes with what the network outputs for each class. A row of scores
-    becomes the class with the highest one, and so does a one-hot row; the probability of one sigmoid becomes 0 or 1 at one half, the
-    score of a network that is trained with logits at zero. Every metric that is given the same variable is changed with it. Where neither
-    a sigmoid nor a loss of logits shows the threshold, or there are several classes and one score, nothing is proposed. Rows of one
-    class differ from rows of several by the loss: categorical cross-entropy or a softmax, and not binary cross-entropy. Where rows
-    were made of classes whose numbers are their own (`pandas.get_dummies`), the index in a row is not the class.
+    `confusion_matrix(y_test, model.predict(x_test))` compares classes with the output of the network. A row of logits
+    or probabilities, or a one-hot row, becomes its argmax; a single probability is compared with 0.5, a logit with 0.
+    Every metric with the same variable is changed. Nothing is proposed if neither a sigmoid nor a loss on logits shows
+    the threshold, or if there are several classes and one output. Categorical cross-entropy or a softmax, without
+    binary cross-entropy, shows that a row has one class. If rows were made from classes with numbers of their own
+    (`pandas.get_dummies`), the argmax is not the class, and nothing is proposed.
 
     Fix safety: unsafe. The program could not run before.
 
@@ -69,9 +69,9 @@ class ScoresInClassMetric(CrashTemplate):
     """
 
     code = "DNF645"
-    name = "scores-in-class-metric"
-    formerly = ("scores-given-as-classes",)
-    message = "{metric} compares class labels, and gets {labels} labels with {predictions} predictions"
+    name = "probabilities-in-class-metric"
+    formerly = ("scores-in-class-metric", "scores-given-as-classes")
+    message = "{metric} compares class labels, and is called with {labels} labels and {predictions} predictions"
     confidence = 0.9
     readings = (_scores_as_classes,)
 
@@ -144,7 +144,7 @@ def _one_class_per_row(source: Source) -> bool:
 
 
 def _threshold(source: Source) -> str | None:
-    """From which score on a sample belongs to the class; `None` where the program does not show it."""
+    """The least output of the positive class; `None` if the program does not show it."""
     probabilities = source.words & {"sigmoid", "Sigmoid"} or re.search(r"""['"]sigmoid['"]""", source.text)
     logits = source.words & {"BCEWithLogitsLoss", "binary_cross_entropy_with_logits"} or re.search(
         r"from_logits\s*=\s*True", source.text
@@ -152,12 +152,12 @@ def _threshold(source: Source) -> str | None:
     if bool(probabilities) == bool(logits):
         return None
     if probabilities and source.words & {"tanh", "Tanh", "sign"} and not BINARY.search(source.text):
-        return None  # the sigmoid may be that of a layer within
+        return None  # the sigmoid may be in a hidden layer
     return "0.5" if probabilities else "0"
 
 
 def _made_classes(failure: Failure[ast.Call], value: ast.expr, how: str) -> Iterator[Edit]:
-    """The changes to a value, wherever a metric in the same function is given it."""
+    """The edits of a value wherever a metric in the same function is called with it."""
     source, call, held = failure.source, failure.node, failure.held(value)
     kind = held.kind if held is not None else _made_by(value)
     around = source.enclosing(call, ast.FunctionDef)
@@ -190,6 +190,6 @@ def _around(subject: Subject, value: ast.expr, kind: str, how: str) -> Iterator[
 
 
 def _made_by(value: ast.expr) -> str:
-    """The type that a call returns, judging by its last method."""
+    """The type that a call returns, by its last method."""
     method = value.func.attr if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else ""
     return {"tolist": "list", "cpu": "torch.Tensor", "detach": "torch.Tensor"}.get(method, "numpy.ndarray")

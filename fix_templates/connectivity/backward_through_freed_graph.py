@@ -1,4 +1,4 @@
-"""A backward pass goes through a graph that an earlier one gave away."""
+"""`backward` goes through a graph that an earlier `backward` has freed."""
 
 from __future__ import annotations
 
@@ -33,27 +33,26 @@ from dnnfix.api import (
 _LOOPS = (ast.For, ast.While)
 
 
-class GraphUsedTwice(ReadTemplate):
-    """Something that was computed before one backward pass is part of the next one: its graph is gone by then.
+class BackwardThroughFreedGraph(ReadTemplate):
+    """`backward` goes through a part of the graph that an earlier `backward` has freed.
 
-    Most often a recurrent state is carried from one batch to the next with all that it was computed from; it has to be
-    detached between them. Or the made-up samples of a generator go into the loss of its opponent as well, which is to
-    learn from them without reaching the generator. Or one step calls `backward` one after another on losses that share a part of the
-    network: several losses of one step are added up and sent back together, which gives the same gradients. Of one loss
-    that is sent back twice nobody but its author knows what was meant.
+    Most often a recurrent state is carried from one batch to the next without being detached. Or samples of a generator
+    go into the loss of the discriminator too, which should not reach the generator. Or one step calls `backward` on
+    several losses that share a part of the network: `backward` on their sum accumulates the same gradients. Where
+    `backward` is called twice on one loss, what was meant is unknown and nothing is proposed.
 
-    Reported where the run ended so. Two passes are of one step where nothing is updated or cleared between them; such are left alone
-    where several optimizers are stepped, since each loss may be meant for the weights of one of them.
+    Two passes belong to one step if no optimizer step and no `zero_grad` is between them; they are left alone if
+    several optimizers are stepped, since each loss may belong to one of them.
 
-    Fix safety: unsafe. The gradients end at the state, or at the samples, as truncated training wants it; for several losses
-    they are the sum, as they would add up in `grad`.
+    Fix safety: unsafe. Gradients stop at the state or the samples, as in truncated backpropagation; for several losses
+    they are the sum that would accumulate in `grad`.
 
     References: torch.Tensor.backward ("retain_graph"), torch.Tensor.detach.
     """
 
     code = "DNF436"
-    name = "graph-used-twice"
-    formerly = ("graph-kept-across-steps", "DNF448", "graph-used-twice-in-a-step")
+    name = "backward-through-freed-graph"
+    formerly = ("graph-used-twice", "graph-kept-across-steps", "DNF448", "graph-used-twice-in-a-step")
     message = "`{call}` goes back through a graph that {before} has freed"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
@@ -198,7 +197,7 @@ for x in torch.randn(2, 6, 3):
     (net(x) - 1).abs().mean().backward()
     opt.step()
 
-=== reject: a generator and its judge, whose losses are no sum
+=== reject: a generator and its discriminator, whose losses are not summed
 import torch
 from torch import nn
 
@@ -221,21 +220,21 @@ def _joining(source: Source, passes: list[training_loop.LoopOperation], loop: as
     """The repairs of several passes in one step."""
     if loop is not None:
         losses = source.segment(source.site(loop.iter))
-        yield "Send the losses back together", (Replace(source.site(loop), f"sum({losses}).backward()"),), 0.9
+        yield "Call backward on the sum of the losses", (Replace(source.site(loop), f"sum({losses}).backward()"),), 0.9
         return
     before = passes[:-1]
     if any(operation.on == passes[-1].on for operation in before):
-        return  # one loss sent back twice: whether one pass is too many, or another loss was meant, cannot be told
+        return  # twice for one loss: a pass too many, or another loss was meant
     plain = not any(operation.call.args or operation.call.keywords for operation in passes)
     together = _together(source, passes) if plain else None
     if together is not None:
-        yield "Send the losses back together", together, 0.9
+        yield "Call backward on the sum of the losses", together, 0.9
     kept = tuple(SetArgument(source.site(each.call), "retain_graph", "True") for each in before if not each.call.args)
     yield "Keep the graph for the last pass", kept, 0.7
 
 
 def _detaching(source: Source, last: ast.Call) -> Iterator[Repair]:
-    """The repairs of a pass that reaches what was computed before an earlier one."""
+    """The repairs of a pass that reaches values computed before an earlier one."""
     loop = source.enclosing(last, *_LOOPS)
     if not isinstance(loop, _LOOPS):
         return
@@ -262,7 +261,7 @@ def _detaching(source: Source, last: ast.Call) -> Iterator[Repair]:
 
 
 def _steps_several(source: Source, call: ast.Call) -> bool:
-    """Whether more than one optimizer is stepped in the loop or the function around a backward pass."""
+    """Whether more than one optimizer is stepped in the loop or function around a backward pass."""
     loops = training_loop.loops_around(source, call)
     around: ast.AST = (loops[-1] if loops else function_around(source, call)) or source.tree
     steps = [one.func for one in training_loop.attribute_calls(around, "step") if isinstance(one.func, ast.Attribute)]
@@ -276,7 +275,7 @@ def _is_schedule(source: Source, stepped: ast.expr) -> bool:
 
 
 def _over_losses(source: Source, call: ast.Call) -> ast.For | None:
-    """The loop that does nothing but send back one loss of a list after another."""
+    """The loop whose only statement calls `backward` on each loss of a list."""
     statement = source.statement_of(call)
     loop = source.parent(statement)
     if not isinstance(loop, ast.For) or loop.body != [statement] or loop.orelse or call.args or call.keywords:
@@ -288,7 +287,7 @@ def _over_losses(source: Source, call: ast.Call) -> ast.For | None:
 
 
 def _together(source: Source, passes: list[training_loop.LoopOperation]) -> tuple[Edit, ...] | None:
-    """Edits that send the sum of the losses back where the last of them was; `None` where one gets a new value before."""
+    """Edits that call `backward` on the sum of the losses; `None` if a loss is assigned again in between."""
     names = [operation.on for operation in passes]
     if not all(isinstance(training_loop.operated_on(each), (ast.Name, ast.Attribute)) for each in passes):
         return None
@@ -309,7 +308,7 @@ def _together(source: Source, passes: list[training_loop.LoopOperation]) -> tupl
 
 
 def _carried(source: Source, loop: ast.For | ast.While) -> list[str]:
-    """The names that a loop computes anew from themselves by a call, and that were there before it."""
+    """The names defined before a loop that it computes from themselves in a call."""
     assigned = [node for node in within(loop, ast.Assign) if node in _under(source, loop)]
     found: dict[str, None] = {}
     for node in assigned:
@@ -318,7 +317,7 @@ def _carried(source: Source, loop: ast.For | ast.While) -> list[str]:
         }
         for name in [each.id for each in within(node, ast.Name) if isinstance(each.ctx, ast.Store)]:
             others = [each for each in assigned if name in trees.stored_names(each) and each is not node]
-            if name in given and not others and not _looped(source, loop, name):
+            if name in given and not others and not _looped(loop, name):
                 found[name] = None
     return list(found)
 
@@ -328,14 +327,14 @@ def _under(source: Source, loop: ast.AST) -> list[ast.stmt]:
     return [node for node in within(loop, ast.Assign) if source.enclosing(node, ast.FunctionDef) is function]
 
 
-def _looped(source: Source, loop: ast.For | ast.While, name: str) -> bool:
-    """Whether the name is given by a loop itself."""
+def _looped(loop: ast.For | ast.While, name: str) -> bool:
+    """Whether the name is the target of a loop."""
     loops = [loop, *within(loop, ast.For)]
-    return any(isinstance(each, ast.For) and name in {n.id for n in within(each.target, ast.Name)} for each in loops)
+    return any(isinstance(each, ast.For) and name in trees.names_in(each.target) for each in loops)
 
 
 def _kept_in_modules(source: Source) -> Iterator[tuple[ast.Assign, str]]:
-    """The statements by which modules compute an attribute from itself, outside of `__init__`."""
+    """The statements in which modules compute an attribute from itself."""
     for owner in graph.torch_modules(source):
         for node in within(owner, ast.Assign):
             stored = [each for target in node.targets for each in within(target, ast.Attribute)]
@@ -347,7 +346,7 @@ def _kept_in_modules(source: Source) -> Iterator[tuple[ast.Assign, str]]:
 
 
 def _shared(source: Source, last: ast.Call, loop: ast.For | ast.While) -> list[ast.Name] | None:
-    """The reads, in one of two losses, of the one name that both are computed from and that is another network's."""
+    """The reads, in one of two losses, of the output of another network that both are computed from."""
     sent = [
         call
         for call in training_loop.attribute_calls(loop, "backward")
@@ -390,7 +389,7 @@ def _reads(value: ast.expr, name: str) -> list[ast.Name]:
 
 
 def _trained_after(source: Source, loop: ast.AST, sent: ast.Call) -> str | None:
-    """The network whose parameters the first optimizer after a backward pass holds."""
+    """The network whose parameters are in the first optimizer stepped after a backward pass."""
     for call in within(loop, ast.Call):
         if call.lineno > sent.lineno and isinstance(call.func, ast.Attribute) and call.func.attr == "step":
             made = source.constructor(call.func.value)
