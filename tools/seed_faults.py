@@ -51,10 +51,10 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import edited
 from dnnfix.synthesize.causes.epochs import epochs_written
 from dnnfix.synthesize.causes.optimizing import optimizers
-from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.edits.losses import add_activation, change_activation, change_loss
 from dnnfix.synthesize.edits.recipes import set_constructor_argument
 from dnnfix.synthesize.edits.spelling import spell
+from dnnfix.synthesize.literals import number_written
 from dnnfix.validate.laboratory import TrialLaboratory
 
 SECONDS = 60.0

@@ -45,6 +45,9 @@ def _plain(program: bytes) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             node.keywords.sort(key=lambda keyword: keyword.arg or "")
-        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node) is not None:
+        elif (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and ast.get_docstring(node) is not None
+        ):
             node.body = node.body[1:] or [ast.Pass()]
     return ast.dump(tree)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-
 DEEPEST = 200
 """Operations inside each other beyond which an expression is not computed: a sum of so many terms is not a size."""
 

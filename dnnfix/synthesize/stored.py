@@ -8,7 +8,7 @@ from dnnfix.records import Site
 from dnnfix.source.known import words
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.causes.written import constant_written
+from dnnfix.synthesize.literals import constant_written
 
 LOADS = words("load_state_dict from_pretrained load_model load_weights")
 """Last names of what reads them."""

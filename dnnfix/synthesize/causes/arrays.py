@@ -12,7 +12,7 @@ from dnnfix.records import Call, Edit, InsertAfter, InsertBefore
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import names_in, stored_names
 from dnnfix.subject import Subject
-from dnnfix.synthesize.causes.written import passed
+from dnnfix.synthesize.literals import passed
 
 CALLERS = 2
 """Functions through which an array is followed to where it has its name."""

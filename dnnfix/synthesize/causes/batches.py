@@ -10,7 +10,7 @@ from dnnfix.network.trainers import TRAINERS
 from dnnfix.records import Component, Edit, FixPattern, RemoveArgument, Replace, SetArgument
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.causes.written import number_written
+from dnnfix.synthesize.literals import number_written
 from dnnfix.validate.reading import Reading
 
 USUAL = 32

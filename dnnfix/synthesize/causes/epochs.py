@@ -12,7 +12,7 @@ from dnnfix.records import FixPattern, Replace
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.causes.written import number_written
+from dnnfix.synthesize.literals import number_written
 from dnnfix.validate.reading import Reading
 
 TIMES = (10, 100, 1000)

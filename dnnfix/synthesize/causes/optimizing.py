@@ -12,8 +12,8 @@ from dnnfix.network.optimizers import RATE_NAMES, default_rate, usual_rate
 from dnnfix.network.trainers import TRAINERS, Trainer
 from dnnfix.records import Edit, Replace, SetArgument
 from dnnfix.subject import Subject
-from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.edits.losses import keras_name
+from dnnfix.synthesize.literals import number_written
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dnnfix.detect.loops.training_loop import LoopOperation, block_of, loops_aro
 from dnnfix.records import Delete, Edit, FixPattern, InsertAfter, InsertBefore
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.causes.written import passed
+from dnnfix.synthesize.literals import passed
 from dnnfix.validate.reading import Reading
 
 SCHEDULES = "torch.optim.lr_scheduler."

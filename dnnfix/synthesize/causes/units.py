@@ -11,8 +11,8 @@ from dnnfix.network.facts import layer_facts
 from dnnfix.records import Call, Edit, FixPattern, Replace
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.edits.recipes import set_constructor_argument
+from dnnfix.synthesize.literals import number_written
 from dnnfix.validate.reading import Reading
 
 FEW = 4

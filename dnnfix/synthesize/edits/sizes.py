@@ -17,6 +17,7 @@ from dnnfix.records.record import record
 from dnnfix.source.arithmetic import number
 from dnnfix.subject import Subject
 from dnnfix.synthesize.edits.formulas import MAX_RATIO, Around, around, spoken_for
+from dnnfix.synthesize.literals import passed
 
 OTHER_NAME = 0.5
 """What remains of the likelihood of a name that happens to hold the size, in the place of another name."""
@@ -217,7 +218,7 @@ def _elsewhere(
     if len(bound) == 1:
         values: list[ast.expr] = [bound[0]]
     elif isinstance(given, ast.Name):
-        filled = _filled_by_caller(subject, given)
+        filled = passed(subject, given)
         values = [filled] if filled is not None else []
     else:
         values = []
@@ -231,33 +232,6 @@ def _elsewhere(
             for change in _elsewhere(subject, value, wanted, depth - 1, factors)
         ]
     return []
-
-
-def _filled_by_caller(subject: Subject, name: ast.Name) -> ast.expr | None:
-    """What the only call of the function or class gives for a parameter; its default where nothing is given."""
-    source = subject.source
-    function = source.enclosing(name, ast.FunctionDef, ast.AsyncFunctionDef)
-    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return None
-    parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    if name.id not in parameters:
-        return None
-    owner = source.parent(function)
-    target: ast.AST = owner if isinstance(owner, ast.ClassDef) else function
-    if isinstance(owner, ast.ClassDef) and function.name != "__init__":
-        return None
-    calls = [call for call in source.all_calls if source.definition(call.func) is target]
-    if len(calls) != 1 or any(isinstance(one, ast.Starred) for one in calls[0].args):
-        return None
-    place = parameters.index(name.id) - isinstance(owner, ast.ClassDef)
-    for keyword in calls[0].keywords:
-        if keyword.arg == name.id:
-            return keyword.value
-    if place < len(calls[0].args):
-        return calls[0].args[place]
-    from_end = len(parameters) - parameters.index(name.id)
-    defaults = function.args.defaults
-    return defaults[-from_end] if from_end <= len(defaults) else None
 
 
 def _uses(subject: Subject, given: ast.Name | ast.Attribute) -> int:

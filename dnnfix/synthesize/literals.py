@@ -44,20 +44,31 @@ def _followed(subject: Subject, node: ast.expr) -> ast.expr | None:
 
 
 def passed(subject: Subject, name: ast.Name) -> ast.expr | None:
-    """The argument for a parameter in the one call of its function, else its default."""
+    """The argument for a parameter in the one call of its function or class, else its default.
+
+    `None` where the name is not a parameter, the calls are none or several, or unpacking hides what they give.
+    """
     source, function = subject.source, function_around(subject.source, name)
-    if not isinstance(function, ast.FunctionDef):
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
     names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
-    owner = source.parent(function) if isinstance(source.parent(function), ast.ClassDef) else function
-    calls = [call for call in source.all_calls if source.definition(call.func) is owner]
-    if name.id not in names or len(calls) != 1 or any(keyword.arg is None for keyword in calls[0].keywords):
+    owner = source.parent(function)
+    if name.id not in names or (isinstance(owner, ast.ClassDef) and function.name != "__init__"):
         return None
-    place = names.index(name.id)
+    called = owner if isinstance(owner, ast.ClassDef) else function
+    calls = [call for call in source.all_calls if source.definition(call.func) is called]
+    if len(calls) != 1 or _unpacks(calls[0]):
+        return None
+    position = names.index(name.id) - (called is owner)
     defaults = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
     given = next((keyword.value for keyword in calls[0].keywords if keyword.arg == name.id), None)
-    place -= owner is not function
-    return given or (calls[0].args[place] if place < len(calls[0].args) else defaults.get(name.id))
+    return given or (calls[0].args[position] if position < len(calls[0].args) else defaults.get(name.id))
+
+
+def _unpacks(call: ast.Call) -> bool:
+    return any(keyword.arg is None for keyword in call.keywords) or any(
+        isinstance(argument, ast.Starred) for argument in call.args
+    )
 
 
 def _item(subject: Subject, held: ast.expr, key: str) -> ast.expr | None:
