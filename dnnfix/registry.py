@@ -50,11 +50,21 @@ def _in_order(every: tuple[Listed, ...]) -> tuple[Listed, ...]:
                 raise DuplicateCodeError(f"{one.place}: {code} {name} is what dnnfix itself reports. Take another.")
         for word in (one.code, one.name, *one.formerly):
             if taken.setdefault(word, one) != one:
+                was = " (formerly called so)" if word in taken[word].formerly else ""
                 raise DuplicateCodeError(
-                    f"{one.place} and {taken[word].place} both claim {word}. Give one of them another."
+                    f"{one.place} and {taken[word].place}{was} both claim {word}. Give one of them another{_free(word, every)}."
                 )
         found[one.code] = one
     return tuple(found[code] for code in sorted(found))
+
+
+def _free(taken: str, every: tuple[Listed, ...]) -> str:
+    """The next code after one that is taken, in words; nothing for a name."""
+    if not taken[-2:].isdigit():
+        return ""
+    used = {word for one in every for word in (one.code, *one.formerly)} | {code for code, _ in OF_SYMPTOMS}
+    codes = (f"{taken[:-2]}{number:02}" for number in range(int(taken[-2:]) + 1, 100))
+    return next((f", such as {code}" for code in codes if code not in used), "")
 
 
 def template(code_or_name: str, extra: tuple[Path, ...] = ()) -> type[FixTemplate] | None:

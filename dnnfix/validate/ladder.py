@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from dnnfix.errors import CatalogueError
 from dnnfix.records import Family, Finding, RunOutcome, Status, Trace, Verdict
 from dnnfix.run.job import Experiment, Speculation
 from dnnfix.source.program import Source
@@ -146,9 +147,16 @@ def _run(evidence: Evidence, laboratory: Laboratory) -> Evidence:
 
 
 def measurements(validators: Iterable[Validator]) -> tuple[Experiment, ...]:
-    """What is measured in the runs that a candidate is compared by: what its judges read, and what the side effects are told by."""
-    read = (Experiment(name) for validator in validators for name in validator.measures)
-    return tuple(sorted({*MEASURED, *read}))
+    """What is measured in the runs that a candidate is compared by: what its judges read, and what the side effects are told by.
+
+    Raises `CatalogueError` where a judge reads what no experiment measures.
+    """
+    read = {name: validator.name for validator in validators for name in validator.measures}
+    for name in set(read) - set(Experiment):
+        raise CatalogueError(
+            f"validators: MEASURES of {read[name]} names experiments, which are {', '.join(sorted(Experiment))}. Received: {name}"
+        )
+    return tuple(sorted({*MEASURED, *map(Experiment, read)}))
 
 
 def _compared(evidence: Evidence, laboratory: Laboratory) -> list[Verdict]:
