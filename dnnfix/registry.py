@@ -50,12 +50,15 @@ def _in_order(every: tuple[Listed, ...]) -> tuple[Listed, ...]:
                 raise DuplicateCodeError(f"{one.place}: {code} {name} is what dnnfix itself reports. Take another.")
         for word in (one.code, one.name, *one.formerly):
             if taken.setdefault(word, one) != one:
-                was = " (formerly called so)" if word in taken[word].formerly else ""
-                raise DuplicateCodeError(
-                    f"{one.place} and {taken[word].place}{was} both claim {word}. Give one of them another{_free(word, every)}."
-                )
+                both = " and ".join(f"{each.place}{_was(word, each)}" for each in (one, taken[word]))
+                raise DuplicateCodeError(f"{both} both claim {word}. Give one of them another{_free(word, every)}.")
         found[one.code] = one
     return tuple(found[code] for code in sorted(found))
+
+
+def _was(word: str, one: Listed) -> str:
+    """Said of a template that had a code or name, and has it no longer."""
+    return " (formerly called so)" if word in one.formerly else ""
 
 
 def _free(taken: str, every: tuple[Listed, ...]) -> str:
