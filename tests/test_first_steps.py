@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -10,9 +11,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+
+from dnnfix import api
+from dnnfix.records import Edit
 
 ROOT = Path(__file__).parents[1]
 FILES = re.compile(r"^`(?P<path>[\w/]+\.py)`\n\n```python\n(?P<code>.*?)```$", re.MULTILINE | re.DOTALL)
@@ -53,6 +57,18 @@ def report(run: Run, *words: str) -> dict[str, Any]:
 
 def test_the_page_has_the_program_and_the_three_files() -> None:
     assert set(WRITTEN) == {"program.py", RULE, OPERATOR, VALIDATOR}
+
+
+def test_the_page_calls_the_edits_as_they_are_called() -> None:
+    page = (ROOT / "docs" / "first-steps.md").read_text()
+    table = page[page.index("| edit |") : page.index("- **`confidence`**")]
+    told = {name: words.split(", ") for name, words in re.findall(r"`(\w+)\(([\w, ]+)\)`", table)}
+    edits = {
+        kind.__name__: list(inspect.signature(kind).parameters)
+        for kind in get_args(Edit)
+        if hasattr(api, kind.__name__)
+    }
+    assert told == edits
 
 
 def test_the_rule_keeps_its_promises_and_is_found_and_repaired_with_the_validator_asked(run: Run) -> None:
