@@ -254,7 +254,15 @@ def imported(module: str) -> ModuleType:
     except Exception as error:
         file = PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
         named = file if file.exists() else f"the installed template module {module}"
-        raise CatalogueError(f"{named}: cannot be imported: {error!r}") from error
+        raise CatalogueError(f"{named}: cannot be imported: {error!r}{_line_in(file, error)}") from error
+
+
+def _line_in(file: Path, error: Exception) -> str:
+    """In which line of the file the import failed; nothing where it failed elsewhere, or says so itself."""
+    line, at = None, error.__traceback__
+    while at is not None:
+        line, at = at.tb_lineno if at.tb_frame.f_code.co_filename == str(file) else line, at.tb_next
+    return f" in line {line}" if line else ""
 
 
 def modules_of(folder: Path, package: str) -> Iterator[str]:

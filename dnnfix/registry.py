@@ -51,11 +51,24 @@ def _in_order(every: tuple[Listed, ...]) -> tuple[Listed, ...]:
                 raise DuplicateCodeError(f"{one.place}: {code} {name} is what dnnfix itself reports. Take another.")
         for word in (one.code, one.name, *one.formerly):
             if taken.setdefault(word, one) != one:
-                raise DuplicateCodeError(
-                    f"{one.place} and {taken[word].place} both claim {word}. Give one of them another."
-                )
+                both = " and ".join(f"{each.place}{_was(word, each)}" for each in (one, taken[word]))
+                raise DuplicateCodeError(f"{both} both claim {word}. Give one of them another{_free(word, every)}.")
         found[one.code] = one
     return tuple(found[code] for code in sorted(found))
+
+
+def _was(word: str, one: Listed) -> str:
+    """Said of a template that had a code or name, and has it no longer."""
+    return " (formerly called so)" if word in one.formerly else ""
+
+
+def _free(taken: str, every: tuple[Listed, ...]) -> str:
+    """The next code after one that is taken, in words; nothing for a name."""
+    if not taken[-2:].isdigit():
+        return ""
+    used = {word for one in every for word in (one.code, *one.formerly)} | {code for code, _ in OF_SYMPTOMS}
+    codes = (f"{taken[:-2]}{number:02}" for number in range(int(taken[-2:]) + 1, 100))
+    return next((f", such as {code}" for code in codes if code not in used), "")
 
 
 def template(code_or_name: str, extra: tuple[Path, ...] = ()) -> type[FixTemplate] | None:

@@ -6,7 +6,8 @@ edits text itself: it describes edits, and `dnnfix.source.edits` carries them ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ast
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from dnnfix.errors import CatalogueError
@@ -26,6 +27,16 @@ from dnnfix.records import (
 from dnnfix.subject import Subject
 
 _Kind = TypeVar("_Kind", bound=Example | Reject)
+_Item = TypeVar("_Item")
+
+
+def yielded(values: Iterable[_Item] | None, by: str) -> Iterable[_Item]:
+    """What a function of a rule or an operator offers. Raises `CatalogueError` where it is `None`: a function without a `yield`."""
+    if values is None:
+        raise CatalogueError(
+            f"{by} returned None. Expected an iterator: `yield` what is found; yield nothing where nothing is"
+        )
+    return values
 
 
 class _Programs(Generic[_Kind]):
@@ -96,8 +107,12 @@ class FixTemplate:
     ) -> Finding:
         """A finding of this template at `site`; `words` fill the braces of `message`.
 
-        Raises `CatalogueError` where the message has braces for a word that is not given.
+        Raises `CatalogueError` where the message has braces for a word that is not given, and where a syntax node stands
+        in place of a site or of a plain value.
         """
+        self._refuse_nodes("the site of `finding`", site)
+        for key, value in (evidence or {}).items():
+            self._refuse_nodes(f"evidence[{key!r}]", value)
         try:
             message = self.message.format(**words)
         except (KeyError, IndexError) as error:
@@ -125,7 +140,13 @@ class FixTemplate:
         prior: float = 0.5,
         at_either_end: bool | None = None,
     ) -> Candidate:
-        """A candidate of this template. `title` says in the imperative what the edits do; `prior` ranks rivals."""
+        """A candidate of this template. `title` says in the imperative what the edits do; `prior` ranks rivals.
+
+        Raises `CatalogueError` where an edit has a syntax node in place of a site or of code.
+        """
+        for edit in edits:
+            self._refuse_nodes(f"the site of {type(edit).__name__}", edit.site)
+            self._refuse_nodes(f"the code of {type(edit).__name__}", getattr(edit, "code", None))
         return Candidate(
             template=self.code,
             title=title,
@@ -137,3 +158,11 @@ class FixTemplate:
             at_either_end=self.at_either_end if at_either_end is None else at_either_end,
             only_hinders=self.only_hinders,
         )
+
+    def _refuse_nodes(self, place: str, value: object) -> None:
+        """Refuse a syntax node where it is given: further on it would fail in a part of the engine that its author does not know."""
+        if isinstance(value, ast.AST):
+            raise CatalogueError(
+                f"{self.code}: {place} is a syntax node ({type(value).__name__}). "
+                "Expected `subject.source.site(node)` for a place, `ast.unparse(node)` for code, a plain value in evidence"
+            )

@@ -33,7 +33,7 @@ from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
-from dnnfix.template import FixTemplate
+from dnnfix.template import FixTemplate, yielded
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 CODE = re.compile(r"DNF[1-9]\d\d|[A-Z]{2,}\d{3,}")
@@ -102,11 +102,11 @@ def check_metadata(template: type[FixTemplate]) -> None:
         family = str(template.family.hundred)
         _require(template.code[3] == family, template, f"codes of {template.family} start with DNF{family}")
     doc = template.__doc__ or ""
-    _require("Fix safety:" in doc, template, "the docstring has a line that starts with 'Fix safety:'")
-    _require(bool(template.examples), template, "at least one example")
-    _require(bool(template.rejects), template, "at least one reject")
+    _require("Fix safety:" in doc, template, "its docstring has no line that starts with 'Fix safety:'")
+    _require(bool(template.examples), template, "it has no example: `programs` lacks a line `=== example: NAME`")
+    _require(bool(template.rejects), template, "it has no reject: `programs` lacks a line `=== reject: NAME`")
     names = [e.name for e in template.examples] + [r.name for r in template.rejects]
-    _require(len(names) == len(set(names)), template, "names of examples and rejects differ from one another")
+    _require(len(names) == len(set(names)), template, "two of its examples or rejects have one name")
 
 
 def check_example(template: type[FixTemplate], example: Example, bench: Bench) -> None:
@@ -168,7 +168,9 @@ def _findings(template: type[FixTemplate], text: str, runs: bool, bench: Bench) 
     if trace is not None and not trace.outcome.says_something:
         raise TemplateProblem(f"{template.code}: the program cannot be run here: {trace.outcome}: {trace.detail}")
     subject = Subject(source, trace)
-    return subject, [] if _is_passed_by(template, subject) else list(template().detect(subject))
+    return subject, [] if _is_passed_by(template, subject) else list(
+        yielded(template().detect(subject), f"{template.__name__}.detect")
+    )
 
 
 def _is_passed_by(template: type[FixTemplate], subject: Subject) -> bool:

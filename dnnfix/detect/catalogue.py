@@ -9,7 +9,7 @@ from dnnfix.records import CRASH_CAUSE, Finding
 from dnnfix.records.record import record
 from dnnfix.source.viewpoint import from_program, seen_from
 from dnnfix.subject import Subject
-from dnnfix.template import FixTemplate
+from dnnfix.template import FixTemplate, yielded
 
 
 @record
@@ -91,7 +91,7 @@ def _findings(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detec
     failures: list[str] = []
     for template in templates:
         try:
-            for finding in template().detect(subject):
+            for finding in yielded(template().detect(subject), f"{template.__name__}.detect"):
                 found.setdefault(finding.id, finding)
         except Exception as error:  # noqa: BLE001 - a template is third-party code: its failure is reported and never ends the run
             failures.append(f"{template.code} ({template.name}) failed: {type(error).__name__}: {error}")

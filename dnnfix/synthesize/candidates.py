@@ -13,7 +13,7 @@ from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.source.viewpoint import from_module, from_program, seen_from
 from dnnfix.subject import Subject
-from dnnfix.template import FixTemplate
+from dnnfix.template import FixTemplate, yielded
 
 _PRIVATE = re.compile(r"\b(?:(?:tf_)?keras\.src(?!\.legacy)|tensorflow\.python|tensorflow\._api|torch\._\w+)[\w.]*")
 """Names in libraries that no patch writes: they are nobody's to use, and go away without notice.
@@ -64,7 +64,7 @@ def _proposed(finding: Finding, subject: Subject, template: type[FixTemplate]) -
     candidates: list[Candidate] = []
     declined = ""
     try:
-        for proposal in template().propose(finding, subject):
+        for proposal in yielded(template().propose(finding, subject), f"{template.__name__}.propose"):
             if isinstance(proposal, Decline):
                 declined = declined or proposal.reason
             else:

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from dnnfix.errors import CatalogueError
 from dnnfix.records import Applicability, Candidate, Family, Finding, Json, Symptom, Trace, Verdict
 from dnnfix.source.program import Source
 from dnnfix.validate.learning import LEARNED, score
@@ -104,5 +105,11 @@ class Validator:
     """The experiments of `dnnfix.run.job` whose results it reads in the first run before and after."""
 
     def judge(self, evidence: Evidence) -> Verdict:
-        """The verdict on a candidate."""
-        return replace(self.opinion(evidence), validator=self.name, rung=self.rung)
+        """The verdict on a candidate. Raises `CatalogueError` where `judge` returns none."""
+        verdict: object = self.opinion(evidence)
+        if not isinstance(verdict, Verdict):
+            raise CatalogueError(
+                f"validators: judge of {self.name} returned {verdict!r}. Expected a Verdict in every case, "
+                "such as Verdict.not_applicable(reason)"
+            )
+        return replace(verdict, validator=self.name, rung=self.rung)

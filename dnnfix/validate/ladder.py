@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from dnnfix.errors import CatalogueError
 from dnnfix.records import Family, Finding, RunOutcome, Status, Trace, Verdict
 from dnnfix.run.job import Experiment, Speculation
 from dnnfix.source.program import Source
@@ -146,9 +147,16 @@ def _run(evidence: Evidence, laboratory: Laboratory) -> Evidence:
 
 
 def measurements(validators: Iterable[Validator]) -> tuple[Experiment, ...]:
-    """The experiments of the runs that compare a candidate: those that validators and side effects read."""
-    read = (Experiment(name) for validator in validators for name in validator.measures)
-    return tuple(sorted({*MEASURED, *read}))
+    """The experiments of the runs that compare a candidate: those that validators and side effects read.
+
+    Raises `CatalogueError` where a judge reads what no experiment measures.
+    """
+    read = {name: validator.name for validator in validators for name in validator.measures}
+    for name in set(read) - set(Experiment):
+        raise CatalogueError(
+            f"validators: MEASURES of {read[name]} names experiments, which are {', '.join(sorted(Experiment))}. Received: {name}"
+        )
+    return tuple(sorted({*MEASURED, *map(Experiment, read)}))
 
 
 def _compared(evidence: Evidence, laboratory: Laboratory) -> list[Verdict]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -53,8 +53,11 @@ class Failure(Generic[N]):
         """The edit that writes code before and after a node."""
         return Wrap(self.source.site(node), before, after)
 
-    def fault(self, at: ast.AST, what: str, title: str, *edits: Edit, prior: float = 0.9) -> Fault:
-        """The explanation of the crash by what is wrong at a node, with one repair; as sure as the template is."""
+    def fault(self, at: ast.AST, what: str | Mapping[str, Any], title: str, *edits: Edit, prior: float = 0.9) -> Fault:
+        """The explanation of the crash by what is wrong at a node, with one repair; as sure as the template is.
+
+        `what` is the message, or the words that fill the braces of the template's.
+        """
         return Fault(self.source.site(at), what, ((title, edits, prior),))
 
 
