@@ -1,4 +1,4 @@
-"""The last layer ends in a ReLU, and what reads its scores needs the negative ones."""
+"""The last layer ends in a ReLU, and its loss or activation needs negative logits."""
 
 from __future__ import annotations
 
@@ -27,14 +27,12 @@ from dnnfix.api import (
 
 
 class ScoresCutAtZero(ReadTemplate):
-    """A ReLU stands between the last layer and the softmax or sigmoid that makes probabilities of its scores.
+    """A ReLU between the last layer and the softmax or sigmoid removes the negative logits.
 
-    A score that is cut off at 0 says nothing against a class: a sigmoid of it is never below a half, so that no sample
-    can be called negative, and a softmax cannot tell classes apart that are all unlikely. Scores below 0 get no
-    gradient, and a class whose scores are all there is never learned. An overlap of masks (Dice, Jaccard) is computed
-    from probabilities, which a ReLU does not give.
-
-    Between several classes a network may learn in spite of it; there the patch has to train better to be accepted.
+    A sigmoid of a value that is never negative is never below 0.5, so no sample can be classified as negative; a
+    softmax cannot tell classes apart that are all unlikely. Clipped logits get no gradient, and a class whose logits
+    are all clipped is never learned. An overlap of masks (Dice, Jaccard) needs probabilities, which a ReLU does not
+    return. With several classes a network may learn in spite of it; there a patch is accepted only if it trains better.
 
     Fix safety: unsafe. The outputs can be negative from now on, which is the point.
 
@@ -45,10 +43,10 @@ class ScoresCutAtZero(ReadTemplate):
     name = "scores-cut-at-zero"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
-    message = "a ReLU sets negative outputs to 0 before {read_by} reads them"
+    message = "a ReLU sets negative logits to 0 before {read_by} reads them"
     triggers = ("relu", "ReLU", "relu6", "ReLU6")
 
-    declined = "the activation cannot be changed at one place"
+    declined = "the activation cannot be changed in one place"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         for use in tensor_values.loss_uses(subject):
@@ -174,7 +172,7 @@ def _cut(
     edits: tuple[Edit, ...] | None,
     read_by: str,
     task: network_facts.Task,
-    title: str = "Leave the scores without a ReLU",
+    title: str = "Remove the ReLU before the loss",
 ) -> Fault:
     symptom = Symptom.NOT_LEARNING if task is network_facts.Task.CLASSES else Symptom.VIOLATION
     way = title, edits, 0.85
@@ -187,7 +185,7 @@ def _is_relu(call: Call) -> bool:
 
 
 def _overlaps(subject: Subject) -> Iterator[Fault]:
-    """The one unit at the end of the only Keras model, where the loss is an overlap of masks that the program computes."""
+    """The last unit of the only Keras model, where the program's own loss computes an overlap of masks."""
     source = subject.source
     compiled = [call for call in source.all_calls if compile_calls.is_compile(call)]
     if len(compiled) != 1:
@@ -202,12 +200,12 @@ def _overlaps(subject: Subject) -> Iterator[Fault]:
         return
     activation = keyword_value(made, "activation")
     if isinstance(activation, ast.Constant) and activation.value == "relu":
-        edits, title = (recipes.reword(subject, activation, "sigmoid"),), "Take a sigmoid of the output"
+        edits, title = (recipes.reword(subject, activation, "sigmoid"),), "Use a sigmoid at the output"
         yield _cut(source.site(made), edits, function.name, network_facts.Task.LABELS, title)
 
 
 def _ends(subject: Subject) -> Iterator[ast.Call | None]:
-    """The constructors of the last layers of the Keras models that the program makes."""
+    """The constructors of the last layers of the Keras models."""
     source = subject.source
     for call in source.calls("keras.Model", "keras.models.Model"):
         given = next(
