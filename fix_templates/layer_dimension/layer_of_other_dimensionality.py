@@ -42,7 +42,7 @@ LEAST = 2
 
 
 class LayerOfOtherDimensionality(ShapeTemplate):
-    """A layer gets tensors of another rank, as `Conv1d` images or `BatchNorm2d` tables, or its `data_format` is missing.
+    """A layer gets tensors of another rank, as `Conv1d` images or `BatchNorm2d` tables, or lacks its `data_format`.
 
     The number in the name is the number of axes beside the batch and the channels; a tensor of another rank raises. And
     where all image layers but one have `data_format="channels_first"`, that one treats the last axis as the channels,
