@@ -57,7 +57,7 @@ Moved = tuple[list[Edit], str]
 """The edits that set it in another way, and the reason if there are none."""
 
 
-class SettingTakenNoMore(ApiChange):
+class ArgumentNoLongerAccepted(ApiChange):
     """An optimizer, a layer or `compile` gets an argument that Keras 3 no longer accepts or ignores.
 
     Keras 1 and 2 divided the learning rate by `1 + decay * step`; Keras 3 ignores `decay` with a warning. The schedule
@@ -82,9 +82,10 @@ class SettingTakenNoMore(ApiChange):
     """
 
     code = "DNF508"
-    name = "setting-taken-no-more"
+    name = "argument-no-longer-accepted"
     message = "{call} does not accept {argument} since Keras 3.0"
     formerly = (
+        "setting-taken-no-more",
         "optimizer-decay",
         "DNF519", "optimizer-setting-in-compile",
         "DNF559", "weights-given-to-layer",

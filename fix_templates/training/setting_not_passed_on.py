@@ -42,7 +42,7 @@ _BY_NAME = frozenset({"getattr", "vars", "locals", "asdict", "__dict__", "save_h
 """Words of programs that may read their settings by name."""
 
 
-class SettingNotHandedOn(ReadTemplate):
+class SettingNotPassedOn(ReadTemplate):
     """A setting has a value that is never read, and the one call that could use it is made without it.
 
     `epochs = 20` at the top of a program does nothing where `fit` is called without it: the training runs one epoch. A
@@ -60,10 +60,10 @@ class SettingNotHandedOn(ReadTemplate):
     """
 
     code = "DNF711"
-    name = "setting-not-handed-on"
+    name = "setting-not-passed-on"
     message = "a setting has no effect: {what}"
     confidence = 0.85
-    formerly = ("constant-not-handed-on", "DNF423", "DNF713", "callback-not-handed-over")
+    formerly = ("setting-not-handed-on", "constant-not-handed-on", "DNF423", "DNF713", "callback-not-handed-over")
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
     declined = "the call gets its arguments from elsewhere"

@@ -22,7 +22,7 @@ from dnnfix.api import (
 )
 
 
-class DefinitionTakenAway(ApiChange):
+class RemovedDefinition(ApiChange):
     """A function or class was removed from its library, and nothing there does the same.
 
     Its definition is written into the program: the reader of the Boston housing prices, from their original source;
@@ -40,9 +40,9 @@ class DefinitionTakenAway(ApiChange):
     """
 
     code = "DNF571"
-    name = "definition-taken-away"
+    name = "removed-definition"
     message = "{name} was removed: {what}"
-    formerly = ("DNF515", "removed-target-check")
+    formerly = ("definition-taken-away", "DNF515", "removed-target-check")
     triggers = (
         "load_boston",
         "KerasClassifier",

@@ -78,7 +78,7 @@ COUNTING = frozenset({"count", "dim", "item", "nelement", "numel", "size"})
 """Functions and methods that return plain numbers, not arrays."""
 
 
-class FloatWhereSizeIsMeant(ApiChange):
+class FloatAsSize(ApiChange):
     """`/` returns a float in Python 3; layers, shapes and `range` expect integers.
 
     Reported where the division is the argument itself, a bound of a slice or the factor of a list, or the value of the
@@ -93,7 +93,8 @@ class FloatWhereSizeIsMeant(ApiChange):
     """
 
     code = "DNF514"
-    name = "float-where-size-is-meant"
+    name = "float-as-size"
+    formerly = ("float-where-size-is-meant",)
     message = "expected an integer; {expression} is a float in Python 3"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -283,7 +284,7 @@ def _hit(subject: Subject, division: ast.BinOp, felt: Site | None) -> Hit:
     site = subject.source.site(division)
     return Hit(
         site,
-        FloatWhereSizeIsMeant.message.format(expression=subject.source.segment(site)),
+        FloatAsSize.message.format(expression=subject.source.segment(site)),
         title="use integer division",
         edits=(_floored(subject, division),),
         safe=felt is None and not _counts_batches(subject.source, division),

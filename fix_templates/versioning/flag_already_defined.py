@@ -20,7 +20,7 @@ TAKEN = words(
 """The flags of absl, which TensorFlow depends on, and those of TensorFlow 2 itself."""
 
 
-class FlagOfLibrary(ApiChange):
+class FlagAlreadyDefined(ApiChange):
     """TensorFlow's flags are those of absl since 1.5, which has flags of its own and refuses to define one again.
 
     Most programs hit `log_dir`. With `allow_override=True` the program's flag replaces the library's.
@@ -33,7 +33,8 @@ class FlagOfLibrary(ApiChange):
     """
 
     code = "DNF587"
-    name = "flag-of-library"
+    name = "flag-already-defined"
+    formerly = ("flag-of-library",)
     message = "absl already defines the flag {flag!r} and refuses a second definition"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:

@@ -29,7 +29,7 @@ _OF_RESET = re.compile(r"\btuple\b|inhomogeneous|with a sequence|expected sequen
 """Error messages for the tuple that `reset` returns, where an array is expected."""
 
 
-class EnvironmentAnswersOtherwise(CrashTemplate):
+class OldGymApi(CrashTemplate):
     """`reset` and `step` of an environment are used with the return values from before Gym 0.26.
 
     Since then `reset` returns the observation and a dictionary, and `step` returns five values: `terminated` and
@@ -41,7 +41,8 @@ class EnvironmentAnswersOtherwise(CrashTemplate):
     """
 
     code = "DNF563"
-    name = "environment-answers-otherwise"
+    name = "old-gym-api"
+    formerly = ("environment-answers-otherwise",)
     message = "since Gym 0.26 `reset` returns two values and `step` returns five"
     family = Family.VERSIONING
     fix_pattern = FixPattern.VERSIONING

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, Symptom, Trace, optimizing, words
 
 
-class RateOffByOrders(ReadTemplate):
+class LearningRateOffByOrders(ReadTemplate):
     """The loss diverges, is not finite or hardly changes, and the learning rate is far from the usual one.
 
     With a rate that is too large each step overshoots, until the weights overflow or all units are dead; with one that
@@ -23,7 +23,8 @@ class RateOffByOrders(ReadTemplate):
     """
 
     code = "DNF331"
-    name = "rate-off-by-orders"
+    name = "learning-rate-off-by-orders"
+    formerly = ("rate-off-by-orders",)
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.OPTIMIZER
     only_hinders = True

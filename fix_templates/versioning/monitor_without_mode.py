@@ -14,7 +14,7 @@ MORE_IS_BETTER = ("acc", "fmeasure", "auc")
 """Parts of a metric's name for which Keras 1 and 2 inferred that more is better."""
 
 
-class DirectionOfWatchedMetric(ApiChange):
+class MonitorWithoutMode(ApiChange):
     """A callback watches a metric whose direction Keras 3 does not know.
 
     Keras 1 and 2 inferred it from the name: more accuracy is better, and less of anything else. Keras 3 knows its own
@@ -27,7 +27,8 @@ class DirectionOfWatchedMetric(ApiChange):
     """
 
     code = "DNF593"
-    name = "direction-of-watched-metric"
+    name = "monitor-without-mode"
+    formerly = ("direction-of-watched-metric",)
     message = "Keras 3 cannot infer whether {metric} is to be minimized or maximized"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:

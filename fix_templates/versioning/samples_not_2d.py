@@ -19,7 +19,7 @@ FLAT = ("LabelEncoder", "LabelBinarizer", "MultiLabelBinarizer", "IsotonicRegres
 WORDS = ("Expected 2D array, got scalar array instead", "Expected 2D array, got 1D array instead")
 
 
-class SamplesWithoutRows(ApiChange):
+class SamplesNot2d(ApiChange):
     """Up to 0.18 scikit-learn reshaped a single number or a flat list itself; today it refuses them.
 
     A number is a sample of one feature. A flat list is one sample where it is predicted or transformed, as before, and
@@ -33,7 +33,8 @@ class SamplesWithoutRows(ApiChange):
     """
 
     code = "DNF582"
-    name = "samples-without-rows"
+    name = "samples-not-2d"
+    formerly = ("samples-without-rows",)
     message = "{method} is called with {what}, and scikit-learn expects a 2D array of samples since 0.19"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -184,7 +185,7 @@ def _hit(subject: Subject, call: ast.Call, method: str, shape: str) -> Hit:
     what = "a number" if shape == "number" else "a flat list of numbers"
     return Hit(
         source.site(call),
-        SamplesWithoutRows.message.format(method=method, what=what),
+        SamplesNot2d.message.format(method=method, what=what),
         title=title,
         edits=(edit,),
         removed={"sklearn": "0.19"},

@@ -40,7 +40,7 @@ OTHERS = re.compile(r"\b(?:auc|auroc|roc|precision|recall|f1|iou|dice|mae|mse|rm
 """Other metrics that a program may name beside the value."""
 
 
-class MeasureReadButNotTaken(CrashTemplate):
+class MetricNotCompiled(CrashTemplate):
     """`loss, accuracy = model.evaluate(x, y)` fails where the model was compiled with a loss and no metrics.
 
     Without metrics, `evaluate`, `train_on_batch` and `test_on_batch` return the loss alone; with metrics, a list. The
@@ -55,7 +55,8 @@ class MeasureReadButNotTaken(CrashTemplate):
     """
 
     code = "DNF730"
-    name = "measure-read-but-not-taken"
+    name = "metric-not-compiled"
+    formerly = ("measure-read-but-not-taken",)
     message = "the model is compiled without metrics, so evaluate returns the loss alone, and a second value is read"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT

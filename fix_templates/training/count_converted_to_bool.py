@@ -26,7 +26,7 @@ COUNTS = re.compile(
 """Names of settings that are numbers: `epochs`, `batch_size`, `--num-layers`."""
 
 
-class CountReadAsTruth(ReadTemplate):
+class CountConvertedToBool(ReadTemplate):
     """`epochs = bool(…)`, or `type=bool` for an option that is a number, is `True` for nearly every input.
 
     `True` counts as 1, so nothing crashes: the training runs one epoch, batches hold one sample, a layer has one unit.
@@ -39,7 +39,8 @@ class CountReadAsTruth(ReadTemplate):
     """
 
     code = "DNF712"
-    name = "count-read-as-truth"
+    name = "count-converted-to-bool"
+    formerly = ("count-read-as-truth",)
     message = (
         "`{option}` expects a number and is converted with bool: every number but 0 becomes True, which counts as 1"
     )

@@ -24,7 +24,7 @@ SPLIT = 6
 """The index of `validation_split` among the positional arguments of `fit`."""
 
 
-class SplitOfNoArrays(CrashTemplate):
+class ValidationSplitWithoutArrays(CrashTemplate):
     """`validation_split` is passed to `fit` with a generator, a `PyDataset`, a `DataLoader` or a `tf.data.Dataset`.
 
     Keras cuts the validation data off the end of arrays; data that come in batches cannot be cut before the training.
@@ -37,7 +37,8 @@ class SplitOfNoArrays(CrashTemplate):
     """
 
     code = "DNF723"
-    name = "split-of-no-arrays"
+    name = "validation-split-without-arrays"
+    formerly = ("split-of-no-arrays",)
     message = "validation_split expects arrays, got `{data}`, which yields batches"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT

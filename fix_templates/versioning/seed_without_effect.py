@@ -18,7 +18,7 @@ HEARD = ("keras.utils.set_random_seed", "random.seed")
 """Keras 3 draws the seeds of layers from Python's generator, so `random.seed` works as well."""
 
 
-class SeedNotHeard(ApiChange):
+class SeedWithoutEffect(ApiChange):
     """A seed for NumPy (up to Keras 2.3) or TensorFlow (up to 2.15) fixed weights and dropout; in Keras 3 it does not.
 
     Keras 3 has its own generators, which only `keras.utils.set_random_seed` and Python's `random.seed` reach. An older
@@ -32,7 +32,8 @@ class SeedNotHeard(ApiChange):
     """
 
     code = "DNF522"
-    name = "seed-not-heard"
+    name = "seed-without-effect"
+    formerly = ("seed-not-heard",)
     message = (
         "{function} does not seed the weights and the dropout of Keras 3, as it did before: equal runs differed by up to "
         "26 points of accuracy in a measurement. The program is older ({proof})"

@@ -34,7 +34,7 @@ _WRAPPERS = frozenset({"enumerate", "tqdm", "iter", "list"})
 _Frame = tuple[Site, str]
 
 
-class SingleSampleNormalized(CrashTemplate):
+class BatchNormOfSingleSample(CrashTemplate):
     """Batch normalization in training mode gets a batch of one sample, whose variance is zero.
 
     In training it is the last batch of a `DataLoader` whose number of samples leaves a remainder of one:
@@ -48,7 +48,8 @@ class SingleSampleNormalized(CrashTemplate):
     """
 
     code = "DNF718"
-    name = "single-sample-normalized"
+    name = "batch-norm-of-single-sample"
+    formerly = ("single-sample-normalized",)
     message = "batch normalization expects more than one sample in training mode: {what}"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT

@@ -22,7 +22,7 @@ from dnnfix.api import (
 )
 
 
-class ScoresComparedWithHalf(ReadTemplate):
+class LogitsComparedWithHalf(ReadTemplate):
     """The loss expects logits (`BCEWithLogitsLoss`), and the accuracy counts logits above 0.5 as positive.
 
     A logit of 0 is a probability of 0.5: samples with logits between 0 and 0.5 are counted as negative although the
@@ -35,7 +35,8 @@ class ScoresComparedWithHalf(ReadTemplate):
     """
 
     code = "DNF327"
-    name = "scores-compared-with-half"
+    name = "logits-compared-with-half"
+    formerly = ("scores-compared-with-half",)
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
     message = "logits are compared or rounded as if they were probabilities: only the loss applies a sigmoid"

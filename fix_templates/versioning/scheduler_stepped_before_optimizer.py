@@ -12,7 +12,7 @@ BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau"
 """It is stepped with a metric, and so after the epoch, in every version."""
 
 
-class ScheduleSteppedFirst(ApiChange):
+class SchedulerSteppedBeforeOptimizer(ApiChange):
     """Up to PyTorch 1.0 an epoch began with `scheduler.step()`; since 1.1 it has to end with it.
 
     The constructor of a scheduler now makes the first step. A program that steps it before the optimizer never uses the
@@ -27,7 +27,8 @@ class ScheduleSteppedFirst(ApiChange):
     """
 
     code = "DNF523"
-    name = "schedule-stepped-first"
+    name = "scheduler-stepped-before-optimizer"
+    formerly = ("schedule-stepped-first",)
     message = (
         "{step} is called before the step of {optimizer}: since PyTorch 1.1 this skips the first learning rate, and each change "
         "comes one step early (StepLR(optimizer, 2, 0.1): 1, 0.1, 0.1, 0.01 instead of 1, 1, 0.1, 0.1)"

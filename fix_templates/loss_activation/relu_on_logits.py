@@ -26,7 +26,7 @@ from dnnfix.api import (
 )
 
 
-class ScoresCutAtZero(ReadTemplate):
+class ReluOnLogits(ReadTemplate):
     """A ReLU between the last layer and the softmax or sigmoid removes the negative logits.
 
     A sigmoid of a value that is never negative is never below 0.5, so no sample can be classified as negative; a
@@ -40,7 +40,8 @@ class ScoresCutAtZero(ReadTemplate):
     """
 
     code = "DNF326"
-    name = "scores-cut-at-zero"
+    name = "relu-on-logits"
+    formerly = ("scores-cut-at-zero",)
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
     message = "a ReLU sets negative logits to 0 before {read_by} reads them"

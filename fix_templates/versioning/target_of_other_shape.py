@@ -15,7 +15,7 @@ REFUSED = re.compile(r"target size \(torch\.Size\(\[([\d, ]*)\]\)\).* input size
 """Binary cross-entropy's message about its target and its input."""
 
 
-class TargetOfOtherForm(ApiChange):
+class TargetOfOtherShape(ApiChange):
     """Binary cross-entropy compared output and target elementwise, whatever their shapes; now it refuses other shapes.
 
     Programs for torch 0.3 passed the flat output of an autoencoder and the unflattened images. The target is reshaped
@@ -30,7 +30,8 @@ class TargetOfOtherForm(ApiChange):
     """
 
     code = "DNF591"
-    name = "target-of-other-form"
+    name = "target-of-other-shape"
+    formerly = ("target-of-other-form",)
     message = "binary cross-entropy gets a target of shape {target} for an output of shape {output}, which torch refuses since 1.8"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:

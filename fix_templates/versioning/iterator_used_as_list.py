@@ -29,7 +29,7 @@ ARRAYS = frozenset(
 WORDS = frozenset(("map", "filter", "zip", "range", "xrange", "sample", *VIEWS))
 
 
-class LazyWhereListIsMeant(ApiChange):
+class IteratorUsedAsList(ApiChange):
     """`map`, `filter`, `zip`, `range` and dictionary methods returned lists in Python 2, and do not in Python 3.
 
     Their results are indexed, measured, added, sorted, shuffled or converted to an array, which fails. The call is
@@ -43,7 +43,8 @@ class LazyWhereListIsMeant(ApiChange):
     """
 
     code = "DNF584"
-    name = "lazy-where-list-is-meant"
+    name = "iterator-used-as-list"
+    formerly = ("lazy-where-list-is-meant",)
     message = "{call} does not return a list since Python 3, and {use}"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:

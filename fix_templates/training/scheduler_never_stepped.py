@@ -25,7 +25,7 @@ BY_EPOCH = words("StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR Mu
 SCHEDULES = tuple(f"torch.optim.lr_scheduler.{name}" for name in sorted(BY_EPOCH | BY_BATCH))
 
 
-class ScheduleNeverStepped(ReadTemplate):
+class SchedulerNeverStepped(ReadTemplate):
     """`scheduler = StepLR(optimizer, 10)` changes nothing until `scheduler.step()` is called in every epoch or batch.
 
     Reported where the scheduler is never read, and its optimizer is stepped in a loop over batches within a loop over
@@ -37,7 +37,8 @@ class ScheduleNeverStepped(ReadTemplate):
     """
 
     code = "DNF717"
-    name = "schedule-never-stepped"
+    name = "scheduler-never-stepped"
+    formerly = ("schedule-never-stepped",)
     message = "`{scheduler}` is never stepped, so the learning rate does not change"
     confidence = 0.85
     family = Family.TRAINING

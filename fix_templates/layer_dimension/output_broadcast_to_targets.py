@@ -34,7 +34,7 @@ class Stretch:
     wanted: int
 
 
-class OutputStretchedToTargets(FixTemplate):
+class OutputBroadcastToTargets(FixTemplate):
     """A regression's output has another width than its targets, and the loss broadcasts one to the other.
 
     One value per sample against three targets is compared with each of them and learns their mean; a hundred values
@@ -47,7 +47,8 @@ class OutputStretchedToTargets(FixTemplate):
     """
 
     code = "DNF221"
-    name = "output-stretched-to-targets"
+    name = "output-broadcast-to-targets"
+    formerly = ("output-stretched-to-targets",)
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
     in_modules = True
