@@ -57,8 +57,6 @@ PRODUCTS = frozenset({"tensorflow.matmul", "tensorflow.linalg.matmul"})
 LATER = ("filter", "channel", "feature", "unit", "out", "depth", "kernels", "maps")
 """Words in the name of a size that counts filters, which are the last axis."""
 
-Shape = tuple[int | None, ...]
-
 
 class LayerNotMadeForInput(ShapeTemplate):
     """A size that a layer is created with does not fit its input.

@@ -120,7 +120,7 @@ class MissingFlatten(FixTemplate):
         head = _head(subject, conflict)
         behind = _behind(subject, head)
         none = True
-        if behind is not None and _returns_sequences(subject, behind):
+        if behind is not None and _returns_sequences(behind):
             edits = recipes.set_constructor_argument(subject, behind, "return_sequences", "False")
             steps = [unwrap for call in head if (unwrap := _for_every_step(subject, call)) is not None]
             if edits is not None and behind.args.get("return_sequences") is True:
@@ -137,7 +137,7 @@ class MissingFlatten(FixTemplate):
             flatten = _flatten_before(subject, call)
             if flatten is not None:
                 none = False
-                weaker = 0.5 if behind is not None and _returns_sequences(subject, behind) else 1.0
+                weaker = 0.5 if behind is not None and _returns_sequences(behind) else 1.0
                 yield self.candidate(finding, f"Flatten before {short(call.name)}", *flatten, prior=prior * weaker)
         if none:
             yield Decline("no layer before which to flatten is written out")
@@ -372,7 +372,7 @@ def _behind(subject: Subject, head: list[Call]) -> Call | None:
     return None
 
 
-def _returns_sequences(subject: Subject, call: Call) -> bool:
+def _returns_sequences(call: Call) -> bool:
     facts = layer_facts(call)
     return facts is not None and facts.kind == "recurrent" and call.args.get("return_sequences") is True
 

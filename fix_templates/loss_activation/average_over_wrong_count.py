@@ -312,7 +312,7 @@ def _divisors(subject: Subject, loop: ast.For, name: str) -> Iterator[ast.expr]:
     for update in within(around, ast.AugAssign):
         if not isinstance(update.op, ast.Div) or not last < update.lineno < until:
             continue
-        if ast.unparse(update.target) == name and not _divided_again(subject, update, around):
+        if ast.unparse(update.target) == name and not _divided_again(update, around):
             yield update.value
     for node in within(around, ast.BinOp):
         if not isinstance(node.op, ast.Div) or not last < node.lineno < until:
@@ -346,7 +346,7 @@ def _scaled(subject: Subject, division: ast.BinOp) -> bool:
     return not _is_percent(other)
 
 
-def _divided_again(subject: Subject, division: ast.AugAssign, around: ast.AST) -> bool:
+def _divided_again(division: ast.AugAssign, around: ast.AST) -> bool:
     name = ast.unparse(division.target)
     others = [node for node in within(around, ast.AugAssign) if ast.unparse(node.target) == name]
     return sum(isinstance(node.op, (ast.Div, ast.Mult)) for node in others) > 1

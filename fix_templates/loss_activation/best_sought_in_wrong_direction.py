@@ -20,6 +20,7 @@ from dnnfix.api import (
     origins,
     progress_figures,
     spelling,
+    trees,
     within,
 )
 
@@ -345,7 +346,7 @@ def _searches(subject: Subject) -> Iterator[Fault]:
 
 
 def _chooser(call: ast.Call) -> str:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = trees.last_name(call.func)
     many = len(call.args) > 1 or any(keyword.arg in ("axis", "dim", "key") for keyword in call.keywords)
     return name if name in ("argmin", "argmax", "min", "max") and not many else ""
 

@@ -15,6 +15,7 @@ from dnnfix.api import (
     Site,
     Subject,
     Symptom,
+    argument_value,
     compile_calls,
     keyword_value,
     network_facts,
@@ -209,9 +210,7 @@ def _ends(subject: Subject) -> Iterator[ast.Call | None]:
     """The constructors of the last layers of the Keras models."""
     source = subject.source
     for call in source.calls("keras.Model", "keras.models.Model"):
-        given = next(
-            (k.value for k in call.keywords if k.arg == "outputs"), call.args[1] if len(call.args) > 1 else None
-        )
+        given = argument_value(call, "outputs", 1)
         if isinstance(given, ast.Name):
             bound = source.bindings(given, at=call)
             given = bound[0] if len(bound) == 1 else None

@@ -18,6 +18,7 @@ from dnnfix.api import (
     arithmetic,
     goals,
     spelling,
+    trees,
     within,
     words,
 )
@@ -200,7 +201,7 @@ def _squared(body: ast.expr) -> bool:
     while isinstance(inner, ast.Call) and (deeper := goals.reduced(inner)) is not None:
         inner = deeper
     if isinstance(inner, ast.Call):
-        name = inner.func.attr if isinstance(inner.func, ast.Attribute) else getattr(inner.func, "id", "")
+        name = trees.last_name(inner.func)
         return name in ("square", "pow")
     square = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow)
     return square and isinstance(inner, ast.BinOp) and isinstance(inner.right, ast.Constant) and inner.right.value == 2
@@ -285,7 +286,7 @@ def _is_label(side: ast.expr) -> bool:
     if not isinstance(side, (ast.Name, ast.Attribute, ast.Subscript)):
         return False
     base = side.value if isinstance(side, ast.Subscript) else side
-    name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+    name = trees.last_name(base)
     said = frozenset(spelling.words_of(name))
     return bool(said & _LABELS) and not said & {"pred", "hat", "predicted", "prediction", "out", "output", "fake"}
 

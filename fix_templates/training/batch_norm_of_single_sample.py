@@ -220,18 +220,13 @@ def _trains(subject: Subject, frames: list[_Frame]) -> bool:
         around = loops[0] if loops else function_around(source, node)
         # A `backward` in another loop of the same function, as that over the batches of an epoch, does not count.
         if around is not None and any(
-            training_loop.loops_around(source, call)[:1] == loops[:1] for call in _backward(around)
+            training_loop.loops_around(source, call)[:1] == loops[:1]
+            for call in training_loop.attribute_calls(around, "backward")
         ):
             return True
         if loops:
             return False
     return False
-
-
-def _backward(node: ast.AST) -> list[ast.Call]:
-    """The calls of `backward` within a node."""
-    calls = within(node, ast.Call)
-    return [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "backward"]
 
 
 def _hands_back(source: Source, node: ast.AST) -> bool:
@@ -241,7 +236,7 @@ def _hands_back(source: Source, node: ast.AST) -> bool:
     waiting = [node]
     while waiting:
         part = waiting.pop()
-        if _backward(part):
+        if training_loop.attribute_calls(part, "backward"):
             return True
         called = {trees.last_name(call.func) for call in within(part, ast.Call)} & functions.keys() - seen
         seen |= called
@@ -330,7 +325,7 @@ def _begins_with_train(source: Source) -> bool:
     """Whether every loop or function that trains calls `train()` itself."""
     calls = [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and not call.args]
     put = [call for call in calls if trees.last_name(call.func) == "train"]
-    trained = _backward(source.tree)
+    trained = training_loop.attribute_calls(source.tree, "backward")
     return bool(trained) and all(any(_holds(source, call, one) for one in put) for call in trained)
 
 

@@ -6,16 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Family,
-    Fault,
-    FixPattern,
-    ReadTemplate,
-    Replace,
-    Source,
-    Subject,
-    keyword_value,
-)
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, keyword_value, trees
 
 COUNTS = re.compile(
     r"^-*(n|nb|num|number|max|no)?[_-]?(of[_-])?(training[_-]|train[_-])?"
@@ -104,7 +95,7 @@ def _setting(source: Source, call: ast.Call) -> tuple[ast.expr, str] | None:
     if not isinstance(holder, ast.Assign) or holder.value is not call or len(holder.targets) != 1:
         return None
     target = holder.targets[0]
-    name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
+    name = trees.last_name(target)
     if not COUNTS.match(name) or not isinstance(call.args[0], (ast.Call, ast.Subscript, ast.Attribute, ast.Name)):
         return None
     return call.func, name

@@ -17,6 +17,7 @@ from dnnfix.api import (
     Source,
     Subject,
     training_loop,
+    trees,
     within,
 )
 
@@ -161,6 +162,6 @@ def _again(source: Source, begun: ast.Call) -> bool:
     made = data if isinstance(data, ast.Call) else source.constructor(data)
     if made is not None:
         return (source.qualified(made.func) or "").rpartition(".")[2].endswith("DataLoader")
-    last = data.attr if isinstance(data, ast.Attribute) else data.id if isinstance(data, ast.Name) else ""
+    last = trees.last_name(data)
     functions = {call.func.id for call in within(data, ast.Call) if isinstance(call.func, ast.Name)}
     return "loader" in last.lower() and not functions

@@ -145,12 +145,12 @@ def _kept(source: Source) -> Iterator[tuple[ast.Name, str]]:
         ]
         if stores:
             continue
-        for added, keeper, starts in _keepers(source, loops[0], loss.id):
+        for added, keeper, starts in _keepers(loops[0], loss.id):
             if _begins(source, keeper, starts, added) and not _needs_tensor(source, keeper, around or source.tree):
                 yield added, keeper
 
 
-def _keepers(source: Source, loop: ast.AST, loss: str) -> Iterator[tuple[ast.Name, str, type[ast.expr]]]:
+def _keepers(loop: ast.AST, loss: str) -> Iterator[tuple[ast.Name, str, type[ast.expr]]]:
     """Where a loop keeps a loss: the loss there, the name that keeps it, and the type of that name's initial value."""
     for statement in within(loop, ast.AugAssign):
         value = statement.value

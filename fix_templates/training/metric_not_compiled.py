@@ -15,6 +15,7 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
+    argument_value,
     compile_calls,
     keyword_value,
     within,
@@ -225,6 +226,6 @@ def _evaluates(value: ast.expr) -> bool:
 
 
 def _of_classes(compiled: ast.Call) -> bool:
-    loss = keyword_value(compiled, "loss") or (compiled.args[1] if len(compiled.args) > 1 else None)
+    loss = argument_value(compiled, "loss", 1)
     written = ast.unparse(loss) if loss is not None else ""
     return CLASSES.search(written) is not None and LOGITS.search(written) is None

@@ -17,6 +17,7 @@ from dnnfix.api import (
     once,
     spell,
     spelling_edits,
+    trees,
     uses_of,
 )
 
@@ -204,7 +205,7 @@ def _of_layers(source: Source, layers: Iterable[ast.Call]) -> Iterator[Told]:
 def _of_arrays(source: Source) -> Iterator[Told]:
     """Shapes of data with four axes, the first of which is the batch."""
     for call in source.all_calls:
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        last = trees.last_name(call.func)
         if last in ARRAYS:
             for shape in (call, *call.args, *(keyword.value for keyword in call.keywords)):
                 sizes = _sizes(source, shape)

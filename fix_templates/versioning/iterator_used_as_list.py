@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, python2, uses_of, words
+from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, python2, trees, uses_of, words
 
 LAZY = ("builtins.map", "builtins.filter", "builtins.zip")
 VIEWS = ("keys", "values", "items")
@@ -170,7 +170,7 @@ print(table.keys()[0], zip(1, 2)[0], first(table), len(pool.keys()))
 
 
 def _name(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return trees.last_name(call.func)
 
 
 def _wanted(subject: Subject) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:

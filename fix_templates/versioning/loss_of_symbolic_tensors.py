@@ -430,7 +430,7 @@ def _why_not_used(source: Source, made: ast.Call) -> str:
         fetches = placed and isinstance(call.func, ast.Attribute) and call.func.attr == "get_layer"
         if fetches and _may_be(source, call.func.value, made):  # type: ignore[attr-defined]
             return f"line {call.lineno} takes a layer by its index, which would change"
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        name = trees.last_name(call.func)
         if name == "ModelCheckpoint" and not trees.is_true(named.get("save_weights_only")):
             return f"line {call.lineno} saves the model, which would have a layer of the program's own"
         library = (source.qualified(call.func) or "keras").partition(".")[0]
@@ -452,7 +452,7 @@ def _may_be(source: Source, expr: ast.expr, made: ast.Call) -> bool:
         )
     if other is made:
         return True
-    name = other.func.attr if isinstance(other.func, ast.Attribute) else getattr(other.func, "id", "")
+    name = trees.last_name(other.func)
     function = source.enclosing(made, ast.FunctionDef)
     while function is not None and function.name != name:
         function = source.enclosing(function, ast.FunctionDef)

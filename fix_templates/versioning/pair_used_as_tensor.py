@@ -15,6 +15,7 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
+    argument_value,
     words,
 )
 
@@ -135,9 +136,7 @@ use(kept)
 
 def _has_dimension(call: ast.Call) -> bool:
     """Whether the second argument is a dimension, not a second tensor."""
-    given = next(
-        (each.value for each in call.keywords if each.arg == "dim"), call.args[1] if len(call.args) > 1 else None
-    )
+    given = argument_value(call, "dim", 1)
     if isinstance(given, ast.UnaryOp):
         given = given.operand
     return isinstance(given, ast.Constant) and type(given.value) is int

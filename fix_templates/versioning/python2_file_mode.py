@@ -6,7 +6,19 @@ import ast
 import string
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Hit, InsertElement, SetArgument, Source, Subject, once, python2, uses_of
+from dnnfix.api import (
+    ApiChange,
+    Edit,
+    Hit,
+    InsertElement,
+    SetArgument,
+    Source,
+    Subject,
+    argument_value,
+    once,
+    python2,
+    uses_of,
+)
 
 BYTES = {
     **{f"{module}.load": 0 for module in ("pickle", "cPickle", "dill", "marshal", "joblib", "numpy", "torch")},
@@ -304,9 +316,7 @@ def _hit(source: Source, opened: ast.Call, call: ast.Call, mode: str, by: str) -
     site = source.site(opened)
     binary = "b" not in mode
     new = f"{mode.replace('t', '')}b" if binary else mode.replace("b", "")
-    given = next(
-        (k.value for k in opened.keywords if k.arg == "mode"), opened.args[1] if len(opened.args) > 1 else None
-    )
+    given = argument_value(opened, "mode", 1)
     beside = given if given is not None else opened.args[0] if opened.args else None
     quote = "'" if beside is not None and source.segment(source.site(beside)).endswith("'") else '"'
     code = f"{quote}{new}{quote}"

@@ -18,6 +18,7 @@ from dnnfix.api import (
     Site,
     Source,
     Subject,
+    trees,
     uses_of,
 )
 
@@ -521,7 +522,7 @@ def _computes(source: Source, nodes: list[ast.AST]) -> bool:
         if isinstance(node, (ast.BinOp, ast.AugAssign)):
             return True
         if isinstance(node, ast.Call) and source.qualified(node.func) != VARIABLE:
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            called = trees.last_name(node.func)
             if called not in KEEPING:
                 return True
     return False

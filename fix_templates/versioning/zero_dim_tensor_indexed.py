@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, Wrap, tensor_counts, uses_of, words
+from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, Wrap, tensor_counts, trees, uses_of, words
 
 PEELED_CALLS = frozenset({"cpu", "detach", "numpy", "cuda", "float"})
 """Methods before the index that do not change the number."""
@@ -412,7 +412,7 @@ def _scope(subject: Subject, node: ast.AST) -> ast.AST | None:
 def _called_number(subject: Subject, base: ast.expr) -> bool:
     """Whether the name of the indexed value says that it is one number, and nothing known contradicts that."""
     made = base.func if isinstance(base, ast.Call) else base
-    name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
+    name = trees.last_name(made)
     if ONE_NUMBER.isdisjoint(word.lower() for word in WORD.findall(name)):
         return False
     values = subject.source.bindings(base) if isinstance(base, ast.Name) else (base,)
