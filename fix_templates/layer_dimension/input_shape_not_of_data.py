@@ -224,7 +224,7 @@ for size in sizes:
 """
 
 
-# --- another size -----------------------------------------------------------------------------------------------------------
+# --- another size -----------------------------------------------------------------------------------------------------
 
 
 def _mismatch(subject: Subject) -> tuple[tensor_shapes.StatedInput, tuple[int, ...]] | None:
@@ -280,7 +280,7 @@ def _part(subject: Subject, part: ast.expr, place: int, size: int) -> Edit | Non
     return Replace(site, str(size)) if arithmetic.number(part) is not None else None
 
 
-# --- an axis too many -------------------------------------------------------------------------------------------------------
+# --- an axis too many -------------------------------------------------------------------------------------------------
 
 
 def _axis_too_many(subject: Subject) -> tuple[tensor_shapes.StatedInput, int, str] | None:
@@ -326,7 +326,7 @@ def _without_one(subject: Subject, stated: tensor_shapes.StatedInput) -> Repairs
         yield title, (Replace(site, written),), prior if sample is None or left == sample else prior / 3
 
 
-# --- a number where a tuple is expected ----------------------------------------------------------------------------------------
+# --- a number where a tuple is expected -------------------------------------------------------------------------------
 
 
 def _number(subject: Subject) -> ast.expr | None:

@@ -347,7 +347,7 @@ tf.matmul(a, b)
 """
 
 
-# --- windows ----------------------------------------------------------------------------------------------------------------
+# --- windows ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,7 +491,7 @@ def _one_pooling_less(subject: Subject, found: _Window) -> Repairs:
             return
 
 
-# --- rows of an embedding ---------------------------------------------------------------------------------------------------
+# --- rows of an embedding ---------------------------------------------------------------------------------------------
 
 
 def _more_rows(subject: Subject, call: Call, rows: int, wanted: int) -> Repairs:
@@ -521,7 +521,7 @@ def _beyond(subject: Subject) -> tuple[Call, int, int] | None:
     return call, rows, wanted
 
 
-# --- groups and heads -------------------------------------------------------------------------------------------------------
+# --- groups and heads -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -599,7 +599,7 @@ def _shares_received(call: Call | Component, site: Site) -> _Shares | None:
     return _Shares(site, call.name, "groups", parts, sizes) if any(size % parts for size in sizes) else None
 
 
-# --- weights that a TensorFlow program creates ----------------------------------------------------------------------------------
+# --- weights that a TensorFlow program creates ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ x = layers.Conv2D(4, 9)(x)
 """
 
 
-# --- the number in the name -------------------------------------------------------------------------------------------------
+# --- the number in the name -------------------------------------------------------------------------------------------
 
 
 def _with_digit(subject: Subject, conflict: crashes.RankConflict, digit: int) -> Repairs:
@@ -266,7 +266,7 @@ def _unique(edits: list[Edit]) -> tuple[Edit, ...]:
     return (*imports, *(edit for edit in edits if not isinstance(edit, AddImport)))
 
 
-# --- the order of axes ------------------------------------------------------------------------------------------------------
+# --- the order of axes ------------------------------------------------------------------------------------------------
 
 
 def _untold(subject: Subject) -> tuple[ast.Call, str] | None:

@@ -126,7 +126,7 @@ class MissingFlatten(FixTemplate):
             if edits is not None and behind.args.get("return_sequences") is True:
                 none = False
                 yield self.candidate(
-                    finding, f"Let {short(behind.name)} return its last output only", *edits, *steps, prior=0.8
+                    finding, f"Make {short(behind.name)} return only its last output", *edits, *steps, prior=0.8
                 )
         places = [
             call for call in reversed(head)

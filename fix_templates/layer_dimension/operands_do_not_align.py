@@ -436,7 +436,7 @@ def _axes(axes: Shape, rank: int) -> str:
     return f"[{', '.join(':' if axis in axes else 'None' for axis in range(axes[0], rank))}]"
 
 
-# --- products -------------------------------------------------------------------------------------------------------------
+# --- products ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -618,7 +618,7 @@ def _written(subject: Subject, node: ast.expr) -> str:
     return subject.text(subject.source.site(node))
 
 
-# --- tensors that are created with explicit sizes -----------------------------------------------------------------------------
+# --- tensors that are created with explicit sizes ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -688,13 +688,13 @@ def _final(subject: Subject, linear: Call, given: Value, wanted: int) -> _Final 
     return None
 
 
-# --- layers that expect sequences ---------------------------------------------------------------------------------------------
+# --- layers that expect sequences -------------------------------------------------------------------------------------
 
 
 def _with_sequence(subject: Subject, call: Call) -> Repairs:
     yield Decline("the recurrent layer before is not created in one place")
     edits = recipes.set_constructor_argument(subject, call, "return_sequences", "True")
-    yield f"Let {short(call.name)} return its sequence", edits, 0.95
+    yield f"Make {short(call.name)} return its sequence", edits, 0.95
 
 
 def _pair(subject: Subject) -> tuple[Call, Call] | None:

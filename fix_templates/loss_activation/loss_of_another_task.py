@@ -203,7 +203,7 @@ class LossOfAnotherTask(LossTemplate):
         "DNF311",
         "class-loss-on-real-targets",
     )
-    message = "the loss is made for another task: {what}"
+    message = "the loss does not fit the task: {what}"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
     in_modules = True

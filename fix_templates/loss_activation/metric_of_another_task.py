@@ -178,7 +178,7 @@ def _is_regression(use: tensor_values.LossUse) -> bool:
 def _as_errors(subject: Subject, node: ast.AST) -> tuple[tuple[Repair, ...], str]:
     """The repairs to an error for regressions that is not reported yet; else the reason why there is none."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-        return (), "the metric is not given as a string"
+        return (), "the metric is not written as a string"
     others = _readers(subject, node)
     if others is None:
         return (), "the metric's name is read elsewhere, where accuracy is expected to rise"

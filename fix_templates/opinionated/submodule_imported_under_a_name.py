@@ -20,7 +20,7 @@ from dnnfix.api import (
 
 
 class SubmoduleImportedUnderAName(FixTemplate):
-    """A submodule of torchvision is imported under the last part of its own name, which `from` imports say in fewer words.
+    """A submodule of torchvision is imported under its own name, which a `from` import says in fewer words.
 
     Off by default: it is a matter of taste. Imports of several modules in one line are left alone.
 

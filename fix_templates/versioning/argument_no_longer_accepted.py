@@ -115,7 +115,7 @@ class ArgumentNoLongerAccepted(ApiChange):
                 if isinstance(weights, ast.Constant) and not weights.value:
                     continue
                 edits, decline = _set_behind(subject, call, weights, layer)
-                what = f"{layer} does not accept weights since Keras 3.0; they are set on the layer, or drawn by an initializer"
+                what = f"{layer} does not accept weights since Keras 3.0; set them on the layer, or use an initializer"
                 yield _hit(source, call, given["weights"], what, "set the weights on the layer", edits, decline)
 
     programs = """

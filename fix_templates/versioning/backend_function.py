@@ -74,7 +74,7 @@ class BackendFunction(ApiChange):
             elif any(_asks_gradients(source, node.func) for node in source.all_calls):
                 decline = "gradients of the graph of Keras are among the outputs"
             elif _NAME in uses.bound or len(call.args) < 2 and not _named(call, "outputs"):
-                decline = "its arguments cannot be read"
+                decline = "its arguments are not known"
             yield Hit(
                 source.site(call),
                 self.message,

@@ -444,7 +444,7 @@ def _steps(subject: Subject, data: ast.expr | None, name: str, count: ast.expr) 
         return "", ""
     size = _batch_size(subject, data)
     if size is None:
-        return "", f"{name} counts samples, and the generator's batch size cannot be read"
+        return "", f"{name} counts samples, and the generator's batch size is not known"
     return _batches(subject.source, count, size), ""
 
 

@@ -81,9 +81,9 @@ COUNTING = frozenset({"count", "dim", "item", "nelement", "numel", "size"})
 class FloatAsSize(ApiChange):
     """`/` returns a float in Python 3; layers, shapes and `range` expect integers.
 
-    Reported where the division is the argument itself, a bound of a slice or the factor of a list, or the value of the
-    only name in it; after a crash also where the float came through lists, parameters and several assignments. The
-    division becomes `//`, which computes what Python 2 did.
+    Reported where the division is the argument itself, a bound of a slice or the number of times a list is repeated, or
+    the value of the only name in it; after a crash also where the float came through lists, parameters and several
+    assignments. The division becomes `//`, which computes what Python 2 did.
 
     Fix safety: safe where the division is in the argument: the call fails with every float, and `//` of integers is
     what `/` was in Python 2. Unsafe where it was found from a crash, and where the quotient is also a number of batches
@@ -358,7 +358,7 @@ def _sizes(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _bounds(subject: Subject) -> Iterator[ast.expr]:
-    """The bounds of slices, and the factors of lists."""
+    """The bounds of slices, and how often lists are repeated."""
     source = subject.source
     for part in source.nodes(ast.Slice):
         index = source.enclosing(part, ast.Subscript)

@@ -184,7 +184,7 @@ def _hit(source: Source, call: ast.Call, name: str, module: str) -> Hit:
         FoldsOfNumbers.message.format(splitter=name),
         title=f"pass the data to split instead of {name}",
         edits=() if edits is None else (*_settings(source, call, folds), *edits),
-        decline="how the folds are used cannot be read" if edits is None else "",
+        decline="the uses of the folds are not known" if edits is None else "",
         safe=same and module == "sklearn.model_selection",
         removed={"sklearn": "0.20"},
     )

@@ -43,7 +43,7 @@ class InputShapeInPieces(ApiChange):
     code = "DNF518"
     name = "input-shape-in-pieces"
     message = (
-        "{argument} does not give the whole shape of the input since Keras {version}; put an Input before the layer"
+        "{argument} does not state the whole shape of the input since Keras {version}; put an Input before the layer"
     )
     triggers = ("input_dim", "batch_input_shape", "input_length")
 
@@ -62,11 +62,11 @@ class InputShapeInPieces(ApiChange):
             if "batch_input_shape" in given:
                 shape = source.segment(source.site(given["batch_input_shape"]))
                 edits = _with_input(subject, call, "batch_input_shape", f"batch_shape={shape}")
-                decline = "" if edits else "where an Input would go before this layer cannot be read"
+                decline = "" if edits else "the place for an Input before this layer is not known"
                 what = "batch_input_shape was removed in Keras 3.0; put an Input before the layer"
             elif name in SEQUENCES:
                 edits, decline = _joined(subject, call, given), ""
-                what = "input_dim alone does not give the length of the sequence, which Keras expects since version 2"
+                what = "input_dim does not state the length of the sequence, which Keras expects since version 2"
             else:
                 continue
             keyword = next(k for k in call.keywords if k.arg in ("batch_input_shape", "input_dim"))
@@ -238,7 +238,7 @@ def _begun_by(subject: Subject, call: ast.Call) -> tuple[ast.expr, ast.stmt] | N
     made_at = source.statement_of(before[-1])
     empty = isinstance(made_at, ast.Assign) and isinstance(made_at.value, ast.Call) and not made_at.value.args
     if not empty or not isinstance(made_at, ast.Assign) or not _is_sequential(source, made_at.value):
-        return None  # another layer was added before, or the network was made with some
+        return None  # another layer was added before, or the network was created with some
     return owner, added
 
 

@@ -60,7 +60,7 @@ class LegacyAutogradFunction(ApiChange):
             if kept is None or set(methods) - {*METHODS, "__init__"} or _keeps_for_all(node):
                 decline = f"{node.name} stores more than its forward passes to its backward"
             elif kept.names and not _gives_one_each(source, methods):
-                decline = f"how many gradients {node.name}.backward returns cannot be read"
+                decline = f"the number of gradients that {node.name}.backward returns is not known"
             elif not decline and _is_taken(methods, kept):
                 decline = f"{node.name} has a name of its own for the context argument"
             edits: tuple[Edit, ...] = ()
@@ -445,20 +445,20 @@ def _uses(subject: Subject, node: ast.ClassDef, kept: Kept) -> tuple[list[Edit],
             return [], f"{node.name} is passed on at line {name.lineno}, where it cannot be followed"
         arguments = _arguments(subject, made, kept)
         if arguments is None:
-            return [], f"{node.name} is given arguments at line {name.lineno}, which have to become arguments of apply"
+            return [], f"{node.name} is created with arguments at line {name.lineno} that cannot be passed to apply"
         above = source.parent(made)
         if isinstance(above, ast.Call) and above.func is made:
             applied = _applied(subject, above, node.name, arguments)
             if applied is None:
-                return [], f"the arguments of the {node.name} of line {name.lineno} cannot be read"
+                return [], f"the arguments of the {node.name} of line {name.lineno} are not known"
             edits.append(applied)
         elif isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
             calls = _calls_of(subject, above.targets[0].id, node.name, above, arguments)
             edits += calls
             if not calls:
-                return [], f"how the {node.name} of line {name.lineno} is used cannot be read"
+                return [], f"the uses of the {node.name} of line {name.lineno} are not known"
         else:
-            return [], f"how the {node.name} of line {name.lineno} is used cannot be read"
+            return [], f"the uses of the {node.name} of line {name.lineno} are not known"
     return list(dict.fromkeys(edits)), ""
 
 

@@ -423,13 +423,13 @@ def _why_not_used(source: Source, made: ast.Call) -> str:
             continue
         above = source.parent(node)
         if not (isinstance(above, (ast.For, ast.comprehension)) and above.iter is node):
-            return f"line {node.lineno} takes the model's layers by their indices, which would change"
+            return f"line {node.lineno} reads the model's layers by their indices, which would change"
     for call in source.all_calls:
         named = {k.arg: k.value for k in call.keywords}
         placed = len(call.args) > 1 or "index" in named
         fetches = placed and isinstance(call.func, ast.Attribute) and call.func.attr == "get_layer"
         if fetches and _may_be(source, call.func.value, made):  # type: ignore[attr-defined]
-            return f"line {call.lineno} takes a layer by its index, which would change"
+            return f"line {call.lineno} reads a layer by its index, which would change"
         name = trees.last_name(call.func)
         if name == "ModelCheckpoint" and not trees.is_true(named.get("save_weights_only")):
             return f"line {call.lineno} saves the model, which would have a layer of the program's own"
@@ -556,18 +556,18 @@ def _why_not_trained(source: Source, function: ast.FunctionDef, call: ast.Call, 
             return f"line {other.lineno} weights the loss"
         method = other.func.attr  # type: ignore[attr-defined]
         if None in named or any(isinstance(arg, ast.Starred) for arg in other.args):
-            return f"what line {other.lineno} is given cannot be read"
+            return f"the arguments of line {other.lineno} are not known"
         if len(other.args) > _PLACES.get(method, len(other.args)):
             return f"line {other.lineno} may weight the loss"
         held = _pairs(source, named.get("validation_data"))
         if held is None and not method.endswith("generator") or any(len(pair) > 2 for pair in held or ()):
-            return f"line {other.lineno} validates on data that cannot be read"
+            return f"the validation data of line {other.lineno} are not known"
         data = named.get("x", other.args[0] if other.args else None)
         wanted = named.get("y", other.args[1] if len(other.args) > 1 else None)
         pairs = [(data, wanted), *(held or ())]
         if reads and (method.endswith("generator") or not all(_are_same(*pair) for pair in pairs)):
             return f"the network does not know the targets of line {other.lineno}"
-    return f"that {target} is the network's input cannot be read" if reads and not trained else ""
+    return f"whether {target} is the network's input is not known" if reads and not trained else ""
 
 
 def _pairs(source: Source, data: ast.expr | None) -> list[list[ast.expr]] | None:
