@@ -99,7 +99,7 @@ model = Sequential()
 model.compile(optimizer="rmsprop", loss="mse")
 model.fit(x, x * 2.0, verbose=0)
 
-=== example: length of the data taken for its width
+=== example: number of samples instead of the width
 import numpy as np
 from keras import Sequential, layers
 
@@ -201,7 +201,7 @@ model = Sequential([layers.Dense(4, input_shape=data.shape[1:]), layers.Dense(1)
 model.compile(optimizer="sgd", loss="mse")
 model.fit(data, np.random.rand(12, 1), verbose=0)
 
-=== reject: a recurrent layer behind another that gives one step
+=== reject: a recurrent layer after one that returns its last step
 import keras
 from keras import layers
 

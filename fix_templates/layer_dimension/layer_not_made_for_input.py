@@ -128,7 +128,7 @@ class LayerNotMadeForInput(ShapeTemplate):
             )
 
     programs = """
-=== example: convolution behind two poolings
+=== example: convolution after two poolings
 import torch
 import torch.nn as nn
 

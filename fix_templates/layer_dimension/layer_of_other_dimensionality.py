@@ -83,7 +83,7 @@ class LayerOfOtherDimensionality(ShapeTemplate):
             yield Fault(site, what, tuple(ways), {}, confidence=0.8, reading="format")
 
     programs = """
-=== example: batch norm for images behind a linear layer
+=== example: batch norm for images after a linear layer
 import torch
 import torch.nn as nn
 

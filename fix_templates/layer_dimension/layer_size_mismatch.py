@@ -224,7 +224,7 @@ import torch.nn as nn
 + net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.LayerNorm([4, 6, 6]))
 net(torch.randn(2, 1, 8, 8))
 
-=== example: length of the sequence given as its width
+=== example: length of the sequence instead of its width
 import torch
 import torch.nn as nn
 

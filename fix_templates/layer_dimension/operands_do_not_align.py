@@ -157,7 +157,7 @@ counts = torch.arange(1.0, 7.0)
 - sums /= counts + 1
 + sums /= (counts + 1).unsqueeze(-1)
 
-=== example: values of the actions that were taken
+=== example: values of the chosen actions
 import torch
 import torch.nn.functional as F
 
@@ -191,7 +191,7 @@ def steps_within(lengths, most):
 
 steps_within(torch.tensor([2, 5, 1]), 5)
 
-=== example: two matrices given to dot
+=== example: dot of two matrices
 import torch
 
 users = torch.rand(6, 3)
@@ -199,7 +199,7 @@ films = torch.rand(3, 5)
 - ratings = torch.dot(users, films) + 1
 + ratings = torch.mm(users, films) + 1
 
-=== example: rows of one sample given to dot
+=== example: dot of rows of one sample
 import torch
 from torch import nn
 

@@ -68,7 +68,7 @@ x = torch.randn(64, 4)
 y = torch.randint(0, 10, (64,))
 loss = nn.CrossEntropyLoss()(model(x), y)
 
-=== example: a convolution gives the classes
+=== example: a convolution that returns the classes
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

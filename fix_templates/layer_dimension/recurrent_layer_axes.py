@@ -206,7 +206,7 @@ model.add(Dropout(0.2))
 model.add(GRU(4))
 model.add(Dense(1))
 
-=== example: functional model with a convolution behind
+=== example: functional model with a convolution after it
 import keras
 from keras.layers import Conv1D, SimpleRNN
 

@@ -108,14 +108,14 @@ from torch.nn import LayerNorm, Linear, Sequential
 - body = Sequential(Linear(8, 32), LayerNorm(32, 32))
 + body = Sequential(Linear(8, 32), LayerNorm(32))
 
-=== reject: an epsilon of its own
+=== reject: an explicit epsilon
 import torch.nn as nn
 
 nn.BatchNorm2d(64, 1e-3)
 nn.BatchNorm1d(32, eps=0.001, momentum=0.5)
 nn.GroupNorm(8, 64)
 
-=== reject: an epsilon by name from a variable
+=== reject: an epsilon as a keyword argument from a variable
 import torch.nn as nn
 
 

@@ -147,7 +147,7 @@ import torch.nn as nn
 
 model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 128), nn.BatchNorm1d(128), nn.Linear(128, 5))
 
-=== reject: layers that are not called in the order in which they are made
+=== reject: layers that are not called in the order in which they are created
 import torch
 import torch.nn as nn
 

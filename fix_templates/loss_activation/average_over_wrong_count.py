@@ -91,7 +91,7 @@ def test(model, loader):
 
 test(net, DataLoader(digits, batch_size=100, shuffle=False))
 
-=== example: a loss that is made once, and a loop that is counted
+=== example: a loss that is created once, and an enumerated loop
 from torch import nn, optim
 from torch.utils.data import DataLoader
 from tqdm import tqdm

@@ -179,7 +179,7 @@ lowest = val_accs.min()
 worst_epoch = int(np.argmin(val_accs))
 best_epoch = int(np.argmax(val_accs))
 
-=== reject: a search that is told the direction
+=== reject: a search with an explicit direction
 import numpy as np
 import torch
 

@@ -83,7 +83,7 @@ x = torch.tensor([1e-9, 0.5])
 - y = 2 * (torch.exp(x) - 1)
 + y = 2 * (torch.expm1(x))
 
-=== example: the normalization of scores
+=== example: the normalization of logits
 import torch as th
 
 scores = th.tensor([[1000.0, 2.0]])

@@ -85,7 +85,7 @@ for _ in range(40):
     loss.backward()
     optimizer.step()
 
-=== example: a rate with which nothing moves
+=== example: a learning rate with which nothing changes
 import torch
 from torch import nn, optim
 

@@ -89,7 +89,7 @@ import torch.nn.functional as F
 out = torch.matmul(h2, w3) + b3
 loss = F.cross_entropy(out, y)
 
-=== example: a function that makes layers is given no activation
+=== example: a function that creates layers is called without an activation
 import tensorflow as tf
 
 def add_layer(inputs, in_size, out_size, activation_function=None):

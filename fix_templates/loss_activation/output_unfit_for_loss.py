@@ -344,7 +344,7 @@ def build(inputs, classes):
 net = build(6, 3)
 loss = nn.CrossEntropyLoss()(net(torch.rand(4, 6)), torch.tensor([0, 1, 2, 0]))
 
-=== example: Keras loss told that it gets raw scores
+=== example: Keras probabilities with from_logits=True
 import tensorflow as tf
 
 model = tf.keras.models.Sequential()
@@ -372,7 +372,7 @@ model.add(Dense(64, activation="relu", input_shape=(20,)))
 + model.add(Dense(10, activation="softmax"))
 model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
 
-=== example: Keras loss told that it gets scores
+=== example: Keras softmax with from_logits=True
 import keras
 from keras import layers
 
@@ -390,7 +390,7 @@ model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
 + criterion = nn.BCEWithLogitsLoss()
 loss = criterion(model(torch.rand(4, 5)), torch.ones(4, 1))
 
-=== example: sigmoid put behind the last layer
+=== example: sigmoid after the last layer
 import torch
 import torch.nn as nn
 
@@ -418,7 +418,7 @@ model = nn.Sequential(
 criterion = nn.NLLLoss()
 loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
 
-=== example (runs): scores by hand, seen in a run
+=== example (runs): logits computed by hand, seen in a run
 import torch
 import torch.nn.functional as F
 
@@ -506,7 +506,7 @@ from torch import nn
 model = nn.Sequential(nn.Linear(5, 1), nn.Sigmoid())
 loss = nn.BCELoss()(model(torch.rand(4, 5)), torch.ones(4, 1))
 
-=== reject: Keras scores with from_logits
+=== reject: Keras logits with from_logits
 import keras
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
 model.compile(loss=keras.losses.CategoricalCrossentropy(from_logits=True))
@@ -558,7 +558,7 @@ import keras
 model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="softmax")])
 model.compile(loss="categorical_crossentropy", optimizer="sgd")
 
-=== reject: raw scores said to be so
+=== reject: logits with from_logits=True
 import keras
 model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="relu"), keras.layers.Dense(5)])
 model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), optimizer="sgd")

@@ -69,7 +69,7 @@ class ReluOnLogits(ReadTemplate):
         yield from _overlaps(subject)
 
     programs = """
-=== example: binary scores from a ReLU
+=== example: binary logits from a ReLU
 import torch
 from torch import nn
 
@@ -79,7 +79,7 @@ criterion = nn.BCEWithLogitsLoss()
 loss = criterion(model(torch.rand(4, 8)), torch.ones(4, 1))
 loss.backward()
 
-=== example: class scores from a ReLU
+=== example: class logits from a ReLU
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -136,7 +136,7 @@ def build():
 model = build()
 model.compile("adam", loss=dice_loss)
 
-=== reject: scores as they are
+=== reject: logits without a ReLU
 import torch
 from torch import nn
 model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))

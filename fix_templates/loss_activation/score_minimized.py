@@ -81,7 +81,7 @@ net = unet()
 - net.compile("adam", iou, metrics=["accuracy"])
 + net.compile("adam", iou_loss, metrics=["accuracy"])
 
-=== example: an overlap whose gradient is taken
+=== example: an overlap with a gradient tape
 import torch
 
 def dice_score(pred, mask):

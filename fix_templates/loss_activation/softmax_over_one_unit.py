@@ -64,7 +64,7 @@ class SoftmaxOverOneUnit(ReadTemplate):
             )
 
     programs = """
-=== example (runs): an Activation layer of its own behind the single unit
+=== example (runs): an Activation layer after the single unit
 import numpy
 from keras.models import Sequential
 from keras.layers import Dense, Activation

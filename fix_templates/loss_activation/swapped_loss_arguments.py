@@ -150,7 +150,7 @@ model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
 loss = nn.BCELoss()(model(torch.rand(8, 4)), torch.ones(8, 1))
 loss.backward()
 
-=== reject (runs): a function of Keras, which takes the target first, in a layer that adds a loss
+=== reject (runs): a function of Keras, which expects the target first, in a layer that adds a loss
 import numpy as np
 import keras
 

@@ -69,7 +69,7 @@ net = torch.nn.Linear(2, 1)
 net.zero_grad()
 net.zero_grad(set_to_none=True)
 
-=== reject: a choice that is made elsewhere
+=== reject: a value from elsewhere
 import torch
 
 

@@ -52,13 +52,13 @@ class LoadingInOneProcess(FixTemplate):
         yield self.candidate(finding, "load in two processes", SetArgument(finding.site, "num_workers", "2"), prior=0.3)
 
     programs = """
-=== example: a loader of pictures
+=== example: a loader of images
 from torch.utils.data import DataLoader
 
 - loader = DataLoader(pictures, batch_size=64, shuffle=True)
 + loader = DataLoader(pictures, batch_size=64, shuffle=True, num_workers=2)
 
-=== reject: a loader that is told
+=== reject: a loader with num_workers
 from torch.utils.data import DataLoader
 
 loader = DataLoader(rows, num_workers=0)

@@ -54,7 +54,7 @@ class SubmoduleImportedUnderAName(FixTemplate):
         yield self.candidate(finding, f"write {code}", edit, applicability=Applicability.SAFE, prior=0.9)
 
     programs = """
-=== example: data sets, with a comment
+=== example: datasets, with a comment
 import torch
 - import torchvision.datasets as datasets  # MNIST
 + from torchvision import datasets  # MNIST

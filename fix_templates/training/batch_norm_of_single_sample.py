@@ -95,7 +95,7 @@ for x, y in loader:
     nn.functional.mse_loss(net(x), y).backward()
     optimizer.step()
 
-=== example: a loader that is given to a function
+=== example: a loader that is passed to a function
 import torch
 from torch import nn
 from torch.utils.data import DataLoader

@@ -113,7 +113,7 @@ class Reader(Base):
 model = Reader()
 model.train(False)
 
-=== reject: told, in every way
+=== reject: training is passed, in every way
 import torch.nn as nn
 import torch.nn.functional as F
 

@@ -97,7 +97,7 @@ for turn in range(200):
 +         slope.grad.zero_()
 +         offset.grad.zero_()
 
-=== reject: weights that are made anew in every turn
+=== reject: weights that are recreated in every iteration
 import torch
 
 slope = torch.randn(1, requires_grad=True)

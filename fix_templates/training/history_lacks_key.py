@@ -136,7 +136,7 @@ data = np.random.rand(24, 4)
 answers = data.sum(1)
 curves(train(data[:16], answers[:16], data[16:], answers[16:]).history)
 
-=== example: a metric that nothing asks for
+=== example: a metric that is not compiled
 import keras
 import numpy as np
 
@@ -165,7 +165,7 @@ net.compile("adam", "binary_crossentropy", metrics=["acc"])
 past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 print(past.history["auc"])
 
-=== reject: accuracy of logits, which is not told by one half
+=== reject: accuracy of logits, which should not be compared with 0.5
 import keras
 import numpy as np
 

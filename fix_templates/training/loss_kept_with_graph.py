@@ -97,7 +97,7 @@ for x, y in loader:
     total += loss.item()
     losses.append(loss.detach())
 
-=== reject: the value is taken in the end
+=== reject: the value is read in the end
 import torch
 
 total = 0.0
@@ -107,7 +107,7 @@ for x, y in loader:
     total += loss
 print(total.item())
 
-=== reject: the value of the mean is taken in the end
+=== reject: the value of the mean is read in the end
 import torch
 
 losses = []

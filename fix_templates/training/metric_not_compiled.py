@@ -77,7 +77,7 @@ class MetricNotCompiled(CrashTemplate):
             yield Fault(source.site(compiled[0]), {}, ((f"Measure {metric}", (edit,), 0.9),))
 
     programs = """
-=== example: the second place of the scores
+=== example: index 1 of the result
 import keras
 import numpy as np
 
@@ -128,7 +128,7 @@ model.compile("sgd", "binary_crossentropy")
 scores = model.evaluate(x, y, verbose=0)
 print("AUC:", scores[1])
 
-=== reject: logits, of which accuracy is not told by one half
+=== reject: logits, which accuracy would compare with 0.5
 import keras
 import numpy as np
 
@@ -148,7 +148,7 @@ model.compile(optimizer="sgd", loss="binary_crossentropy", metrics=["accuracy"])
 loss, acc = model.evaluate(x, y, verbose=0)
 print(loss, acc)
 
-=== reject: a second value of a regression that nothing tells about
+=== reject: a second value of a regression with an unknown metric
 import keras
 import numpy as np
 

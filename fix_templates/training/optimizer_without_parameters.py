@@ -191,7 +191,7 @@ for _ in range(3):
     loss.backward()
     opt.step()
 
-=== example: a model made anew after the optimizer
+=== example: a model recreated after the optimizer
 import torch
 from torch import nn
 

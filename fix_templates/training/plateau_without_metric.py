@@ -103,7 +103,7 @@ def fit(net, batches):
 
 fit(torch.nn.Linear(3, 1), torch.ones(2, 4, 3))
 
-=== reject: the figure is given
+=== reject: the metric is passed
 import torch
 
 net = torch.nn.Linear(3, 1)

@@ -81,7 +81,7 @@ def found(names, wanted):
         count += 1
         return name
 
-=== reject: behind the loop
+=== reject: after the loop
 import torch
 
 def train(net, loader, optimizer):

@@ -63,7 +63,7 @@ for epoch in range(20):
 +         cycle.step()
         optimizer.zero_grad()
 
-=== example: with a validation behind the batches
+=== example: with a validation after the batches
 import torch
 
 optim = torch.optim.SGD(model.parameters(), lr=1.0)
@@ -77,7 +77,7 @@ for epoch in range(10):
         print(validate(model))
 +     cosine.step()
 
-=== reject: stepped by a function that is given it
+=== reject: stepped by a function that gets it
 import torch
 from torch.optim.lr_scheduler import StepLR
 
@@ -101,7 +101,7 @@ for epoch in range(20):
         criterion(net(x), y).backward()
         optimizer.step()
 
-=== reject: one cycle that is not told of epochs
+=== reject: one cycle without a number of epochs
 import torch
 from torch.optim.lr_scheduler import OneCycleLR
 

@@ -79,7 +79,7 @@ class SettingNotPassedOn(ReadTemplate):
             yield from _parameters(source)
 
     programs = """
-=== example: a number stands in its place
+=== example: a literal instead of it
 import keras
 
 batch_size = 32

@@ -83,7 +83,7 @@ for epoch in range(100):
 +     cost.backward()
     opt.step()
 
-=== example: an optimizer that nothing uses
+=== example: an unused optimizer
 import torch
 import torch.nn.functional as F
 
@@ -98,7 +98,7 @@ def fit(net, x, y, turns):
         history.append(error.item())
     return history
 
-=== example: the mode is named behind the training
+=== example: the mode is named after the training
 import torch
 
 optimizer = torch.optim.Adam(net.parameters())
@@ -128,7 +128,7 @@ for epoch in range(20):
         optimizer.step()
     scheduler.step()
 
-=== reject: gradients of an image, for which nothing is stepped
+=== reject: gradients of an image, without a step
 import torch
 
 for x, y in loader:
@@ -136,7 +136,7 @@ for x, y in loader:
     criterion(net(x), y).backward()
     x.data += 0.1 * x.grad.sign()
 
-=== reject: the loss of an evaluation, with an optimizer that is made for later
+=== reject: the loss of an evaluation, with an optimizer for later
 import torch
 import torch.nn.functional as F
 

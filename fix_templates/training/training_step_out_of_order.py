@@ -96,7 +96,7 @@ class Learner:
         self.optimizer.step()
         return loss.item()
 
-=== example: behind the only loop
+=== example: after the only loop
 import torch
 
 def train(model, opt, data):
@@ -165,7 +165,7 @@ for real in loader:
     loss_d.backward()
     opt_d.step()
 
-=== reject: the gradients are taken, changed and put back
+=== reject: the gradients are read, changed and assigned
 import torch
 
 for x, y in loader:
@@ -193,7 +193,7 @@ for epoch in range(epochs):
         criterion(net(x), y).backward()
     optimizer.step()
 
-=== reject: a step in the loop and one behind it
+=== reject: a step in the loop and one after it
 import torch
 
 for epoch in range(epochs):
@@ -281,7 +281,7 @@ for batch in loader:
     entropy(policy).backward()
     optimizer.step()
 
-=== reject: clipped before and behind
+=== reject: clipped before and after
 import torch
 from torch.nn.utils import clip_grad_norm_
 

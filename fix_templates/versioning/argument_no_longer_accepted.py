@@ -159,7 +159,7 @@ net = keras.Sequential([keras.layers.Dense(2, activation="softmax")])
 - net.compile("sgd", loss="categorical_crossentropy", learning_rate=0.05, momentum=0.9, metrics=["accuracy"])
 + net.compile(keras.optimizers.SGD(learning_rate=0.05, momentum=0.9), loss="categorical_crossentropy", metrics=["accuracy"])
 
-=== example: an optimizer made in place
+=== example: an optimizer created in the call
 from tensorflow.keras.models import Model
 from tensorflow.keras.layers import Dense, Input
 from tensorflow.keras.optimizers import Adam
@@ -242,7 +242,7 @@ class Setup:
 setup = Setup()
 setup.compile(optimizer="sgd", loss="mse", lr=0.01)
 
-=== reject: an embedding takes them still
+=== reject: an embedding still accepts them
 import numpy as np
 from keras.layers import Embedding
 

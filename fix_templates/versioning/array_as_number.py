@@ -103,7 +103,7 @@ for _ in range(2):
 +     piece = series[rows, start.item() : start.item() + 3]
 print(torch.from_numpy(piece).shape)
 
-=== reject: a list taken apart by an array of several places
+=== reject: a list indexed by an array of several indices
 import numpy as np
 import torch
 

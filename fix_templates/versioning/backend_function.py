@@ -85,7 +85,7 @@ class BackendFunction(ApiChange):
             )
 
     programs = f"""
-=== example: what a layer in the middle gives
+=== example: the output of a layer in the middle
 - from keras import backend as K
 + import keras
 from keras.models import load_model

@@ -74,7 +74,7 @@ model = Sequential()
 + model.add(Dense(10, activation="softmax", kernel_initializer="uniform"))
 + model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adagrad(learning_rate=0.01))
 
-=== example: an optimizer given by name, in a program that pins its version
+=== example: an optimizer by name, in a program that pins its version
 # pip install keras==2.2.4
 from keras.models import Sequential
 from keras.layers import Dense

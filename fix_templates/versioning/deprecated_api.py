@@ -54,7 +54,7 @@ layer = nn.Linear(2, 2)
 - clip_grad_norm(model.parameters(), 1.0)
 + clip_grad_norm_(model.parameters(), 1.0)
 
-=== example: the length that an embedding does not need to be told
+=== example: the length that an embedding does not need
 from tensorflow.keras.layers import Embedding, LSTM
 from tensorflow.keras.models import Sequential
 
@@ -104,7 +104,7 @@ from torchvision.transforms import v2
 - to_tensor = v2.Compose([v2.Resize(8), v2.ToTensor()])
 + to_tensor = v2.Compose([v2.Resize(8), v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])])
 
-=== example: an optimizer by hand, a grid, and a schedule that is told its step
+=== example: an optimizer by hand, a grid, and a scheduler with an explicit step
 import torch
 from torchvision import models
 

@@ -271,7 +271,7 @@ print(torch.from_numpy(gray), twice.shape, order.shape)
 for library in (np, torch):
     print(library.reshape(library.ones((2, 2)) / 2, (4,)))
 
-=== reject: whole numbers and paths
+=== reject: integers and paths
 from pathlib import Path
 import torch
 

@@ -115,7 +115,7 @@ y = np.arange(12) % 2
 + for train, test in model_selection.StratifiedKFold(n_splits=4, shuffle=True).split(y, y):
     print(torch.from_numpy(y[test]))
 
-=== example: folds that are handed on, and a number that was left out
+=== example: folds that are passed on, and a number that was left out
 import numpy as np
 import torch
 - from sklearn.cross_validation import KFold, ShuffleSplit, cross_val_score

@@ -100,7 +100,7 @@ model = tf.keras.Sequential([
     tf.keras.layers.GRU(32),
 ])
 
-=== example: an embedding that is given its weights before the training
+=== example: an embedding whose weights are set before the training
 from keras.models import Sequential
 from keras.layers import Dense, Embedding, Flatten
 + from keras import Input
@@ -152,7 +152,7 @@ model = Sequential([Embedding(100, 3, input_length=4), Flatten(), Dense(1)])
 model.compile("adam", "mse")
 model.fit(x, other.predict(x))
 
-=== reject: shapes as they are given today
+=== reject: shapes in today's form
 from keras import Input, Sequential
 from keras.layers import LSTM
 

@@ -112,7 +112,7 @@ random.shuffle(order)
 + rest = list(range(2)) + [5]
 print(x[order], x[rest])
 
-=== example (runs): numbers that a function gives for an array
+=== example (runs): numbers that a function returns for an array
 import numpy as np
 import torch
 
@@ -126,7 +126,7 @@ x = np.array(numbers("1,2,3"))
 - y = torch.tensor(map(int, "123"))
 + y = torch.tensor(list(map(int, "123")))
 
-=== example: batches that are gone through in every epoch
+=== example: batches that are iterated over in every epoch
 import torch
 
 - batches = zip([1.0, 2.0], [0.0, 1.0])
@@ -137,7 +137,7 @@ import torch
 -         print torch.tensor(x) - y
 +         print(torch.tensor(x) - y)
 
-=== reject (runs): what is only gone through, and what can be done with a range or a view
+=== reject (runs): iteration, and what a range or a view can do
 import numpy as np
 import torch
 

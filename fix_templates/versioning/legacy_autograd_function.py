@@ -107,7 +107,7 @@ for t in range(2):
 -     relu(x).sum().backward()
 +     MyReLU.apply(x).sum().backward()
 
-=== example: behind a function
+=== example: after a function
 import torch
 
 

@@ -95,7 +95,7 @@ output = net(torch.rand(8, 3))
 + loss = nn.MSELoss()(output, torch.rand(8, 1))
 loss.backward()
 
-=== example: a loss function of the program's own
+=== example: a custom loss function
 import keras
 from keras import ops
 
@@ -104,7 +104,7 @@ def loss(y_true, y_pred):
 -     return keras.losses.MeanSquaredError(y_true, y_pred) + 0.1 * ops.mean(y_pred)
 +     return keras.losses.MeanSquaredError()(y_true, y_pred) + 0.1 * ops.mean(y_pred)
 
-=== example: with settings beside
+=== example: with further settings
 import torch.nn as nn
 
 total = 0
@@ -121,7 +121,7 @@ loss.backward()
 other = nn.MSELoss(None, None, "sum")(model(x), y)
 other.backward()
 
-=== reject: a function that makes the loss
+=== reject: a function that creates the loss
 import torch.nn as nn
 
 

@@ -72,7 +72,7 @@ x, y = np.ones((8, 4)), np.ones((8, 1))
 - model.fit(x, y, validation_data=(x, y), callbacks=[EarlyStopping("val_rmse", patience=2)], verbose=0)
 + model.fit(x, y, validation_data=(x, y), callbacks=[EarlyStopping("val_rmse", patience=2, mode="min")], verbose=0)
 
-=== example (runs): two callbacks that are made before
+=== example (runs): two callbacks that are created before
 import numpy as np
 from tensorflow import keras
 

@@ -120,7 +120,7 @@ prepared = {
 }
 data = datasets.MNIST("data", transform=prepared["train"])
 
-=== reject: images that were given three channels
+=== reject: images that were converted to three channels
 from torchvision import datasets, transforms
 
 normalize = transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))

@@ -124,7 +124,7 @@ model = Sequential()
 model.add(Dense(32, activation="relu"))
 model.add(Dense(classes, activation="softmax"))
 
-=== example: a method of an array, and a size where it is given
+=== example: a method of an array, and a size in the call
 import numpy
 from tensorflow.keras import layers
 

@@ -140,7 +140,7 @@ class Scale(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return input_shape
 
-=== reject: a class that is no layer
+=== reject: a class that is not a layer
 import keras
 
 

@@ -127,7 +127,7 @@ class Walk:
 walk = Walk()
 a, b, c, d = walk.step(0)
 
-=== reject: what is taken is right, and something else is wrong
+=== reject: the unpacking is right, and something else is wrong
 import gymnasium as gym
 
 env = gym.make("CartPole-v1")

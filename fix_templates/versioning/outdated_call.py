@@ -275,7 +275,7 @@ prob = F.softmax(policy(torch.randn(1, 4)), dim=1)
 - action = prob.multinomial().data
 + action = prob.multinomial(1).data
 
-=== example: a list with a name of its own, and weights behind it
+=== example: a list in a variable, and weights after it
 from keras.models import Model
 from keras.optimizers import Adam
 
@@ -506,7 +506,7 @@ seen = set()
 seen.add(torch.ones(1).item())
 weights = torch.ones(2).add_(torch.ones(2), alpha=0.5).add_(1)
 
-=== reject (runs): a spectrum that is asked for as it is given today
+=== reject (runs): a spectrum in today's form
 import torch
 
 spectrum = torch.stft(torch.ones(64), 16, window=torch.ones(16), return_complex=True)
@@ -526,7 +526,7 @@ import torch
 model = joblib.load("model.pkl")
 model.eval()
 
-=== reject (runs): arrays of numbers, and text that is read as numbers
+=== reject (runs): arrays of numbers, and strings that are read as numbers
 import numpy as np
 import torch
 
@@ -561,7 +561,7 @@ columns = list(table.columns)
 columns.append("b")
 print(Cursor().ix[0], table.iloc[:, 0:1], torch.ones(1))
 
-=== reject: a number that is given
+=== reject: an explicit number
 import torch
 
 p = torch.ones(3)
@@ -623,7 +623,7 @@ class Net(keras.Model):
 net = Net()
 net.reset_states()
 
-=== reject (runs): a class that is no layer
+=== reject (runs): a class that is not a layer
 import keras
 
 

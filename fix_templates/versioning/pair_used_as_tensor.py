@@ -79,7 +79,7 @@ import torch
 + predicted = torch.max(net(x), 1)[1]
 correct = (predicted == labels).sum().item()
 
-=== example: a function gives what a layer takes
+=== example: a function returns the input of a layer
 import torch
 import keras
 from keras import layers
@@ -100,7 +100,7 @@ import torch
 + hardest = torch.min(distances, dim=0)[0]
 loss = torch.relu(margin + positive - hardest).mean()
 
-=== reject: one of the pair is taken
+=== reject: one of the pair is selected
 import torch
 
 _, predicted = torch.max(net(x), 1)

@@ -121,7 +121,7 @@ model.compile(loss="categorical_crossentropy", optimizer="adam")
 - three = model.predict_classes(np.zeros((2, 4)))
 + three = np.argmax(model.predict(np.zeros((2, 4))), axis=-1)
 
-=== example: a function that takes both kinds of networks
+=== example: a function that gets both kinds of networks
 from keras.models import Sequential
 from keras.layers import Dense
 

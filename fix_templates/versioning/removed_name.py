@@ -162,7 +162,7 @@ from keras.models import Sequential
 
 model = Sequential([Dense(4), Dropout(0.5)])
 
-=== example: np_utils was made part of keras.utils
+=== example: np_utils became part of keras.utils
 from keras.models import Sequential
 - from keras.utils import np_utils
 + from keras.utils import to_categorical
@@ -499,7 +499,7 @@ class Net(keras.Model):
 net = Net()
 print(net.predict_proba(x))
 
-=== reject: what is drawn is given by name, or the data alone
+=== reject: keyword arguments, or only the data
 import keras
 import seaborn as sns
 

@@ -94,7 +94,7 @@ model = keras.Sequential([keras.layers.Dense(1)])
 + best = keras.callbacks.ModelCheckpoint(path, 'val_accuracy', mode='max')
 model.fit(x, y, callbacks=[Enough(), best])
 
-=== example: names that a function, a loop and a table of the history are given
+=== example: names in a function, a loop and a data frame of the history
 import matplotlib.pyplot as plt
 import pandas as pd
 from keras.models import Sequential
@@ -123,7 +123,7 @@ history = pd.DataFrame(record.history)
 - print(history[['accuracy', 'loss']], history.get('val_accuracy'))
 + print(history[['acc', 'loss']], history.get('val_acc'))
 
-=== example: columns of tables that are made of histories
+=== example: columns of data frames of histories
 import pandas as pd
 from keras.models import Sequential
 

@@ -52,7 +52,7 @@ class SamplesNot2d(ApiChange):
                 yield _hit(subject, call, function.attr, shape)
 
     programs = """
-=== example: a number that is handed on
+=== example: a number that is passed on
 import torch
 from sklearn import linear_model
 
@@ -86,7 +86,7 @@ scaler = MinMaxScaler()
 + scaled = scaler.fit_transform(np.reshape(prices, (-1, 1)))
 print(scaled.shape)
 
-=== reject (runs): rows, texts and labels
+=== reject (runs): rows, strings and labels
 import numpy as np
 import torch
 from sklearn.feature_extraction.text import CountVectorizer

@@ -83,7 +83,7 @@ for epoch in range(100):
         optimizer.step()
 +     scheduler.step()
 
-=== example: an optimizer that is handed on in a list
+=== example: an optimizer that is passed on in a list
 import torch
 from torch.optim import lr_scheduler
 

@@ -143,7 +143,7 @@ from tensorflow import keras
 np.random.seed(1)
 model = keras.Sequential([keras.layers.Dense(3)])
 
-=== reject: no seed is given
+=== reject: no seed
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense

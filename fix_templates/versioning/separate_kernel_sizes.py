@@ -96,7 +96,7 @@ model.compile(loss="categorical_crossentropy", optimizer="sgd")
 - model.fit(x, y, nb_epoch=2)
 + model.fit(x, y, epochs=2)
 
-=== example: initializer and activation behind the sizes
+=== example: initializer and activation after the sizes
 - from keras.layers import Convolution2D, Deconvolution2D
 + from keras.layers import Convolution2D, Conv2DTranspose
 

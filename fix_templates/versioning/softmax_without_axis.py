@@ -66,14 +66,14 @@ from torch import nn
 + net = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(dim=1))
 print(nn.NLLLoss()(net(torch.ones(2, 4)), torch.tensor([0, 1])).item())
 
-=== reject (runs): the axis is told
+=== reject (runs): the axis is passed
 import torch
 import torch.nn.functional as F
 
 net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Softmax(1))
 print(F.softmax(net(torch.ones(2, 4)), -1), F.log_softmax(net(torch.ones(2, 4)), dim=1))
 
-=== reject (runs): methods, which always had to be told
+=== reject (runs): methods, which always needed the axis
 import torch
 
 net = torch.nn.Linear(4, 3)

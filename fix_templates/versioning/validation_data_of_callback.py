@@ -95,7 +95,7 @@ scores = Scores()
 + scores.validation_data = [x_test, y_test]
 model.fit(x, y, epochs=1, validation_data=(x_test, y_test), callbacks=[scores])
 
-=== example: one that is made within the call, and asks the model
+=== example: one that is created in the call and reads from the model
 import keras
 +
 +
@@ -138,7 +138,7 @@ model = tf.keras.models.load_model("pairs.keras")
 + watch.validation_data = [a, b, labels]
 history = model.fit(x, y, validation_data=([a, b], labels), callbacks=listeners)
 
-=== reject: a callback that is given its data
+=== reject: a callback that gets its data
 import keras
 
 
@@ -154,7 +154,7 @@ class Scores(keras.callbacks.Callback):
 def train(model, x, y):
     model.fit(x, y, validation_data=(x, y), callbacks=[Scores((x, y))])
 
-=== reject: a class that is no callback
+=== reject: a class that is not a callback
 import keras
 
 
@@ -164,7 +164,7 @@ class Trainer:
     def fit(self, model, x, y):
         model.fit(x, y, validation_data=self.validation_data, callbacks=[keras.callbacks.TerminateOnNaN()])
 
-=== reject: a callback that is handed the data from outside already
+=== reject: a callback that already gets the data from outside
 import keras
 
 

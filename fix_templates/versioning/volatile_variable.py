@@ -214,7 +214,7 @@ def evaluate(model, loss, loader):
 +                 given += (target,)
 +             print(loss(*given))
 
-=== example: a helper that is told
+=== example: a helper with the flag as a parameter
 import torch
 from torch.autograd import Variable
 
