@@ -313,7 +313,7 @@ def _of_optimizer(subject: Subject, call: ast.Call, given: list[ast.keyword]) ->
         return [SetArgument(site, "optimizer", code, 0 if call.args else None), *gone, *made.imports], ""
     if isinstance(optimizer, ast.Call):
         if optimizer.args or any(k.arg in SETTINGS for k in optimizer.keywords):
-            return [], "the optimizer has settings of its own as well"
+            return [], "the optimizer also receives its own settings"
         inner = source.site(optimizer)
         return [*(SetArgument(inner, one, text) for one, text in settings.items()), *gone], ""
     return [], "the optimizer is not created in the call"
@@ -351,7 +351,7 @@ def _set_behind(subject: Subject, call: ast.Call, weights: ast.expr, layer: str)
     if layer in OTHERS:
         return [], "build the layer, then call set_weights with arrays in today's order"
     if any(keyword.arg in ("init", "kernel_initializer", "gamma_init") for keyword in call.keywords):
-        return [], "the layer has an initializer, too"
+        return [], "the layer also receives an initializer"
     arrays = _arrays(source, weights)
     written = source.segment(source.site(weights))
     listed = not isinstance(weights, ast.Name)
@@ -363,7 +363,7 @@ def _set_behind(subject: Subject, call: ast.Call, weights: ast.expr, layer: str)
     if layer in SIDES:
         order = _order(source, call, arrays[0], SIDES[layer]) if arrays else ""
         if not order:
-            return [], "the order of the kernel's axes is not known"
+            return [], "the order of the axes of the kernel cannot be read"
         if order == "first":
             transposed = spell(subject, "numpy.transpose")
             axes = ", ".join(map(str, (*range(2, 2 + SIDES[layer]), 1, 0)))

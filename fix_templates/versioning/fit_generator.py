@@ -346,7 +346,7 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
     if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
         return [], "the call unpacks its arguments", False
     if len(call.args) > len(positions):
-        return [], "too many positional arguments", False
+        return [], "there are too many positional arguments", False
     edits: list[Edit] = [Replace(source.site(function), f"{source.segment(source.site(function.value))}.{today}")]
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
     generator = call.args[0] if call.args else keywords.get("generator")

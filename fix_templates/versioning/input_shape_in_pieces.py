@@ -42,9 +42,7 @@ class InputShapeInPieces(ApiChange):
 
     code = "DNF518"
     name = "input-shape-in-pieces"
-    message = (
-        "{argument} does not state the whole shape of the input since Keras {version}; put an Input before the layer"
-    )
+    message = "{argument} does not define the whole input shape since Keras {version}; put an Input before the layer"
     triggers = ("input_dim", "batch_input_shape", "input_length")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -66,7 +64,7 @@ class InputShapeInPieces(ApiChange):
                 what = "batch_input_shape was removed in Keras 3.0; put an Input before the layer"
             elif name in SEQUENCES:
                 edits, decline = _joined(subject, call, given), ""
-                what = "input_dim does not state the length of the sequence, which Keras expects since version 2"
+                what = "input_dim alone does not define the sequence length, which Keras expects since version 2"
             else:
                 continue
             keyword = next(k for k in call.keywords if k.arg in ("batch_input_shape", "input_dim"))

@@ -445,7 +445,7 @@ def _uses(subject: Subject, node: ast.ClassDef, kept: Kept) -> tuple[list[Edit],
             return [], f"{node.name} is passed on at line {name.lineno}, where it cannot be followed"
         arguments = _arguments(subject, made, kept)
         if arguments is None:
-            return [], f"{node.name} is created with arguments at line {name.lineno} that cannot be passed to apply"
+            return [], f"{node.name} receives arguments at line {name.lineno}, which have to become arguments of apply"
         above = source.parent(made)
         if isinstance(above, ast.Call) and above.func is made:
             applied = _applied(subject, above, node.name, arguments)

@@ -380,7 +380,7 @@ def _why_not(source: Source, call: ast.Call, model: ast.expr) -> str:
         return "the program has something else of the layer's name"
     made = source.constructor(model)
     if made is None:
-        return "how the model is created is not known"
+        return "how the model is created cannot be read"
     if decline := _why_not_alone(source, call, model, made) or _why_not_used(source, made):
         return decline
     if _several(source, made):

@@ -31,7 +31,7 @@ class SchedulerSteppedBeforeOptimizer(ApiChange):
     formerly = ("schedule-stepped-first",)
     message = (
         "{step} is called before the step of {optimizer}: since PyTorch 1.1 this skips the first learning rate, and each change "
-        "comes one step early (StepLR(optimizer, 2, 0.1): 1, 0.1, 0.1, 0.01 instead of 1, 1, 0.1, 0.1)"
+        "comes one step early (StepLR(optimizer, 2, 0.1) used 1, 1, 0.1, 0.1 and uses 1, 0.1, 0.1, 0.01)"
     )
     speaks_of_deprecated = True
     stands_alone = True
@@ -62,7 +62,7 @@ class SchedulerSteppedBeforeOptimizer(ApiChange):
                 self.message.format(step=subject.text(source.site(call.func)), optimizer=optimizer),
                 title="step the scheduler at the end of the epoch",
                 edits=() if leaves else (Delete(site), InsertAfter(last, subject.text(site))),
-                decline="the loop has a continue, so its end is not always reached" if leaves else "",
+                decline="the loop uses continue, so its end is not always reached" if leaves else "",
                 deprecated=True,
                 removed={"torch": "1.1"},
                 confidence=0.85,

@@ -35,8 +35,8 @@ class SeedWithoutEffect(ApiChange):
     name = "seed-without-effect"
     formerly = ("seed-not-heard",)
     message = (
-        "{function} does not seed the weights and the dropout of Keras 3, as it did before: equal runs differed by up to "
-        "26 points of accuracy in a measurement. The program is older ({proof})"
+        "{function} does not seed the weights and the dropout of Keras 3, as it did before: identical runs differ by up to "
+        "26 points of accuracy in measurements. The program is older ({proof})"
     )
     speaks_of_deprecated = True
     stands_alone = True

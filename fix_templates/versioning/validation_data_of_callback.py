@@ -73,7 +73,9 @@ class ValidationDataOfCallback(ApiChange):
             if isinstance(definition, ast.ClassDef) and definition not in met and (reads := _reads(source, definition)):
                 others = [other for other in source.files.values() if other is not source]
                 if not any(definition.name in other.words for other in others):
-                    yield _found(source, reads[0], (), "how it is passed to fit, and with which data, is not known")
+                    yield _found(
+                        source, reads[0], (), "whether it is passed to fit, and with which data, cannot be read"
+                    )
 
     programs = f"""
 === example (runs): a callback that has a name
@@ -263,9 +265,9 @@ def _hit(source: Source, call: ast.Call, callback: ast.expr, where: Source, read
     if not parts:
         decline = "the data are not written as arrays in the call of fit"
     elif not all(_is_part(where, node, len(parts)) for node in reads):
-        decline = "the callback reads more than the data that are passed to fit"
+        decline = "the callback reads more than the data that fit receives"
     elif where is not source and any(isinstance(node.value, ast.Attribute) for node in reads):
-        decline = "the callback reads them from the model in another file"
+        decline = "the callback uses the model in another file"
     elif not isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
         decline = "fit is called within another statement"
     if decline:

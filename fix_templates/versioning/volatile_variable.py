@@ -57,7 +57,7 @@ class VolatileVariable(ApiChange):
 
     code = "DNF512"
     name = "volatile-variable"
-    message = "volatile has no effect since torch 0.4: gradients are recorded regardless"
+    message = "volatile has no effect since torch 0.4: gradients are still recorded"
     triggers = ("volatile",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -323,7 +323,7 @@ def _assignments(subject: Subject, enclosed: Enclosed) -> Iterator[Hit]:
             goes = not taken_out or bool(getattr(value, "value", None))
             yield Hit(
                 site,
-                "volatile has no effect since torch 0.4: what follows is part of the graph",
+                "volatile has no effect since torch 0.4: subsequent operations are part of the graph",
                 title="evaluate under torch.no_grad()"
                 if header
                 else "drop volatile"
