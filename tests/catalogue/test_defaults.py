@@ -17,8 +17,8 @@ from dnnfix.detect.versioning.era import older, proofs
 from dnnfix.detect.versioning.migration import migration, version_number
 from dnnfix.detect.versioning.tables import Change, table
 from dnnfix.fix_templates.versioning.changed_default import ChangedDefault
-from dnnfix.fix_templates.versioning.schedule_stepped_first import ScheduleSteppedFirst
-from dnnfix.fix_templates.versioning.seed_not_heard import SeedNotHeard
+from dnnfix.fix_templates.versioning.scheduler_stepped_before_optimizer import SchedulerSteppedBeforeOptimizer
+from dnnfix.fix_templates.versioning.seed_without_effect import SeedWithoutEffect
 from dnnfix.records import Applicability, Crash, RunOutcome, Trace
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
@@ -275,7 +275,7 @@ def test_the_migration_leaves_defaults_and_seeds_as_they_are_and_their_patches_b
     assert "np.random.seed(7)" in migrated and "Adadelta()" in migrated
     for kind, stated in (
         (ChangedDefault, "Adadelta(learning_rate=1.0, epsilon=1e-08)"),
-        (SeedNotHeard, "set_random_seed(7)"),
+        (SeedWithoutEffect, "set_random_seed(7)"),
     ):
         (finding,) = kind().detect(known)
         assert finding.cause == "", "the patch of another finding does not settle it"
@@ -356,6 +356,6 @@ def test_a_schedule_is_not_moved_to_an_end_that_is_not_always_reached() -> None:
         "    if epoch == 3:\n        continue\n    optimizer.step()\n"
     )
     known = subject(text)
-    (finding,) = ScheduleSteppedFirst().detect(known)
-    declined = propose(finding, known, ScheduleSteppedFirst)
+    (finding,) = SchedulerSteppedBeforeOptimizer().detect(known)
+    declined = propose(finding, known, SchedulerSteppedBeforeOptimizer)
     assert not declined.candidates and "continue" in declined.declined

@@ -67,7 +67,7 @@ def test_values_of_the_class_are_not_the_contexts() -> None:
 
 @pytest.mark.parametrize("given", ["torch.autograd.grad(x, y, g)", "g, None", "[g]"])
 def test_an_unknown_number_of_gradients_gets_no_other(given: str) -> None:
-    assert "how many gradients" in hit("a", taken=", a", given=given).decline
+    assert "number of gradients" in hit("a", taken=", a", given=given).decline
 
 
 def test_one_gradient_gets_none_beside_it() -> None:

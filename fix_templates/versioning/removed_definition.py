@@ -1,4 +1,4 @@
-"""`load_boston`, `KerasClassifier`, `scipy.misc.imsave`: what a library had and has no successor for."""
+"""`load_boston`, `KerasClassifier`, `scipy.misc.imsave`: functions and classes removed without a successor."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from dnnfix.api import (
 )
 
 
-class DefinitionTakenAway(ApiChange):
-    """A function or class that its library took away without putting another of the same meaning in its place.
+class RemovedDefinition(ApiChange):
+    """A function or class was removed from its library, and nothing there does the same.
 
-    What is small enough is written into the program: the reader of the Boston housing prices, from where they were
-    published; Keras's wrappers for scikit-learn, as those of Keras 3 and scikeras forget the epochs when they are copied,
-    want one-hot targets, or score by R² where the loss was meant; the private function by which networks for images
-    settle the shape of their input; SciPy's functions for pictures, which made bytes of any numbers before Pillow got
-    them; the check of a target by which torch's own losses began. Where the program has a function of that name itself, the one that is written out is named after the library.
+    Its definition is written into the program: the reader of the Boston housing prices, from their original source;
+    Keras's wrappers for scikit-learn, since those of Keras 3 and scikeras lose the epochs when copied, need one-hot
+    targets, or score by R² instead of the loss; the private function that checks the input shape of image networks;
+    SciPy's image functions, which converted any numbers to bytes; the check of a target in torch's own losses. Where
+    the program already has that name, the definition gets another one.
 
-    Fix safety: safe for the check of a target; else unsafe: the code is another one, though it does the same, and the data set was
-    taken away for reasons.
+    Fix safety: safe for the check of a target; else unsafe: the code is another one, though it does the same, and the
+    data set was removed for reasons.
 
     References: https://scikit-learn.org/1.1/modules/generated/sklearn.datasets.load_boston.html,
     https://github.com/keras-team/keras/releases/tag/v2.12.0, https://www.adriangb.com/scikeras/stable/migration.html,
@@ -40,9 +40,9 @@ class DefinitionTakenAway(ApiChange):
     """
 
     code = "DNF571"
-    name = "definition-taken-away"
+    name = "removed-definition"
     message = "{name} was removed: {what}"
-    formerly = ("DNF515", "removed-target-check")
+    formerly = ("definition-taken-away", "DNF515", "removed-target-check")
     triggers = (
         "load_boston",
         "KerasClassifier",
@@ -61,7 +61,6 @@ class DefinitionTakenAway(ApiChange):
     )
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The first place of each definition that the program takes from a library, with all its uses."""
         source = subject.source
         if source.words.isdisjoint(self.triggers):
             return
@@ -71,7 +70,7 @@ class DefinitionTakenAway(ApiChange):
                 places.setdefault(definition_uses.definitions()[name], []).append((node, name))
         for definition, found in places.items():
             if all(isinstance(node, ast.alias) for node, _ in found):
-                continue  # an import that nothing uses goes by itself
+                continue  # unused imports are another rule's
             decline = _reason(subject, definition)
             yield Hit(
                 source.site(found[0][0]),
@@ -204,7 +203,7 @@ estimator = KerasClassifier(build_fn=keras.Sequential)
 
 
 def _named(subject: Subject, words: frozenset[str]) -> Iterator[tuple[ast.expr | ast.alias, str]]:
-    """The imports and uses of names that end in one of the words, with what they are called in full."""
+    """The imports and uses of names that end in one of the words, with their full names."""
     source = subject.source
     uses = uses_of(source)
     for statement in uses.imports():
@@ -226,26 +225,26 @@ def _public(name: str) -> str:
 
 
 def _plain(subject: Subject, name: str) -> bool:
-    """Whether an expression takes the place of all uses, as another template sees to."""
+    """Whether another rule replaces all uses by an expression."""
     return name.endswith(("imread", "imresize")) and pictures.pictures_are_plain(subject.source, name)
 
 
 def _own(subject: Subject, definition: definition_uses.Definition, defined: Iterable[str]) -> set[str]:
-    """Those of the names that the program has for something else."""
+    """The names that the program uses for something else."""
     uses = uses_of(subject.source)
     other = {name for name in defined if name in uses.bound}
     return other | {n for n in defined if n in uses.imported and _public(uses.imported[n]) not in definition.names}
 
 
 def _reason(subject: Subject, definition: definition_uses.Definition) -> str:
-    """Why the definition is not written into the program."""
+    """Why the definition cannot be written into the program."""
     other = _own(subject, definition, definition.defines)
     again = _own(subject, definition, {_apart(definition, name) for name in other})
     return f"the program has a {min(other)} of its own" if again else ""
 
 
 def _apart(definition: definition_uses.Definition, name: str) -> str:
-    """What a function of the definition is called where the program has something else of its name."""
+    """The other name of a definition whose name is taken."""
     return f"{min(definition.removed)}_{name.lstrip('_')}"
 
 

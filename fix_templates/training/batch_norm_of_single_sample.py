@@ -1,4 +1,4 @@
-"""A batch normalization in training mode is given a batch of one sample."""
+"""Batch normalization in training mode gets a batch of one sample."""
 
 from __future__ import annotations
 
@@ -34,23 +34,22 @@ _WRAPPERS = frozenset({"enumerate", "tqdm", "iter", "list"})
 _Frame = tuple[Site, str]
 
 
-class SingleSampleNormalized(CrashTemplate):
-    """A batch normalization in training mode is given a batch of one sample, which has no spread to divide by.
+class BatchNormOfSingleSample(CrashTemplate):
+    """Batch normalization in training mode gets a batch of one sample, whose variance is zero.
 
-    In training this is the rest that a `DataLoader` gives last, where the number of samples leaves a remainder of one:
-    the loader is told to leave such a rest out, and as it is shuffled, every epoch leaves out another sample. Outside of
-    training a model that was never put into evaluation mode is asked about one sample: it gets `eval()` first, and
-    `train()` behind it where training goes on.
+    In training it is the last batch of a `DataLoader` whose number of samples leaves a remainder of one:
+    `drop_last=True` leaves it out. Outside training the model was never put in evaluation mode: it gets `eval()` first,
+    and `train()` afterwards where training goes on. A training whose first batch already has one sample is left alone:
+    it needs larger batches or another normalization.
 
-    Silent of training whose very first batch has one sample: there a larger batch or another normalization is wanted.
-
-    Fix safety: unsafe. An epoch has a sample less, or the answer rests on the running averages.
+    Fix safety: unsafe. An epoch has a sample less, or the output uses the running averages.
 
     References: torch.nn.BatchNorm1d; torch.utils.data.DataLoader ("drop_last"); torch.nn.Module.eval.
     """
 
     code = "DNF718"
-    name = "single-sample-normalized"
+    name = "batch-norm-of-single-sample"
+    formerly = ("single-sample-normalized",)
     message = "batch normalization expects more than one sample in training mode: {what}"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
@@ -71,14 +70,14 @@ class SingleSampleNormalized(CrashTemplate):
             made = _loader(subject, frames[: depth + 1])
             after_steps = crash.call is not None and crash.call.step > 0
             if made is not None and after_steps:
-                what = "the last batch has one"
+                what = "the last batch of the loader has one"
                 edit = SetArgument(source.site(made), "drop_last", "True")
-                yield Fault(crash.site, what, (("Drop a last batch that is not full", (edit,), 0.9),))
+                yield Fault(crash.site, what, (("Drop the last batch where it is not full", (edit,), 0.9),))
             return
         edits = _evaluation(subject, frames, call, model)
         if edits is not None:
             what = f"`{model}` is in training mode and is called with one"
-            yield Fault(crash.site, what, ((f"Put `{model}` into evaluation mode first", edits, 0.9),))
+            yield Fault(crash.site, what, ((f"Put `{model}` in evaluation mode first", edits, 0.9),))
 
     programs = """
 === example: the rest of a loader
@@ -96,7 +95,7 @@ for x, y in loader:
     nn.functional.mse_loss(net(x), y).backward()
     optimizer.step()
 
-=== example: a loader that is given to a function
+=== example: a loader that is passed to a function
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
@@ -189,7 +188,7 @@ net(torch.randn(1, 3))
 
 
 def _asked(subject: Subject, frames: list[_Frame]) -> tuple[int, ast.Call, str] | None:
-    """The call from outside of any module that set the pass going: its place among the frames, itself, and the model."""
+    """The call outside any module that started the forward pass: the index of its frame, the call, and the model."""
     source = subject.source
     modules = graph.torch_modules(source)
     for depth, (site, _) in enumerate(frames):
@@ -211,7 +210,7 @@ def _asked(subject: Subject, frames: list[_Frame]) -> tuple[int, ast.Call, str] 
 
 
 def _trains(subject: Subject, frames: list[_Frame]) -> bool:
-    """Whether what runs the pass hands gradients back: the innermost loop on the way, or a function within it."""
+    """Whether the forward pass is part of training: the innermost loop or function around it calls `backward`."""
     source = subject.source
     for site, _ in reversed(frames):
         node = subject.node(site)
@@ -219,9 +218,10 @@ def _trains(subject: Subject, frames: list[_Frame]) -> bool:
             continue
         loops = training_loop.loops_around(source, node)
         around = loops[0] if loops else function_around(source, node)
-        # What another loop in the same function hands back, as that over the batches of an epoch does, is its own.
+        # A `backward` in another loop of the same function, as that over the batches of an epoch, does not count.
         if around is not None and any(
-            training_loop.loops_around(source, call)[:1] == loops[:1] for call in _backward(around)
+            training_loop.loops_around(source, call)[:1] == loops[:1]
+            for call in training_loop.attribute_calls(around, "backward")
         ):
             return True
         if loops:
@@ -229,20 +229,14 @@ def _trains(subject: Subject, frames: list[_Frame]) -> bool:
     return False
 
 
-def _backward(node: ast.AST) -> list[ast.Call]:
-    """The calls of `backward` in the text of a part of the program."""
-    calls = within(node, ast.Call)
-    return [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "backward"]
-
-
 def _hands_back(source: Source, node: ast.AST) -> bool:
-    """Whether a part of the program calls `backward`, itself or in a function of the program that it calls."""
+    """Whether a node calls `backward`, directly or in functions of the program."""
     functions = {function.name: function for function in source.nodes(ast.FunctionDef)}
     seen: set[str] = set()
     waiting = [node]
     while waiting:
         part = waiting.pop()
-        if _backward(part):
+        if training_loop.attribute_calls(part, "backward"):
             return True
         called = {trees.last_name(call.func) for call in within(part, ast.Call)} & functions.keys() - seen
         seen |= called
@@ -251,7 +245,7 @@ def _hands_back(source: Source, node: ast.AST) -> bool:
 
 
 def _loader(subject: Subject, frames: list[_Frame]) -> ast.Call | None:
-    """The `DataLoader` whose batches the innermost loop on the way goes through, if it may be told to leave a rest out."""
+    """The `DataLoader` of the innermost loop around the pass, if `drop_last` can be set."""
     source = subject.source
     for depth in range(len(frames) - 1, -1, -1):
         node = subject.node(frames[depth][0])
@@ -264,7 +258,7 @@ def _loader(subject: Subject, frames: list[_Frame]) -> ast.Call | None:
 
 
 def _gone_through(source: Source, node: ast.AST) -> Iterator[ast.expr]:
-    """What the loops around a node go through, the innermost first."""
+    """What the loops around a node iterate over, the innermost first."""
     listed = source.enclosing(node, ast.ListComp, ast.GeneratorExp)
     if isinstance(listed, (ast.ListComp, ast.GeneratorExp)):
         yield listed.generators[0].iter
@@ -272,7 +266,7 @@ def _gone_through(source: Source, node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _made(subject: Subject, over: ast.expr, callers: list[_Frame]) -> ast.Call | None:
-    """The call that made a loader, which may have been handed over by the callers."""
+    """The call that created a loader, which may have been passed through the callers."""
     source = subject.source
     while isinstance(over, ast.Call) and over.args and trees.last_name(over.func) in _WRAPPERS:
         over = over.args[0]
@@ -291,7 +285,7 @@ def _made(subject: Subject, over: ast.expr, callers: list[_Frame]) -> ast.Call |
 
 
 def _leaves_rest(made: ast.Call) -> bool:
-    """Whether a loader gives a rest that it may be told to leave out, behind batches of more than one sample."""
+    """Whether a loader has batches of more than one sample and no `drop_last` yet."""
     size = argument_value(made, "batch_size", 1)
     told = {keyword.arg for keyword in made.keywords}
     apart = told & {None, "drop_last", "batch_sampler"} or any(isinstance(one, ast.Starred) for one in made.args)
@@ -299,7 +293,7 @@ def _leaves_rest(made: ast.Call) -> bool:
 
 
 def _evaluation(subject: Subject, frames: list[_Frame], call: ast.Call, model: str) -> tuple[Edit, ...] | None:
-    """The edits that put a model into evaluation mode for a call, and back where training goes on behind it."""
+    """The edits that put a model in evaluation mode for a call, and back afterwards where training goes on."""
     source = subject.source
     loops = [loop for loop in training_loop.loops_around(source, call) if not _hands_back(source, loop)]
     statement: ast.stmt = loops[-1] if loops else source.statement_of(call)
@@ -314,7 +308,7 @@ def _evaluation(subject: Subject, frames: list[_Frame], call: ast.Call, model: s
 
 
 def _goes_on(subject: Subject, frames: list[_Frame]) -> bool:
-    """Whether the program may train behind the place where it is: it hands gradients back later, or in a loop around."""
+    """Whether the program may train after this point: later, or in a loop around it."""
     source: Source = subject.source
     nodes = [node for site, _ in frames if (node := subject.node(site)) is not None]
     if any(_hands_back(source, loop) for node in nodes for loop in training_loop.loops_around(source, node)):
@@ -328,15 +322,15 @@ def _goes_on(subject: Subject, frames: list[_Frame]) -> bool:
 
 
 def _begins_with_train(source: Source) -> bool:
-    """Whether every loop or function that trains puts the model into training mode itself."""
+    """Whether every loop or function that trains calls `train()` itself."""
     calls = [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and not call.args]
     put = [call for call in calls if trees.last_name(call.func) == "train"]
-    trained = _backward(source.tree)
+    trained = training_loop.attribute_calls(source.tree, "backward")
     return bool(trained) and all(any(_holds(source, call, one) for one in put) for call in trained)
 
 
 def _holds(source: Source, trained: ast.Call, put: ast.Call) -> bool:
-    """Whether a call of `train` stands in the function, or in a loop, in which `trained` stands."""
+    """Whether a call of `train` is in the same function or loop as a `backward`."""
     function = function_around(source, trained)
     shared = set(training_loop.loops_around(source, trained)) & set(training_loop.loops_around(source, put))
     return function is not None and function_around(source, put) is function or bool(shared)

@@ -1,4 +1,4 @@
-"""`tf.app.flags.DEFINE_string("log_dir", …)`: a flag that the library itself defines."""
+"""`tf.app.flags.DEFINE_string("log_dir", …)` defines a flag that the library already defines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dnnfix.api import ApiChange, Hit, SetArgument, Subject, uses_of, words
 
 MODULES = ("tensorflow.app.flags.", "tensorflow.flags.", "tensorflow.compat.v1.app.flags.", "tensorflow.compat.v1.flags.",
            "tensorflow.python.platform.flags.", "absl.flags.")  # fmt: skip
-"""Where the functions that define a flag are, in the order of the releases."""
+"""Modules with the functions that define flags, in the order of the releases."""
 
 TAKEN = words(
     """alsologtostderr log_dir logger_levels logtostderr showprefixforinfo stderrthreshold v verbosity
@@ -17,28 +17,27 @@ TAKEN = words(
     test_random_seed test_randomize_ordering_seed test_srcdir test_tmpdir xml_output_file
     delta_threshold op_conversion_fallback_to_while_loop runtime_oom_exit hbm_oom_exit"""
 )
-"""The flags of absl, which TensorFlow brings with it, and those of TensorFlow 2 itself."""
+"""The flags of absl, which TensorFlow depends on, and those of TensorFlow 2 itself."""
 
 
-class FlagOfLibrary(ApiChange):
-    """The flags of TensorFlow are those of absl since 1.5, and absl has flags of its own: defining one again is refused.
+class FlagAlreadyDefined(ApiChange):
+    """TensorFlow's flags are those of absl since 1.5, which has flags of its own and refuses to define one again.
 
-    `log_dir` is the one that most programs meet. With `allow_override=True` the program's flag takes the place of the
-    library's.
+    Most programs hit `log_dir`. With `allow_override=True` the program's flag replaces the library's.
 
-    Fix safety: unsafe: as it stood, the program stopped where it defines the flag; with the flag, the library's logging
-    hears what the program's user says, too.
+    Fix safety: unsafe: the program crashed where it defines the flag; now the library's logging gets the flag's value,
+    too.
 
     References: https://github.com/abseil/abseil-py/blob/main/absl/logging/__init__.py (log_dir, v),
     https://abseil.io/docs/python/guides/flags, https://github.com/tensorflow/tensorflow/releases/tag/v1.5.0.
     """
 
     code = "DNF587"
-    name = "flag-of-library"
-    message = "the library defines the flag {flag!r} itself and refuses a second definition"
+    name = "flag-already-defined"
+    formerly = ("flag-of-library",)
+    message = "absl already defines the flag {flag!r} and refuses a second definition"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The definitions of flags whose names are taken."""
         source = subject.source
         if source.words.isdisjoint(TAKEN) or "tensorflow" not in source.words:
             return

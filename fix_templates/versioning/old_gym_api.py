@@ -1,4 +1,4 @@
-"""`reset` and `step` of an environment are taken for what they gave before Gym 0.26."""
+"""`reset` and `step` of an environment are used with the return values from before Gym 0.26."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ PACKAGES = ("gym", "gymnasium")
 
 _OF_STEP = re.compile(r"too many values to unpack \(expected 4")
 _OF_RESET = re.compile(r"\btuple\b|inhomogeneous|with a sequence|expected sequence of length \d+ at dim \d+ \(got 0\)")
-"""What is said of the pair that `reset` gives, where an array is meant."""
+"""Error messages for the tuple that `reset` returns, where an array is expected."""
 
 
-class EnvironmentAnswersOtherwise(CrashTemplate):
-    """`reset` and `step` of an environment are taken for what they gave before Gym 0.26.
+class OldGymApi(CrashTemplate):
+    """`reset` and `step` of an environment are used with the return values from before Gym 0.26.
 
-    Since then `reset` gives the observation and a dictionary, and `step` five values: that an episode ended is told apart
-    from that its time was over. What stands behind the loop asks for either.
+    Since then `reset` returns the observation and a dictionary, and `step` returns five values: `terminated` and
+    `truncated` are separate. The patch unpacks them and combines the two flags for the code after the loop.
 
-    Fix safety: unsafe. An episode whose time is over ends as before, since both flags are joined.
+    Fix safety: unsafe. An episode that is truncated ends as before, since both flags are combined.
 
     References: the release notes of Gym 0.26, and Gymnasium's "Migration guide - v0.21 to v1.0.0".
     """
 
     code = "DNF563"
-    name = "environment-answers-otherwise"
+    name = "old-gym-api"
+    formerly = ("environment-answers-otherwise",)
     message = "since Gym 0.26 `reset` returns two values and `step` returns five"
     family = Family.VERSIONING
     fix_pattern = FixPattern.VERSIONING
@@ -126,7 +127,7 @@ class Walk:
 walk = Walk()
 a, b, c, d = walk.step(0)
 
-=== reject: what is taken is right, and something else is wrong
+=== reject: the unpacking is right, and something else is wrong
 import gymnasium as gym
 
 env = gym.make("CartPole-v1")
@@ -137,7 +138,7 @@ print(state + (1, 2))
 
 
 def _asked(source: Source, name: str) -> list[ast.Call]:
-    """The calls of a method of what looks like an environment: made by the package, or called so."""
+    """The calls of a method on an environment: an object from `gym.make`, or a name that says so."""
     made = {
         ast.unparse(target)
         for node in source.nodes(ast.Assign)
@@ -158,20 +159,20 @@ def _asked(source: Source, name: str) -> list[ast.Call]:
 
 
 def _steps(source: Source) -> list[ast.Assign]:
-    """The assignments of what a step gives."""
+    """The assignments of a step's result."""
     above = (source.parent(call) for call in _asked(source, "step"))
     return [each for each in above if isinstance(each, ast.Assign) and len(each.targets) == 1]
 
 
 def _taken(statement: ast.Assign) -> int:
-    """How many values an assignment takes; 0 where that is not known."""
+    """How many values an assignment unpacks; 0 where that is not known."""
     target = statement.targets[0]
     known = isinstance(target, ast.Tuple) and not any(isinstance(each, ast.Starred) for each in target.elts)
     return len(target.elts) if known and isinstance(target, ast.Tuple) else 0
 
 
 def _is_taken_whole(source: Source, call: ast.Call) -> bool:
-    """Whether what a call gives is used, and as one value."""
+    """Whether a call's result is used as one value."""
     above = source.parent(call)
     if isinstance(above, ast.Assign):
         return len(above.targets) == 1 and not isinstance(above.targets[0], ast.Tuple | ast.List)
@@ -192,7 +193,7 @@ def _observation_alone(source: Source, call: ast.Call) -> Edit:
 
 
 def _five_values(source: Source, statement: ast.Assign) -> Iterator[Edit]:
-    """The targets with one more for the end of the time, which ends the episode as well."""
+    """The edits that unpack a fifth value, `truncated`, and let it end the episode as well."""
     target = cast(ast.Tuple, statement.targets[0])
     seen, reward, over, more = map(ast.unparse, target.elts)
     known = {node.id for node in source.nodes(ast.Name)}

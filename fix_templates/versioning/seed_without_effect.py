@@ -1,4 +1,4 @@
-"""`np.random.seed(7)`: a seed that fixed the weights of Keras networks, and that Keras 3 does not hear."""
+"""`np.random.seed(7)` seeded the weights of Keras networks, and does not in Keras 3."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ TENSORFLOW = (
     "tensorflow.compat.v1.set_random_seed",
 )
 HEARD = ("keras.utils.set_random_seed", "random.seed")
-"""Keras 3 takes the seeds of layers from Python's own generator, so that this one is heard as well."""
+"""Keras 3 draws the seeds of layers from Python's generator, so `random.seed` works as well."""
 
 
-class SeedNotHeard(ApiChange):
-    """Up to Keras 2.3 a seed for NumPy fixed weights and dropout, up to Keras 2.15 a seed for TensorFlow did.
+class SeedWithoutEffect(ApiChange):
+    """A seed for NumPy (up to Keras 2.3) or TensorFlow (up to 2.15) fixed weights and dropout; in Keras 3 it does not.
 
-    Keras 3 draws from generators of its own, which only `keras.utils.set_random_seed` (and Python's `random.seed`)
-    reaches. A program of before that was made repeatable by `np.random.seed(7)` runs as ever and gives other numbers each
-    time: five runs of a small network were 0 points of accuracy apart in Keras 2.3 and with `set_random_seed`, and 26
-    points without. It is spoken of only where something shows that the program was written before.
+    Keras 3 has its own generators, which only `keras.utils.set_random_seed` and Python's `random.seed` reach. An older
+    program that was reproducible with `np.random.seed(7)` still runs, and returns other numbers each time: five runs of
+    a small network differed by 0 points of accuracy in Keras 2.3 and with `set_random_seed`, and by 26 points without.
+    Reported only where the program shows that it was written before.
 
     Fix safety: unsafe: other weights are drawn than without it, though always the same.
 
@@ -32,7 +32,8 @@ class SeedNotHeard(ApiChange):
     """
 
     code = "DNF522"
-    name = "seed-not-heard"
+    name = "seed-without-effect"
+    formerly = ("seed-not-heard",)
     message = (
         "{function} does not seed the weights and the dropout of Keras 3, as it did before: identical runs differ by up to "
         "26 points of accuracy in measurements. The program is older ({proof})"
@@ -42,7 +43,6 @@ class SeedNotHeard(ApiChange):
     triggers = ("seed", "set_seed", "set_random_seed")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The first seed of a program whose networks no longer hear it."""
         source = subject.source
         if "keras" not in source.frameworks or source.words.isdisjoint(self.triggers):
             return
@@ -143,7 +143,7 @@ from tensorflow import keras
 np.random.seed(1)
 model = keras.Sequential([keras.layers.Dense(3)])
 
-=== reject: no seed is given
+=== reject: no seed
 import numpy as np
 from keras.models import Sequential
 from keras.layers import Dense
@@ -154,13 +154,13 @@ model = Sequential([Dense(12, init="uniform")])
 
 
 def _seed(call: ast.Call) -> ast.expr | None:
-    """The seed that a call is given, where it is a whole number or has a name."""
+    """The seed of a call, where it is an integer or a name."""
     given = argument_value(call, "seed", 0)
     number = isinstance(given, ast.Constant) and type(given.value) is int
     return given if number or isinstance(given, ast.Name) else None
 
 
 def _builds(subject: Subject) -> bool:
-    """Whether the program builds layers of Keras."""
+    """Whether the program creates layers of Keras."""
     names = (subject.source.qualified(call.func) for call in subject.source.all_calls)
     return any(name is not None and name.startswith("keras.layers.") for name in names)

@@ -19,26 +19,27 @@ from dnnfix.api import (
 )
 
 BY_BATCH = words("OneCycleLR CyclicLR")
-"""Schedules that count batches."""
+"""Schedulers that are stepped once per batch."""
 BY_EPOCH = words("StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR LinearLR")
-"""Schedules that count epochs; others want a measured value."""
+"""Schedulers that are stepped once per epoch; others need a metric."""
 SCHEDULES = tuple(f"torch.optim.lr_scheduler.{name}" for name in sorted(BY_EPOCH | BY_BATCH))
 
 
-class ScheduleNeverStepped(ReadTemplate):
-    """`scheduler = StepLR(optimizer, 10)` changes nothing by itself: `scheduler.step()` ends every epoch, or every batch.
+class SchedulerNeverStepped(ReadTemplate):
+    """`scheduler = StepLR(optimizer, 10)` changes nothing until `scheduler.step()` is called in every epoch or batch.
 
-    Reported where the name of the scheduler is read nowhere, and its optimizer is stepped in a loop over batches within just one loop
-    over epochs.
+    Reported where the scheduler is never read, and its optimizer is stepped in a loop over batches within a loop over
+    epochs.
 
-    Fix safety: unsafe. The learning rate changes from now on as it is written.
+    Fix safety: unsafe. The learning rate follows the schedule from now on.
 
     References: https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate.
     """
 
     code = "DNF717"
-    name = "schedule-never-stepped"
-    message = "`{scheduler}` is never stepped, so that the learning rate does not change"
+    name = "scheduler-never-stepped"
+    formerly = ("schedule-never-stepped",)
+    message = "`{scheduler}` is never stepped, so the learning rate does not change"
     confidence = 0.85
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
@@ -62,7 +63,7 @@ for epoch in range(20):
 +         cycle.step()
         optimizer.zero_grad()
 
-=== example: with a validation behind the batches
+=== example: with a validation after the batches
 import torch
 
 optim = torch.optim.SGD(model.parameters(), lr=1.0)
@@ -76,7 +77,7 @@ for epoch in range(10):
         print(validate(model))
 +     cosine.step()
 
-=== reject: stepped by a function that is given it
+=== reject: stepped by a function that gets it
 import torch
 from torch.optim.lr_scheduler import StepLR
 
@@ -100,7 +101,7 @@ for epoch in range(20):
         criterion(net(x), y).backward()
         optimizer.step()
 
-=== reject: one cycle that is not told of epochs
+=== reject: one cycle without a number of epochs
 import torch
 from torch.optim.lr_scheduler import OneCycleLR
 
@@ -115,7 +116,7 @@ for epoch in range(20):
 
 
 def _idle_schedules(source: Source) -> Iterator[Fault]:
-    """Schedules whose name is read nowhere, and whose optimizer is stepped in a loop over batches within one over epochs."""
+    """Schedulers that are never read and whose optimizer is stepped in two nested loops."""
     for made in source.calls(*SCHEDULES):
         holder = source.parent(made)
         if not isinstance(holder, ast.Assign) or len(holder.targets) != 1 or holder.value is not made or not made.args:
@@ -147,7 +148,7 @@ def _idle_schedules(source: Source) -> Iterator[Fault]:
 
 
 def _counts_as_loops(source: Source, made: ast.Call, batches: ast.AST, epochs: ast.For) -> bool:
-    """Whether a schedule of one cycle, which fails when it is stepped once more, is told of the epochs and batches of its loops."""
+    """Whether a `OneCycleLR`, which fails beyond its last step, has the epochs and batches of these loops."""
     if not (source.qualified(made.func) or "").endswith("OneCycleLR"):
         return True
     given = {keyword.arg: ast.unparse(keyword.value) for keyword in made.keywords}
@@ -162,7 +163,7 @@ def _counts_as_loops(source: Source, made: ast.Call, batches: ast.AST, epochs: a
 
 
 def _reaches_end(epochs: ast.For) -> bool:
-    """Whether every turn of a loop comes to the end of its body."""
+    """Whether every iteration of a loop reaches the end of its body."""
     waiting: list[ast.stmt] = list(epochs.body)
     while waiting:
         statement = waiting.pop()

@@ -1,4 +1,4 @@
-"""A number that counts something is read with `bool`."""
+"""A setting that counts something, such as `epochs`, is converted with `bool`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    Family,
-    Fault,
-    FixPattern,
-    ReadTemplate,
-    Replace,
-    Source,
-    Subject,
-    keyword_value,
-)
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, keyword_value, trees
 
 COUNTS = re.compile(
     r"^-*(n|nb|num|number|max|no)?[_-]?(of[_-])?(training[_-]|train[_-])?"
@@ -23,25 +14,27 @@ COUNTS = re.compile(
     r"filters|classes|timesteps|steps[_-]per[_-]epoch|embedding[_-]dim|seq(uence)?[_-]len(gth)?|heads)$",
     re.IGNORECASE,
 )
-"""What names of settings that are numbers look like: `epochs`, `batch_size`, `--num-layers`."""
+"""Names of settings that are numbers: `epochs`, `batch_size`, `--num-layers`."""
 
 
-class CountReadAsTruth(ReadTemplate):
-    """`epochs = bool(…)`, or `type=bool` for an option that is a number, gives `True` whatever was given.
+class CountConvertedToBool(ReadTemplate):
+    """`epochs = bool(…)`, or `type=bool` for an option that is a number, is `True` for nearly every input.
 
-    `True` counts as 1, so nothing crashes: the training has one epoch, the batches have one sample, a layer one unit.
+    `True` counts as 1, so nothing crashes: the training runs one epoch, batches hold one sample, a layer has one unit.
 
-    Reported where the name says that the setting counts something, such as `epochs` or `batch_size`, and what is read
-    is no comparison.
+    Reported where the name says that the setting is a number, and the converted value is not a comparison.
 
-    Fix safety: unsafe. The setting gets the value that is given for it, which is the point.
+    Fix safety: unsafe. The setting gets the value it was given, which is the point.
 
     References: https://docs.python.org/3/library/functions.html#bool, argparse ("type").
     """
 
     code = "DNF712"
-    name = "count-read-as-truth"
-    message = "`{option}` expects a number, and bool converts every number but 0 to True, which counts as 1"
+    name = "count-converted-to-bool"
+    formerly = ("count-read-as-truth",)
+    message = (
+        "`{option}` expects a number and is converted with bool: every number but 0 becomes True, which counts as 1"
+    )
     family = Family.TRAINING
     fix_pattern = FixPattern.DATA_TYPE
     triggers = ("bool",)
@@ -95,21 +88,21 @@ parser.add_argument('--batch_size', type=int, default=10)
 
 
 def _setting(source: Source, call: ast.Call) -> tuple[ast.expr, str] | None:
-    """`bool`, as `bool(value)` is the value of a name that counts, and the name."""
+    """The function `bool` in `count = bool(value)`, with the name that is assigned."""
     if not _is_bool(source, call.func) or len(call.args) != 1 or call.keywords:
         return None
     holder = source.parent(call)
     if not isinstance(holder, ast.Assign) or holder.value is not call or len(holder.targets) != 1:
         return None
     target = holder.targets[0]
-    name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
+    name = trees.last_name(target)
     if not COUNTS.match(name) or not isinstance(call.args[0], (ast.Call, ast.Subscript, ast.Attribute, ast.Name)):
         return None
     return call.func, name
 
 
 def _option(source: Source, call: ast.Call) -> tuple[ast.expr, str] | None:
-    """`bool`, as it is the type of an option that counts, and the option."""
+    """The function `bool` in `add_argument("--count", type=bool)`, with the option's name."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument":
         return None
     kind = keyword_value(call, "type")

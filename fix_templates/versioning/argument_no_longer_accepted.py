@@ -1,4 +1,4 @@
-"""`SGD(decay=1e-6)`, `compile(lr=0.1)`, `Dense(10, weights=[W, b])`: a setting is given to what takes it no more."""
+"""`SGD(decay=1e-6)`, `compile(lr=0.1)`, `Dense(10, weights=[W, b])`: arguments that Keras 3 no longer accepts."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from dnnfix.api import (
 )
 
 RATES = {"SGD": "0.01", **dict.fromkeys(("RMSprop", "Adagrad", "Adadelta", "Adam", "Adamax", "Nadam"), "0.001")}
-"""By optimizer that had a decay, the learning rate where none is given (signatures of Keras 3)."""
+"""The default learning rates of optimizers that had a decay (signatures of Keras 3)."""
 
 OPTIMIZERS = {name.lower(): name for name in (*RATES, "AdamW", "Ftrl")}
-"""The classes behind the names that `compile` takes."""
+"""The classes behind the names that `compile` accepts."""
 
 NEGLIGIBLE = 1e-5
 """A decay up to which the learning rate has not halved after 100,000 steps (rate / (1 + decay * step))."""
 
 SETTINGS = {"lr": "learning_rate", "learning_rate": "learning_rate", "momentum": "momentum", "nesterov": "nesterov"}
-"""What of an optimizer is found in calls of `compile`, and how its class spells it."""
+"""Settings of an optimizer that are passed to `compile`, and the class's names for them."""
 
 ONLY_SOME = {"momentum": ("SGD", "RMSprop"), "nesterov": ("SGD",)}
 """Settings that only these optimizers have."""
@@ -43,47 +43,49 @@ ARRAYS = {
     **dict.fromkeys(("Dense", "Conv1D", "Conv2D", "Conv3D", "Conv2DTranspose"), ("kernel", "bias")),
     "BatchNormalization": ("gamma", "beta", "moving_mean", "moving_variance"),
 }
-"""By layer, what its weights are, in the order of every version."""
+"""By layer, its weights in the order of every version."""
 
 SIDES = {"Conv2D": 2, "Conv2DTranspose": 2, "Conv3D": 3}
-"""By layer, how many sides its kernel has, where Keras 1 on Theano kept them behind the channels."""
+"""By layer, the number of sides of its kernel, which Keras 1 on Theano had after the channels."""
 
 OTHERS = words("GRU LSTM SeparableConv1D SeparableConv2D SimpleRNN Conv3DTranspose")
-"""Layers that took weights as well, in arrays that are others today."""
+"""Layers that accepted weights as well, in other arrays than today's."""
 
 SIZE_KEYWORDS = ("size", "shape")
 
 Moved = tuple[list[Edit], str]
-"""The edits that give a setting in another way, and why there are none."""
+"""The edits that set it in another way, and the reason if there are none."""
 
 
-class SettingTakenNoMore(ApiChange):
-    """A setting of an optimizer or layer is given in a way that Keras 3 does not know.
+class ArgumentNoLongerAccepted(ApiChange):
+    """An optimizer, a layer or `compile` gets an argument that Keras 3 no longer accepts or ignores.
 
     Keras 1 and 2 divided the learning rate by `1 + decay * step`; Keras 3 ignores `decay` with a warning. The schedule
-    `InverseTimeDecay` with one step computes the same. A program that sets the rate itself while it trains cannot have one:
-    there a decay that hardly acts within 100,000 steps is taken away, and a larger one is left.
+    `InverseTimeDecay` with one step computes the same. Where the program sets the rate itself during training, which a
+    schedule does not allow, a decay without effect within 100,000 steps is removed, and a larger one is declined.
 
-    `compile` took any keyword and passed it on, with a warning at most, and now stops at it. A learning rate or momentum
-    belongs to the optimizer, which then is no name but an object.
+    `compile` accepted any keyword and passed it on; now it raises. A learning rate or momentum moves to the optimizer,
+    which becomes an object instead of a name.
 
-    Layers took their first weights as `weights=`; Keras 3 knows that of embeddings only. Where the layer is added to a
-    model, the weights are set on it right behind; elsewhere each array becomes an initializer. Kernels of convolutions
-    that are in Theano's order (channels of output and input first, known by the number of filters) have their axes moved
-    to today's. Recurrent layers, whose arrays were other ones, are left.
+    Layers accepted initial weights as `weights=`; Keras 3 knows that of embeddings only. Where the layer is added to a
+    model, the weights are set right after; elsewhere each array becomes an initializer. Kernels in Theano's order
+    (channels of output and input first, recognized by the number of filters) are transposed. Recurrent layers, whose
+    arrays differed, are declined.
 
-    Fix safety: safe for a decay of 0; unsafe otherwise: old versions passed settings over, a decay that is left out was
-    meant, and a layer has to be built where its weights are set.
+    Fix safety: safe for a decay of 0; unsafe otherwise: old versions ignored some settings, a dropped decay was meant,
+    and a layer has to be built where its weights are set.
 
-    References: https://keras.io/guides/migrating_to_keras_3/, https://keras.io/api/models/model_training_apis/ (`compile`),
-    https://keras.io/api/optimizers/learning_rate_schedules/inverse_time_decay/, https://keras.io/api/optimizers/,
-    https://keras.io/api/layers/base_layer/#setweights-method, https://keras.io/api/layers/initializers/.
+    References: https://keras.io/guides/migrating_to_keras_3/, https://keras.io/api/models/model_training_apis/
+    (`compile`), https://keras.io/api/optimizers/learning_rate_schedules/inverse_time_decay/,
+    https://keras.io/api/optimizers/, https://keras.io/api/layers/base_layer/#setweights-method,
+    https://keras.io/api/layers/initializers/.
     """
 
     code = "DNF508"
-    name = "setting-taken-no-more"
+    name = "argument-no-longer-accepted"
     message = "{call} does not accept {argument} since Keras 3.0"
     formerly = (
+        "setting-taken-no-more",
         "optimizer-decay",
         "DNF519", "optimizer-setting-in-compile",
         "DNF559", "weights-given-to-layer",
@@ -91,7 +93,6 @@ class SettingTakenNoMore(ApiChange):
     triggers = ("compile", "decay", "weights")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls with such a setting."""
         source = subject.source
         for call in source.all_calls:
             written = source.written(call.func) or ""
@@ -114,7 +115,7 @@ class SettingTakenNoMore(ApiChange):
                 if isinstance(weights, ast.Constant) and not weights.value:
                     continue
                 edits, decline = _set_behind(subject, call, weights, layer)
-                what = f"{layer} does not accept weights since Keras 3.0; they are set on the layer, or drawn by an initializer"
+                what = f"{layer} does not accept weights since Keras 3.0; set them on the layer, or use an initializer"
                 yield _hit(source, call, given["weights"], what, "set the weights on the layer", edits, decline)
 
     programs = """
@@ -158,7 +159,7 @@ net = keras.Sequential([keras.layers.Dense(2, activation="softmax")])
 - net.compile("sgd", loss="categorical_crossentropy", learning_rate=0.05, momentum=0.9, metrics=["accuracy"])
 + net.compile(keras.optimizers.SGD(learning_rate=0.05, momentum=0.9), loss="categorical_crossentropy", metrics=["accuracy"])
 
-=== example: an optimizer made in place
+=== example: an optimizer created in the call
 from tensorflow.keras.models import Model
 from tensorflow.keras.layers import Dense, Input
 from tensorflow.keras.optimizers import Adam
@@ -241,7 +242,7 @@ class Setup:
 setup = Setup()
 setup.compile(optimizer="sgd", loss="mse", lr=0.01)
 
-=== reject: an embedding takes them still
+=== reject: an embedding still accepts them
 import numpy as np
 from keras.layers import Embedding
 
@@ -279,7 +280,7 @@ def _hit(
 
 
 def _today(source: Source, written: str, module: str) -> str:
-    """What a class of a module of Keras is called today, without the module; empty for anything else."""
+    """The name of today's class, if the name is of this module of Keras; else empty."""
     if not written.removeprefix("tensorflow.").startswith("keras.") or "keras" not in source.frameworks:
         return ""
     target = uses_of(source).target(written)
@@ -288,7 +289,7 @@ def _today(source: Source, written: str, module: str) -> str:
 
 
 def _compiles(source: Source, call: ast.Call) -> bool:
-    """Whether a call sets up the training of a model: it names an optimizer or a loss beside the setting."""
+    """Whether a call is a model's `compile`: it has an optimizer or a loss beside the setting."""
     function = call.func
     if not isinstance(function, ast.Attribute) or function.attr != "compile":
         return False
@@ -297,7 +298,7 @@ def _compiles(source: Source, call: ast.Call) -> bool:
 
 
 def _of_optimizer(subject: Subject, call: ast.Call, given: list[ast.keyword]) -> Moved:
-    """Settings that `compile` is given, given to the optimizer."""
+    """Settings of `compile`, moved to the optimizer."""
     source, site = subject.source, subject.source.site(call)
     optimizer = argument_value(call, "optimizer", 0)
     settings = {SETTINGS[str(k.arg)]: source.segment(source.site(k.value)) for k in given}
@@ -319,7 +320,7 @@ def _of_optimizer(subject: Subject, call: ast.Call, given: list[ast.keyword]) ->
 
 
 def _is_steered(source: Source) -> bool:
-    """Whether the program sets the learning rate while it trains."""
+    """Whether the program sets the learning rate during training."""
     if not source.words.isdisjoint(("ReduceLROnPlateau", "LearningRateScheduler")):
         return True
     rates = [node for node in uses_of(source).all_attributes() if node.attr in ("lr", "learning_rate")]
@@ -327,7 +328,7 @@ def _is_steered(source: Source) -> bool:
 
 
 def _schedule(subject: Subject, call: ast.Call, decay: ast.expr, optimizer: str) -> Moved:
-    """A decay as a schedule of the learning rate, or left out where it hardly acts."""
+    """A decay as a schedule of the learning rate, or removed where it has hardly any effect."""
     source, site, steered = subject.source, subject.source.site(call), _is_steered(subject.source)
     value = decay.value if isinstance(decay, ast.Constant) else None
     gone = RemoveArgument(site, "decay")
@@ -345,7 +346,7 @@ def _schedule(subject: Subject, call: ast.Call, decay: ast.expr, optimizer: str)
 
 
 def _set_behind(subject: Subject, call: ast.Call, weights: ast.expr, layer: str) -> Moved:
-    """Weights that a layer is given, set on it behind its line or drawn by initializers."""
+    """A layer's `weights`, set after its statement or by initializers."""
     source = subject.source
     if layer in OTHERS:
         return [], "build the layer, then call set_weights with arrays in today's order"
@@ -386,14 +387,14 @@ def _set_behind(subject: Subject, call: ast.Call, weights: ast.expr, layer: str)
 
 
 def _arrays(source: Source, weights: ast.expr) -> list[ast.expr]:
-    """The arrays of a list that is written out where it is given, or assigned to the name that is."""
+    """The arrays of a list that is written out, in the call or in the assignment of its name."""
     bound = source.bindings(weights) if isinstance(weights, ast.Name) else (weights,)
     listed = bound[0] if len(bound) == 1 else None
     return list(listed.elts) if isinstance(listed, (ast.List, ast.Tuple)) else []
 
 
 def _order(source: Source, call: ast.Call, kernel: ast.expr, sides: int) -> str:
-    """Whether the channels of a kernel stand `first`, as in Theano, or `last`, as today; empty where nothing tells."""
+    """Whether a kernel's channels are `first`, as in Theano, or `last`, as today; empty if not known."""
     shape = _shape(source, kernel)
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     filters = arithmetic.number(call.args[0] if call.args else given.get("filters", given.get("nb_filter")))
@@ -406,7 +407,7 @@ def _order(source: Source, call: ast.Call, kernel: ast.expr, sides: int) -> str:
 
 
 def _shape(source: Source, array: ast.expr) -> Sequence[int | None]:
-    """The shape that an array is made with, where a call that makes it has it written in it."""
+    """The shape that an array is created with, where it is written out."""
     bound = source.bindings(array) if isinstance(array, ast.Name) else (array,)
     made = bound[0] if len(bound) == 1 else None
     if not isinstance(made, ast.Call):

@@ -1,4 +1,4 @@
-"""`model.predict(51)`: a number or a flat list where scikit-learn wants rows of samples."""
+"""`model.predict(51)`: a number or a flat list where scikit-learn expects rows of samples."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Iterator
 from dnnfix.api import ApiChange, Hit, Replace, Source, Subject, Wrap, origins, uses_of, words
 
 READING = words("decision_function inverse_transform predict predict_log_proba predict_proba score_samples transform")
-"""Methods that take samples."""
+"""Methods that expect samples."""
 
 FITTING = frozenset(("fit", "fit_predict", "fit_transform", "partial_fit"))
-"""Methods that take samples to learn from."""
+"""Methods that learn from samples."""
 
 FLAT = ("LabelEncoder", "LabelBinarizer", "MultiLabelBinarizer", "IsotonicRegression")
-"""Classes of which the samples have no rows."""
+"""Classes whose samples are not rows."""
 
 WORDS = ("Expected 2D array, got scalar array instead", "Expected 2D array, got 1D array instead")
 
 
-class SamplesWithoutRows(ApiChange):
-    """Up to 0.18 scikit-learn made rows of a single number or a flat list itself; today it refuses them.
+class SamplesNot2d(ApiChange):
+    """Up to 0.18 scikit-learn reshaped a single number or a flat list itself; today it refuses them.
 
-    A number is a sample of one feature. A flat list of numbers is one sample where it is predicted or transformed, as it
-    was taken then, and one feature of many samples where it is learned from: there one sample makes no sense. What is
-    given is known from the source, through variables and parameters, or from a run that stopped there.
+    A number is a sample of one feature. A flat list is one sample where it is predicted or transformed, as before, and
+    one feature of many samples where it is learned from. The argument is known from the source, through variables and
+    parameters, or from a run that crashed there.
 
     Fix safety: unsafe: for a flat list the two readings differ, and only the program's author knows which was meant.
 
@@ -33,11 +33,11 @@ class SamplesWithoutRows(ApiChange):
     """
 
     code = "DNF582"
-    name = "samples-without-rows"
-    message = "{method} is called with {what}; scikit-learn expects a 2D array of samples since 0.19"
+    name = "samples-not-2d"
+    formerly = ("samples-without-rows",)
+    message = "{method} is called with {what}, and scikit-learn expects a 2D array of samples since 0.19"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls of estimators that are given no rows."""
         source = subject.source
         if "sklearn" not in source.words:
             return
@@ -52,7 +52,7 @@ class SamplesWithoutRows(ApiChange):
                 yield _hit(subject, call, function.attr, shape)
 
     programs = """
-=== example: a number that is handed on
+=== example: a number that is passed on
 import torch
 from sklearn import linear_model
 
@@ -86,7 +86,7 @@ scaler = MinMaxScaler()
 + scaled = scaler.fit_transform(np.reshape(prices, (-1, 1)))
 print(scaled.shape)
 
-=== reject (runs): rows, texts and labels
+=== reject (runs): rows, strings and labels
 import numpy as np
 import torch
 from sklearn.feature_extraction.text import CountVectorizer
@@ -128,7 +128,7 @@ def _is_estimator(source: Source, expr: ast.expr) -> bool:
 
 
 def _told(subject: Subject, call: ast.Call) -> str:
-    """What the run said of the samples, where it stopped at this call."""
+    """What the run says about the samples, where it crashed at this call."""
     crash = subject.crash
     if crash is None or crash.kind != "ValueError" or not crash.message.startswith(WORDS):
         return ""
@@ -140,10 +140,10 @@ def _told(subject: Subject, call: ast.Call) -> str:
 
 
 def _read(subject: Subject, given: ast.expr) -> str:
-    """What the source says of the samples: `number`, `list`, or nothing."""
+    """What the source says about the samples: `number`, `list`, or ""."""
     changed = (n.target.id for n in subject.source.nodes(ast.AugAssign) if isinstance(n.target, ast.Name))
     if isinstance(given, ast.Name) and given.id in changed:
-        return ""  # `X *= 10` says nothing of what `X` is
+        return ""  # `X *= 10` does not say what `X` is
     ends = [
         expr for expr in origins.origins(subject, given) if not isinstance(expr, (ast.Name, ast.UnaryOp, ast.IfExp))
     ]
@@ -185,7 +185,7 @@ def _hit(subject: Subject, call: ast.Call, method: str, shape: str) -> Hit:
     what = "a number" if shape == "number" else "a flat list of numbers"
     return Hit(
         source.site(call),
-        SamplesWithoutRows.message.format(method=method, what=what),
+        SamplesNot2d.message.format(method=method, what=what),
         title=title,
         edits=(edit,),
         removed={"sklearn": "0.19"},
@@ -194,7 +194,7 @@ def _hit(subject: Subject, call: ast.Call, method: str, shape: str) -> Hit:
 
 
 def _one_feature(subject: Subject, call: ast.Call) -> bool:
-    """Whether the estimator learned from a flat list, which is a column."""
+    """Whether the estimator learned from a flat list, or a column."""
     source = subject.source
     made = source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
     for other in uses_of(source).calls():

@@ -1,11 +1,11 @@
-"""`d.keys()[0]`, `len(map(f, x))`: what was a list in Python 2 and is no list in Python 3."""
+"""`d.keys()[0]`, `len(map(f, x))`: `map`, `zip`, `range` and dictionary views are not lists in Python 3."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, python2, uses_of, words
+from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, python2, trees, uses_of, words
 
 LAZY = ("builtins.map", "builtins.filter", "builtins.zip")
 VIEWS = ("keys", "values", "items")
@@ -24,20 +24,18 @@ ARRAYS = frozenset(
         median min prod stack std sum unique var vstack"""
     )
 ) | frozenset(f"torch.{name}" for name in words("FloatTensor LongTensor Tensor as_tensor cat stack tensor"))
-"""Functions that make nothing of an iterator: NumPy puts it into an array as it is, torch refuses it."""
+"""Functions that do not convert an iterator: NumPy stores it as an object, torch raises."""
 
 WORDS = frozenset(("map", "filter", "zip", "range", "xrange", "sample", *VIEWS))
 
 
-class LazyWhereListIsMeant(ApiChange):
-    """`map`, `filter`, `zip`, `range` and the methods of dictionaries gave lists in Python 2; now they give no lists.
+class IteratorUsedAsList(ApiChange):
+    """`map`, `filter`, `zip`, `range` and dictionary methods returned lists in Python 2, and do not in Python 3.
 
-    What they give is indexed, measured, added to, sorted, shuffled or made an array of, none of which works. It is made a
-    list where it is made. The expressions are followed through variables that hold nothing else, and through the
-    functions of the program. In a program that was plainly written for Python 2, what a variable holds and a loop goes
-    through again and again is made a list too, as an iterator is empty after the first time.
-
-    A sample of a set is drawn from its sorted elements, where a run stopped at one.
+    Their results are indexed, measured, added, sorted, shuffled or converted to an array, which fails. The call is
+    wrapped in `list`, found through names with a single value and through functions of the program. In programs written
+    for Python 2, an iterator that is iterated over repeatedly is converted too, since it is empty after the first time.
+    A sample of a set is drawn from its sorted elements, where a run crashed there.
 
     Fix safety: unsafe: it is the list that the program had in Python 2, except for the order of dictionaries.
 
@@ -45,11 +43,11 @@ class LazyWhereListIsMeant(ApiChange):
     """
 
     code = "DNF584"
-    name = "lazy-where-list-is-meant"
+    name = "iterator-used-as-list"
+    formerly = ("lazy-where-list-is-meant",)
     message = "{call} does not return a list since Python 3, and {use}"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls whose result is used as a list."""
         source = subject.source
         if source.words.isdisjoint(WORDS):
             return
@@ -114,7 +112,7 @@ random.shuffle(order)
 + rest = list(range(2)) + [5]
 print(x[order], x[rest])
 
-=== example (runs): numbers that a function gives for an array
+=== example (runs): numbers that a function returns for an array
 import numpy as np
 import torch
 
@@ -128,7 +126,7 @@ x = np.array(numbers("1,2,3"))
 - y = torch.tensor(map(int, "123"))
 + y = torch.tensor(list(map(int, "123")))
 
-=== example: batches that are gone through in every epoch
+=== example: batches that are iterated over in every epoch
 import torch
 
 - batches = zip([1.0, 2.0], [0.0, 1.0])
@@ -139,7 +137,7 @@ import torch
 -         print torch.tensor(x) - y
 +         print(torch.tensor(x) - y)
 
-=== reject (runs): what is only gone through, and what can be done with a range or a view
+=== reject (runs): iteration, and what a range or a view can do
 import numpy as np
 import torch
 
@@ -172,11 +170,11 @@ print(table.keys()[0], zip(1, 2)[0], first(table), len(pool.keys()))
 
 
 def _name(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return trees.last_name(call.func)
 
 
 def _wanted(subject: Subject) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
-    """The expressions that are used as lists, how, and the kinds of what is made that cannot be used so."""
+    """The expressions that are used as lists, how, and which kinds of values cannot be used so."""
     source = subject.source
     every, lazy = frozenset(("map", "view", "range")), frozenset(("map",))
     uses = uses_of(source)
@@ -215,7 +213,7 @@ def _wanted(subject: Subject) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
 
 
 def _sampled(subject: Subject) -> Iterator[Hit]:
-    """A set of which a sample was to be drawn, at which the run stopped; Python itself names what takes its place."""
+    """A set passed to `random.sample` where the run crashed; Python's own advice is to sort it."""
     crash, source = subject.crash, subject.source
     if crash is None or "Population must be a sequence" not in crash.message:
         return
@@ -233,13 +231,13 @@ def _sampled(subject: Subject) -> Iterator[Hit]:
 
 
 def _called(source: Source, function: ast.expr) -> str:
-    """The name of a function, also where a variable stands for it."""
+    """The qualified name of a function, also through a variable."""
     bound = source.bindings(function, function) if isinstance(function, ast.Name) else ()
     return source.qualified(bound[0] if len(bound) == 1 else function) or source.qualified(function) or ""
 
 
 def _is_part_of_array(source: Source, target: ast.expr) -> bool:
-    """Whether a target is a part of an array of NumPy: the array is made here, or its index has an axis or a range."""
+    """Whether a target is a part of a NumPy array: one that is created here, or indexed with an axis or a slice."""
     if not isinstance(target, ast.Subscript):
         return False
     held = target.value
@@ -253,7 +251,7 @@ def _is_part_of_array(source: Source, target: ast.expr) -> bool:
 
 
 def _is_list(subject: Subject, expr: ast.expr) -> bool:
-    """Whether what a range is added to is a list, and not an array, which takes a range; Python 2 knew ranges as lists."""
+    """Whether a range is added to a list, not to an array, which accepts ranges; in Python 2 ranges were lists."""
     source = subject.source
     if isinstance(expr, ast.BinOp):
         return _is_list(subject, expr.left) or _is_list(subject, expr.right)
@@ -268,7 +266,7 @@ def _is_list(subject: Subject, expr: ast.expr) -> bool:
 
 
 def _is_count(subject: Subject, expr: ast.expr) -> bool:
-    """Whether a range is repeated so often, and not multiplied with an array."""
+    """Whether a range is repeated, and not multiplied by an array."""
     source = subject.source
     bound = source.bindings(expr, expr) if isinstance(expr, (ast.Name, ast.Attribute)) else (expr,)
     whole = [isinstance(value, ast.Constant) and isinstance(value.value, int) for value in bound]
@@ -276,7 +274,7 @@ def _is_count(subject: Subject, expr: ast.expr) -> bool:
 
 
 def _stopped_at(subject: Subject, expr: ast.expr, word: str) -> bool:
-    """Whether the run stopped on the line of an expression, at a type that the message names by this word."""
+    """Whether the run crashed on the line of an expression with a message that names this type."""
     crash = subject.crash
     if crash is None or crash.kind != "TypeError" or word not in crash.message:
         return False
@@ -284,7 +282,7 @@ def _stopped_at(subject: Subject, expr: ast.expr, word: str) -> bool:
 
 
 def _makers(subject: Subject, value: ast.expr, depth: int = 3) -> Iterator[tuple[ast.Call, str]]:
-    """The calls that made what an expression holds, each with its kind, where all of what it may hold is made so."""
+    """The calls that create an expression's value, each with its kind."""
     source = subject.source
     if isinstance(value, ast.Call):
         kind = _kind(source, value)
@@ -315,7 +313,7 @@ def _kind(source: Source, call: ast.Call) -> str:
 
 
 def _shown(subject: Subject, call: ast.Call) -> bool:
-    """Whether the program is one of Python 2, or the run stopped on this line at what a dictionary gave."""
+    """Whether the program is for Python 2, or the run crashed on this line at a dictionary view."""
     return _stopped_at(subject, call, "dict_") or python2.speaks_python2(subject.source)
 
 
@@ -331,7 +329,7 @@ def _is_dictionary(source: Source, call: ast.Call) -> bool:
 
 
 def _worn_out(subject: Subject) -> Iterator[ast.Call]:
-    """The iterators that a variable holds and that are gone through more than once."""
+    """The iterators in a variable that is iterated over more than once."""
     source = subject.source
     for statement in uses_of(source).assignments():
         call = statement.value
@@ -350,7 +348,7 @@ def _worn_out(subject: Subject) -> Iterator[ast.Call]:
 
 
 def _is_repeated(source: Source, name: ast.Name, made: ast.stmt) -> bool:
-    """Whether a name is read in a loop that does not make its value anew."""
+    """Whether a name is read in a loop that does not recreate its value."""
     loop = source.enclosing(name, ast.For, ast.While)
     if isinstance(loop, ast.For) and any(node is name for node in ast.walk(loop.iter)):
         loop = source.enclosing(loop, ast.For, ast.While)

@@ -1,4 +1,4 @@
-"""`EarlyStopping("val_rmse")`: Keras asks whether more or less of it is better."""
+"""`EarlyStopping("val_rmse")`: Keras 3 cannot infer whether a smaller or a greater value is better."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from collections.abc import Iterator
 from dnnfix.api import ApiChange, Hit, SetArgument, Subject, uses_of
 
 ASKED = "isn't able to automatically determine"
-"""What Keras says where it cannot tell."""
+"""Keras's message where it cannot infer the direction."""
 
 MORE_IS_BETTER = ("acc", "fmeasure", "auc")
-"""What Keras 1 and 2 looked for in a metric's name to take more for better."""
+"""Parts of a metric's name for which Keras 1 and 2 inferred that more is better."""
 
 
-class DirectionOfWatchedMetric(ApiChange):
-    """A callback watches a metric of which Keras 3 does not know whether more or less of it is better.
+class MonitorWithoutMode(ApiChange):
+    """A callback watches a metric whose direction Keras 3 does not know.
 
-    Keras 1 and 2 went by the name: more accuracy is better, and less of anything else. Keras 3 knows its own metrics, and stops at others
-    where `mode` is not stated. It is stated as it was taken before.
+    Keras 1 and 2 inferred it from the name: more accuracy is better, and less of anything else. Keras 3 knows its own
+    metrics, and raises for others without `mode`. The patch states the direction that was inferred before.
 
-    Fix safety: unsafe: of a metric of which more is better, such as a coefficient of determination, Keras took less for better.
+    Fix safety: unsafe: where more of the metric is better, as of a coefficient of determination, Keras inferred
+    wrongly.
 
     References: https://keras.io/api/callbacks/early_stopping/.
     """
 
     code = "DNF593"
-    name = "direction-of-watched-metric"
+    name = "monitor-without-mode"
+    formerly = ("direction-of-watched-metric",)
     message = "Keras 3 cannot infer whether {metric} is to be minimized or maximized"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The callbacks that watch the metric at which the run stopped."""
         crash, source = subject.crash, subject.source
         if crash is None or ASKED not in crash.message:
             return
@@ -71,7 +72,7 @@ x, y = np.ones((8, 4)), np.ones((8, 1))
 - model.fit(x, y, validation_data=(x, y), callbacks=[EarlyStopping("val_rmse", patience=2)], verbose=0)
 + model.fit(x, y, validation_data=(x, y), callbacks=[EarlyStopping("val_rmse", patience=2, mode="min")], verbose=0)
 
-=== example (runs): two callbacks that are made before
+=== example (runs): two callbacks that are created before
 import numpy as np
 from tensorflow import keras
 

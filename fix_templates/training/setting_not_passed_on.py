@@ -1,4 +1,4 @@
-"""A setting or a callback is made, nobody reads it, and the one call that it is for goes without it."""
+"""A setting or a callback is created and never used, and the one call that it is for lacks it."""
 
 from __future__ import annotations
 
@@ -39,33 +39,34 @@ MODELS = tuple(
 CALLBACKS = ("keras.callbacks.", "tensorflow.keras.callbacks.")
 OF_CALLBACK = frozenset({"set_model", "set_params"})
 _BY_NAME = frozenset({"getattr", "vars", "locals", "asdict", "__dict__", "save_hyperparameters", "get_params", "eval"})
-"""Words of a program that reads its settings by their names."""
+"""Words of programs that may read their settings by name."""
 
 
-class SettingNotHandedOn(ReadTemplate):
-    """A setting is given a value that nobody reads, and the one call that could take it goes without it.
+class SettingNotPassedOn(ReadTemplate):
+    """A setting has a value that is never read, and the one call that could use it is made without it.
 
-    `epochs = 20` stands at the top of a program, and `fit` is called without it: the training has one epoch. A model takes a setting
-    such as `dropout`, and makes its network, which knows it too, without it: the network is made with its own default.
-    `stop = EarlyStopping(…)` does nothing by itself, even with its model set by hand: `fit` has to be given it.
+    `epochs = 20` at the top of a program does nothing where `fit` is called without it: the training runs one epoch. A
+    parameter such as `dropout` of a model does nothing where the model creates its network without it. A callback does
+    nothing until it is in the `callbacks` of `fit`, even after `set_model`.
 
-    Reported only where the setting is never read, there is just one call that has a parameter of that name and is not given it, and the
-    value is not the default there. A number that stands in the setting's place counts only for epochs, and where it is the smaller one. A
-    callback is told its model, and nothing else is done with it; one that is only made may have been put aside.
+    Reported where the setting is never read, exactly one call has a parameter of that name and lacks it, and the value
+    differs from the default. A number written in its stead counts only for epochs, and only where it is smaller. A
+    callback counts where the program calls its `set_model` or `set_params` and nothing else.
 
-    Fix safety: unsafe. The setting begins to count, which is the point; a callback may end the training earlier.
+    Fix safety: unsafe. The setting takes effect, which is the point; a callback may end the training earlier.
 
-    References: keras.Model.fit ("epochs", "batch_size", "callbacks"); the reference of Python on calls ("default parameter value").
+    References: keras.Model.fit ("epochs", "batch_size", "callbacks"); the reference of Python on calls ("default
+    parameter value").
     """
 
     code = "DNF711"
-    name = "setting-not-handed-on"
+    name = "setting-not-passed-on"
     message = "a setting has no effect: {what}"
     confidence = 0.85
-    formerly = ("constant-not-handed-on", "DNF423", "DNF713", "callback-not-handed-over")
+    formerly = ("setting-not-handed-on", "constant-not-handed-on", "DNF423", "DNF713", "callback-not-handed-over")
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
-    declined = "the call takes its arguments from elsewhere"
+    declined = "the call gets its arguments from elsewhere"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
@@ -78,7 +79,7 @@ class SettingNotHandedOn(ReadTemplate):
             yield from _parameters(source)
 
     programs = """
-=== example: a number stands in its place
+=== example: a literal instead of it
 import keras
 
 batch_size = 32
@@ -279,7 +280,7 @@ other.fit(x, y)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A number that is never read: how its name is written and in small letters, where it is bound, and its value."""
+    """A number that is never read: its name as written and in lower case, its assignment, and its value."""
 
     text: str
     name: str
@@ -288,7 +289,7 @@ class Setting:
 
 
 def _constants(source: Source) -> Iterator[Fault]:
-    """Numbers at the top of the program that nobody reads, each with the one call that goes without it."""
+    """Numbers at module level that are never read, each with the one call that lacks it."""
     for setting in _unread_constants(source):
         calls = [found for call in source.all_calls if (found := _lacks(source, call, setting)) is not None]
         if len(calls) == 1:
@@ -302,7 +303,7 @@ def _constants(source: Source) -> Iterator[Fault]:
 
 
 def _unread_constants(source: Source) -> Iterator[Setting]:
-    """The names at the top of the program that are given a number once and are read nowhere."""
+    """The module-level names that are assigned a number once and are never read."""
     if not {"globals", "locals", "vars", "eval", "exec", "__all__"}.isdisjoint(source.words):
         return
     found: dict[str, Setting] = {}
@@ -320,7 +321,7 @@ def _unread_constants(source: Source) -> Iterator[Setting]:
 
 
 def _at_top(source: Source, read: ast.Name) -> bool:
-    """Whether a name may be the one at the top of the program: no function around it has a parameter of that name."""
+    """Whether a name may be the module-level one: it is not a parameter of a function around it."""
     around = function_around(source, read)
     while around is not None:
         if read.id in {each.arg for each in within(around.args, ast.arg)}:
@@ -330,11 +331,11 @@ def _at_top(source: Source, read: ast.Name) -> bool:
 
 
 _Lacking = tuple[ast.Call, str, ast.expr | None]
-"""A call, its parameter for a setting, and the number that stands in the setting's place."""
+"""A call, its parameter for the setting, and the number that is written instead, if any."""
 
 
 def _lacks(source: Source, call: ast.Call, setting: Setting) -> _Lacking | None:
-    """The call with the parameter that the setting is for, where the call is not given it."""
+    """The call with its parameter for the setting, where it lacks it."""
     if any(isinstance(given, ast.Starred) for given in call.args) or any(k.arg is None for k in call.keywords):
         return None
     if call.lineno <= setting.bound.lineno:
@@ -359,7 +360,7 @@ def _is_named(call: ast.Call) -> bool:
 
 
 def _fit(source: Source, call: ast.Call, setting: Setting) -> _Lacking | None:
-    """A `fit` of Keras that goes without the setting."""
+    """A call of Keras's `fit` that lacks the setting."""
     if "keras" not in source.frameworks or _fits_otherwise(source, call):
         return None
     name = "epochs" if setting.name in EPOCHS else "batch_size" if setting.name in BATCH else ""
@@ -375,7 +376,7 @@ def _fit(source: Source, call: ast.Call, setting: Setting) -> _Lacking | None:
 
 
 def _fits_otherwise(source: Source, call: ast.Call) -> bool:
-    """Whether what is fitted is a scaler, a search, a data generator or another thing without epochs."""
+    """Whether the object is a scaler, a search, a data generator or another object whose `fit` has no epochs."""
     made = source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
     name = source.qualified(made.func) if made is not None else None
     if name is not None:
@@ -388,7 +389,7 @@ def _fits_otherwise(source: Source, call: ast.Call) -> bool:
 
 
 def _parameters(source: Source) -> Iterator[Fault]:
-    """Parameters that nobody reads, each with the one call in reach that goes without it."""
+    """Parameters that are never read, each with the one call in scope that lacks it."""
     functions = [each for each in source.nodes(ast.FunctionDef) if _is_plain(each)]
     taken = Counter(setting for each in functions for setting, default in _settings(each) if default is not None)
     for function in functions:
@@ -403,11 +404,9 @@ def _parameters(source: Source) -> Iterator[Fault]:
             ]
             if len(calls) == 1 and _differs(source, function, calls[0][0], setting, default):
                 site, callee = source.site(calls[0][0]), ast.unparse(calls[0][0].func)
-                what = (
-                    f"`{setting}` is a parameter that is never used; `{callee}`, which has it too, is called without it"
-                )
+                what = f"the parameter `{setting}` is never read, and `{callee}`, which has a parameter of that name, is called without it"
                 edit = SetArgument(site, setting, calls[0][1])
-                yield Fault.with_repair(site, what, f"Hand `{setting}` on", edit, prior=0.85)
+                yield Fault.with_repair(site, what, f"Pass `{setting}` on", edit, prior=0.85)
 
 
 def _is_plain(function: ast.FunctionDef) -> bool:
@@ -426,7 +425,7 @@ def _settings(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr | None]
 
 
 def _unread(source: Source, function: ast.FunctionDef, setting: str) -> Iterator[tuple[ast.FunctionDef, str]]:
-    """The functions in which a setting that nothing reads can be had, and the text that gives it there."""
+    """The functions in which a parameter that is never read is in scope, with the expression for it there."""
     named = [node for node in within(function, ast.Name) if node.id == setting]
     owner = source.parent(function)
     if not named:
@@ -447,7 +446,7 @@ def _unread(source: Source, function: ast.FunctionDef, setting: str) -> Iterator
 
 
 def _could_take(source: Source, call: ast.Call, setting: str) -> bool:
-    """Whether a function or class of the program is called that has the setting, with a default, and is not given it."""
+    """Whether a function or class of the program is called that has the setting, with a default, without passing it."""
     taken = _callee(source, call)
     if taken is None or not _is_plain(taken) or any(isinstance(given, ast.Starred) for given in call.args):
         return False
@@ -470,7 +469,7 @@ def _callee(source: Source, call: ast.Call) -> ast.FunctionDef | None:
 def _differs(
     source: Source, function: ast.FunctionDef, lacking: ast.Call, setting: str, default: ast.expr | None
 ) -> bool:
-    """Whether another value than the default of the called part is stated for the setting."""
+    """Whether the setting has another value than the default of the function that is called."""
     taken = _callee(source, lacking)
     if taken is None or taken is function:
         return False
@@ -486,7 +485,7 @@ def _differs(
 
 
 def _callbacks(source: Source) -> Iterator[Fault]:
-    """Callbacks of Keras that are told their model by hand, in a program with one call of `fit`, without callbacks."""
+    """Callbacks of Keras that get their model by `set_model`, in a program whose one `fit` has no callbacks."""
     if "keras" not in source.frameworks or "callbacks" not in source.words:
         return
     fits = [call for call in training_loop.attribute_calls(source.tree, *OF_FIT) if not _is_of_others(source, call)]
@@ -496,7 +495,7 @@ def _callbacks(source: Source) -> Iterator[Fault]:
     if found:
         given = f"[{', '.join(name for name, _ in found)}]"
         names = ", ".join(f"`{name}`" for name, _ in found)
-        what = f"{names} is created and not passed to the training"
+        what = f"{names} is created and not passed to fit"
         edit = SetArgument(source.site(fits[0]), "callbacks", given)
         yield Fault.with_repair(
             source.site(found[0][1]), what, f"Pass callbacks={given} to the training", edit, prior=0.85
@@ -504,7 +503,7 @@ def _callbacks(source: Source) -> Iterator[Fault]:
 
 
 def _only_told(source: Source) -> Iterator[tuple[str, ast.expr]]:
-    """The names that hold a callback which is told its model, and with which nothing else is done; what made each."""
+    """The names of callbacks on which only `set_model` and `set_params` are called, with their values."""
     for statement in source.nodes(ast.Assign):
         target, value = statement.targets[0], statement.value
         if len(statement.targets) != 1 or not isinstance(target, ast.Name):
@@ -521,13 +520,13 @@ def _only_told(source: Source) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _is_of_others(source: Source, call: ast.Call) -> bool:
-    """Whether a `fit` is known to be another library's: a scaler's, a vectorizer's."""
+    """Whether a `fit` is known to belong to another library, such as a scaler's."""
     made = source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
     name = source.qualified(made.func) if made is not None else None
     return name is not None and not name.startswith(("keras.", "tensorflow."))
 
 
 def _reaches(source: Source, made: ast.expr, fit: ast.Call) -> bool:
-    """Whether the name of what was made holds where `fit` is called."""
+    """Whether the name that holds a value is in scope where `fit` is called."""
     own = source.enclosing(made, ast.FunctionDef)
     return made.lineno < fit.lineno and (own is None or own is source.enclosing(fit, ast.FunctionDef))

@@ -1,4 +1,4 @@
-"""The last layer ends in a ReLU, and what reads its scores needs the negative ones."""
+"""The last layer ends in a ReLU, and its loss or activation needs negative logits."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dnnfix.api import (
     Site,
     Subject,
     Symptom,
+    argument_value,
     compile_calls,
     keyword_value,
     network_facts,
@@ -26,15 +27,13 @@ from dnnfix.api import (
 )
 
 
-class ScoresCutAtZero(ReadTemplate):
-    """A ReLU stands between the last layer and the softmax or sigmoid that makes probabilities of its scores.
+class ReluOnLogits(ReadTemplate):
+    """A ReLU between the last layer and the softmax or sigmoid removes the negative logits.
 
-    A score that is cut off at 0 says nothing against a class: a sigmoid of it is never below a half, so that no sample
-    can be called negative, and a softmax cannot tell classes apart that are all unlikely. Scores below 0 get no
-    gradient, and a class whose scores are all there is never learned. An overlap of masks (Dice, Jaccard) is computed
-    from probabilities, which a ReLU does not give.
-
-    Between several classes a network may learn in spite of it; there the patch has to train better to be accepted.
+    A sigmoid of a value that is never negative is never below 0.5, so no sample can be classified as negative; a
+    softmax cannot tell classes apart that are all unlikely. Clipped logits get no gradient, and a class whose logits
+    are all clipped is never learned. An overlap of masks (Dice, Jaccard) needs probabilities, which a ReLU does not
+    return. With several classes a network may learn in spite of it; there a patch is accepted only if it trains better.
 
     Fix safety: unsafe. The outputs can be negative from now on, which is the point.
 
@@ -42,13 +41,14 @@ class ScoresCutAtZero(ReadTemplate):
     """
 
     code = "DNF326"
-    name = "scores-cut-at-zero"
+    name = "relu-on-logits"
+    formerly = ("scores-cut-at-zero",)
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
-    message = "a ReLU sets negative outputs to 0 before {read_by} reads them"
+    message = "a ReLU sets negative logits to 0 before {read_by} reads them"
     triggers = ("relu", "ReLU", "relu6", "ReLU6")
 
-    declined = "the activation cannot be changed at one place"
+    declined = "the activation cannot be changed in one place"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         for use in tensor_values.loss_uses(subject):
@@ -69,7 +69,7 @@ class ScoresCutAtZero(ReadTemplate):
         yield from _overlaps(subject)
 
     programs = """
-=== example: binary scores from a ReLU
+=== example: binary logits from a ReLU
 import torch
 from torch import nn
 
@@ -79,7 +79,7 @@ criterion = nn.BCEWithLogitsLoss()
 loss = criterion(model(torch.rand(4, 8)), torch.ones(4, 1))
 loss.backward()
 
-=== example: class scores from a ReLU
+=== example: class logits from a ReLU
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -136,7 +136,7 @@ def build():
 model = build()
 model.compile("adam", loss=dice_loss)
 
-=== reject: scores as they are
+=== reject: logits without a ReLU
 import torch
 from torch import nn
 model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
@@ -174,7 +174,7 @@ def _cut(
     edits: tuple[Edit, ...] | None,
     read_by: str,
     task: network_facts.Task,
-    title: str = "Leave the scores without a ReLU",
+    title: str = "Remove the ReLU before the loss",
 ) -> Fault:
     symptom = Symptom.NOT_LEARNING if task is network_facts.Task.CLASSES else Symptom.VIOLATION
     way = title, edits, 0.85
@@ -187,7 +187,7 @@ def _is_relu(call: Call) -> bool:
 
 
 def _overlaps(subject: Subject) -> Iterator[Fault]:
-    """The one unit at the end of the only Keras model, where the loss is an overlap of masks that the program computes."""
+    """The last unit of the only Keras model, where the program's own loss computes an overlap of masks."""
     source = subject.source
     compiled = [call for call in source.all_calls if compile_calls.is_compile(call)]
     if len(compiled) != 1:
@@ -202,17 +202,15 @@ def _overlaps(subject: Subject) -> Iterator[Fault]:
         return
     activation = keyword_value(made, "activation")
     if isinstance(activation, ast.Constant) and activation.value == "relu":
-        edits, title = (recipes.reword(subject, activation, "sigmoid"),), "Take a sigmoid of the output"
+        edits, title = (recipes.reword(subject, activation, "sigmoid"),), "Use a sigmoid at the output"
         yield _cut(source.site(made), edits, function.name, network_facts.Task.LABELS, title)
 
 
 def _ends(subject: Subject) -> Iterator[ast.Call | None]:
-    """The constructors of the last layers of the Keras models that the program makes."""
+    """The constructors of the last layers of the Keras models."""
     source = subject.source
     for call in source.calls("keras.Model", "keras.models.Model"):
-        given = next(
-            (k.value for k in call.keywords if k.arg == "outputs"), call.args[1] if len(call.args) > 1 else None
-        )
+        given = argument_value(call, "outputs", 1)
         if isinstance(given, ast.Name):
             bound = source.bindings(given, at=call)
             given = bound[0] if len(bound) == 1 else None

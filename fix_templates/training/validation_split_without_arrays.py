@@ -1,4 +1,4 @@
-"""`fit` is to split a part for validation off data that come in batches of a generator or a dataset."""
+"""`validation_split` is passed to `fit` with a generator or a dataset, which cannot be split."""
 
 from __future__ import annotations
 
@@ -18,21 +18,18 @@ from dnnfix.api import (
 )
 
 WATCHERS = ("EarlyStopping", "ModelCheckpoint", "ReduceLROnPlateau")
-"""Callbacks that watch the loss of the validation where they are not told what to watch."""
+"""Callbacks that watch the validation loss by default."""
 
 SPLIT = 6
-"""The place of `validation_split` in a call of `fit`."""
+"""The index of `validation_split` among the positional arguments of `fit`."""
 
 
-class SplitOfNoArrays(CrashTemplate):
-    """`fit` is to split a part for validation off data that come in batches of a generator or a dataset.
+class ValidationSplitWithoutArrays(CrashTemplate):
+    """`validation_split` is passed to `fit` with a generator, a `PyDataset`, a `DataLoader` or a `tf.data.Dataset`.
 
-    `validation_split` cuts the end off arrays. A generator, a `PyDataset`, a `DataLoader` or a `tf.data.Dataset` gives
-    its batches one by one and has no end to be cut off before the training, so Keras refuses: a validation then takes
-    data of its own. The argument is taken out, and the training runs on all the batches.
-
-    Nothing is proposed where the program gives its targets apart from the inputs, since then arrays were meant, and where
-    something in it goes by the validation: a callback, or a key of the history.
+    Keras cuts the validation data off the end of arrays; data that come in batches cannot be cut before the training.
+    The argument is removed, and the training uses all batches. Nothing is proposed where `y` is passed, since then
+    arrays were meant, and where a callback or a key of the history needs the validation.
 
     Fix safety: unsafe. The program could not run before, and the training has no validation.
 
@@ -40,8 +37,9 @@ class SplitOfNoArrays(CrashTemplate):
     """
 
     code = "DNF723"
-    name = "split-of-no-arrays"
-    message = "validation_split expects arrays, got {data}, which yields batches"
+    name = "validation-split-without-arrays"
+    formerly = ("split-of-no-arrays",)
+    message = "validation_split expects arrays, got `{data}`, which yields batches"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"ValueError"})
@@ -59,10 +57,14 @@ class SplitOfNoArrays(CrashTemplate):
             return
         position = SPLIT if keyword_value(node, "validation_split") is None else None
         if position is not None and len(node.args) > SPLIT + 1:
-            return  # what follows it would move to its place
+            return  # later positional arguments would move
         data = ast.unparse(argument_value(node, "x", 0) or node)
         edit = RemoveArgument(subject.source.site(node), "validation_split", position)
-        yield Fault(subject.source.site(split), {"data": data}, (("Train on all the batches", (edit,), 0.85),))
+        yield Fault(
+            subject.source.site(split),
+            {"data": data},
+            (("Train on all batches, without validation_split", (edit,), 0.85),),
+        )
 
     programs = """
 === example: a loader of torch in a function
@@ -122,7 +124,7 @@ def _listed(data: ast.expr) -> bool:
 
 
 def _goes_by_validation(subject: Subject) -> bool:
-    """Whether a callback of the program watches the validation, or the program names one of its numbers."""
+    """Whether a callback watches the validation, or the program reads one of its keys."""
     source = subject.source
     for call in source.all_calls:
         name = (source.qualified(call.func) or "").rpartition(".")[2]

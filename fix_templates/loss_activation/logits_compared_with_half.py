@@ -1,4 +1,4 @@
-"""Scores of a binary network are compared with a half, as if they were probabilities."""
+"""Logits of a binary classifier are compared with 0.5, as if they were probabilities."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ from dnnfix.api import (
 )
 
 
-class ScoresComparedWithHalf(ReadTemplate):
-    """The loss takes the network's scores (`BCEWithLogitsLoss`), and the accuracy counts those above 0.5 as positive.
+class LogitsComparedWithHalf(ReadTemplate):
+    """The loss expects logits (`BCEWithLogitsLoss`), and the accuracy counts logits above 0.5 as positive.
 
-    A score of 0 is a probability of a half. A sample with a score between 0 and 0.5 is called negative although the
-    network says the opposite, and rounding a score gives numbers that are no class at all. Reported where the loss that
-    takes scores and the comparison are given the output of one network.
+    A logit of 0 is a probability of 0.5: samples with logits between 0 and 0.5 are counted as negative although the
+    network says the opposite, and a rounded logit is not a class. Reported where the loss and the comparison read the
+    output of the same network.
 
-    Fix safety: unsafe. What is reported changes, and what is decided by it; training is the same.
+    Fix safety: unsafe. What is reported changes, and decisions that depend on it; training is the same.
 
     References: torch.nn.BCEWithLogitsLoss ("combines a Sigmoid layer and the BCELoss in one single class").
     """
 
     code = "DNF327"
-    name = "scores-compared-with-half"
+    name = "logits-compared-with-half"
+    formerly = ("scores-compared-with-half",)
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
-    message = "logits are read as probabilities: the loss computes their sigmoid itself"
+    message = "logits are compared or rounded as if they were probabilities: only the loss applies a sigmoid"
     triggers = ("BCEWithLogitsLoss", "binary_cross_entropy_with_logits")
 
-    declined = "the scores are not written at the comparison"
+    declined = "the logits are not an operand of the comparison"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         networks = _scoring(subject) - {""}
@@ -53,11 +54,11 @@ class ScoresComparedWithHalf(ReadTemplate):
                 site = subject.source.site(scores)
                 needed = () if spelling_edits.imports(subject, "torch") else (AddImport("import torch"),)
                 ways: list[tuple[str, tuple[Edit, ...], float]]
-                ways = [("Take a sigmoid of the scores", (Wrap(site, "torch.sigmoid(", ")"), *needed), 0.9)]
+                ways = [("Apply a sigmoid to the logits", (Wrap(site, "torch.sigmoid(", ")"), *needed), 0.9)]
                 around = subject.source.parent(scores)
                 if isinstance(around, ast.Compare):
                     half = Replace(subject.source.site(around.comparators[0]), "0.0")
-                    ways.append(("Compare the scores with 0", (half,), 0.6))
+                    ways.append(("Compare the logits with 0", (half,), 0.6))
                 yield Fault(site, {}, tuple(ways), {"scores": ast.unparse(scores)})
 
     programs = """
@@ -125,7 +126,7 @@ _RESHAPES = words("squeeze view reshape flatten float cpu detach data numpy unsq
 
 
 def _may_squash(subject: Subject) -> bool:
-    """Whether a network of the program may apply the sigmoid itself: then a half is right, and the loss is wrong."""
+    """Whether a network of the program may apply the sigmoid itself: then 0.5 is right, and the loss is wrong."""
     source = subject.source
     inside = (node for owner in source.nodes(ast.ClassDef) for node in ast.walk(owner))
     return "Sigmoid" in source.words or any(
@@ -134,7 +135,7 @@ def _may_squash(subject: Subject) -> bool:
 
 
 def _scoring(subject: Subject) -> frozenset[str]:
-    """What the networks are called whose outputs go into a loss that takes scores."""
+    """The names of the networks whose outputs go into a loss that expects logits."""
     source = subject.source
     found: set[str] = set()
     for call in source.all_calls:
@@ -155,7 +156,7 @@ def _scoring(subject: Subject) -> frozenset[str]:
 
 
 def _taken_for_probabilities(subject: Subject) -> Iterator[ast.expr]:
-    """What is compared with 0.5, or rounded."""
+    """Expressions that are compared with 0.5, or rounded."""
     source = subject.source
     for node in source.nodes(ast.Compare):
         half = node.comparators[0]
@@ -175,7 +176,7 @@ def _taken_for_probabilities(subject: Subject) -> Iterator[ast.expr]:
 
 
 def _maker(subject: Subject, expr: ast.expr, depth: int = 6) -> ast.Call | None:
-    """The call whose result the expression is, looked at through reshapes, names and one parameter; `None` if unclear."""
+    """The call that computed the expression, through reshapes, names and one parameter; `None` if unclear."""
     source = subject.source
     for _ in range(depth):
         match expr:
@@ -201,7 +202,7 @@ def _maker(subject: Subject, expr: ast.expr, depth: int = 6) -> ast.Call | None:
 
 
 def _given(subject: Subject, name: ast.Name) -> tuple[ast.expr, ...]:
-    """What the program's calls give for a parameter that is not given another value inside."""
+    """The arguments that the program passes for a parameter that its function does not rebind."""
     source = subject.source
     function = source.enclosing(name, ast.FunctionDef)
     if function is None or name.id not in [one.arg for one in function.args.args]:
@@ -214,7 +215,7 @@ def _given(subject: Subject, name: ast.Name) -> tuple[ast.expr, ...]:
 
 
 def _called(subject: Subject, call: ast.Call) -> str:
-    """What is called, by its text, where it is an object of the program: no function of a library, no method."""
+    """The source text of the called object, unless it is a library's function or a method of another object."""
     known = subject.source.qualified(call.func) is not None
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     plain = isinstance(call.func, ast.Name) or (isinstance(owner, ast.Name) and owner.id == "self")

@@ -1,4 +1,4 @@
-"""A second value is read from `evaluate` of a Keras model that was compiled without a metric."""
+"""A second value is read from `evaluate` of a Keras model that was compiled without metrics."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
+    argument_value,
     compile_calls,
     keyword_value,
     within,
@@ -27,36 +28,37 @@ UNREADABLE = re.compile(
 )
 
 GIVING = words("evaluate train_on_batch test_on_batch")
-"""Methods of a model that give its loss, with its metrics where it has some."""
+"""Methods of a model that return its loss, or a list of the loss and the metrics."""
 
 CLASSES = re.compile(r"crossentropy", re.IGNORECASE)
 LOGITS = re.compile(r"binary.*from_logits", re.IGNORECASE | re.DOTALL)
-"""A loss of logits for two classes; Keras would count those above one half, and not those above zero."""
+"""A binary loss of logits: Keras's accuracy would compare them with one half instead of zero."""
 
 NAMED = ((r"acc", "accuracy"), (r"(?<![a-z])mae(?![a-z])", "mae"), (r"(?<![a-z])mse(?![a-z])", "mse"))
-"""What the name of a value contains, and the metric that it stands for; `rmse` is no `mse`."""
+"""Part of a value's name, and the metric it stands for; `rmse` is not `mse`."""
 
 OTHERS = re.compile(r"\b(?:auc|auroc|roc|precision|recall|f1|iou|dice|mae|mse|rmse|r2|top)\b", re.IGNORECASE)
-"""Other measures, as a program writes them beside a value."""
+"""Other metrics that a program may name beside the value."""
 
 
-class MeasureReadButNotTaken(CrashTemplate):
-    """`loss, accuracy = model.evaluate(x, y)` with a model that was compiled with a loss alone.
+class MetricNotCompiled(CrashTemplate):
+    """`loss, accuracy = model.evaluate(x, y)` fails where the model was compiled with a loss and no metrics.
 
-    `evaluate` (and so `train_on_batch`) gives the loss as one number where the model has no metrics, and a list of the loss and the metrics where it
-    has some. The program reads a second value by a name, or by its place next to the loss of a classification: it is the
-    accuracy, or the mean error that the name says. That metric is compiled into the model.
+    Without metrics, `evaluate`, `train_on_batch` and `test_on_batch` return the loss alone; with metrics, a list. The
+    metric to compile is the one that the second name says, or accuracy where index 1 is read next to a classification
+    loss.
 
-    Reported where the program stopped there, and the one `compile` of it states no metrics.
+    Reported where the run crashed there and the only `compile` of that model has no metrics.
 
-    Fix safety: unsafe. The training is the same; a measure is taken beside it.
+    Fix safety: unsafe. The training is the same; a metric is computed beside it.
 
     References: keras.Model.evaluate; keras.Model.compile.
     """
 
     code = "DNF730"
-    name = "measure-read-but-not-taken"
-    message = "the model is compiled without a metric, so that evaluate returns only the loss"
+    name = "metric-not-compiled"
+    formerly = ("measure-read-but-not-taken",)
+    message = "the model is compiled without metrics, so evaluate returns the loss alone, and a second value is read"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"TypeError", "IndexError"})
@@ -75,7 +77,7 @@ class MeasureReadButNotTaken(CrashTemplate):
             yield Fault(source.site(compiled[0]), {}, ((f"Measure {metric}", (edit,), 0.9),))
 
     programs = """
-=== example: the second place of the scores
+=== example: index 1 of the result
 import keras
 import numpy as np
 
@@ -126,7 +128,7 @@ model.compile("sgd", "binary_crossentropy")
 scores = model.evaluate(x, y, verbose=0)
 print("AUC:", scores[1])
 
-=== reject: logits, of which accuracy is not told by one half
+=== reject: logits, which accuracy would compare with 0.5
 import keras
 import numpy as np
 
@@ -146,7 +148,7 @@ model.compile(optimizer="sgd", loss="binary_crossentropy", metrics=["accuracy"])
 loss, acc = model.evaluate(x, y, verbose=0)
 print(loss, acc)
 
-=== reject: a second value of a regression that nothing tells about
+=== reject: a second value of a regression with an unknown metric
 import keras
 import numpy as np
 
@@ -169,7 +171,7 @@ print(loss, acc)
 
 
 def _compiled(source: Source, node: ast.AST) -> list[ast.Call]:
-    """The calls of `compile`: those of the model that is asked, where the program says so, else all of them."""
+    """The `compile` calls of the model that is evaluated where they are known, else all of them."""
     every = [call for call in source.all_calls if compile_calls.is_compile(call)]
     asked = [
         call.func.value
@@ -188,7 +190,7 @@ def _without_metrics(call: ast.Call) -> bool:
 
 
 def _metric(source: Source, node: ast.AST, compiled: ast.Call) -> str | None:
-    """The metric that stands next to the loss for the program that reads the scores."""
+    """The metric that the program expects beside the loss."""
     classes = _of_classes(compiled)
     statement = source.statement_of(node)
     if isinstance(statement, ast.Assign) and _evaluates(statement.value):
@@ -214,7 +216,7 @@ def _metric(source: Source, node: ast.AST, compiled: ast.Call) -> str | None:
 
 
 def _named(name: str, classes: bool) -> str | None:
-    """The metric that a name stands for; an accuracy is one of classes only."""
+    """The metric that a name stands for; accuracy only for classification losses."""
     metric = next((metric for part, metric in NAMED if re.search(part, name.lower())), None)
     return metric if metric is not None and (metric == "accuracy") <= classes else None
 
@@ -224,6 +226,6 @@ def _evaluates(value: ast.expr) -> bool:
 
 
 def _of_classes(compiled: ast.Call) -> bool:
-    loss = keyword_value(compiled, "loss") or (compiled.args[1] if len(compiled.args) > 1 else None)
+    loss = argument_value(compiled, "loss", 1)
     written = ast.unparse(loss) if loss is not None else ""
     return CLASSES.search(written) is not None and LOGITS.search(written) is None

@@ -1,4 +1,4 @@
-"""`scheduler.step()` at the head of an epoch: the order of PyTorch up to 1.0, which now skips the first learning rate."""
+"""`scheduler.step()` at the start of an epoch, as before PyTorch 1.1, skips the first learning rate."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dnnfix.api import ApiChange, Delete, Hit, InsertAfter, Subject, argument_va
 
 SCHEDULERS = "torch.optim.lr_scheduler."
 BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau"
-"""It is stepped with what was measured, and so after the epoch, in every version."""
+"""It is stepped with a metric, and so after the epoch, in every version."""
 
 
-class ScheduleSteppedFirst(ApiChange):
+class SchedulerSteppedBeforeOptimizer(ApiChange):
     """Up to PyTorch 1.0 an epoch began with `scheduler.step()`; since 1.1 it has to end with it.
 
-    A scheduler takes its first step by itself now. A program that steps it before the optimizer never trains with the
-    rate that it was given, and every change comes an epoch early: `StepLR(optimizer, 2, 0.1)` gave 1, 1, 0.1, 0.1, 0.01
-    in PyTorch 1.0 and gives 1, 0.1, 0.1, 0.01, 0.01 in 2.13; `CosineAnnealingLR(optimizer, 6)` began with 1, 0.93 and
-    begins with 0.93, 0.75. At the end of the epoch, the rates are those of before.
+    The constructor of a scheduler now makes the first step. A program that steps it before the optimizer never uses the
+    initial rate, and every change comes an epoch early: `StepLR(optimizer, 2, 0.1)` yields 1, 1, 0.1, 0.1, 0.01 in
+    PyTorch 1.0 and 1, 0.1, 0.1, 0.01, 0.01 in 2.13; `CosineAnnealingLR(optimizer, 6)` started with 1, 0.93 and starts
+    with 0.93, 0.75. Stepped at the end of the epoch, the rates are the former ones.
 
     Fix safety: unsafe: the program trains with other rates than it does today, those that it was written for.
 
@@ -27,7 +27,8 @@ class ScheduleSteppedFirst(ApiChange):
     """
 
     code = "DNF523"
-    name = "schedule-stepped-first"
+    name = "scheduler-stepped-before-optimizer"
+    formerly = ("schedule-stepped-first",)
     message = (
         "{step} is called before the step of {optimizer}: since PyTorch 1.1 this skips the first learning rate, and each change "
         "comes one step early (StepLR(optimizer, 2, 0.1) used 1, 1, 0.1, 0.1 and uses 1, 0.1, 0.1, 0.01)"
@@ -37,7 +38,6 @@ class ScheduleSteppedFirst(ApiChange):
     triggers = ("lr_scheduler",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """Schedulers that are stepped in a loop before their optimizer, and nowhere else."""
         source = subject.source
         if "lr_scheduler" not in source.words:
             return
@@ -60,7 +60,7 @@ class ScheduleSteppedFirst(ApiChange):
             yield Hit(
                 site,
                 self.message.format(step=subject.text(source.site(call.func)), optimizer=optimizer),
-                title="step the schedule at the end of the epoch",
+                title="step the scheduler at the end of the epoch",
                 edits=() if leaves else (Delete(site), InsertAfter(last, subject.text(site))),
                 decline="the loop uses continue, so its end is not always reached" if leaves else "",
                 deprecated=True,
@@ -83,7 +83,7 @@ for epoch in range(100):
         optimizer.step()
 +     scheduler.step()
 
-=== example: an optimizer that is handed on in a list
+=== example: an optimizer that is passed on in a list
 import torch
 from torch.optim import lr_scheduler
 
@@ -170,7 +170,7 @@ for epoch in range(100):
 
 
 def _optimizer(subject: Subject, call: ast.Call) -> str:
-    """The text of the optimizer whose schedule a call steps; empty where it is none, or not known."""
+    """The source of the optimizer whose scheduler a call steps; empty if not known."""
     made = subject.source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
     name = subject.source.qualified(made.func) if made is not None else None
     if made is None or name is None or not name.startswith(SCHEDULERS) or name == BY_METRIC:
@@ -180,7 +180,7 @@ def _optimizer(subject: Subject, call: ast.Call) -> str:
 
 
 def _steps(subject: Subject, statement: ast.stmt, optimizer: str) -> bool:
-    """Whether a statement steps the optimizer, itself or in a function of the program that it calls."""
+    """Whether a statement steps the optimizer, directly or in a function of the program."""
     for node in ast.walk(statement):
         if not isinstance(node, ast.Call):
             continue
@@ -202,7 +202,7 @@ def _steps(subject: Subject, statement: ast.stmt, optimizer: str) -> bool:
 def _names_in(
     subject: Subject, function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call, optimizer: str
 ) -> Iterator[str]:
-    """What a function calls the optimizer that a call gives it, alone or in a list."""
+    """The function's names for the optimizer that a call passes, alone or in a list."""
     positional = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)]
     given = [*zip(positional, call.args, strict=False), *((k.arg, k.value) for k in call.keywords if k.arg)]
     for name, value in given:
@@ -222,7 +222,7 @@ def _steps_it(subject: Subject, call: ast.Call, optimizer: str) -> bool:
 
 
 def _outside_loops(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a statement without those of loops in it, whose `continue` is their own."""
+    """The nodes of a statement outside inner loops, whose `continue` is their own."""
     if isinstance(statement, (ast.For, ast.While)):
         return
     for node in ast.iter_child_nodes(statement):

@@ -1,4 +1,4 @@
-"""`binary_cross_entropy(output, images)`: a target with as many elements as the output, in another form."""
+"""`binary_cross_entropy(output, images)`: the target has as many elements as the output, in another shape."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from itertools import accumulate
 from dnnfix.api import ApiChange, Hit, Replace, Subject
 
 REFUSED = re.compile(r"target size \(torch\.Size\(\[([\d, ]*)\]\)\).* input size \(torch\.Size\(\[([\d, ]*)\]\)\)")
-"""What binary cross-entropy says of its target and its input."""
+"""Binary cross-entropy's message about its target and its input."""
 
 
-class TargetOfOtherForm(ApiChange):
-    """Binary cross-entropy compared output and target element by element, whatever their axes; now it refuses.
+class TargetOfOtherShape(ApiChange):
+    """Binary cross-entropy compared output and target elementwise, whatever their shapes; now it refuses other shapes.
 
-    Programs of torch 0.3 gave the loss of an autoencoder its flat output and the images as they came. The target is given
-    the form of the output, which pairs the elements as before. Where the two differ in an axis of size one only, that is
-    what is repaired (`target-broadcast`). Axes in another order (images with their colors last, a batch that does not come
-    first) are left alone: there a new form would pair elements that do not belong together.
+    Programs for torch 0.3 passed the flat output of an autoencoder and the unflattened images. The target is reshaped
+    to the output, which pairs the elements as before. Where the two differ only in axes of size 1, `target-broadcast`
+    repairs that. Axes in another order (channels last, a batch that is not first) are left alone: reshaping would pair
+    elements that do not belong together.
 
-    Fix safety: safe: the samples are the same ones, and one of both forms is the other with axes in a row made one.
+    Fix safety: safe: the samples are the same, and one shape is the other with consecutive axes merged.
 
     References: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy.html,
     https://github.com/pytorch/pytorch/issues/111645.
     """
 
     code = "DNF591"
-    name = "target-of-other-form"
-    message = "binary cross-entropy refuses a target of shape {target} for an output of shape {output} since torch 1.8"
+    name = "target-of-other-shape"
+    formerly = ("target-of-other-form",)
+    message = "binary cross-entropy gets a target of shape {target} for an output of shape {output}, which torch refuses since 1.8"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The call of the loss at which the run stopped."""
         source, crash = subject.source, subject.crash
         if crash is None or crash.kind != "ValueError" or crash.site is None or crash.site.path:
             return
@@ -125,9 +125,9 @@ def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _flattened(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether the samples are as many, and one form is the other with axes in a row made one.
+    """Whether the batch sizes are equal and one shape is the other with consecutive axes merged.
 
-    Both are so where each place at which the form with fewer axes goes on to the next is such a place of the other too.
+    So it is where each cumulative product of the shape with fewer axes is one of the other's as well.
     """
     if not one or not other or one[0] != other[0] or math.prod(one) != math.prod(other):
         return False

@@ -1,4 +1,4 @@
-"""The learning rate is orders of magnitude from what its optimizer usually takes, and training shows it."""
+"""The learning rate is orders of magnitude from the optimizer's usual one, and training diverges or stands still."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from collections.abc import Iterator
 from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, Symptom, Trace, optimizing, words
 
 
-class RateOffByOrders(ReadTemplate):
-    """Training leaves the finite numbers, runs away or stands still, and the learning rate is far from the usual one.
+class LearningRateOffByOrders(ReadTemplate):
+    """The loss diverges, is not finite or hardly changes, and the learning rate is far from the usual one.
 
-    With a rate that is too great each step lands farther from the minimum than it began, until the weights overflow or
-    all units are dead; with one that is too small nothing moves. Reported only where the run showed one of them, the rate
-    is written as a number, and it is more than ten times the optimizer's usual rate, or less than a thousandth of it. Its
-    edits race with those of other settings (DNF905), where it can be looked at whether training learns.
+    With a rate that is too large each step overshoots, until the weights overflow or all units are dead; with one that
+    is too small nothing changes. Reported where the run showed either, and the rate is a literal number more than ten
+    times the optimizer's usual one or less than a thousandth of it. Its edits compete with those of other settings
+    (DNF905).
 
-    Fix safety: unsafe. Training takes other steps, which is the point.
+    Fix safety: unsafe. Training makes other steps, which is the point.
 
     References: Bengio, "Practical Recommendations for Gradient-Based Training of Deep Architectures", section 3.1.1;
     torch.optim.Adam, keras.optimizers.Adam (default rates).
     """
 
     code = "DNF331"
-    name = "rate-off-by-orders"
+    name = "learning-rate-off-by-orders"
+    formerly = ("rate-off-by-orders",)
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.OPTIMIZER
     only_hinders = True
@@ -46,7 +47,7 @@ class RateOffByOrders(ReadTemplate):
     )
     needs_run = True
 
-    declined = "the rate is not written as a number"
+    declined = "the learning rate is not a literal number"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         trace = subject.trace
@@ -60,9 +61,9 @@ class RateOffByOrders(ReadTemplate):
         shown = _too_great(trace) if value > 10 * usual else _too_small(trace) if value < usual / 999 else None
         if shown is not None and not (value < usual and subject.source.words & _FINE_TUNED):
             site = subject.source.site(written)
-            ways = [("Take the usual rate", (Replace(site, f"{usual:g}"),), 0.6)]
+            ways = [("Use the usual learning rate", (Replace(site, f"{usual:g}"),), 0.6)]
             if value > usual:
-                ways.append(("Take a tenth of the usual rate", (Replace(site, f"{usual / 10:g}"),), 0.4))
+                ways.append(("Use a tenth of the usual learning rate", (Replace(site, f"{usual / 10:g}"),), 0.4))
             words = {"shown": shown[0], "value": f"{value:g}", "usual": f"{usual:g}"}
             yield Fault(site, words, tuple(ways), confidence=0.7, symptom=shown[1])
 
@@ -84,7 +85,7 @@ for _ in range(40):
     loss.backward()
     optimizer.step()
 
-=== example: a rate with which nothing moves
+=== example: a learning rate with which nothing changes
 import torch
 from torch import nn, optim
 
@@ -133,19 +134,19 @@ for _ in range(12):
 
 
 ENOUGH_STEPS = 8
-"""Steps before which training says nothing of its rate."""
+"""Steps before which a training says nothing about its rate."""
 
 RUNAWAY = 100.0
-"""By what factor the loss has to have grown: a first step that overshoots does not do that."""
+"""The factor by which a loss has to grow; a single step that overshoots does not reach it."""
 
 STILL = 0.001
-"""Share of the loss by which a training that stands still may fall."""
+"""Fraction of the loss by which a training that stands still may change."""
 
 _FINE_TUNED = words("load_state_dict from_pretrained pretrained load_model load_weights IMAGENET1K_V1")
 
 
 def _too_great(trace: Trace) -> tuple[str, Symptom] | None:
-    """What a rate that is too great has done."""
+    """What a rate that is too large has caused."""
     losses = trace.losses
     if any(not math.isfinite(loss) for loss in losses):
         return "the loss is not finite", Symptom.NON_FINITE
@@ -155,7 +156,7 @@ def _too_great(trace: Trace) -> tuple[str, Symptom] | None:
 
 
 def _too_small(trace: Trace) -> tuple[str, Symptom] | None:
-    """What a rate that is too small has done: the loss of the last steps is that of the first ones."""
+    """What a rate that is too small has caused: the last losses equal the first ones."""
     losses = trace.losses
     third = len(losses) // 3
     if not third or not all(math.isfinite(loss) for loss in losses):

@@ -1,4 +1,4 @@
-"""A regression's output has another width than its targets, and the loss stretches one against the other."""
+"""A regression's output has another width than its targets, and the loss broadcasts one to the other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dnnfix.api import (
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A loss over shapes that do not agree: the layer that gives the width, what it gives and what the targets have."""
+    """A loss over different widths: the layer that decides the output's width, that width, and the targets' width."""
 
     use: tensor_values.LossUse
     layer: Call
@@ -34,25 +34,25 @@ class Stretch:
     wanted: int
 
 
-class OutputStretchedToTargets(FixTemplate):
-    """A regression's output has another width than its targets, and the loss stretches one against the other.
+class OutputBroadcastToTargets(FixTemplate):
+    """A regression's output has another width than its targets, and the loss broadcasts one to the other.
 
-    Squared and absolute errors compare by the rules of broadcasting. One value per sample against three targets is
-    compared with each of them and learns their mean; a hundred values against one target all learn the same. Nothing
-    stops, or the program stops only where the length of a batch differs from the width.
+    One value per sample against three targets is compared with each of them and learns their mean; a hundred values
+    against one target all learn the same. Nothing crashes, or only a batch whose size differs from the width does.
 
-    Fix safety: unsafe. The output gets another width; code that reads it by column sees other columns.
+    Fix safety: unsafe. The output gets another width; code that reads its columns sees other columns.
 
     References: keras.losses.MeanSquaredError (`y_true` and `y_pred` of one shape), torch.nn.MSELoss ("target: the same
     shape as the input").
     """
 
     code = "DNF221"
-    name = "output-stretched-to-targets"
+    name = "output-broadcast-to-targets"
+    formerly = ("output-stretched-to-targets",)
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
     in_modules = True
-    message = "{layer} returns {given} per sample, the targets have {wanted}, and {loss} broadcasts one to the other"
+    message = "{layer} returns {given} per sample, the targets have {wanted}: {loss} broadcasts one to the other"
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
@@ -82,14 +82,14 @@ class OutputStretchedToTargets(FixTemplate):
         if found is None or facts is None or facts.gives is None:
             return
         if _laid_out_as_input(subject, found.use):
-            yield Decline("the targets are laid out as the inputs are: which of the two ends is meant cannot be told")
+            yield Decline("the targets have the shape of the inputs, so either the output or the targets may be wrong")
             return
         changes = size_edits.size_changes(subject, found.layer, facts.gives, found.wanted)
         for change in changes:
-            title = f"Make {short(found.layer.name)} give {_values(found.wanted)} per sample"
+            title = f"Make {short(found.layer.name)} return {_values(found.wanted)} per sample"
             yield self.candidate(finding, title, *change.edits, prior=0.85 * change.prior)
         if not changes:
-            yield Decline("the number of units is not written at one place")
+            yield Decline("the number of units is not written in one place")
 
     programs = """
 === example: flat targets and several units, where the program stops
@@ -144,7 +144,7 @@ net.fit(np.random.rand(10, 4), np.random.rand(10, 3), verbose=0)
 
 
 def _stretch(subject: Subject) -> Stretch | None:
-    """The first loss over real numbers whose output and targets differ in width alone, one of the two being one."""
+    """The first regression loss whose output and targets differ only in width, one of the two being 1."""
     if subject.trace is None:
         return None
     for use in tensor_values.loss_uses(subject):
@@ -161,19 +161,19 @@ def _stretch(subject: Subject) -> Stretch | None:
 
 
 def _axis(use: tensor_values.LossUse) -> int:
-    """The axis of the output's width: torch keeps channels second, Keras last."""
+    """The axis of the output's width: torch has channels second, Keras last."""
     return 1 if use.in_torch and len(use.prediction.shape or ()) > 2 else -1
 
 
 def _widths(use: tensor_values.LossUse, axis: int) -> tuple[int, int] | None:
-    """How wide the output is and how wide the targets are, where that is all that differs."""
+    """The width of the output and of the targets, where nothing else differs."""
     shape, target = use.prediction.shape, use.target.shape if use.target is not None else None
     if use.facts.prediction is not network_facts.Prediction.REAL or not use.facts.same_shape:
         return None
     if shape is None or target is None or len(shape) < 2 or None in shape or None in target:
         return None
     if len(target) == 1 and use.in_keras:
-        target = (*target, 1)  # Keras gives flat targets of one value their axis
+        target = (*target, 1)  # Keras adds the axis to flat targets
     if len(target) != len(shape):
         return None
     place = axis % len(shape)
@@ -185,7 +185,7 @@ def _widths(use: tensor_values.LossUse, axis: int) -> tuple[int, int] | None:
 
 
 def _laid_out_as_input(subject: Subject, use: tensor_values.LossUse) -> bool:
-    """Whether one value per sample meets targets shaped as the inputs: a reconstruction, or windows cut the wrong way."""
+    """Whether one value per sample meets targets shaped like the inputs, as in a reconstruction."""
     shape, target = use.prediction.shape or (), (use.target.shape if use.target is not None else None) or ()
     if len(shape) != 2 or shape[-1] != 1:
         return False

@@ -1,4 +1,4 @@
-"""`nn.Linear(n / 2, 10)`, `Dense(np.max(y) + 1)`: a float or a number of NumPy where only integers of Python are taken."""
+"""`nn.Linear(n / 2, 10)`, `range(n / 2)`: a division, which is a float in Python 3, where an integer is expected."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LEADING = {
     for count, names in counts.items()
     for name in names.split()
 }
-"""By function, how many of its first arguments are whole numbers."""
+"""By function, how many of its leading arguments are integers."""
 
 BEHIND = dict.fromkeys(
     words(
@@ -54,50 +54,50 @@ BEHIND = dict.fromkeys(
     ),
     slice(1, 2),
 ) | {"itertools.islice": slice(1, 4)}
-"""By function, which of its arguments are whole numbers or shapes, where the first is data that may well be divided."""
+"""By function, which arguments are integers or shapes, where the first one is data that may be divided."""
 
 NAMED = words(
     """in_features out_features in_channels out_channels kernel_size stride padding num_features num_embeddings
     embedding_dim input_size hidden_size num_layers units filters input_dim output_dim num_heads key_dim shape
     input_shape target_shape depth_multiplier strides pool_size batch_size epochs"""
 )
-"""Keywords that take whole numbers in all of these."""
+"""Keywords that are integers in all of these."""
 
 STEPS = frozenset({"steps_per_epoch", "validation_steps", "steps"})
-"""Keywords of Keras that count batches; Keras 2 took fractions, and went on until they were reached."""
+"""Keywords of Keras that count batches; Keras 2 accepted fractions and went on until they were reached."""
 
 METHODS = frozenset({"view", "reshape", "repeat", "expand", "narrow"})
-"""Methods of tensors that take whole numbers only."""
+"""Methods of tensors with integer arguments only."""
 
 GRIDS = frozenset({"numpy.mgrid", "numpy.ogrid", "numpy.r_", "numpy.c_", "numpy.s_", "numpy.index_exp"})
 LABELS = frozenset({"loc", "at", "xs"})
-"""Objects and attributes that take slices of fractions too."""
+"""Objects and attributes that accept slices of fractions, too."""
 
 COUNTED = frozenset(f"builtins.{name}" for name in ("abs", "int", "len", "max", "min", "round", "sum")) | {"numpy.prod"}
 COUNTING = frozenset({"count", "dim", "item", "nelement", "numel", "size"})
-"""Functions and methods that give plain numbers, and no arrays."""
+"""Functions and methods that return plain numbers, not arrays."""
 
 
-class FloatWhereSizeIsMeant(ApiChange):
-    """`/` returns a float in Python 3, whatever it divides; layers, shapes and `range` expect integers.
+class FloatAsSize(ApiChange):
+    """`/` returns a float in Python 3; layers, shapes and `range` expect integers.
 
-    Seen where the division is the argument itself, one of the bounds of a slice or the number of times a list is repeated,
-    or is what the only variable in it was assigned; after a crash also where the float came through lists, parameters and
-    several assignments. The division becomes `//`, which computes what Python 2 did.
+    Reported where the division is the argument itself, a bound of a slice or the number of times a list is repeated, or
+    the value of the only name in it; after a crash also where the float came through lists, parameters and several
+    assignments. The division becomes `//`, which computes what Python 2 did.
 
-    Fix safety: safe where the division is seen in the argument: the call fails with every float, and `//` of integers is what
-    `/` was in Python 2. Unsafe where it was read from a crash, and where the quotient is a number of batches for Keras as well,
-    which rounded it up.
+    Fix safety: safe where the division is in the argument: the call fails with every float, and `//` of integers is
+    what `/` was in Python 2. Unsafe where it was found from a crash, and where the quotient is also a number of batches
+    for Keras, which rounded it up.
 
     References: https://peps.python.org/pep-0238/.
     """
 
     code = "DNF514"
-    name = "float-where-size-is-meant"
-    message = "{expression} is a float in Python 3; an integer is expected"
+    name = "float-as-size"
+    formerly = ("float-where-size-is-meant",)
+    message = "expected an integer; {expression} is a float in Python 3"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """Divisions whose result is given as a size."""
         near = list(self._near(subject))
         yield from near
         known = {hit.site for hit in near}
@@ -271,7 +271,7 @@ print(torch.from_numpy(gray), twice.shape, order.shape)
 for library in (np, torch):
     print(library.reshape(library.ones((2, 2)) / 2, (4,)))
 
-=== reject: whole numbers and paths
+=== reject: integers and paths
 from pathlib import Path
 import torch
 
@@ -284,7 +284,7 @@ def _hit(subject: Subject, division: ast.BinOp, felt: Site | None) -> Hit:
     site = subject.source.site(division)
     return Hit(
         site,
-        FloatWhereSizeIsMeant.message.format(expression=subject.source.segment(site)),
+        FloatAsSize.message.format(expression=subject.source.segment(site)),
         title="use integer division",
         edits=(_floored(subject, division),),
         safe=felt is None and not _counts_batches(subject.source, division),
@@ -294,7 +294,7 @@ def _hit(subject: Subject, division: ast.BinOp, felt: Site | None) -> Hit:
 
 
 def _counts_batches(source: Source, division: ast.BinOp) -> bool:
-    """Whether what a division is assigned to is given to Keras as a number of batches too."""
+    """Whether the name that the division is assigned to is also a number of batches for Keras."""
     if source.words.isdisjoint(STEPS):
         return False
     for call in source.all_calls:
@@ -306,7 +306,7 @@ def _counts_batches(source: Source, division: ast.BinOp) -> bool:
 
 
 def _far(subject: Subject) -> Iterator[Hit]:
-    """The divisions behind the sizes of the call, or of the layer's constructor, in which the program crashed."""
+    """The divisions behind the sizes of the call, or of the layer's constructor, that crashed."""
     crash = subject.crash
     if crash is None or crash.kind not in ("TypeError", "ValueError"):
         return
@@ -320,7 +320,7 @@ def _far(subject: Subject) -> Iterator[Hit]:
 
 
 def _assigned(subject: Subject) -> frozenset[str]:
-    """The variables and attributes that a division is assigned to."""
+    """The names and attributes that a division is assigned to."""
     found: set[str] = set()
     for statement in uses_of(subject.source).assignments():
         if isinstance(statement.value, ast.BinOp):
@@ -330,7 +330,7 @@ def _assigned(subject: Subject) -> frozenset[str]:
 
 
 def _may_divide(argument: ast.expr, assigned: frozenset[str]) -> bool:
-    """Whether an argument can have a division in it: a cheap look before names are resolved."""
+    """Whether an argument can contain a division: a cheap check before names are resolved."""
     if isinstance(argument, ast.Name):
         return argument.id in assigned
     if isinstance(argument, ast.Attribute):
@@ -341,7 +341,7 @@ def _may_divide(argument: ast.expr, assigned: frozenset[str]) -> bool:
 
 
 def _sizes(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
-    """The arguments of a call that have to be whole numbers."""
+    """The arguments of a call that have to be integers."""
     name = subject.source.qualified(call.func)
     method = call.func.attr if isinstance(call.func, ast.Attribute) and name is None else ""
     if name is None and isinstance(call.func, ast.Name) and call.func.id == "xrange":
@@ -358,7 +358,7 @@ def _sizes(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _bounds(subject: Subject) -> Iterator[ast.expr]:
-    """The bounds of slices, and how often a list is repeated."""
+    """The bounds of slices, and how often lists are repeated."""
     source = subject.source
     for part in source.nodes(ast.Slice):
         index = source.enclosing(part, ast.Subscript)
@@ -375,7 +375,7 @@ def _takes_fractions(source: Source, indexed: ast.expr) -> bool:
 
 
 def _is_number(source: Source, expr: ast.expr, unknown: bool, depth: int = 3) -> bool:
-    """Whether an expression is a plain number and no array; `unknown` is the answer where nothing tells."""
+    """Whether an expression is a plain number and not an array; `unknown` is the answer where that is not known."""
     if isinstance(expr, ast.BinOp):
         return all(_is_number(source, side, unknown, depth) for side in (expr.left, expr.right))
     if isinstance(expr, ast.Constant):
@@ -401,7 +401,7 @@ def _flat(arguments: list[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _divisions(subject: Subject, argument: ast.expr, within: tuple[ast.expr, ...] = ()) -> Iterator[ast.BinOp]:
-    """The divisions that make an argument a float: in its own arithmetic, or in what its variable was assigned.
+    """The divisions that make an argument a float: in its own arithmetic, or in the value of its name.
 
     `within` are the assigned values that led here: `size = size + 1` leads back to itself.
     """
@@ -418,7 +418,7 @@ def _divisions(subject: Subject, argument: ast.expr, within: tuple[ast.expr, ...
 
 
 def _floored(subject: Subject, division: ast.BinOp) -> Edit:
-    """The division with its operator doubled and all else as it was."""
+    """The division with its operator doubled and nothing else changed."""
     source = subject.source
     whole, right = source.site(division), source.site(division.right)
     tree = source.places
