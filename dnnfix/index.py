@@ -21,14 +21,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dnnfix.errors import CatalogueError
+from dnnfix.errors import CatalogueError, file_of, in_words, not_importable
 from dnnfix.records.record import record
 
 if TYPE_CHECKING:
     from dnnfix.template import FixTemplate
-
-REQUIRED = ("code", "name", "family", "fix_pattern", "message")
-"""What every template says of itself."""
 
 ENTRY_POINTS = "dnnfix.templates"
 """Entry-point group through which installed packages add template modules."""
@@ -66,10 +63,10 @@ class Listed:
     @classmethod
     def of(cls, template: type[FixTemplate], loaded: type[FixTemplate] | None = None) -> Listed:
         """The entry of a template. Raises `CatalogueError` where it lacks metadata."""
-        missing = [attribute for attribute in REQUIRED if not hasattr(template, attribute)]
-        if missing:
-            place = place_of(template.__module__, template.__qualname__)
-            raise CatalogueError(f"{place} lacks {', '.join(missing)}. State it as a class attribute.")
+        from dnnfix.template import misstated
+
+        if wrong := misstated(template):
+            raise CatalogueError(f"{place_of(template.__module__, template.__qualname__)} {wrong}")
         return cls(
             template.__module__,
             template.__qualname__,
@@ -125,7 +122,10 @@ def installed() -> tuple[Listed, ...]:
 
 @cache
 def entry_points() -> tuple[str, ...]:
-    """The modules and packages that the entry points name, read from the files themselves: importing importlib.metadata costs more than a scan."""
+    """The modules and packages that the entry points name, read from the files themselves: importing importlib.metadata costs more than a scan.
+
+    Raises `CatalogueError` for a group of ours that there is not: what a package adds under it would silently be left out.
+    """
     found: set[str] = set()
     for folder in sys.path:
         try:
@@ -133,20 +133,26 @@ def entry_points() -> tuple[str, ...]:
         except OSError:
             continue
         for entry in entries:
+            path = os.path.join(entry.path, "entry_points.txt")
             try:
-                with open(os.path.join(entry.path, "entry_points.txt"), encoding="utf-8") as file:
-                    found.update(_points_in(file))
+                with open(path, encoding="utf-8") as file:
+                    found.update(_points_in(path, file))
             except OSError:
                 continue
     return tuple(sorted(found))
 
 
-def _points_in(lines: Iterable[str]) -> Iterator[str]:
+def _points_in(path: str, lines: Iterable[str]) -> Iterator[str]:
     inside = False
     for line in lines:
         line = line.strip()
         if line.startswith("["):
             inside = line == f"[{ENTRY_POINTS}]"
+            if line.startswith("[dnnfix.") and not inside:
+                raise CatalogueError(
+                    f"{path}: {line} is no group of entry points that dnnfix knows. Rules of a package go under "
+                    f"[{ENTRY_POINTS}]; docs/writing-templates.md says what else a package can add."
+                )
         elif inside and "=" in line:
             yield line.split("=", 1)[1].split(":")[0].split("[")[0].strip()
 
@@ -155,7 +161,13 @@ def _of_point(point: str) -> tuple[Listed, ...]:
     """The templates of one entry point: those of the module that it names, or of every module of the package."""
     file = _file_of(point)
     names = list(_modules_below(file.parent, point)) if file.name == "__init__.py" else [point]
-    return _indexed(kept_at(point), f"{_engine()} {stamp_of(point)}", lambda: map(imported, names))
+    found = _indexed(kept_at(point), f"{_engine()} {stamp_of(point)}", lambda: map(imported, names))
+    if not found:
+        raise CatalogueError(
+            f"{file}: an entry point of {ENTRY_POINTS} names {point}, and no class there derives from FixTemplate. "
+            "Name the module with the rules, or a package of such modules."
+        )
+    return found
 
 
 def stamp_of(point: str) -> str:
@@ -169,9 +181,15 @@ def _file_of(point: str) -> Path:
     try:
         spec = importlib.util.find_spec(point)
     except Exception as error:
-        raise CatalogueError(f"the installed template module {point} cannot be imported: {error!r}") from error
+        raise CatalogueError(
+            f"an entry point of {ENTRY_POINTS} names {point}, which cannot be imported: {in_words(error)}. "
+            "Correct the entry point of the package that says so, and install it again."
+        ) from error
     if spec is None or spec.origin is None:
-        raise CatalogueError(f"the installed template module {point} is named by an entry point, and is not there.")
+        raise CatalogueError(
+            f"an entry point of {ENTRY_POINTS} names {point}, and there is no such module. "
+            "Correct the entry point of the package that says so, and install it again; a package of rules has an __init__.py."
+        )
     return Path(spec.origin)
 
 
@@ -205,9 +223,8 @@ def kept_at(point: str = "") -> Path:
 
 
 def place_of(module: str, kind: str) -> str:
-    """Where a template stands, as its author knows it: the file, where it came from a folder."""
-    file = sys.modules[module].__file__ if module.startswith(LOCAL) else None
-    return f"{file}: {kind}" if file else f"{module}.{kind}"
+    """Where a template stands, as its author knows it: the file and the class."""
+    return kind if kind.endswith(".toml") else f"{file_of(module)}: {kind}"
 
 
 def today(word: str) -> str:
@@ -251,9 +268,7 @@ def imported(module: str) -> ModuleType:
     except CatalogueError:
         raise
     except Exception as error:
-        file = PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
-        named = file if file.exists() else f"the installed template module {module}"
-        raise CatalogueError(f"{named}: cannot be imported: {error!r}") from error
+        raise not_importable(module, error) from error
 
 
 def modules_of(folder: Path, package: str) -> Iterator[str]:

@@ -6,12 +6,17 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from dnnfix.errors import CatalogueError, file_of
 from dnnfix.records import Applicability, Candidate, Family, Finding, Json, Symptom, Trace, Verdict
+from dnnfix.run.job import Experiment
 from dnnfix.source.program import Source
 from dnnfix.validate.learning import LEARNED, score
 
 RUNGS = ("parse", "run", "shapes", "property", "learn", "honest", "harmless")
 """The rungs of the ladder, cheapest first."""
+
+EXPERIMENTS = tuple(map(str, Experiment))
+"""What a validator may have measured."""
 
 TRAINING_SYMPTOMS = frozenset({Symptom.NOT_LEARNING, Symptom.CONSTANT_OUTPUT, Symptom.NON_FINITE, Symptom.NO_GRADIENT})
 """Symptoms that only training shows to be gone; for all others it is enough that training does not get worse."""
@@ -102,5 +107,11 @@ class Validator:
     """The experiments of `dnnfix.run.job` whose results it reads in the first run before and after."""
 
     def judge(self, evidence: Evidence) -> Verdict:
-        """The verdict on a candidate."""
-        return replace(self.opinion(evidence), validator=self.name, rung=self.rung)
+        """The verdict on a candidate. Raises `CatalogueError` where the module says something else."""
+        said = self.opinion(evidence)
+        if not isinstance(said, Verdict):
+            raise CatalogueError(
+                f"{file_of(self.opinion.__module__)}: judge returns a Verdict, as Verdict.passes, fails, inconclusive and "
+                f"not_applicable make it. Received: {said!r}"
+            )
+        return replace(said, validator=self.name, rung=self.rung)

@@ -177,3 +177,17 @@ def test_a_module_that_cannot_be_imported_ends_the_run(site: Path) -> None:
     (site / "acme-1.dist-info" / "entry_points.txt").write_text("[dnnfix.templates]\nrules = acme_gone.rules\n")
     with pytest.raises(CatalogueError, match="acme_gone"):
         installed_again()
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ("[dnnfix.template]\nrules = acme_dnnfix.rules\n", r"entry_points.txt: \[dnnfix.template\] is no group"),
+        ("[dnnfix.templates]\nrules = acme_dnnfix.rulez\n", "names acme_dnnfix.rulez, and there is no such module"),
+        ("[dnnfix.templates]\nrules = json\n", "names json, and no class there derives from FixTemplate"),
+    ],
+)
+def test_an_entry_point_without_rules_ends_the_run(site: Path, points: str, said: str) -> None:
+    (site / "acme-1.dist-info" / "entry_points.txt").write_text(points)
+    with pytest.raises(CatalogueError, match=said):
+        installed_again()
