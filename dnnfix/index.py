@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "dnnfix.templates"
 """Entry-point group through which installed packages add template modules."""
 
+VALIDATORS = "dnnfix.validators"
+"""Entry-point group through which installed packages add modules that are a validator each."""
+
+GROUPS = (ENTRY_POINTS, VALIDATORS)
+
 LOCAL = "_dnnfix_local_"
 """How the names of modules begin that came from a folder of the user's."""
 
@@ -121,8 +126,8 @@ def installed() -> tuple[Listed, ...]:
 
 
 @cache
-def entry_points() -> tuple[str, ...]:
-    """The modules and packages that the entry points name, read from the files themselves: importing importlib.metadata costs more than a scan.
+def entry_points(group: str = ENTRY_POINTS) -> tuple[str, ...]:
+    """The modules and packages that the entry points of a group name, read from the files themselves: importing importlib.metadata costs more than a scan.
 
     Raises `CatalogueError` for a group of ours that there is not: what a package adds under it would silently be left out.
     """
@@ -136,22 +141,22 @@ def entry_points() -> tuple[str, ...]:
             path = os.path.join(entry.path, "entry_points.txt")
             try:
                 with open(path, encoding="utf-8") as file:
-                    found.update(_points_in(path, file))
+                    found.update(_points_in(path, file, group))
             except OSError:
                 continue
     return tuple(sorted(found))
 
 
-def _points_in(path: str, lines: Iterable[str]) -> Iterator[str]:
+def _points_in(path: str, lines: Iterable[str], group: str) -> Iterator[str]:
     inside = False
     for line in lines:
         line = line.strip()
         if line.startswith("["):
-            inside = line == f"[{ENTRY_POINTS}]"
-            if line.startswith("[dnnfix.") and not inside:
+            inside = line == f"[{group}]"
+            if line.startswith("[dnnfix.") and line[1:-1] not in GROUPS:
                 raise CatalogueError(
-                    f"{path}: {line} is no group of entry points that dnnfix knows. Rules of a package go under "
-                    f"[{ENTRY_POINTS}]; docs/writing-templates.md says what else a package can add."
+                    f"{path}: {line} is no group of entry points that dnnfix knows. It knows {' and '.join(GROUPS)} "
+                    "(docs/writing-templates.md)."
                 )
         elif inside and "=" in line:
             yield line.split("=", 1)[1].split(":")[0].split("[")[0].strip()
@@ -159,8 +164,7 @@ def _points_in(path: str, lines: Iterable[str]) -> Iterator[str]:
 
 def _of_point(point: str) -> tuple[Listed, ...]:
     """The templates of one entry point: those of the module that it names, or of every module of the package."""
-    file = _file_of(point)
-    names = list(_modules_below(file.parent, point)) if file.name == "__init__.py" else [point]
+    file, names = _file_of(point), modules_at(point)
     found = _indexed(kept_at(point), f"{_engine()} {stamp_of(point)}", lambda: map(imported, names))
     if not found:
         raise CatalogueError(
@@ -170,6 +174,12 @@ def _of_point(point: str) -> tuple[Listed, ...]:
     return found
 
 
+def modules_at(point: str, group: str = ENTRY_POINTS) -> list[str]:
+    """The names of the modules that an entry point brings: the one that it names, or every one of the package, which comes first itself."""
+    file = _file_of(point, group)
+    return list(_modules_below(file.parent, point)) if file.name == "__init__.py" else [point]
+
+
 def stamp_of(point: str) -> str:
     """A digest that changes with every file of the package that an entry point names or is in."""
     file = _file_of(point)
@@ -177,17 +187,17 @@ def stamp_of(point: str) -> str:
     return _digest(file.parents[above]) if above >= 0 else _digest(file.parent, frozenset(), file.name)
 
 
-def _file_of(point: str) -> Path:
+def _file_of(point: str, group: str = ENTRY_POINTS) -> Path:
     try:
         spec = importlib.util.find_spec(point)
     except Exception as error:
         raise CatalogueError(
-            f"an entry point of {ENTRY_POINTS} names {point}, which cannot be imported: {in_words(error)}. "
+            f"an entry point of {group} names {point}, which cannot be imported: {in_words(error)}. "
             "Correct the entry point of the package that says so, and install it again."
         ) from error
     if spec is None or spec.origin is None:
         raise CatalogueError(
-            f"an entry point of {ENTRY_POINTS} names {point}, and there is no such module. "
+            f"an entry point of {group} names {point}, and there is no such module. "
             "Correct the entry point of the package that says so, and install it again; a package of rules has an __init__.py."
         )
     return Path(spec.origin)

@@ -69,11 +69,12 @@ def template(code_or_name: str, extra: tuple[Path, ...] = ()) -> type[FixTemplat
 
 @cache
 def validators() -> tuple[Validator, ...]:
-    """All validators, in the order of the ladder's rungs and then of their names."""
+    """All validators, built-in and installed by entry point, in the order of the ladder's rungs and then of their names."""
     from dnnfix.validate.evidence import RUNGS
 
     found: dict[str, tuple[Validator, str | None]] = {}
-    for module in map(imported, modules_of(Path(__file__).parent / "validators", "dnnfix.validators")):
+    own = map(imported, modules_of(Path(__file__).parent / "validators", "dnnfix.validators"))
+    for module in (*own, *_installed_validators()):
         validator = _validator(module)
         if validator.name in found:
             raise DuplicateCodeError(
@@ -82,6 +83,23 @@ def validators() -> tuple[Validator, ...]:
         found[validator.name] = validator, module.__file__
     every = (validator for validator, _ in found.values())
     return tuple(sorted(every, key=lambda v: (RUNGS.index(v.rung), v.name)))
+
+
+def _installed_validators() -> Iterator[ModuleType]:
+    """The module that an entry point names, or those of the package, but for what begins with an underscore."""
+    for point in index.entry_points(index.VALIDATORS):
+        named = map(imported, index.modules_at(point, index.VALIDATORS))
+        modules = [one for one in named if not hasattr(one, "__path__") and not _last(one).startswith("_")]
+        if not modules:
+            raise CatalogueError(
+                f"an entry point of {index.VALIDATORS} names {point}, a package without modules. "
+                "Name a module that is a validator, or a package of such modules."
+            )
+        yield from modules
+
+
+def _last(module: ModuleType) -> str:
+    return module.__name__.rpartition(".")[2]
 
 
 def _validator(module: ModuleType) -> Validator:

@@ -1,4 +1,4 @@
-"""What `docs/first-steps.md` tells newcomers to write works: a rule, an operator and a validator, each in one file."""
+"""What `docs/first-steps.md` tells newcomers to write works: a rule, an operator, a setting and a validator, each in one file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FILES = re.compile(r"^`(?P<path>[\w/]+\.py)`\n\n```python\n(?P<code>.*?)```$", re.MULTILINE | re.DOTALL)
 WRITTEN = {match["path"]: match["code"] for match in FILES.finditer((ROOT / "docs" / "first-steps.md").read_text())}
-RULE, OPERATOR, VALIDATOR = (
+RULE, OPERATOR, CAUSE, VALIDATOR = (
     "fix_templates/training/dropout_in_percent.py",
     "dnnfix/synthesize/operators/percentages.py",
+    "dnnfix/synthesize/causes/noise.py",
     "validators/steps_stay_fast.py",
 )
 
@@ -51,8 +52,8 @@ def report(run: Run, *words: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def test_the_page_has_the_program_and_the_three_files() -> None:
-    assert set(WRITTEN) == {"program.py", RULE, OPERATOR, VALIDATOR}
+def test_the_page_has_the_program_and_the_four_files() -> None:
+    assert set(WRITTEN) == {"program.py", RULE, OPERATOR, CAUSE, VALIDATOR}
 
 
 def test_the_rule_keeps_its_promises_and_is_found_and_repaired_with_the_validator_asked(run: Run) -> None:
@@ -64,6 +65,16 @@ def test_the_rule_keeps_its_promises_and_is_found_and_repaired_with_the_validato
     (patch,) = [patch for patch in found["patches"] if patch["verdict"] == "accepted"]
     assert patch["template"] == "DNF798" and "torch.nn.Dropout(0.5)" in patch["diff"]
     assert "steps-stay-fast" in {verdict["validator"] for verdict in patch["verdicts"]}
+
+
+def test_the_setting_is_asked_with_the_others(run: Run) -> None:
+    asked = (
+        "from dnnfix.source.program import Source; from dnnfix.subject import Subject; from dnnfix.synthesize.causes import causes;"
+        "program = b'from keras import layers\\nlayers.GaussianNoise(2.0)';"
+        "print([one.title for one in causes(Subject(Source.from_bytes(program, 'x.py')), ()) if one.setting == 'noise'])"
+    )
+    done = run("-c", asked)
+    assert done.stdout.strip() == "['Add noise of 0.1 rather than 2']", done.stderr
 
 
 @pytest.mark.slow

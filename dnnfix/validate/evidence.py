@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from dnnfix.errors import CatalogueError, file_of
+from dnnfix.errors import CatalogueError, DnnfixError, file_of, in_words, line_of
 from dnnfix.records import Applicability, Candidate, Family, Finding, Json, Symptom, Trace, Verdict
 from dnnfix.run.job import Experiment
 from dnnfix.source.program import Source
@@ -107,11 +107,20 @@ class Validator:
     """The experiments of `dnnfix.run.job` whose results it reads in the first run before and after."""
 
     def judge(self, evidence: Evidence) -> Verdict:
-        """The verdict on a candidate. Raises `CatalogueError` where the module says something else."""
-        said = self.opinion(evidence)
+        """The verdict on a candidate. Raises `CatalogueError` where the module says something else, and for an error in one of another package."""
+        module = self.opinion.__module__
+        try:
+            said = self.opinion(evidence)
+        except DnnfixError:
+            raise
+        except Exception as error:
+            if module.startswith("dnnfix."):
+                raise
+            place = line_of(error, file_of(module))
+            raise CatalogueError(f"{place}: the validator {self.name} failed: {in_words(error)}") from error
         if not isinstance(said, Verdict):
             raise CatalogueError(
-                f"{file_of(self.opinion.__module__)}: judge returns a Verdict, as Verdict.passes, fails, inconclusive and "
+                f"{file_of(module)}: judge returns a Verdict, as Verdict.passes, fails, inconclusive and "
                 f"not_applicable make it. Received: {said!r}"
             )
         return replace(said, validator=self.name, rung=self.rung)
