@@ -7,6 +7,7 @@ edits text itself: it describes edits, and `dnnfix.source.edits` carries them ou
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, Generic, TypeVar
 
@@ -25,6 +26,11 @@ from dnnfix.records import (
     Symptom,
 )
 from dnnfix.subject import Subject
+
+REQUIRED = ("code", "name", "family", "fix_pattern", "message")
+"""What every template says of itself."""
+
+CODE = re.compile(r"DNF[1-9]\d\d|[A-Z]{2,}\d{3,}")
 
 _Kind = TypeVar("_Kind", bound=Example | Reject)
 _Item = TypeVar("_Item")
@@ -86,14 +92,14 @@ class FixTemplate:
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         """Yield the faults of this pattern in the program. Silence is the right answer when in doubt."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no `detect`")
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         """Yield candidate edits for one of this template's findings, the most likely one first.
 
         Where no edit can be right, yield a `Decline` with the reason instead.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no `propose`")
 
     def finding(
         self,
@@ -107,10 +113,17 @@ class FixTemplate:
     ) -> Finding:
         """A finding of this template at `site`; `words` fill the braces of `message`.
 
-        Raises `CatalogueError` where the message has braces for a word that is not given, and where a syntax node stands
-        in place of a site or of a plain value.
+        Raises `CatalogueError` where the message has braces for a word that is not given, where `site` or `symptom` is none, and
+        where a syntax node is given as evidence.
         """
-        self._refuse_nodes("the site of `finding`", site)
+        if not isinstance(site, Site):
+            raise CatalogueError(
+                f"{self.code}: a finding stands at a site, as `subject.source.site(node)` returns it. Received: {site!r}"
+            )
+        if not isinstance(symptom, Symptom):
+            raise CatalogueError(
+                f"{self.code}: the symptom is one of Symptom.{', '.join(Symptom.__members__)}. Received: {symptom!r}"
+            )
         for key, value in (evidence or {}).items():
             self._refuse_nodes(f"evidence[{key!r}]", value)
         try:
@@ -142,11 +155,18 @@ class FixTemplate:
     ) -> Candidate:
         """A candidate of this template. `title` says in the imperative what the edits do; `prior` ranks rivals.
 
-        Raises `CatalogueError` where an edit has a syntax node in place of a site or of code.
+        Raises `CatalogueError` where an edit is none or has a syntax node in place of a site or of code, or the prior is no
+        likelihood.
         """
         for edit in edits:
+            if not isinstance(edit, Edit):
+                raise CatalogueError(
+                    f"{self.code}: an edit is a record of dnnfix.api, such as Replace(site, code). Received: {edit!r}"
+                )
             self._refuse_nodes(f"the site of {type(edit).__name__}", edit.site)
             self._refuse_nodes(f"the code of {type(edit).__name__}", getattr(edit, "code", None))
+        if not 0 <= prior <= 1:
+            raise CatalogueError(f"{self.code}: the prior of a candidate is between 0 and 1. Received: {prior:g}")
         return Candidate(
             template=self.code,
             title=title,
@@ -166,3 +186,24 @@ class FixTemplate:
                 f"{self.code}: {place} is a syntax node ({type(value).__name__}). "
                 "Expected `subject.source.site(node)` for a place, `ast.unparse(node)` for code, a plain value in evidence"
             )
+
+
+def misstated(template: type[FixTemplate]) -> str:
+    """What is wrong with what a template says of itself, and what to write instead; empty where nothing is."""
+    missing = [attribute for attribute in REQUIRED if not hasattr(template, attribute)]
+    if missing:
+        return f"lacks {', '.join(missing)}. State it as a class attribute."
+    if not CODE.fullmatch(template.code):
+        return (
+            "has a code that is not two or more capitals and three or more digits, such as LAB001 "
+            f"(in the catalogue: DNF and three digits). Received: {template.code!r}"
+        )
+    for attribute, kind in (("family", Family), ("fix_pattern", FixPattern)):
+        value = getattr(template, attribute)
+        if not isinstance(value, kind):
+            members = ", ".join(kind.__members__)
+            return f"has a {attribute} that is not one of {kind.__name__}.{members}. Received: {value!r}"
+    if isinstance(template.triggers, str):
+        word = template.triggers
+        return f"has a string for triggers. Write a tuple of words, with a comma after a single one: ({word!r},)"
+    return ""

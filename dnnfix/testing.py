@@ -25,7 +25,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from dnnfix.examples import Example, Reject
-from dnnfix.records import Candidate, Finding, FixPattern, Trace
+from dnnfix.records import Candidate, Finding, Trace
 from dnnfix.run.job import Budget, Job
 from dnnfix.run.runner import Runner
 from dnnfix.source.diff import unified_diff
@@ -33,10 +33,9 @@ from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
-from dnnfix.template import FixTemplate, yielded
+from dnnfix.template import FixTemplate, misstated, yielded
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-CODE = re.compile(r"DNF[1-9]\d\d|[A-Z]{2,}\d{3,}")
 
 LARGE = ("PIL", "tensorflow", "torchvision")
 """Packages whose examples are run where they are installed."""
@@ -95,9 +94,8 @@ def check_template(template: type[FixTemplate], bench: Bench | None = None) -> N
 
 def check_metadata(template: type[FixTemplate]) -> None:
     """Check code, name, pattern, docstring with a `Fix safety:` line, at least one example and one reject."""
-    _require(bool(CODE.fullmatch(template.code)), template, f"code is DNF and three digits. Received: {template.code}")
+    _require(not (wrong := misstated(template)), template, wrong)
     _require(bool(NAME.fullmatch(template.name)), template, f"name is in kebab-case. Received: {template.name}")
-    _require(isinstance(template.fix_pattern, FixPattern), template, "fix_pattern is one of the 15 patterns")
     if template.code.startswith("DNF"):
         family = str(template.family.hundred)
         _require(template.code[3] == family, template, f"codes of {template.family} start with DNF{family}")
@@ -168,9 +166,15 @@ def _findings(template: type[FixTemplate], text: str, runs: bool, bench: Bench) 
     if trace is not None and not trace.outcome.says_something:
         raise TemplateProblem(f"{template.code}: the program cannot be run here: {trace.outcome}: {trace.detail}")
     subject = Subject(source, trace)
-    return subject, [] if _is_passed_by(template, subject) else list(
-        yielded(template().detect(subject), f"{template.__name__}.detect")
+    findings = (
+        []
+        if _is_passed_by(template, subject)
+        else list(yielded(template().detect(subject), f"{template.__name__}.detect"))
     )
+    for finding in findings:
+        received = f"detect yields findings, as `self.finding(site, …)` makes them. Received: {finding!r}"
+        _require(isinstance(finding, Finding), template, received)
+    return subject, findings
 
 
 def _is_passed_by(template: type[FixTemplate], subject: Subject) -> bool:

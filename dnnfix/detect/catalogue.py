@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dnnfix.errors import failure
 from dnnfix.index import is_triggered
 from dnnfix.records import CRASH_CAUSE, Finding
 from dnnfix.records.record import record
@@ -94,5 +95,5 @@ def _findings(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detec
             for finding in yielded(template().detect(subject), f"{template.__name__}.detect"):
                 found.setdefault(finding.id, finding)
         except Exception as error:  # noqa: BLE001 - a template is third-party code: its failure is reported and never ends the run
-            failures.append(f"{template.code} ({template.name}) failed: {type(error).__name__}: {error}")
+            failures.append(f"{template.code} ({template.name}) failed {failure(error, template.__module__)}")
     return Detection(tuple(sorted(found.values(), key=lambda f: (f.site, f.code))), tuple(failures))

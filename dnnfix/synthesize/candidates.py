@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dnnfix.errors import EditError, InputError
+from dnnfix.errors import EditError, InputError, failure
 from dnnfix.records import Candidate, Decline, Edit, Finding
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
@@ -70,7 +70,7 @@ def _proposed(finding: Finding, subject: Subject, template: type[FixTemplate]) -
             else:
                 candidates.append(proposal)
     except Exception as error:  # noqa: BLE001 - a template is third-party code: its failure is reported and never ends the run
-        return Proposals(finding, tuple(candidates), failed=f"{template.code}: {type(error).__name__}: {error}")
+        return Proposals(finding, tuple(candidates), failed=f"{template.code}: {failure(error, template.__module__)}")
     if not candidates and not declined:
         declined = "the template proposes no edit here"
     return Proposals(finding, tuple(candidates), declined)

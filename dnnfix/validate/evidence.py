@@ -8,13 +8,17 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from dnnfix.errors import CatalogueError
+from dnnfix.errors import CatalogueError, DnnfixError, file_of, in_words, line_of
 from dnnfix.records import Applicability, Candidate, Family, Finding, Json, Symptom, Trace, Verdict
+from dnnfix.run.job import Experiment
 from dnnfix.source.program import Source
 from dnnfix.validate.learning import LEARNED, score
 
 RUNGS = ("parse", "run", "shapes", "property", "learn", "honest", "harmless")
 """The rungs of the ladder, cheapest first."""
+
+EXPERIMENTS = tuple(map(str, Experiment))
+"""What a validator may have measured."""
 
 TRAINING_SYMPTOMS = frozenset({Symptom.NOT_LEARNING, Symptom.CONSTANT_OUTPUT, Symptom.NON_FINITE, Symptom.NO_GRADIENT})
 """Symptoms that only training shows to be gone; for all others it is enough that training does not get worse."""
@@ -105,11 +109,20 @@ class Validator:
     """The experiments of `dnnfix.run.job` whose results it reads in the first run before and after."""
 
     def judge(self, evidence: Evidence) -> Verdict:
-        """The verdict on a candidate. Raises `CatalogueError` where `judge` returns none."""
-        verdict: object = self.opinion(evidence)
-        if not isinstance(verdict, Verdict):
+        """The verdict on a candidate. Raises `CatalogueError` where the module says something else, and for an error in one of another package."""
+        module = self.opinion.__module__
+        try:
+            said = self.opinion(evidence)
+        except DnnfixError:
+            raise
+        except Exception as error:
+            if module.startswith("dnnfix."):
+                raise
+            place = line_of(error, file_of(module))
+            raise CatalogueError(f"{place}: the validator {self.name} failed: {in_words(error)}") from error
+        if not isinstance(said, Verdict):
             raise CatalogueError(
-                f"validators: judge of {self.name} returned {verdict!r}. Expected a Verdict in every case, "
-                "such as Verdict.not_applicable(reason)"
+                f"{file_of(module)}: judge returns a Verdict, as Verdict.passes, fails, inconclusive and "
+                f"not_applicable make it. Received: {said!r}"
             )
-        return replace(verdict, validator=self.name, rung=self.rung)
+        return replace(said, validator=self.name, rung=self.rung)

@@ -122,7 +122,7 @@ class ApiChange(FixTemplate):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Yield the outdated uses of this pattern."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no `hits`")
 
     def claims(self, subject: Subject) -> Claims:
         """The parts of the program for which this template is responsible instead of the tables; usually none."""
