@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from dnnfix.config import Settings
-from dnnfix.detect.given import argument, input_expression
+from dnnfix.detect.call_arguments import argument, input_expression
 from dnnfix.detect.loops.training_loop import attribute_calls, function_around, loops_around
 from dnnfix.detect.tensors.shapes import fit_data
 from dnnfix.detect.tensors.values import LossUse, binary, loss_uses

@@ -18,11 +18,11 @@ from dnnfix.bot.body import SHOWN, body, commit_message, title
 from dnnfix.bot.branches import Branch, Branches
 from dnnfix.bot.dashboard import Page, Ticked, Waiting, found, ticked, unproven
 from dnnfix.bot.dashboard_issue import keep
-from dnnfix.bot.dress import dress
 from dnnfix.bot.plan import GONE, GONE_MARK, Plan, plan, refusals, room, taken_back, unwanted
 from dnnfix.bot.policy import forbids
 from dnnfix.bot.proposal import Proposal, members_of
 from dnnfix.bot.report import Analysis
+from dnnfix.bot.reviewers import dress
 from dnnfix.bot.settings import BotSettings, heeded
 from dnnfix.emit import hunks
 from dnnfix.errors import BotReportError, ForgeError, InputError

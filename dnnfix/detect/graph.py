@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dnnfix.detect.loops.loaders import LOADER
 from dnnfix.network.facts import component_kind, is_loss
 from dnnfix.records import Call, Network, Site
-from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import is_self, names_in, within
 from dnnfix.subject import Subject
 

@@ -9,7 +9,7 @@ from functools import partial
 from dnnfix.network.attributes import Attributes
 from dnnfix.network.bindings import Bindings
 from dnnfix.network.containers import builtin, dict_method, list_method
-from dnnfix.network.data import created, dtype_of, shape_of
+from dnnfix.network.created_arrays import created, dtype_of, shape_of
 from dnnfix.network.expressions import Expressions
 from dnnfix.network.keras_library import KerasLibrary, is_keras
 from dnnfix.network.keras_models import KerasModels

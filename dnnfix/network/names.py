@@ -7,7 +7,7 @@ that Keras 1 and 2 took as well.
 from __future__ import annotations
 
 from dnnfix.network.losses import LOSSES, snake
-from dnnfix.source.known import KERAS_OPTIMIZERS
+from dnnfix.source.public_names import KERAS_OPTIMIZERS
 
 _SHORT = {
     "mse": "MeanSquaredError", "mae": "MeanAbsoluteError", "mape": "MeanAbsolutePercentageError",

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from dnnfix import registry
 from dnnfix.config import Settings
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.errors import EditError
 from dnnfix.index import Listed
 from dnnfix.pipeline.old_world import elsewhere

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dnnfix import registry
 from dnnfix.config import Settings
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.pipeline.check import selected
 from dnnfix.records import Finding, Reproduction, Trace
 from dnnfix.source.diff import module_path
@@ -154,7 +154,7 @@ def within(laboratory: TrialLaboratory, program: Source, settings: Settings, pro
 def case_of(source: Source, traces: tuple[Trace, ...], settings: Settings, said: str = "") -> Case:
     """The input of the edit actions of reproduction; `said` is the text of a bug report."""
     from dnnfix.reproduce.case import Case
-    from dnnfix.run import card
+    from dnnfix.run import gpu
     from dnnfix.run.interpreter import modules
 
     path = Path(source.path)
@@ -164,6 +164,6 @@ def case_of(source: Source, traces: tuple[Trace, ...], settings: Settings, said:
         lambda name: name in modules(Path(settings.python)),
         path.resolve().parent,
         said,
-        gpu=card.runs_on_it(source.raw, settings.asked_device),
+        gpu=gpu.runs_on_it(source.raw, settings.asked_device),
         arguments=settings.arguments,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 
 _FROM: dict[str, str] = {
     "bs4": "BeautifulSoup",

@@ -9,8 +9,8 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 _ENDINGS = words("builtins.exit builtins.quit sys.exit os._exit os.abort")

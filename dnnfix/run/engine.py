@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 
 from dnnfix.errors import EnvironmentProblem, SandboxError
 from dnnfix.records import RunOutcome, Trace
-from dnnfix.run.card import Turn
+from dnnfix.run.gpu import Turn
 from dnnfix.run.interpreter import Interpreter
 from dnnfix.run.job import Job
-from dnnfix.run.missed import why_missed
 from dnnfix.run.project import Project, memory_file
 from dnnfix.run.sandbox import Confinement
 from dnnfix.run.trial import Trial
+from dnnfix.run.withheld_files import why_missed
 from dnnfix.run.zygote import START_SECONDS, Kind, Zygote
 
 KEPT = 3

@@ -12,7 +12,7 @@ from dnnfix.records.record import record
 from dnnfix.source.decode import Decoded, decode, split_lines, usual_newline
 from dnnfix.source.lines import Line
 from dnnfix.source.parse import Unparsable
-from dnnfix.source.recover import recover
+from dnnfix.source.parsing import recover
 
 END_OF_LINE = 2**31
 """The column after everything that the file has on a line."""

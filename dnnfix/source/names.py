@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from dnnfix.source.known import (
+from dnnfix.source.public_names import (
     KERAS_ALIASES,
     KERAS_CLASSES,
     STAR_EXPORTS,

@@ -8,8 +8,8 @@ from itertools import pairwise
 from textwrap import dedent
 
 from dnnfix.source.draft import Draft, Replacements, indent_of, ranges
-from dnnfix.source.known import words
 from dnnfix.source.parse import Unparsable, parse
+from dnnfix.source.public_names import words
 
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*[\w+-]*\s*$")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.)(?: |$)|\s*In ?\[[\d ]*\]: ?|\s*\.{3,}: ?")

@@ -9,10 +9,10 @@ from functools import cached_property, update_wrapper
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dnnfix.records import Site
+from dnnfix.source.bindings import Definition
 from dnnfix.source.decode import runnable
 from dnnfix.source.document import Document, read_document
 from dnnfix.source.resolve import Resolver
-from dnnfix.source.scope import Definition
 from dnnfix.source.tree import Tree
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

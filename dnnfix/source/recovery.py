@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dnnfix.source import pasted
 from dnnfix.source.draft import Draft, indent_of, is_code, ranges
 from dnnfix.source.parse import Unparsable, parse
+from dnnfix.source.parsing import Recovered
 from dnnfix.source.python2 import python2
-from dnnfix.source.recover import Recovered
 from dnnfix.source.scan import scan
 
 MAX_ATTEMPTS = 120

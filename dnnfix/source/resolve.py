@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from dnnfix.source import names
-from dnnfix.source.known import words
-from dnnfix.source.scope import COMPREHENSIONS, SCOPES, Binding, Definition, Imported, Index, Scope
-from dnnfix.source.scopes import index
-from dnnfix.source.straight import value_at
+from dnnfix.source.bindings import COMPREHENSIONS, SCOPES, Binding, Definition, Imported, Index, Scope
+from dnnfix.source.public_names import words
+from dnnfix.source.reaching_assignment import value_at
+from dnnfix.source.scope_index import index
 from dnnfix.source.tree import Tree, position
 
 _BUILTINS = words("""abs all any bool bytes callable dict dir enumerate eval exec filter float format getattr hasattr hash id input

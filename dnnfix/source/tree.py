@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from dnnfix.records import Site
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 
 Positioned: TypeAlias = "ast.expr | ast.stmt"
 Node = TypeVar("Node", bound=ast.AST)

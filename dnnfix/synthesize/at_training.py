@@ -26,14 +26,14 @@ from dnnfix.records import (
     Site,
     Trace,
 )
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
 from dnnfix.synthesize.causes import Cause, causes
 from dnnfix.synthesize.causes.epochs import EPOCHS, LONGEST, TIMES
 from dnnfix.synthesize.racing import Racer, race
-from dnnfix.synthesize.stored import begins_with_stored
+from dnnfix.synthesize.stored_weights import begins_with_stored
 from dnnfix.validate import data_leaks
 from dnnfix.validate.changes import is_loss_call
 from dnnfix.validate.ladder import Laboratory

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from dnnfix.detect.loops.figures import better, name_of
-from dnnfix.detect.loops.goals import minimized, reduced
+from dnnfix.detect.loops.metric_direction import better, name_of
+from dnnfix.detect.loops.minimized import minimized, reduced
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 

@@ -26,7 +26,7 @@ from dnnfix.api import (
     Subject,
     Verdict,
 )
-from dnnfix.detect.catalogue import _findings
+from dnnfix.detect.run_rules import _findings
 from dnnfix.errors import CatalogueError, DuplicateCodeError
 from dnnfix.records import Site
 from dnnfix.synthesize import causes, operators

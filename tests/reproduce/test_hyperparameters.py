@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.records import EditStep, RunOutcome, Trace
 from dnnfix.reproduce.actions import hyperparameters
 from dnnfix.reproduce.case import Case, Gap

@@ -18,7 +18,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from dnnfix import __version__
-from dnnfix.bench.originals.cellar import Original
+from dnnfix.bench.originals.cache import Original
 from dnnfix.errors import EnvironmentProblem
 
 API = "https://api.stackexchange.com/2.3"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dnnfix.bench.originals.cellar import Original
+from dnnfix.bench.originals.cache import Original
 from dnnfix.bench.originals.questions import code_blocks
 from dnnfix.bench.scoring import changed_lines
 from dnnfix.config import Settings

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from dnnfix.bot.apart import POLL, Flags, analysed
+from dnnfix.bot.analysis_process import POLL, Flags, analysed
 from dnnfix.errors import AnalysisFailed
 from dnnfix.run import ray_cluster
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from dnnfix import config
 from dnnfix.bench.instances import Instance
 from dnnfix.bench.originals.addresses import Commit, Question, read_address
-from dnnfix.bench.originals.cellar import Cellar, Original
+from dnnfix.bench.originals.cache import Cellar, Original
 from dnnfix.bench.originals.commits import GITHUB, Commits
 from dnnfix.bench.originals.questions import API, Questions
 from dnnfix.cli import options

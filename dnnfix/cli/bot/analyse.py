@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> int:
     """Analyse, and write the report."""
-    from dnnfix.bot import analyse, apart
+    from dnnfix.bot import analyse, analysis_process
     from dnnfix.errors import InputError
 
     target = Path(arguments.output_file).absolute() if arguments.output_file else None
@@ -46,10 +46,10 @@ def run(arguments: argparse.Namespace, console: Console) -> int:
     if target is not None and not target.parent.is_dir():
         raise InputError(f"{arguments.output_file}: there is no such folder to write it into. Make it first.")
     flags = replace(choosing.flags(arguments), since=arguments.since)
-    if apart.secrets():
+    if analysis_process.secrets():
         with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as place:
             made = Path(place, "report.json")
-            code = apart.analysed(flags.command(folder, arguments.repo, made, quiet=arguments.quiet))
+            code = analysis_process.analysed(flags.command(folder, arguments.repo, made, quiet=arguments.quiet))
             if code == CLEAN:
                 _handed_over(console, made.read_text(encoding="utf-8"), target)
             return code

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dnnfix.bot.apart import Flags
+from dnnfix.bot.analysis_process import Flags
 from dnnfix.cli.console import Console
 from dnnfix.errors import InputError
 from dnnfix.forge.dry_run import DryRun

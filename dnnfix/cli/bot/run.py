@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dnnfix.bot.apart import LocalAnalyser
+from dnnfix.bot.analysis_process import LocalAnalyser
 from dnnfix.cli.bot import choosing
 from dnnfix.cli.bot.publish import told
 from dnnfix.cli.console import CLEAN, ERROR, Console

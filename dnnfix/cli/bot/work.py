@@ -6,7 +6,7 @@ import argparse
 from threading import Event
 from typing import TYPE_CHECKING
 
-from dnnfix.bot.apart import Flags, LocalAnalyser
+from dnnfix.bot.analysis_process import Flags, LocalAnalyser
 from dnnfix.cli.bot import app, choosing
 from dnnfix.cli.console import CLEAN, Console
 from dnnfix.forge.protocol import Forge

@@ -6,7 +6,7 @@ import ast
 
 from dnnfix.detect.tensors.axes import outward
 from dnnfix.records.record import record
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 

@@ -17,7 +17,7 @@ from dnnfix.detect.tensors.shapes import StatedInput, stated_keras_input, way_ba
 from dnnfix.network.facts import LayerFacts, layer_facts, loss_facts
 from dnnfix.records import Call, Edit, Json, RenameArgument, Replace, Value
 from dnnfix.records.record import record
-from dnnfix.source.given import keyword_value
+from dnnfix.source.arguments import keyword_value
 from dnnfix.subject import Subject
 
 MAX_CALLERS = 16

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument, input_expression
+from dnnfix.detect.call_arguments import argument, input_expression
 from dnnfix.network.facts import LOSSES, SHAPE_ONLY, Target, layer_facts
 from dnnfix.records import Call, Edit, SetArgument, Value, Wrap
 from dnnfix.source.program import Source

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.source.given import keyword_value
+from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
 

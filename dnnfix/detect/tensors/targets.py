@@ -10,7 +10,7 @@ from dnnfix.detect.tensors.identity import same_thing
 from dnnfix.detect.tensors.values import LossUse, loss_uses, seen_of
 from dnnfix.network.facts import Prediction, Target
 from dnnfix.records import Site
-from dnnfix.source.given import keyword_value
+from dnnfix.source.arguments import keyword_value
 from dnnfix.subject import Subject
 
 

@@ -12,7 +12,7 @@ from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.detect.versioning.tables import Change
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, Replace, SetArgument, Site
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source
 

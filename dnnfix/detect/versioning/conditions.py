@@ -8,7 +8,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dnnfix.detect.given import added_by_statement, element_of
+from dnnfix.detect.call_arguments import added_by_statement, element_of
 from dnnfix.detect.graph import keras_modules
 from dnnfix.detect.tensors.symbolic import is_symbolic
 from dnnfix.detect.versioning.calls import receiver_is

@@ -11,7 +11,7 @@ from dnnfix.detect.versioning.calls import receiver_is
 from dnnfix.detect.versioning.era import Proof, older
 from dnnfix.detect.versioning.names import DATA, Uses, uses_of
 from dnnfix.detect.versioning.tables import Change, Table, table
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject

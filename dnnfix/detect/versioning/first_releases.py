@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, SetArgument
 from dnnfix.records.record import record
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
 
 _CROSS_ENTROPIES = (

@@ -15,7 +15,7 @@ from dnnfix.detect.versioning.imports import Renames, facts, removed_in
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.records import Edit, InsertElement, RemoveArgument, RenameArgument, Replace, SetArgument, Wrap
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
 
 _ROOT = "keras.backend."

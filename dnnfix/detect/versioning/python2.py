@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from dnnfix.detect.versioning.names import uses_of
-from dnnfix.source.given import keyword_value
+from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
 
 BUILTINS = frozenset(("basestring", "long", "raw_input", "reduce", "unichr", "unicode", "xrange"))

@@ -17,10 +17,10 @@ from dnnfix.reproduce.arguments.guards import looks_for_file
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.conventions import HUB_SETS, MNIST_FILE, TFDS
-from dnnfix.reproduce.data.weight import few_of_a_batch, few_together
+from dnnfix.reproduce.data.network_cost import few_of_a_batch, few_together
 from dnnfix.reproduce.data_files import images
 from dnnfix.reproduce.syntax import call_of, given, string, strings
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source, once
 
 ACTION = EditAction.DATASETS

@@ -9,8 +9,8 @@ import ast
 import re
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 ACTION = EditAction.IMPORTS

@@ -23,8 +23,8 @@ from dnnfix.reproduce.data import readers
 from dnnfix.reproduce.syntax import bound_names, call_of, named
 from dnnfix.run.probe.program.removed_modules import OLD_PYTHON
 from dnnfix.source import names
-from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.IMPORTS

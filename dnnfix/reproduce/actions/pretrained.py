@@ -17,7 +17,7 @@ from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import clues
 from dnnfix.reproduce.syntax import assigned, given, method_calls, named, string, strings, tests_around
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
 from dnnfix.source.spelling import misspelt
 from dnnfix.source.tree import last_name, names_in

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from dnnfix.reproduce.syntax import ends
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 _FOLDERS = words("join listdir walk glob iglob scandir isdir makedirs mkdir Path mkdtemp ListDirectory MakeDirs")

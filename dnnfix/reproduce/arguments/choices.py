@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from dnnfix.network.nodes import own_nodes
 from dnnfix.reproduce.harness.unused import TRAINING, top_level
 from dnnfix.reproduce.syntax import ends
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 _SAYS_TRAIN = re.compile(r"(?:\A|[_\W])(?:train|training|fit|learn|dotrain|istrain)(?:\Z|[_\W])", re.IGNORECASE)

@@ -15,7 +15,7 @@ from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.paths import MADE
 from dnnfix.reproduce.syntax import method_calls, string, strings
-from dnnfix.source.given import argument_value, keyword_value
+from dnnfix.source.arguments import argument_value, keyword_value
 from dnnfix.source.program import Source
 from dnnfix.source.tree import is_true, last_name
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from dnnfix.reproduce.syntax import string, strings
-from dnnfix.source.given import keyword_value
-from dnnfix.source.known import words
+from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 
 WITHOUT_WORD = words("store_true store_false store_const append_const count help version")
 """Actions of options that take no word of their own."""

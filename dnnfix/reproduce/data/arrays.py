@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import clues
-from dnnfix.reproduce.data.weight import FEWEST, affordable
+from dnnfix.reproduce.data.network_cost import FEWEST, affordable
 from dnnfix.reproduce.flow.values import Use
 
 INPUT = re.compile(r"(?:^|_|/)(?:x|xs|data|dataset|inputs?|images?|imgs?|features?|samples?|texts?|sequences?|xtr|xte)s?"

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dnnfix.reproduce.harness.roles import role_of
+from dnnfix.source.bindings import Definition
 from dnnfix.source.program import Source
-from dnnfix.source.scope import Definition
 
 _INPUTS = re.compile(
     r"text|src|source|sent\w*|words?|tokens?|query|premise|x|input\w*|data|question|title", re.IGNORECASE

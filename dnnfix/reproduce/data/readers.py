@@ -21,8 +21,8 @@ from dnnfix.reproduce.data_files.values import structure
 from dnnfix.reproduce.flow.reads import READERS
 from dnnfix.reproduce.flow.values import Datum, Flow
 from dnnfix.reproduce.syntax import bound_names
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.INPUT_DATA

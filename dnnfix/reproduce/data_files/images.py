@@ -12,7 +12,7 @@ from dnnfix.reproduce.data import arrays, clues
 from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
 from dnnfix.reproduce.syntax import strings
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import last_name
 

@@ -2,7 +2,7 @@
 
 A small interpreter over the syntax tree (`follow.follow`). It runs every function with the values that it is called
 with, knows constants and paths, and notes each use of each piece of data. It decides nothing: `input_data` and the
-modules beside it read the uses. (`feeds` is another matter: what a network does with its inputs, up to the first
+modules beside it read the uses. (`input_operations` is another matter: what a network does with its inputs, up to the first
 layer.)
 
 It shares no code with the interpreter that reads networks (`network.machine`), whose question is what is certain: there

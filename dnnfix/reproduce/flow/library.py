@@ -27,8 +27,8 @@ from dnnfix.reproduce.flow.values import (
     sizes,
     text_in,
 )
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 
 _SAME_METHODS = words(
     """astype copy to_numpy as_matrix fillna dropna replace sample head tail reset_index sort_values tolist float long

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 
 _KINDS = {
     **dict.fromkeys(("read_csv", "read_table", "read_fwf", "read_excel"), "table"),

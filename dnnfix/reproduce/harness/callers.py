@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.data import batches, feeds
+from dnnfix.reproduce.data import batches, input_operations
 from dnnfix.reproduce.harness.construct import called, instance, is_model, kind_of, method, never, required, settings_of
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import value_of
 from dnnfix.reproduce.harness.unused import bodies
 from dnnfix.reproduce.syntax import methods_of
+from dnnfix.source.bindings import Definition
 from dnnfix.source.program import Source
-from dnnfix.source.scope import Definition
 
 ACTION = EditAction.NETWORK
 
@@ -136,7 +136,7 @@ def _own_parts(case: Case, node: Definition, network: Definition, floats: bool) 
         )
     lines = (
         f"_made_model = {built.code}",
-        f"_made_batches = made_loader_for(_made_model, {feeds.as_code(case.source)}, {floats})",
+        f"_made_batches = made_loader_for(_made_model, {input_operations.as_code(case.source)}, {floats})",
     )
     return _Parts(lines, tuple(built.evidence))
 

@@ -17,7 +17,7 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.syntax import methods_of, strings
-from dnnfix.source.scope import Definition
+from dnnfix.source.bindings import Definition
 
 CONTAINERS = ("torch.nn.Sequential", *KERAS_FUNCTIONAL, *KERAS_SEQUENTIALS)
 """The classes of the frameworks that are networks without a class of the program's."""

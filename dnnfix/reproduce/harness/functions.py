@@ -19,9 +19,9 @@ from dnnfix.reproduce.harness.construct import never, required, settings_of
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import GUESS, value_of
 from dnnfix.reproduce.harness.unused import bodies, top_level
-from dnnfix.source.known import words
+from dnnfix.source.bindings import Definition
 from dnnfix.source.program import once
-from dnnfix.source.scope import Definition
+from dnnfix.source.public_names import words
 from dnnfix.subject import Subject
 
 ACTION = EditAction.NETWORK

@@ -17,9 +17,9 @@ from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import GUESS, usual, value_of
 from dnnfix.reproduce.harness.unused import unreached
 from dnnfix.reproduce.syntax import shortened
-from dnnfix.source.known import words
+from dnnfix.source.bindings import Definition
 from dnnfix.source.program import Source
-from dnnfix.source.scope import Definition
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 ACTION = EditAction.NETWORK

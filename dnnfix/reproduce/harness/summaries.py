@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 
 _TORCH_ROOT = re.compile(r"^\W*Sequential\(\s*$")
 _TORCH_LAYER = re.compile(r"^\W*\((?P<name>\w+)\):\s*(?P<kind>[A-Z]\w*)\((?P<args>.*)\)\s*$")

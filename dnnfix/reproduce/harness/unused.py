@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.source.known import words
+from dnnfix.source.bindings import Definition
 from dnnfix.source.program import Source, once
-from dnnfix.source.scope import Definition
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import names_in
 
 TRAINING = words("fit fit_generator backward train_on_batch apply_gradients minimize")

@@ -14,7 +14,7 @@ from html import unescape
 
 from dnnfix.errors import InputError
 from dnnfix.source.parse import Unparsable
-from dnnfix.source.recover import recover
+from dnnfix.source.parsing import recover
 
 
 class BlockKind(StrEnum):

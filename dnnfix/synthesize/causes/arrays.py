@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import input_expression
+from dnnfix.detect.call_arguments import input_expression
 from dnnfix.detect.loops.training_loop import function_around, loops_around
 from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.records import Call, Edit, InsertAfter, InsertBefore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.network.trainers import TRAINERS
 from dnnfix.records import Component, Edit, FixPattern, RemoveArgument, Replace, SetArgument
 from dnnfix.subject import Subject

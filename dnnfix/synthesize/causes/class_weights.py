@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.records import Edit, FixPattern, SetArgument
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.edits.spelling import spell

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.detect.loops.training_loop import attribute_calls, function_around, loops_around
 from dnnfix.network.trainers import TRAINERS
 from dnnfix.records import FixPattern, Replace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument, element_of
+from dnnfix.detect.call_arguments import argument, element_of
 from dnnfix.network.facts import layer_facts
 from dnnfix.records import Call, FixPattern, InsertElement, Json, Replace
 from dnnfix.subject import Subject

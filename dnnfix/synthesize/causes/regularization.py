@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.records import FixPattern, RemoveArgument, Replace
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.detect.loops.training_loop import LoopOperation, block_of, loops_around, operated_on, operations_named
 from dnnfix.records import Delete, Edit, FixPattern, InsertAfter, InsertBefore
 from dnnfix.subject import Subject

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.network.facts import layer_facts
 from dnnfix.records import Call, Edit, FixPattern, Replace

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.detect.tensors.chains import Change, Solution
 from dnnfix.network.facts import argument_position, layer_facts
 from dnnfix.records import Edit, SetArgument
 from dnnfix.source.spelling import parts as words_of
 from dnnfix.subject import Subject
-from dnnfix.synthesize.edits.ends import short
 from dnnfix.synthesize.edits.recipes import together
+from dnnfix.synthesize.edits.size_conflicts import short
 from dnnfix.synthesize.edits.sizes import made_as, size_changes
 
 INWARDS = frozenset({"in", "input", "inputs", "feature", "features"})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.detect.given import added_by_statement, argument, element_of, input_expression
+from dnnfix.detect.call_arguments import added_by_statement, argument, element_of, input_expression
 from dnnfix.detect.tensors.values import LossUse, whole
 from dnnfix.network.facts import LOSSES, Prediction, activation_of, layer_facts, signature, through
 from dnnfix.records import AddImport, Call, Edit, InsertElement, RemoveArgument, Replace, SetArgument, Wrap

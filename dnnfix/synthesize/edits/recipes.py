@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 
-from dnnfix.detect.given import added_by_statement, argument, element_of, input_expression, positional
+from dnnfix.detect.call_arguments import added_by_statement, argument, element_of, input_expression, positional
 from dnnfix.network.facts import activation_of, argument_position
 from dnnfix.records import (
     Call,

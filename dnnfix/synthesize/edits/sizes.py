@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.network.facts import argument_position, signature
 from dnnfix.records import Call, Component, Edit, Replace, SetArgument
 from dnnfix.records.record import record

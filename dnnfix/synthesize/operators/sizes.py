@@ -11,7 +11,7 @@ from math import log2, prod
 from dnnfix.records import FixPattern, Replace
 from dnnfix.source.spelling import parts as words_of
 from dnnfix.synthesize.definitions import FUNCTIONS
-from dnnfix.synthesize.edits.ends import SMALLEST
+from dnnfix.synthesize.edits.size_conflicts import SMALLEST
 from dnnfix.synthesize.operators.change import NUMBER, Change, replaced
 from dnnfix.synthesize.operators.names import GOOD, IN_PLACE, alike
 from dnnfix.synthesize.scene import Scene

@@ -16,7 +16,7 @@ from dnnfix.detect.versioning.graphs import graph_places, names_of_tensorflow
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses, uses_of
 from dnnfix.records import Delete, Edit, Replace, Site
-from dnnfix.source.given import argument_value, keyword_value
+from dnnfix.source.arguments import argument_value, keyword_value
 from dnnfix.source.program import Source, once
 from dnnfix_legacy.graphs.functions import GraphFunctions
 from dnnfix_legacy.graphs.rewriting import Rewriting

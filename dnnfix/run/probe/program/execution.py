@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from .. import budget, sites, wire
 from ..crash import outcome
 from ..edits import returned, visits
-from ..process import card
+from ..process import gpu
 from . import clocks, frameworks, handlers, loops, modules_beside, rehearsal, scaffold, seeds, unattended, writes
 
 EXIT_CRASHED = 1
@@ -53,7 +53,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     if float(job.get("pace", 1.0)) != 1.0:
         clocks.run_fast(float(job["pace"]))
     if job.get("gpu"):
-        card.bound(int(job["budget"]["memory"]))
+        gpu.bound(int(job["budget"]["memory"]))
     if announce is not None:
         os.write(announce, b"r")
         os.close(announce)

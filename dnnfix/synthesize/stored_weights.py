@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from dnnfix.records import Site
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.subject import Subject
 from dnnfix.synthesize.literals import constant_written
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.syntax import is_static, methods_of
 from dnnfix.source.arithmetic import number
-from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 Operation = tuple[str, tuple[int, ...]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 from dnnfix.source.spelling import words_of
 
 GREATER = words(

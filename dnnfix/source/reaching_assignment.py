@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from dnnfix.source.scope import Scope
+from dnnfix.source.bindings import Scope
 from dnnfix.source.tree import Tree, position
 
 

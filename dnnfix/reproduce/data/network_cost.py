@@ -10,7 +10,7 @@ import ast
 import math
 
 from dnnfix.detect.loops.loaders import LOADER
-from dnnfix.source.given import argument_value, keyword_value
+from dnnfix.source.arguments import argument_value, keyword_value
 from dnnfix.source.program import Source
 from dnnfix.source.tree import last_name
 

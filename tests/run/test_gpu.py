@@ -11,7 +11,7 @@ import pytest
 
 from dnnfix.errors import EnvironmentProblem
 from dnnfix.records import Trace
-from dnnfix.run import card
+from dnnfix.run import gpu
 from dnnfix.run.job import Budget, Device, Job
 from dnnfix.run.runner import Runner
 
@@ -30,8 +30,8 @@ def present(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder = tmp_path / "gpus" / place
         folder.mkdir(parents=True)
         (folder / "information").write_text(f"Model: \t {model}\nIRQ:   1\n")
-    monkeypatch.setattr(card, "_CONTROL", control)
-    monkeypatch.setattr(card, "_DRIVER", tmp_path / "gpus")
+    monkeypatch.setattr(gpu, "_CONTROL", control)
+    monkeypatch.setattr(gpu, "_DRIVER", tmp_path / "gpus")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return control
 
@@ -51,7 +51,7 @@ def present(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_program_that_can_run_elsewhere_is_on_the_gpu_only_when_that_is_asked_for(
     program: bytes, devices: list[Device]
 ) -> None:
-    assert [device for device in Device if card.runs_on_it(program, device)] == devices
+    assert [device for device in Device if gpu.runs_on_it(program, device)] == devices
 
 
 @pytest.mark.parametrize("hidden", ["", "-1"])
@@ -59,31 +59,31 @@ def test_a_gpu_that_is_not_there_or_hidden_is_used_by_nobody(
     present: Path, monkeypatch: pytest.MonkeyPatch, hidden: str
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
-    assert not card.runs_on_it(NAMES, Device.CUDA)
+    assert not gpu.runs_on_it(NAMES, Device.CUDA)
     with pytest.raises(EnvironmentProblem, match="Leave --device out"):
         Runner(Path(sys.executable), device=Device.CUDA)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     present.unlink()
-    assert not card.runs_on_it(NAMES, Device.AUTO)
+    assert not gpu.runs_on_it(NAMES, Device.AUTO)
     with pytest.raises(EnvironmentProblem, match="no .*nvidiactl"):
-        card.required(Device.CUDA)
+        gpu.required(Device.CUDA)
 
 
 @pytest.mark.usefixtures("present")
 def test_the_device_is_named_and_what_it_hides_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert card.device_of(PLAIN, Device.CUDA) == "cpu"
-    assert card.device_of(NAMES, Device.AUTO) == "cuda (Small Card)"
+    assert gpu.device_of(PLAIN, Device.CUDA) == "cpu"
+    assert gpu.device_of(NAMES, Device.AUTO) == "cuda (Small Card)"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
-    assert card.device_of(NAMES, Device.AUTO) == "cuda (Large Card)"
-    assert "rounding" in card.remark(NAMES, Device.AUTO)
-    assert "--device cuda" in card.remark(LOOKS, Device.AUTO)
-    assert not card.remark(LOOKS, Device.CPU) and not card.remark(PLAIN, Device.AUTO)
+    assert gpu.device_of(NAMES, Device.AUTO) == "cuda (Large Card)"
+    assert "rounding" in gpu.remark(NAMES, Device.AUTO)
+    assert "--device cuda" in gpu.remark(LOOKS, Device.AUTO)
+    assert not gpu.remark(LOOKS, Device.CPU) and not gpu.remark(PLAIN, Device.AUTO)
 
 
 @pytest.mark.usefixtures("present")
 def test_another_process_waits_for_its_turn() -> None:
-    turn = card.Turn()
-    asking = "from dnnfix.run.card import Turn; raise SystemExit(int(Turn().take()))"
+    turn = gpu.Turn()
+    asking = "from dnnfix.run.gpu import Turn; raise SystemExit(int(Turn().take()))"
     assert turn.take() and turn.take() and turn.held
     assert subprocess.run([sys.executable, "-c", asking], check=False).returncode == 0
     turn.give_up()

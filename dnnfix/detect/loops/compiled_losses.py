@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from dnnfix.detect.tensors.values import LossUse, loss_uses
-from dnnfix.source.given import keyword_value
+from dnnfix.source.arguments import keyword_value
 from dnnfix.subject import Subject
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.loops.figures import name_of
-from dnnfix.detect.loops.metrics import is_compile
-from dnnfix.source.given import argument_value
+from dnnfix.detect.loops.compiled_losses import is_compile
+from dnnfix.detect.loops.metric_direction import name_of
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 

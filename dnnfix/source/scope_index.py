@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from typing import Any, Final
 
-from dnnfix.source.known import words
-from dnnfix.source.scope import COMPREHENSIONS, Binding, Imported, Index, Scope, ScopeNode
+from dnnfix.source.bindings import COMPREHENSIONS, Binding, Imported, Index, Scope, ScopeNode
+from dnnfix.source.public_names import words
 
 _LEAVES: Final = (
     ast.Name,
