@@ -24,7 +24,7 @@ from racing import FAULTS, PROGRAM, SOUND
 sys.path.insert(0, str(ROOT))
 
 from dnnfix.cli.bench.choosing import Place
-from dnnfix.run import card
+from dnnfix.run import gpu
 from dnnfix.run.job import Budget, Device, Job
 from dnnfix.run.runner import Runner
 from dnnfix.source.program import Source
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=20, help="open cases of the benchmark (%(default)s)")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has torch")
     given = parser.parse_args()
-    if given.device == "cuda" and not card.present():
+    if given.device == "cuda" and not gpu.present():
         print("left out: there is no GPU here")
         return
     table = Table.of(given)

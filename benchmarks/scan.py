@@ -142,7 +142,7 @@ def profile(corpus: Corpus) -> None:
     """Print the CPU seconds of reading, of the network and of every rule over the files, the most costly first."""
     sys.path.insert(0, str(ROOT))
     from dnnfix import registry
-    from dnnfix.detect.catalogue import gate
+    from dnnfix.detect.run_rules import gate
     from dnnfix.errors import InputError
     from dnnfix.source.program import Source
     from dnnfix.subject import Subject

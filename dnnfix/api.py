@@ -1,9 +1,10 @@
 """Everything that a fix template or a validator may import, and nothing else of the engine.
 
-What most rules are made of is a name here: the bases, the records, the edits, the program that is looked at. What the engine can read
-of a program, and its ready-made edits, are modules here: `graph.torch_modules`, `tensor_shapes.known`, `loss_edits.change_loss`.
+The names of this module are what most rules need: base classes, records, edits, the program under analysis. The
+engine's readings of a program and its ready-made edits are modules under it: `graph.torch_modules`,
+`tensor_shapes.known`, `loss_edits.change_loss`.
 
-A name is imported from where it is when it is first asked for: a rule pays for the parts of the engine that it uses.
+Each name is imported lazily, so that a rule pays only for the parts of the engine that it uses.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dnnfix.detect import bare_calls, branches, graph, origins
-    from dnnfix.detect import given as call_arguments
+    from dnnfix.detect import bare_calls, branches, call_arguments, graph, origins
     from dnnfix.detect.crashes import crash as crashes
     from dnnfix.detect.crashes import held_values, interfaces
     from dnnfix.detect.crashes import operands as failed_operands
     from dnnfix.detect.crashes import raised as raised_errors
     from dnnfix.detect.crashes import undefined as undefined_names
-    from dnnfix.detect.loops import figures as progress_figures
-    from dnnfix.detect.loops import goals, loaders, training_loop
-    from dnnfix.detect.loops import metrics as compile_calls
+    from dnnfix.detect.loops import compiled_losses as compile_calls
+    from dnnfix.detect.loops import loaders, training_loop
+    from dnnfix.detect.loops import metric_direction as progress_figures
+    from dnnfix.detect.loops import minimized as goals
     from dnnfix.detect.loops.training_loop import function_around
     from dnnfix.detect.tensors import axes as tensor_axes
     from dnnfix.detect.tensors import chains as size_chains
@@ -88,9 +89,9 @@ if TYPE_CHECKING:
     )
     from dnnfix.source import arithmetic, spelling
     from dnnfix.source import tree as trees
-    from dnnfix.source.given import argument_value, keyword_value
-    from dnnfix.source.known import words
+    from dnnfix.source.arguments import argument_value, keyword_value
     from dnnfix.source.program import Source, once
+    from dnnfix.source.public_names import words
     from dnnfix.source.tree import within
     from dnnfix.subject import Subject
     from dnnfix.synthesize.bases.crash_template import CrashTemplate, Failure, RaisedTemplate, ShapeTemplate, reads
@@ -100,15 +101,15 @@ if TYPE_CHECKING:
     from dnnfix.synthesize.causes import optimizing
     from dnnfix.synthesize.edits import chains as chain_edits
     from dnnfix.synthesize.edits import data as data_edits
-    from dnnfix.synthesize.edits import ends as end_edits
+    from dnnfix.synthesize.edits import gradient_cuts as graph_edits
     from dnnfix.synthesize.edits import into_init as init_edits
     from dnnfix.synthesize.edits import losses as loss_edits
-    from dnnfix.synthesize.edits import one_order as order_edits
     from dnnfix.synthesize.edits import recipes
+    from dnnfix.synthesize.edits import shared_permutation as order_edits
+    from dnnfix.synthesize.edits import size_conflicts as end_edits
     from dnnfix.synthesize.edits import sizes as size_edits
     from dnnfix.synthesize.edits import spelling as spelling_edits
-    from dnnfix.synthesize.edits import uncut as graph_edits
-    from dnnfix.synthesize.edits.ends import short
+    from dnnfix.synthesize.edits.size_conflicts import short
     from dnnfix.synthesize.edits.spelling import spell
     from dnnfix.template import FixTemplate
     from dnnfix.validate import changes as code_changes

@@ -53,7 +53,7 @@ _SHOWN_ONLY = frozenset(
 
 @record
 class Settings:
-    """Everything that the pipeline may be told about one program.
+    """The settings of the pipeline for one program.
 
     Codes in `select`, `ignore`, `extend_select`, `fixable` and `unfixable` are whole codes, prefixes of codes (`DNF3`),
     rule names, or `ALL`. Patterns are relative to `root`, the folder of the configuration or the working folder.
@@ -139,7 +139,7 @@ class Settings:
         return _specificity(self.fixable, code, name) > _specificity(self.unfixable, code, name)
 
     def fingerprint(self) -> str:
-        """A text that is equal for settings under which the static analysis of a file gives the same report."""
+        """A string that is equal for settings under which the static analysis of a file returns the same report."""
         return repr([(f.name, getattr(self, f.name)) for f in fields(self) if f.name not in _SHOWN_ONLY])
 
 
@@ -170,7 +170,7 @@ def locate(folder: Path) -> Path | None:
 
 
 def configuration_in(folder: Path) -> Path | None:
-    """The configuration that stands in the folder itself, if one does."""
+    """The configuration in the folder itself, if there is one."""
     own = folder / "dnnfix.toml"
     if own.is_file():
         return own
@@ -186,7 +186,7 @@ def read(path: Path) -> dict[str, Any]:
     """The table of settings in that file, keys as written.
 
     Raises:
-        ConfigError: the file cannot be read or is not TOML, or the table is no table.
+        ConfigError: the file cannot be read or is not TOML, or its entry is not a table.
     """
     table = _toml(path)
     if path.name == "pyproject.toml":
@@ -198,7 +198,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def merge(table: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The table with the command line's settings over it; an override of `None` says nothing."""
+    """The table with the command line's settings over it; an override of `None` is ignored."""
     merged = {str(key).replace("_", "-"): value for key, value in table.items()}
     merged.update({key.replace("_", "-"): value for key, value in overrides.items() if value is not None})
     return merged

@@ -21,13 +21,18 @@ DnnfixError
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import sys
+from enum import Enum
+
 
 class DnnfixError(Exception):
     """Root of everything that dnnfix raises on purpose."""
 
 
 class UserError(DnnfixError):
-    """What the caller gave cannot be used. The message names the file, the place and what to do."""
+    """The caller's input cannot be used. The message names the file, the place and what to do."""
 
 
 class InputError(UserError):
@@ -67,7 +72,7 @@ class AnalysisFailed(EnvironmentProblem):
 
 
 class CatalogueError(DnnfixError):
-    """A template or validator is wrong; its author has to mend it."""
+    """A template or validator is wrong; its author has to fix it."""
 
 
 class DuplicateCodeError(CatalogueError):
@@ -88,3 +93,47 @@ class SiteNotFoundError(EditError):
 
 class BudgetExceeded(DnnfixError):
     """The time that a file or run was given is used up."""
+
+
+def in_words(error: BaseException) -> str:
+    """The kind of an error and what it says; of a name that an enumeration lacks also which names it has."""
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    if isinstance(error, AttributeError) and isinstance(error.obj, type) and issubclass(error.obj, Enum):
+        said = f"{error.obj.__name__} has no {error.name}. It has {', '.join(error.obj.__members__)}"
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def line_of(error: BaseException, file: str) -> str:
+    """`FILE:LINE`, as far as known: the line of this file that the error came through, or the one that is no Python."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return f"{error.filename}:{error.lineno}"
+    line, step = None, error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == file:
+            line = step.tb_lineno
+        step = step.tb_next
+    return file if line is None else f"{file}:{line}"
+
+
+def not_importable(module: str, error: BaseException) -> CatalogueError:
+    """What to raise where a module of rules, validators or operators cannot be imported: its file, the line, and why."""
+    place = line_of(error, file_of(module))
+    named = place if module.startswith("dnnfix.") else f"{place}: the installed module {module}"
+    return CatalogueError(f"{named}: cannot be imported: {in_words(error)}")
+
+
+def failure(error: BaseException, module: str) -> str:
+    """What went wrong in a module that a rule is in, and at which of its lines, for a report: the name of its file alone."""
+    return f"at {os.path.basename(line_of(error, file_of(module)))}: {in_words(error)}"
+
+
+def file_of(module: str) -> str:
+    """The file of a module, whether it was imported or not; its name where there is none."""
+    loaded = sys.modules.get(module)
+    if loaded is not None and loaded.__file__:
+        return loaded.__file__
+    try:
+        spec = importlib.util.find_spec(module)
+    except Exception:  # noqa: BLE001 - what is above the module is imported to find it, and is as foreign as the module
+        return module
+    return spec.origin if spec is not None and spec.origin is not None else module

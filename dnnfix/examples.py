@@ -1,4 +1,4 @@
-"""The programs by which a rule is shown and tested: examples, which it repairs, and rejects, which it has to leave alone.
+"""The example programs of a rule: examples, which it has to repair, and rejects, which it has to leave alone.
 
 A rule states them in one string, `programs`. Each program comes below a line that says what it is:
 
@@ -6,7 +6,7 @@ A rule states them in one string, `programs`. Each program comes below a line th
     === example (runs): a loss that a run shows
     === reject: written to a file at once
 
-The string is taken apart when somebody asks for the examples: a scan never does.
+The string is parsed only when the examples are asked for, which a scan never does.
 """
 
 from __future__ import annotations

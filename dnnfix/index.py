@@ -1,7 +1,8 @@
-"""What the catalogue and installed packages of rules hold, known without importing them: most programs have to do with a fifth of it.
+"""An index of the fix templates on disk, so that a scan imports only those that may concern the program.
 
-An index is made by importing every module once. It is kept where Python keeps bytecode, and holds as long as no file of the
-package has changed; where it cannot be kept, each start makes it anew.
+It holds each template's code, name and triggers, for the catalogue and for installed packages of rules. It is made by
+importing every module once, is kept where Python keeps bytecode, and holds as long as no file of the package has
+changed. Where it cannot be kept, each start makes it anew.
 """
 
 from __future__ import annotations
@@ -21,17 +22,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dnnfix.errors import CatalogueError
+from dnnfix.errors import CatalogueError, file_of, in_words, not_importable
 from dnnfix.records.record import record
 
 if TYPE_CHECKING:
     from dnnfix.template import FixTemplate
 
-REQUIRED = ("code", "name", "family", "fix_pattern", "message")
-"""What every template says of itself."""
-
 ENTRY_POINTS = "dnnfix.templates"
 """Entry-point group through which installed packages add template modules."""
+
+VALIDATORS = "dnnfix.validators"
+"""Entry-point group through which installed packages add modules that are a validator each."""
+
+GROUPS = (ENTRY_POINTS, VALIDATORS)
 
 LOCAL = "_dnnfix_local_"
 """How the names of modules begin that came from a folder of the user's."""
@@ -66,10 +69,10 @@ class Listed:
     @classmethod
     def of(cls, template: type[FixTemplate], loaded: type[FixTemplate] | None = None) -> Listed:
         """The entry of a template. Raises `CatalogueError` where it lacks metadata."""
-        missing = [attribute for attribute in REQUIRED if not hasattr(template, attribute)]
-        if missing:
-            place = place_of(template.__module__, template.__qualname__)
-            raise CatalogueError(f"{place} lacks {', '.join(missing)}. State it as a class attribute.")
+        from dnnfix.template import misstated
+
+        if wrong := misstated(template):
+            raise CatalogueError(f"{place_of(template.__module__, template.__qualname__)} {wrong}")
         return cls(
             template.__module__,
             template.__qualname__,
@@ -88,7 +91,7 @@ class Listed:
 
     @property
     def place(self) -> str:
-        """Where it stands, as its author knows it."""
+        """Its place, for messages to its author."""
         return place_of(self.module, self.kind)
 
     def load(self) -> type[FixTemplate]:
@@ -107,7 +110,7 @@ def _loaded(module: str, kind: str) -> type[FixTemplate]:
 
 
 def shipped() -> tuple[Listed, ...]:
-    """The templates that come with dnnfix or with an installed package, which is all but those of the user's own folders."""
+    """The templates of dnnfix and of installed packages: all but those of the user's own folders."""
     return (*builtin(), *installed())
 
 
@@ -124,8 +127,11 @@ def installed() -> tuple[Listed, ...]:
 
 
 @cache
-def entry_points() -> tuple[str, ...]:
-    """The modules and packages that the entry points name, read from the files themselves: importing importlib.metadata costs more than a scan."""
+def entry_points(group: str = ENTRY_POINTS) -> tuple[str, ...]:
+    """The modules and packages that the entry points of a group name, read from the files themselves: importing importlib.metadata costs more than a scan.
+
+    Raises `CatalogueError` for a group of ours that there is not: what a package adds under it would silently be left out.
+    """
     found: set[str] = set()
     for folder in sys.path:
         try:
@@ -133,29 +139,46 @@ def entry_points() -> tuple[str, ...]:
         except OSError:
             continue
         for entry in entries:
+            path = os.path.join(entry.path, "entry_points.txt")
             try:
-                with open(os.path.join(entry.path, "entry_points.txt"), encoding="utf-8") as file:
-                    found.update(_points_in(file))
+                with open(path, encoding="utf-8") as file:
+                    found.update(_points_in(path, file, group))
             except OSError:
                 continue
     return tuple(sorted(found))
 
 
-def _points_in(lines: Iterable[str]) -> Iterator[str]:
+def _points_in(path: str, lines: Iterable[str], group: str) -> Iterator[str]:
     inside = False
     for line in lines:
         line = line.strip()
         if line.startswith("["):
-            inside = line == f"[{ENTRY_POINTS}]"
+            inside = line == f"[{group}]"
+            if line.startswith("[dnnfix.") and line[1:-1] not in GROUPS:
+                raise CatalogueError(
+                    f"{path}: {line} is no group of entry points that dnnfix knows. It knows {' and '.join(GROUPS)} "
+                    "(docs/writing-templates.md)."
+                )
         elif inside and "=" in line:
             yield line.split("=", 1)[1].split(":")[0].split("[")[0].strip()
 
 
 def _of_point(point: str) -> tuple[Listed, ...]:
     """The templates of one entry point: those of the module that it names, or of every module of the package."""
-    file = _file_of(point)
-    names = list(_modules_below(file.parent, point)) if file.name == "__init__.py" else [point]
-    return _indexed(kept_at(point), f"{_engine()} {stamp_of(point)}", lambda: map(imported, names))
+    file, names = _file_of(point), modules_at(point)
+    found = _indexed(kept_at(point), f"{_engine()} {stamp_of(point)}", lambda: map(imported, names))
+    if not found:
+        raise CatalogueError(
+            f"{file}: an entry point of {ENTRY_POINTS} names {point}, and no class there derives from FixTemplate. "
+            "Name the module with the rules, or a package of such modules."
+        )
+    return found
+
+
+def modules_at(point: str, group: str = ENTRY_POINTS) -> list[str]:
+    """The names of the modules that an entry point brings: the one that it names, or every one of the package, which comes first itself."""
+    file = _file_of(point, group)
+    return list(_modules_below(file.parent, point)) if file.name == "__init__.py" else [point]
 
 
 def stamp_of(point: str) -> str:
@@ -165,13 +188,19 @@ def stamp_of(point: str) -> str:
     return _digest(file.parents[above]) if above >= 0 else _digest(file.parent, frozenset(), file.name)
 
 
-def _file_of(point: str) -> Path:
+def _file_of(point: str, group: str = ENTRY_POINTS) -> Path:
     try:
         spec = importlib.util.find_spec(point)
     except Exception as error:
-        raise CatalogueError(f"the installed template module {point} cannot be imported: {error!r}") from error
+        raise CatalogueError(
+            f"an entry point of {group} names {point}, which cannot be imported: {in_words(error)}. "
+            "Correct the entry point of the package that says so, and install it again."
+        ) from error
     if spec is None or spec.origin is None:
-        raise CatalogueError(f"the installed template module {point} is named by an entry point, and is not there.")
+        raise CatalogueError(
+            f"an entry point of {group} names {point}, and there is no such module. "
+            "Correct the entry point of the package that says so, and install it again; a package of rules has an __init__.py."
+        )
     return Path(spec.origin)
 
 
@@ -205,9 +234,8 @@ def kept_at(point: str = "") -> Path:
 
 
 def place_of(module: str, kind: str) -> str:
-    """Where a template stands, as its author knows it: the file, where it came from a folder."""
-    file = sys.modules[module].__file__ if module.startswith(LOCAL) else None
-    return f"{file}: {kind}" if file else f"{module}.{kind}"
+    """Where a template stands, as its author knows it: the file and the class."""
+    return kind if kind.endswith(".toml") else f"{file_of(module)}: {kind}"
 
 
 def today(word: str) -> str:
@@ -251,9 +279,7 @@ def imported(module: str) -> ModuleType:
     except CatalogueError:
         raise
     except Exception as error:
-        file = PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
-        named = file if file.exists() else f"the installed template module {module}"
-        raise CatalogueError(f"{named}: cannot be imported: {error!r}") from error
+        raise not_importable(module, error) from error
 
 
 def modules_of(folder: Path, package: str) -> Iterator[str]:
@@ -271,7 +297,7 @@ def _modules() -> Iterator[ModuleType]:
 
 @cache
 def _engine() -> str:
-    """What `_stamp` said first in this process."""
+    """The first result of `_stamp` in this process."""
     return _stamp()
 
 

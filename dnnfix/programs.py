@@ -1,4 +1,4 @@
-"""From the paths that a user gives to programs to work on."""
+"""Finds and reads the programs at the paths that a user gives."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SettingsByFolder:
 
 @dataclass
 class Finder:
-    """Finds and reads programs. What cannot be read is told to `problem`; the others are still found."""
+    """Finds and reads programs. `problem` is called for what cannot be read; the others are still found."""
 
     settings: SettingsByFolder
     problem: Callable[[str], None]
@@ -159,10 +159,10 @@ class Finder:
 
 
 def read(path: str, folder: bool = False) -> tuple[bytes, tuple[int, int]]:
-    """The bytes of a file, and what tells it from every other. In a `folder`, an empty file is no mistake.
+    """The bytes of a file, and its identity (device and inode). In a `folder`, an empty file is not a mistake.
 
     Raises:
-        InputError: it cannot be read, or is no program by its size or kind.
+        InputError: it cannot be read, or is not a program by its size or kind.
     """
     limit = MAX_NOTEBOOK if path.endswith(".ipynb") else MAX_SOURCE
     try:

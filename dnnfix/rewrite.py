@@ -1,4 +1,4 @@
-"""Writes repaired files in place of the old ones, in one step, or not at all."""
+"""Replaces files by their repaired versions: all of them, or none."""
 
 from __future__ import annotations
 

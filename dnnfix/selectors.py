@@ -1,4 +1,4 @@
-"""Selectors that mean no rule are mistakes, and better said than ignored."""
+"""Checks that every rule selector (`--select`, `ignore`) means at least one rule, and suggests the nearest if not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def verify(settings: Settings) -> None:
 
 
 def near(word: str, known: list[tuple[str, str]]) -> str:
-    """A sentence that suggests the code or name most like the word, or says where it is; or nothing."""
+    """A sentence that suggests the code or name most like the word, or says where it is; else an empty string."""
     import difflib
 
     from dnnfix.pipeline.old_world import of_package

@@ -1,4 +1,4 @@
-"""A program as a template sees it: its source and the network, from a run where there was one."""
+"""What a fix template is called with: the program's source, the trace of its run if there is one, and the network."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Subject:
 
     @cached_property
     def source_network(self) -> Network:
-        """The network as the source alone tells it."""
+        """The network recovered from the source alone."""
         from dnnfix.network.from_source import network_from_source
 
         return network_from_source(self.source)
@@ -53,7 +53,7 @@ class Subject:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The identifiers and other words of the program and of the modules beside it."""
+        """The identifiers and other words of the program and of the modules that it imports."""
         return self.source.words.union(*(module.words for module in self.source.beside))
 
     @property

@@ -1,4 +1,4 @@
-"""What the user asked not to hear: `# noqa` comments, ignores by path, and a baseline of known findings.
+"""Suppressed findings: by `# noqa` comments, by ignores per path, and by a baseline of known findings.
 
 A suppressed finding is dropped before any patch is proposed, so it is neither repaired nor run for. A comment that
 names codes and suppresses nothing is reported, since it hides the next real finding on its line.
@@ -44,14 +44,14 @@ class Comment:
     codes: tuple[str, ...] = ()
 
     def covers(self, finding: Finding) -> bool:
-        """Whether the comment silences the finding: it stands on a line of its site, or is for the file."""
+        """Whether the comment silences the finding: it is on a line of its site, or is for the file."""
         near = self.whole_file or self.site.line in (finding.site.line, finding.site.end_line)
         return near and not finding.site.path and (not self.codes or _named(self.codes, finding))
 
 
 @record
 class Split:
-    """Findings parted by whether the user wants to hear of them; `unused` are findings about comments."""
+    """Findings split by whether the user suppressed them; `unused` are findings about comments."""
 
     kept: tuple[Finding, ...] = ()
     suppressed: tuple[Finding, ...] = ()
@@ -61,7 +61,7 @@ class Split:
 def split(
     findings: Iterable[Finding], text: str, path: str, settings: Settings, checked: Collection[str] = ()
 ) -> Split:
-    """Part the findings of one program into those to work on and those that the user suppressed.
+    """Split the findings of one program into those to work on and those that the user suppressed.
 
     `text` is the analysed text that the sites refer to, `path` the program's path, and `checked` the codes that were
     looked for: a comment is called unused only where everything it names was looked for.
@@ -174,20 +174,20 @@ def _matcher(pattern: str) -> re.Pattern[str]:
 
 
 def fingerprint(code: str, line: int, lines: Sequence[str]) -> str:
-    """What a known finding is recognised by: its code and the words of its line, wherever the line has moved to."""
+    """The key of a known finding: its code and the words of its line, wherever the line has moved to."""
     words = " ".join(lines[line - 1].split()) if 0 < line <= len(lines) else ""
     return blake2b(f"{code}\0{words}".encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
 @dataclass(slots=True)
 class BaselineWriter:
-    """Collects findings and gives the text of a baseline file that stands at `path`."""
+    """Collects findings and writes the contents of a baseline file at `path`."""
 
     path: Path
     _counts: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, path: str, findings: Iterable[Finding], text: str) -> None:
-        """Take the findings of one program, whose analysed text is `text`, as known."""
+        """Record the findings of one program, whose analysed text is `text`, as known."""
         lines = text.split("\n")
         marks = [fingerprint(f.code, f.site.line, lines) for f in findings if f.code != UNUSED_CODE]
         if marks:

@@ -1,4 +1,4 @@
-"""What a fix template is: one class in one file that finds a bad pattern and proposes edits.
+"""The base class of fix templates: one class in one file that finds a bad pattern and proposes edits.
 
 A template sees a program through a `Subject` and answers with records. It does no I/O, imports no framework and never
 edits text itself: it describes edits, and `dnnfix.source.edits` carries them out.
@@ -6,7 +6,9 @@ edits text itself: it describes edits, and `dnnfix.source.edits` carries them ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from dnnfix.errors import CatalogueError
@@ -25,7 +27,22 @@ from dnnfix.records import (
 )
 from dnnfix.subject import Subject
 
+REQUIRED = ("code", "name", "family", "fix_pattern", "message")
+"""What every template says of itself."""
+
+CODE = re.compile(r"DNF[1-9]\d\d|[A-Z]{2,}\d{3,}")
+
 _Kind = TypeVar("_Kind", bound=Example | Reject)
+_Item = TypeVar("_Item")
+
+
+def yielded(values: Iterable[_Item] | None, by: str) -> Iterable[_Item]:
+    """What a function of a rule or an operator offers. Raises `CatalogueError` where it is `None`: a function without a `yield`."""
+    if values is None:
+        raise CatalogueError(
+            f"{by} returned None. Expected an iterator: `yield` what is found; yield nothing where nothing is"
+        )
+    return values
 
 
 class _Programs(Generic[_Kind]):
@@ -42,7 +59,7 @@ class _Programs(Generic[_Kind]):
 class FixTemplate:
     """Base of all fix templates.
 
-    A subclass states its metadata as class attributes and defines `detect` and `propose`. Its docstring tells what the
+    A subclass states its metadata as class attributes and defines `detect` and `propose`. Its docstring says what the
     pattern is, why it is bad, has one line that starts with `Fix safety:`, and ends with references.
     """
 
@@ -75,14 +92,14 @@ class FixTemplate:
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         """Yield the faults of this pattern in the program. Silence is the right answer when in doubt."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no `detect`")
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         """Yield candidate edits for one of this template's findings, the most likely one first.
 
         Where no edit can be right, yield a `Decline` with the reason instead.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no `propose`")
 
     def finding(
         self,
@@ -96,8 +113,19 @@ class FixTemplate:
     ) -> Finding:
         """A finding of this template at `site`; `words` fill the braces of `message`.
 
-        Raises `CatalogueError` where the message has braces for a word that is not given.
+        Raises `CatalogueError` where the message has braces for a word that is not given, where `site` or `symptom` is none, and
+        where a syntax node is given as evidence.
         """
+        if not isinstance(site, Site):
+            raise CatalogueError(
+                f"{self.code}: a finding stands at a site, as `subject.source.site(node)` returns it. Received: {site!r}"
+            )
+        if not isinstance(symptom, Symptom):
+            raise CatalogueError(
+                f"{self.code}: the symptom is one of Symptom.{', '.join(Symptom.__members__)}. Received: {symptom!r}"
+            )
+        for key, value in (evidence or {}).items():
+            self._refuse_nodes(f"evidence[{key!r}]", value)
         try:
             message = self.message.format(**words)
         except (KeyError, IndexError) as error:
@@ -125,7 +153,20 @@ class FixTemplate:
         prior: float = 0.5,
         at_either_end: bool | None = None,
     ) -> Candidate:
-        """A candidate of this template. `title` says in the imperative what the edits do; `prior` ranks rivals."""
+        """A candidate of this template. `title` says in the imperative what the edits do; `prior` ranks rivals.
+
+        Raises `CatalogueError` where an edit is none or has a syntax node in place of a site or of code, or the prior is no
+        likelihood.
+        """
+        for edit in edits:
+            if not isinstance(edit, Edit):
+                raise CatalogueError(
+                    f"{self.code}: an edit is a record of dnnfix.api, such as Replace(site, code). Received: {edit!r}"
+                )
+            self._refuse_nodes(f"the site of {type(edit).__name__}", edit.site)
+            self._refuse_nodes(f"the code of {type(edit).__name__}", getattr(edit, "code", None))
+        if not 0 <= prior <= 1:
+            raise CatalogueError(f"{self.code}: the prior of a candidate is between 0 and 1. Received: {prior:g}")
         return Candidate(
             template=self.code,
             title=title,
@@ -137,3 +178,32 @@ class FixTemplate:
             at_either_end=self.at_either_end if at_either_end is None else at_either_end,
             only_hinders=self.only_hinders,
         )
+
+    def _refuse_nodes(self, place: str, value: object) -> None:
+        """Refuse a syntax node where it is given: further on it would fail in a part of the engine that its author does not know."""
+        if isinstance(value, ast.AST):
+            raise CatalogueError(
+                f"{self.code}: {place} is a syntax node ({type(value).__name__}). "
+                "Expected `subject.source.site(node)` for a place, `ast.unparse(node)` for code, a plain value in evidence"
+            )
+
+
+def misstated(template: type[FixTemplate]) -> str:
+    """What is wrong with what a template says of itself, and what to write instead; empty where nothing is."""
+    missing = [attribute for attribute in REQUIRED if not hasattr(template, attribute)]
+    if missing:
+        return f"lacks {', '.join(missing)}. State it as a class attribute."
+    if not CODE.fullmatch(template.code):
+        return (
+            "has a code that is not two or more capitals and three or more digits, such as LAB001 "
+            f"(in the catalogue: DNF and three digits). Received: {template.code!r}"
+        )
+    for attribute, kind in (("family", Family), ("fix_pattern", FixPattern)):
+        value = getattr(template, attribute)
+        if not isinstance(value, kind):
+            members = ", ".join(kind.__members__)
+            return f"has a {attribute} that is not one of {kind.__name__}.{members}. Received: {value!r}"
+    if isinstance(template.triggers, str):
+        word = template.triggers
+        return f"has a string for triggers. Write a tuple of words, with a comma after a single one: ({word!r},)"
+    return ""

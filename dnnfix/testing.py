@@ -1,4 +1,5 @@
-"""The harness that checks a fix template against its own examples and rejects: for our catalogue and for yours.
+"""The harness that checks a fix template against its own examples and rejects, for the catalogue and for other
+packages.
 
     from dnnfix.testing import check_template
 
@@ -24,7 +25,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from dnnfix.examples import Example, Reject
-from dnnfix.records import Candidate, Finding, FixPattern, Trace
+from dnnfix.records import Candidate, Finding, Trace
 from dnnfix.run.job import Budget, Job
 from dnnfix.run.runner import Runner
 from dnnfix.source.diff import unified_diff
@@ -32,10 +33,9 @@ from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose
-from dnnfix.template import FixTemplate
+from dnnfix.template import FixTemplate, misstated, yielded
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-CODE = re.compile(r"DNF[1-9]\d\d|[A-Z]{2,}\d{3,}")
 
 LARGE = ("PIL", "tensorflow", "torchvision")
 """Packages whose examples are run where they are installed."""
@@ -93,23 +93,22 @@ def check_template(template: type[FixTemplate], bench: Bench | None = None) -> N
 
 
 def check_metadata(template: type[FixTemplate]) -> None:
-    """Code, name, pattern, docstring with a `Fix safety:` line, at least one example and one reject."""
-    _require(bool(CODE.fullmatch(template.code)), template, f"code is DNF and three digits. Received: {template.code}")
+    """Check code, name, pattern, docstring with a `Fix safety:` line, at least one example and one reject."""
+    _require(not (wrong := misstated(template)), template, wrong)
     _require(bool(NAME.fullmatch(template.name)), template, f"name is in kebab-case. Received: {template.name}")
-    _require(isinstance(template.fix_pattern, FixPattern), template, "fix_pattern is one of the 15 patterns")
     if template.code.startswith("DNF"):
         family = str(template.family.hundred)
         _require(template.code[3] == family, template, f"codes of {template.family} start with DNF{family}")
     doc = template.__doc__ or ""
-    _require("Fix safety:" in doc, template, "the docstring has a line that starts with 'Fix safety:'")
-    _require(bool(template.examples), template, "at least one example")
-    _require(bool(template.rejects), template, "at least one reject")
+    _require("Fix safety:" in doc, template, "its docstring has no line that starts with 'Fix safety:'")
+    _require(bool(template.examples), template, "it has no example: `programs` lacks a line `=== example: NAME`")
+    _require(bool(template.rejects), template, "it has no reject: `programs` lacks a line `=== reject: NAME`")
     names = [e.name for e in template.examples] + [r.name for r in template.rejects]
-    _require(len(names) == len(set(names)), template, "names of examples and rejects differ from one another")
+    _require(len(names) == len(set(names)), template, "two of its examples or rejects have one name")
 
 
 def check_example(template: type[FixTemplate], example: Example, bench: Bench) -> None:
-    """All promises of one example; of one that cannot run here, only that it is Python."""
+    """Check all promises of one example; of one that cannot run here, only that it is Python."""
     where = f"example '{example.name}'"
     if example.runs and not bench.can_run(example.before):
         for text in (example.before, example.after):
@@ -143,7 +142,7 @@ def _why_nothing(template: type[FixTemplate], example: Example, bench: Bench) ->
 
 
 def check_reject(template: type[FixTemplate], reject: Reject, bench: Bench) -> None:
-    """Silence on a healthy program; nothing is said of one that cannot run here."""
+    """Check that a healthy program has no finding; one that cannot run here is skipped."""
     if reject.runs and not bench.can_run(reject.source):
         return
     _, findings = _findings(template, reject.source, reject.runs, bench)
@@ -167,7 +166,15 @@ def _findings(template: type[FixTemplate], text: str, runs: bool, bench: Bench) 
     if trace is not None and not trace.outcome.says_something:
         raise TemplateProblem(f"{template.code}: the program cannot be run here: {trace.outcome}: {trace.detail}")
     subject = Subject(source, trace)
-    return subject, [] if _is_passed_by(template, subject) else list(template().detect(subject))
+    findings = (
+        []
+        if _is_passed_by(template, subject)
+        else list(yielded(template().detect(subject), f"{template.__name__}.detect"))
+    )
+    for finding in findings:
+        received = f"detect yields findings, as `self.finding(site, …)` makes them. Received: {finding!r}"
+        _require(isinstance(finding, Finding), template, received)
+    return subject, findings
 
 
 def _is_passed_by(template: type[FixTemplate], subject: Subject) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 import dnnfix
 from dnnfix import registry
-from dnnfix.detect.catalogue import gate
+from dnnfix.detect.run_rules import gate
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import propose

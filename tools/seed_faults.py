@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from dnnfix.config import Settings
-from dnnfix.detect.given import argument, input_expression
+from dnnfix.detect.call_arguments import argument, input_expression
 from dnnfix.detect.loops.training_loop import attribute_calls, function_around, loops_around
 from dnnfix.detect.tensors.shapes import fit_data
 from dnnfix.detect.tensors.values import LossUse, binary, loss_uses
@@ -51,10 +51,10 @@ from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import edited
 from dnnfix.synthesize.causes.epochs import epochs_written
 from dnnfix.synthesize.causes.optimizing import optimizers
-from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.edits.losses import add_activation, change_activation, change_loss
 from dnnfix.synthesize.edits.recipes import set_constructor_argument
 from dnnfix.synthesize.edits.spelling import spell
+from dnnfix.synthesize.literals import number_written
 from dnnfix.validate.laboratory import TrialLaboratory
 
 SECONDS = 60.0

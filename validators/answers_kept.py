@@ -1,8 +1,8 @@
-"""What is asked of the network stays what it was: the same examples have the same answers, whatever code or scale they are written in.
+"""The task stays the same: where a gain is claimed, the same examples have the same targets, up to code or scale.
 
-A patch that gives examples other answers, such as a lower limit for what counts as a yes, makes the problem another one, and a better score
-says nothing then. Where the answers come in another order, or go with other examples, they may have been apart before, and this is not held
-against a patch.
+A patch that gives examples other targets, such as a lower limit for what counts as a yes, makes the problem another
+one, and a better score means nothing then. Where the targets come in another order, or go with other examples, they
+may not have belonged together before, and this is not held against a patch.
 """
 
 from __future__ import annotations

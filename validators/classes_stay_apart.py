@@ -1,8 +1,8 @@
-"""The classes of a loss are those that the network tells apart: no other axis is folded into the axis of the classes.
+"""The classes of a loss are those of the network's last layer: no other axis is folded into the class axis.
 
-A network that gives scores for each of several steps crashes in a loss that wants one row of scores for each sample. It runs
-as soon as the steps and the classes are one axis, and then learns to choose among steps times classes, most of which no
-target ever names.
+A network that gives logits for each of several steps crashes in a loss that wants one row of logits for each sample.
+It runs as soon as the steps and the classes are one axis, and then learns to choose among steps times classes, most
+of which no target ever names.
 
 References: torch.nn.CrossEntropyLoss (the shape of its input); the documentation of Keras's categorical losses.
 """
@@ -19,7 +19,7 @@ RUNG = "shapes"
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Fail on a loss over classes that folds another axis of what the last layer gave into its classes, where none did before."""
+    """Fail on a loss that newly folds another axis of the last layer's output into its classes."""
     folded = list(_folded(Subject(evidence.source_after, evidence.after)))
     if not folded:
         return Verdict.passes("no loss takes other axes for classes")

@@ -1,4 +1,4 @@
-"""What differed still differs: no cast, rounding or `argmax` turns the targets, or other data, into one and the same value.
+"""Values that differed still differ: no cast, rounding or `argmax` turns the targets, or other data, into one value.
 
 Targets between 0 and 1 that become integers are all 0, and `argmax` over an axis of one column gives 0 for every row. Such
 programs run, and their loss falls to nothing. The probe takes the range and number of distinct values of what losses

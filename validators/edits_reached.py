@@ -1,7 +1,7 @@
-"""The run came to what the patch changes: of a network that was never made it shows nothing.
+"""The run executed the code that the patch changes; of a network that was never built it shows nothing.
 
-Asked of repairs of silent faults in classes that are networks or layers. What stands in functions of data or in scripts is
-run or not without a trace of it in the network; and what follows the versions of libraries is proven by tables.
+Asked of repairs of silent faults in classes that are networks or layers. Code in functions of data or in scripts runs
+without a trace of it in the network; and what follows the versions of libraries is proven by tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CALLED = frozenset({"forward", "call"})
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Inconclusive where all that changed stands in networks and layers none of whose code was met in the run."""
+    """Inconclusive where all changes are in networks and layers none of whose code ran."""
     network = evidence.after.network
     follows = all(finding.family is Family.VERSIONING for finding in evidence.findings)
     if evidence.before.crash is not None or network is None or not network.calls or follows:

@@ -1,4 +1,4 @@
-"""Gradients reach what they reached: the patch does not cut a layer that is called off from the loss.
+"""The patch does not cut off from the loss a layer whose weights received gradients before.
 
 `detach`, `item`, `data`, `torch.tensor(x)`, a way through NumPy, `argmax` or rounding make many a crash go away, and the layers
 before them never train again. Where the original ran, a weight that got a gradient has to get one still. Where it crashed,

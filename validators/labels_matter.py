@@ -1,4 +1,5 @@
-"""With permuted labels the patched program must not train as well: otherwise its score has nothing to do with them.
+"""A claimed gain is not reached just as well on permuted labels: then the score would have nothing to do with the
+labels.
 
 Where the labels carry no signal in the first place (random data in a snippet), both scores are equal without any
 cheating; the check then says nothing, and says so. It is asked only where a gain in training was claimed, since only

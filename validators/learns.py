@@ -1,4 +1,4 @@
-"""The patched program trains better where training was the symptom, and not worse elsewhere.
+"""The patched program trains better where training was the symptom, and not worse elsewhere, by a sequential test.
 
 Identical training runs differ over seeds, so no verdict comes from one run: both programs are trained on the same
 seeds, and the signs of the differences are put to a sequential test whose error is bounded however early it stops.

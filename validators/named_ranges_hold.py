@@ -1,9 +1,9 @@
-"""What the program calls a probability or an accuracy lies in its range where the program prints it.
+"""Whatever the program prints as a probability or an accuracy lies within its range.
 
-An accuracy above 100 % comes of predictions that are compared with labels over all pairs, or of another count than there
-are samples: both are what an axis that was added or dropped at a crash leads to. Where the original ran, what it printed
-out of range is not held against the patch. After a crash nothing is known of it, so that only figures count
-that a changed statement leads to, by the names that it assigns.
+An accuracy above 100 % comes of predictions that are compared with labels over all pairs, or of another count than
+there are samples: both are what an axis that was added or dropped at a crash leads to. Where the original ran, what
+it printed out of range is not held against the patch. After a crash nothing is known of it, so that only printed
+values count that a changed statement leads to, by the names that it assigns.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LOGARITHM = re.compile(r"(?:log|ln|neg(?:ative)?)[\s_-]*$", re.IGNORECASE)
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Fail when a share is printed that is none, and the original did not print one, or the patch leads to it."""
+    """Fail when a fraction outside its range is printed that the original did not print, or that the patch leads to."""
     after = _figures(evidence.after)
     if not after:
         return Verdict.not_applicable("no probability or accuracy was printed")

@@ -1,4 +1,4 @@
-"""The patch repairs instead of hiding: nothing is caught, skipped, frozen or shortened to make the symptom go away.
+"""The patch does not hide the symptom: no exception is caught, nothing is skipped, frozen or shortened.
 
 Judged on the syntax trees before and after. A template has no business adding exception handlers, early exits or
 warning filters, so any of them fails; training code (backward passes, optimizer steps, losses, fits) may be moved or
@@ -25,7 +25,8 @@ TRAINING_CALLS = frozenset({"backward", "step", "fit", "train_on_batch", "apply_
 FAMILIES = {"fit_generator": "fit", "minimize": "step"}
 """Old names counted with what replaced them."""
 
-QUIETING = frozenset({"filterwarnings", "simplefilter", "suppress", "exit", "_exit"})
+QUIETING = frozenset({"filterwarnings", "simplefilter", "suppress", "exit", "quit", "_exit"})
+EXITING = frozenset({"SystemExit", "KeyboardInterrupt"})
 
 
 def judge(evidence: Evidence) -> Verdict:
@@ -47,14 +48,24 @@ def _profile(tree: ast.AST) -> Counter[str]:
     for node in ast.walk(tree):
         for kind, types in ADDED.items():
             counts[kind] += isinstance(node, types)
+        counts["a filter or exit"] += _quiets(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name = FAMILIES.get(node.func.attr, node.func.attr)
             counts["training"] += _summands(node.func.value) if name == "backward" else name in TRAINING_CALLS
-            counts["a filter or exit"] += name in QUIETING
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is False:
             for target in node.targets:
                 counts["a frozen parameter"] += isinstance(target, ast.Attribute) and target.attr in FREEZING
     return counts
+
+
+def _quiets(node: ast.AST) -> bool:
+    """Whether a node is a call of a filter or exit, under its own name or a module's, or raises the exception that exits."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name in QUIETING
+        case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
+            return name in EXITING
+    return False
 
 
 def _summands(loss: ast.expr) -> int:

@@ -1,4 +1,4 @@
-"""What the program computed and used is used still: a patch must not get past a crash by leaving results aside.
+"""Results that the program computed and used are still used: a patch must not get past a crash by discarding them.
 
 Judged on the syntax trees before and after, function by function. A patch fails that leaves a name unread which was read
 and still is computed by a call, that overwrites a result before it is used, or that has a call stand alone whose result

@@ -1,4 +1,4 @@
-"""The patched network's output depends on its input: a constant can look like a low loss."""
+"""The patched network's output depends on its input: a constant output can have a low loss."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONSTANT = 1e-6
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Fail when other inputs give the same output, unless the original's did so too and nobody complained of it."""
+    """Fail when other inputs give the same output, unless the original's did so too and no finding is about it."""
     after = _dependence(evidence.after)
     if after is None:
         return Verdict.not_applicable("no model call could be repeated on other inputs")

@@ -1,4 +1,4 @@
-"""Training moves the weights: a patch that freezes what trained before has silenced the symptom, not repaired it."""
+"""Training moves the weights: a patch must not freeze what trained before."""
 
 from __future__ import annotations
 

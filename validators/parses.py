@@ -1,7 +1,7 @@
-"""The patched program is a program: it compiles, and it is not the one it came from.
+"""The patched program compiles, and differs from the original.
 
 Parsing alone lets `return` outside a function or a misplaced `nonlocal` through; compiling does not. A program that
-did not compile before (a snippet, Python 2 text) is asked for no more than to parse as it did.
+did not compile before (a snippet, Python 2) only has to parse as it did.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ RUNG = "parse"
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """Pass when the patched text differs from the original and compiles at least as well."""
+    """Pass when the patched source differs from the original and compiles at least as well."""
     if evidence.source_before.contents == evidence.source_after.contents:
         return Verdict.fails("the patch changes nothing")
     error = _compile_error(evidence.source_after)

@@ -1,4 +1,4 @@
-"""The rows of a batch do not mix: what the patched network gives for a sample has nothing to do with the samples beside it.
+"""The samples of a batch do not mix: what the patched network returns for a sample does not depend on the others.
 
 A crash over shapes goes away as well with a `view` that moves elements from one sample to the next, with the batch taken
 for time, or with a softmax or mean over the batch. The probe therefore repeats a call with half of the rows replaced

@@ -1,4 +1,4 @@
-"""The patched program runs: the crash is gone and no other took its place.
+"""The patched program runs: it ends without a crash, and trains where the original did.
 
 A patch that keeps the exception, or swaps it for another, has repaired nothing. Where another fault lies behind the
 first, the engine goes on from the patched program, and the patch that is judged in the end removes both.

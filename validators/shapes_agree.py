@@ -1,4 +1,4 @@
-"""The patched network takes batches of other sizes too.
+"""The patched network accepts batches of other sizes than the one that was run.
 
 A crash can be silenced by writing the observed batch size into a `view` or a layer; the last batch of an epoch then
 crashes again. The probe therefore calls the model with other batch sizes. A program may be tied to its batch size for

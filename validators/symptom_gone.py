@@ -1,4 +1,5 @@
-"""A training that learned nothing learns after the patch: what it showed is gone on every seed, and it comes to something.
+"""A training that learned nothing learns after the patch: its symptom is gone on every seed, and its skill is high
+enough.
 
 That a score is better is not enough: of a network at chance any luck is an improvement. Where simple learners were tried on the
 program's data, the patched program has to come half of the way to what the better of them does, or to be on its way there.

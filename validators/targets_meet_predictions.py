@@ -1,4 +1,4 @@
-"""A loss that compares element by element gets each prediction with its own target, and stretches neither.
+"""A loss that compares element by element pairs each prediction with its own target, and broadcasts neither.
 
 A crash over shapes goes away as well when an axis of one element is given to the side that is short of numbers: the loss
 then compares every prediction with the same targets, and trains towards their mean. Axes at the end that hold one element

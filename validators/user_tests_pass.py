@@ -1,4 +1,4 @@
-"""The user's own tests do not fare worse with the patch."""
+"""The user's own test command does not fail with the patch where it succeeded without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the finding says of the program is no longer so, and the patch brought no other fault in.
+"""The findings that the patch repairs are no longer there, and no finding of another kind has appeared.
 
 The detectors look at the patched program as they looked at the original, with the trace of its own run. That the
 pattern is gone from the text is not enough: the observed violation has to be gone. A patch that changes what is trained

@@ -1,1 +1,1 @@
-"""The benchmark of 667 (bug, repair) instances: its index, its cases, their verification, and the replay."""
+"""The benchmark of 667 (bug, repair) instances: its index, its cases, the proofs of the cases, and the replay."""

@@ -1,7 +1,8 @@
-"""The arms that the engine is held against: an empty patch and a random one, through the same ladder.
+"""The control arms of a replay: an empty patch and a random one, which go up the same ladder as the engine's patches.
 
-A ladder that accepts either tells nothing of the patches it accepts from the engine. The empty patch is a comment: it
-changes the text and nothing else. The random patch is one edit of a kind that repairs are made of, at a random place.
+A ladder that accepts either says nothing about the patches that it accepts from the engine. The empty patch is a
+comment: it changes the source text and nothing else. The random patch is one edit of a kind that repairs are made of,
+at a random place.
 """
 
 from __future__ import annotations

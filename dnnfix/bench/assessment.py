@@ -1,7 +1,7 @@
-"""Takes one arm of one case to its end: a pure function from a plain record to a plain record.
+"""Carries out one arm of one case: a pure function from an assignment to its result, both plain records.
 
-The record travels as JSON, to a process beside this one or to another machine. What the engine is given is the program
-alone, in a folder of its own; everything else of the case is used afterwards, to judge what came out.
+The records travel as JSON, to a process beside this one or to another machine. The engine receives the program alone,
+in a folder of its own; everything else of the case is used afterwards, to judge the result.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ may stand alike in all of them."""
 
 
 class Arm(StrEnum):
-    """What is put through the ladder."""
+    """What goes up the ladder."""
 
     REPAIR = "repair"
     """The engine, on the program with the fault."""
@@ -77,7 +77,7 @@ USUAL = (Arm.REPAIR, Arm.HEALTHY, Arm.NULL, Arm.RANDOM)
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One arm of one case, with all that is needed to take it to its end anywhere."""
+    """One arm of one case, with all that is needed to carry it out anywhere."""
 
     case: str
     arm: Arm
@@ -99,7 +99,7 @@ class Assignment:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Assignment:
-        """The assignment that `to_json` gave."""
+        """The assignment from the plain data that `to_json` returned."""
         symptom = dict(data["symptom"])
         given = {
             "arm": Arm(data["arm"]),
@@ -160,13 +160,13 @@ class Assessed:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Assessed:
-        """The result that `to_json` gave."""
+        """The result from the plain data that `to_json` returned."""
         tuples = {name: tuple(data[name]) for name in ("found", "oracle")}
         return cls(**{**data, "arm": Arm(data["arm"]), **tuples})
 
 
 def assignments(case: Case, budget: float, wanted: Iterable[Arm]) -> list[Assignment]:
-    """The arms of a case, as assignments; the search has none where the case is no crash.
+    """The arms of a case, as assignments; the search arm only where the case is a crash.
 
     Raises `InputError` where a diff of the case does not apply.
     """
@@ -192,7 +192,7 @@ def assignments(case: Case, budget: float, wanted: Iterable[Arm]) -> list[Assign
 
 
 def assess(assignment: Assignment, settings: Settings, runner: Runner) -> Assessed:
-    """Take an assignment to its end. Whatever goes wrong with it is said in `failed`, and never raised."""
+    """Carry out an assignment. Whatever goes wrong is recorded in `failed`, and never raised."""
     started = time.monotonic()
     settings = replace(settings, budget=assignment.budget, jobs=1)
     with tempfile.TemporaryDirectory(prefix="dnnfix-bench-") as folder:

@@ -1,4 +1,4 @@
-"""Cases: reconstructions of instances as programs that run, each in a folder of its own.
+"""Cases: instances of the benchmark, reconstructed as programs that run, each in a folder of its own.
 
 cases/<id>/case.toml     what it reconstructs, its symptom and its fidelity
            buggy.py      the program with the fault
@@ -38,7 +38,7 @@ class Framework(StrEnum):
 
 
 class Fidelity(StrEnum):
-    """What the reconstruction rests on: the original, its description, or nothing but its labels."""
+    """The source of the reconstruction: the original, its description, or its labels alone."""
 
     ORIGINAL = "original"
     DESCRIBED = "described"

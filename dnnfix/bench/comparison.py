@@ -1,4 +1,4 @@
-"""What changed from one replay to another, on the cases that both have."""
+"""The differences between two replays, on the cases that both have, with a test of their significance."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Change:
 def compare(before: Iterable[Assessed], after: Iterable[Assessed]) -> tuple[int, list[Change]]:
     """How many cases both have, and the changes: of the steps of the repair arm, and of what other arms got accepted.
 
-    The search arm is told of where both replays have it.
+    The search arm is included where both replays have it.
     """
     old, new = _by_key(before), _by_key(after)
     shared = sorted(old.keys() & new.keys())

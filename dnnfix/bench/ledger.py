@@ -1,4 +1,4 @@
-"""Which cases were proven: `verified.csv` of the benchmark, written by `bench verify --record`.
+"""The ledger of proven cases: `verified.csv` of the benchmark, written by `bench verify --record`.
 
 A case counts as long as the files that its proof rests on are the ones that were proven.
 """

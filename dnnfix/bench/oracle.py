@@ -1,4 +1,4 @@
-"""Runs the programs of a case whole, as their authors would, and reads the case's symptom off each run."""
+"""Runs the programs of a case to their end, as their authors would, and reads the case's symptom off each run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def trials(case: Case, program: bytes, seeds: Iterable[int], runner: Runner, par
 
 
 def whole_run(program: bytes, seed: int, pace: float = 1.0) -> Job:
-    """The run of a program to its end, with nothing beside it to read; its clocks run `pace` times as fast as they should."""
+    """The job that runs a program, alone, to its end; its clocks run `pace` times as fast as they should."""
     budget = Budget(steps=WHOLE, evaluation_batches=WHOLE, seconds=SECONDS)
     return Job("-", program, seed, budget, record_steps=2, pace=pace)
 

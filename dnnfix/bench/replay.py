@@ -1,4 +1,4 @@
-"""Replays cases: repairs each blind, judges what came out, and keeps every result as it comes."""
+"""Replays cases: has each repaired blind, has the result judged, and stores every result as it comes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def replay(
     """Bring every assignment to a result in the store.
 
     A result that is there, or in one of the caches, under the same hash is taken as it is; one that failed is made
-    again. `progress` is told how many are done, and the newest one. Whenever this is stopped, what was done is kept.
+    again. `progress` is called with the number done and the newest result.
+    Whenever this is stopped, what was done is kept.
     """
     pending: list[tuple[str, Assignment]] = []
     done = 0

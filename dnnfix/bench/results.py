@@ -1,4 +1,4 @@
-"""The results of a replay as Markdown, as plain data, and as one self-contained page."""
+"""The results of a replay as Markdown, as plain data, and as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ pre { background: #f5f5f2; padding: .6rem; overflow-x: auto; } summary { cursor:
 
 
 def as_page(totals: Totals, about: Mapping[str, str], results: Sequence[Assessed], explained: Mapping[str, str]) -> str:
-    """One page that needs nothing beside it: totals, groups, the waterfall, and every case with its diff."""
+    """One self-contained HTML page: totals, groups, the waterfall, and every case with its diff."""
     most = max((count for _, count in totals.waterfall), default=0) or 1
     whole = [(WORDS[name], str(share), _goal(name, share)) for name, share in totals.whole.shares.items()]
     steps = [

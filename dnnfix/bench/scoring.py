@@ -1,4 +1,4 @@
-"""What a repair of dnnfix is worth beside the repairs that people made: pure functions over programs and findings."""
+"""Compares findings and patches with the repairs that people made: family, changed lines, equal syntax tree."""
 
 from __future__ import annotations
 
@@ -45,6 +45,9 @@ def _plain(program: bytes) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             node.keywords.sort(key=lambda keyword: keyword.arg or "")
-        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+        elif (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and ast.get_docstring(node) is not None
+        ):
             node.body = node.body[1:] or [ast.Pass()]
     return ast.dump(tree)

@@ -1,4 +1,4 @@
-"""Which instances a command is about: ids, or words of the index."""
+"""Which instances a command of the benchmark is about: parses ids and words of the index into a selection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Selection:
         return self.may_take(instance) and all(fact in self.words.get(kind, (fact,)) for kind, fact in facts.items())
 
     def may_take(self, instance: Instance) -> bool:
-        """Whether the instance is among them as far as the index tells."""
+        """Whether the instance may be among them, by the index alone."""
         facts = {
             "id": instance.id,
             "library": instance.library,
@@ -44,7 +44,7 @@ def read_selection(words: Iterable[str], index: Mapping[str, Instance]) -> Selec
     """The selection that these words ask for; none asks for everything.
 
     Raises:
-        InputError: a word is no id, library, source, fix pattern, bug type, half, fidelity or symptom.
+        InputError: a word is not an id, library, source, fix pattern, bug type, half, fidelity or symptom.
     """
     kinds: dict[str, frozenset[str]] = {
         "id": frozenset(index),

@@ -1,4 +1,4 @@
-"""How instances and cases are spread over libraries and fix patterns, and how 200 of them ought to be."""
+"""The numbers of instances per library and fix pattern, and those of a stratified sample of them."""
 
 from __future__ import annotations
 

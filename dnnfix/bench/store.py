@@ -1,4 +1,4 @@
-"""The results of a replay: one SQLite file, written as results come, readable whenever it was stopped.
+"""The store of a replay's results: one SQLite file, written as results come, readable whenever it was stopped.
 
 A result is kept under the hash of all that it depends on, so that one made before is taken instead of made again.
 """
@@ -32,9 +32,9 @@ CREATE INDEX IF NOT EXISTS by_hash ON results (hash);
 
 @dataclass
 class Store:
-    """The results in a file, which is made where it is missing. To be closed, best by `with`.
+    """The results in a file, which is created where it is missing. To be closed, best by `with`.
 
-    Raises `InputError` for a file that is no such store, or that cannot be written.
+    Raises `InputError` for a file that is not such a store, or that cannot be written.
     """
 
     path: Path

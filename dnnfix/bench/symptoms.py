@@ -1,4 +1,4 @@
-"""The symptom of a case as a predicate over what one whole run of its program shows.
+"""The symptom of a case, as a predicate over one whole run of its program.
 
 It is the case's own oracle, and owes nothing to the ladder: it reads how the run ended, what the program printed, what
 it warned of, and whether its losses are finite and its weights move.
@@ -61,7 +61,7 @@ class Predicate:
         return Shown.YES if _SHOWN[self.kind](self, trace) else Shown.NO
 
     def printed_by(self, trace: Trace) -> str:
-        """What a run printed where the predicate looks, in words; empty where it looks at nothing that is printed."""
+        """What a run printed where the predicate looks, as a sentence; empty where it reads nothing that is printed."""
         if not self.printed:
             return ""
         if self.present is not None:

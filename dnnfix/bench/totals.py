@@ -1,4 +1,4 @@
-"""What the results of a replay come to: counts with their intervals, in whole and by group, and why repairs were missed."""
+"""The totals of a replay: counts with their confidence intervals, overall and by group, and why repairs were missed."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Share:
 
     @property
     def value(self) -> float:
-        """The share; 0 of nothing is 0."""
+        """The fraction; 0 where there are no cases."""
         return self.count / self.of if self.of else 0.0
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The ends of the interval; of nothing everything is possible."""
+        """The ends of the interval; 0 and 1 where there are no cases."""
         if not self.of:
             return 0.0, 1.0
         scale = 1 + Z**2 / self.of

@@ -1,4 +1,4 @@
-"""Proves a case: its program shows the symptom, the repaired one does not, and nothing in it is superfluous."""
+"""Proves a case: its program shows the symptom, the repaired one does not, and no line of the repair is superfluous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that takes assignments to their end: JSON lines in, JSON lines out. The first line holds the settings.
+"""A worker process that carries out assignments: JSON lines in, JSON lines out. The first line holds the settings.
 
 It ends with its input, so that nothing is left running where the process that started it is gone.
 """
@@ -27,7 +27,7 @@ def settings_to_json(settings: Settings) -> dict[str, Any]:
 
 
 class Assessor:
-    """Takes assignments to their end, one after the other, with warm processes that serve them all.
+    """Carries out assignments, one after the other, with warm processes that serve them all.
 
     Raises `SandboxError` and `InterpreterError` where nothing can be run here.
     """

@@ -1,4 +1,4 @@
-"""The first phase: run the programs of a checkout in the sandbox and say what was found. It has no token and needs none."""
+"""The first phase of the bot: runs the programs of a checkout in the sandbox and writes the report, without a token."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def analyse(
     progress: Callable[[str], None],
     since: str = "",
 ) -> str:
-    """The report of a checkout as text, at the commit that is checked out.
+    """The report of a checkout as a JSON string, at the commit that is checked out.
 
     `overrides` are settings of the command line, paths in them absolute; what the repository says about itself counts below them. A
     program that the budget (in seconds) leaves no time for is named under `left_out`, one that no change after the commit `since` can be felt in
@@ -90,7 +90,7 @@ def analyse(
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """What was said of each program, and the programs of which nothing can be said."""
+    """The report of each program, and the programs that could not be analysed."""
 
     files: list[FileReport] = field(default_factory=list)
     views: dict[str, View] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class _Looked:
 
     @contextlib.contextmanager
     def telling(self, path: str) -> Iterator[None]:
-        """What goes wrong with one program is said of it, and the others go on; what ails the machine ends it all."""
+        """A block in which an error of one program is recorded for the report; errors of the machine are raised."""
         try:
             yield
         except EnvironmentProblem:

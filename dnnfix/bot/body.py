@@ -1,6 +1,8 @@
-"""The title and the text of a pull request: what is wrong, what changed, the numbers, how to check it and how to stop it. Those of reviews too.
+"""The texts of pull requests, commits and reviews, in Markdown: what is wrong, what changed, the numbers, how to
+check it.
 
-Messages come from programs of strangers: they are shown as code, in which nothing is a mention, a link or a comment of ours.
+Messages come from programs of strangers: they are shown as code, in which nothing is a mention, a link or a comment
+of ours.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ def title(proposal: Proposal) -> str:
 
 
 def body(proposal: Proposal, commit: str) -> str:
-    """The text, in Markdown; its last line says to the bot what it is about."""
+    """The body of the pull request, in Markdown; its last line identifies the faults for the bot."""
     rule = proposal.patches[0].faults[0].code
     found = (
         f"Found and proven by [dnnfix](https://pypi.org/project/dnnfix/) at commit {commit[:SHOWN]}. "
@@ -74,7 +76,7 @@ def remark(faults: Sequence[Fault], patch: Proven | None, suggestion: str | None
 
 
 def review(commit: str, members: Iterable[str]) -> str:
-    """The text of a review; its last line says which faults it has comments about, so that none comes again."""
+    """The body of a review; its last line identifies the faults that it comments on, so that none is repeated."""
     return (
         f"Found by [dnnfix](https://pypi.org/project/dnnfix/) at commit {commit[:SHOWN]}, on lines that this pull request changes. None of it "
         f"is said again. `review = false` in the table `[bot]` of `dnnfix.toml` stops reviews.\n\n{mark(members)}\n"
@@ -125,7 +127,7 @@ def _fenced(texts: list[str] | tuple[str, ...], kind: str = "text") -> str:
 
 
 def code(text: str) -> str:
-    """One line of Markdown that shows a text as code, with a fence that nothing in it can end."""
+    """One line of Markdown that shows a string as code, with a fence that nothing in it can end."""
     said, fence = " ".join(text.split()) or " ", "`"
     while fence in said:
         fence += "`"

@@ -1,4 +1,4 @@
-"""The bot's branches: each is one commit on the newest one, made from objects of git without a working tree."""
+"""The bot's branches: each is one commit on top of the newest one, made from git objects without a working tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dnnfix.forge.git import EMAIL, REGULAR, Git
 
 
 class Branch(Enum):
-    """What became of a branch."""
+    """The outcome for a branch."""
 
     MADE = auto()
     THERE = auto()
@@ -20,7 +20,7 @@ class Branch(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """Those of a repository on its newest commit `head`; nothing is pushed where `push` is off."""
+    """The bot's branches of a repository, on its newest commit `head`; nothing is pushed where `push` is off."""
 
     git: Git
     head: str

@@ -1,4 +1,4 @@
-"""Which programs have to be looked at again after a change. Where in doubt, a program is."""
+"""Which programs have to be analysed again after a change of other files. In doubt, a program is."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The issue that says how a repository stands, where it wants one: rendered from what the plan knows, and what is ticked in it.
+"""The text of the dashboard, an issue that shows how a repository stands, and the boxes that people tick in it.
 
-What is ticked is the word of whoever may edit the issue, and titles are those of anybody: a box is known by a mark that stands right
-behind it, before all else in its line, and titles are code.
+Boxes are the word of whoever may edit the issue, and titles are those of anybody: a box is known by a mark that
+stands right behind it, before all else in its line, and titles are code.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """How a repository stands."""
+    """What the dashboard shows of a repository."""
 
     opened: Sequence[Pull] = ()
     waiting: Sequence[Waiting] = ()

@@ -1,4 +1,4 @@
-"""Brings the dashboard of a repository to what is to be seen in it."""
+"""Opens the dashboard issue of a repository, or updates its text."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dnnfix.forge.protocol import Forge, Issue
 
 
 def keep(forge: Forge, slug: str, before: Issue | None, page: Page) -> str:
-    """What was done to the dashboard, which was `before` when its boxes were read; empty where there was nothing to do.
+    """Update the dashboard, which was `before` when its boxes were read; returns what was done, empty for nothing.
 
-    None is opened where there is nothing to be said. One that people closed or wrote anew is left alone, and so is one in which they
-    ticked something meanwhile: that is for the next time. Raises `ForgeError`.
+    None is opened where there is nothing to show. One that people closed or rewrote is left alone, and so is one in which
+    they ticked something meanwhile: the next call sees to that. Raises `ForgeError`.
     """
     now = found(forge.issues(slug))
     if now != before:

@@ -1,4 +1,4 @@
-"""Which files of a repository are programs to run, and with which arguments."""
+"""Which files of a repository are programs to run, and with which command-line arguments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Programs:
 
 
 def tells_of_programs(path: str) -> bool:
-    """Whether a file may be a program, or tell how one is called."""
+    """Whether a file may be a program, or may show how one is called (a README, a workflow)."""
     return is_program(path) or COMMANDS_IN.match(PurePosixPath(path).name) is not None
 
 

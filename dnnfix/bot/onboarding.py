@@ -1,4 +1,4 @@
-"""The pull request that asks whether the bot is wanted: it adds the table by which a repository asks for it."""
+"""The pull request that asks whether the bot is wanted: it adds the table `[bot]` by which a repository enables it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The curve of a training before a patch and with it, as GitHub draws it in a text: an xychart of Mermaid.
+"""The loss curve before a patch and with it, as a Mermaid chart in Markdown.
 
 A picture in the text itself needs no file in the repository and no host, and is drawn in the reader's colours.
 """
@@ -59,7 +59,7 @@ class Drawing:
 def drawing(curves: Sequence[Any]) -> Drawing | None:
     """What is to be drawn of the curves of a report (`curves` of a patch in the JSON contract); `None` where nothing is to be seen.
 
-    They are anybody's input: what is no number, or has no pair, is not drawn.
+    They are untrusted input: what is not a number, or has no pair, is not drawn.
     """
     for name in NAMES:
         sides: dict[tuple[int, bool], tuple[float, ...]] = {}

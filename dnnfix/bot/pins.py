@@ -1,4 +1,4 @@
-"""Which versions a repository says that it runs with: what is gone in later ones is no fault of its programs."""
+"""The upper version bounds in a repository's requirement files: what only later versions removed is no fault there."""
 
 from __future__ import annotations
 

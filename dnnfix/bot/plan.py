@@ -1,4 +1,6 @@
-"""What is to be done about a repository: pure functions over what the analysis, the pull requests and the settings say."""
+"""Plans the pull requests of a repository (which to open, update or close), by pure functions over analysis and
+settings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a repository says, in words for people, that it wants no changes by machines."""
+"""Whether a repository's documents (such as CONTRIBUTING) forbid changes by machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which accepted patches are for the eyes of a maintainer who has asked for none of them."""
+"""Which accepted patches are good enough to be proposed to a maintainer who has not asked for them."""
 
 from __future__ import annotations
 

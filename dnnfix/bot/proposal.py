@@ -1,4 +1,6 @@
-"""A pull request as the bot means it: one fault, or the same at several places, with an identity that later lines do not change."""
+"""A pull request to be made: one fault, or the same at several places, with an identity that does not depend on line
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class Proposal:
 
     @property
     def key(self) -> str:
-        """What tells it from other proposals."""
+        """The key that distinguishes it from other proposals."""
         said = "\0".join(sorted(self.members))
         return hashlib.sha256(said.encode()).hexdigest()[:12]
 

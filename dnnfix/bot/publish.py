@@ -1,7 +1,9 @@
-"""The second phase: from a report to pull requests. It has the token, and runs nothing of the repository.
+"""The second phase of the bot: opens, updates and closes pull requests by a report. It has the token, and runs no
+code of the repository.
 
-Commits are made from objects of git, without a working tree. The branch is pushed before the pull request is opened, and both carry
-the identity of what they are about: a publishing that was ended in between is taken up by the next one, and opens no second one.
+Commits are made from objects of git, without a working tree. The branch is pushed before the pull request is opened,
+and both carry the identity of what they are about: a publishing that was ended in between is taken up by the next
+one, and opens no second one.
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ from dnnfix.bot.body import SHOWN, body, commit_message, title
 from dnnfix.bot.branches import Branch, Branches
 from dnnfix.bot.dashboard import Page, Ticked, Waiting, found, ticked, unproven
 from dnnfix.bot.dashboard_issue import keep
-from dnnfix.bot.dress import dress
 from dnnfix.bot.plan import GONE, GONE_MARK, Plan, plan, refusals, room, taken_back, unwanted
 from dnnfix.bot.policy import forbids
 from dnnfix.bot.proposal import Proposal, members_of
 from dnnfix.bot.report import Analysis
+from dnnfix.bot.reviewers import dress
 from dnnfix.bot.settings import BotSettings, heeded
 from dnnfix.emit import hunks
 from dnnfix.errors import BotReportError, ForgeError, InputError
@@ -106,7 +108,7 @@ class _Work:
         return [chosen.get(pull.number, pull) for pull in pulls]
 
     def carry_out(self, todo: Plan, boxes: Ticked) -> list[Waiting]:
-        """Do what the plan and the boxes say, and tell what waits."""
+        """Carry out the plan and the ticked boxes; returns the pull requests that wait."""
         self.said.left.extend(todo.left)
         for pull in todo.closed:
             if self.analysis.unchanged and self.branches.changed_in(pull.branch) & self.analysis.unchanged:
@@ -135,7 +137,7 @@ class _Work:
         return waiting
 
     def show(self, before: Issue | None, waiting: Sequence[Waiting], boxes: Ticked, *, is_whole: bool) -> None:
-        """Have the dashboard say how things stand."""
+        """Update the dashboard."""
         pulls = self.forge.pulls(self.slug)
         opened = [pull for pull in pulls if pull.state is State.OPEN]
         page = Page(opened, waiting, refusals(pulls), unproven(self.analysis), boxes.stop, is_whole)

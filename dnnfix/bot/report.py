@@ -1,8 +1,9 @@
-"""The report of an analysis: what `analyse` hands to `publish`, which has no reason to trust it.
+"""Writes and checks the report of an analysis, which `analyse` hands to `publish`; the latter does not trust it.
 
-It is one JSON document: the repository and the commit, the report of the pipeline (contract `dnnfix/1`), the patches of it that may be
-proposed, and what goes with them. `read` checks every value that is used later, and gives plain records. That the lines of a patch
-do what its words say is beyond it: who can write reports can propose any change of a program.
+It is one JSON document: the repository and the commit, the report of the pipeline (contract `dnnfix/1`), the patches
+of it that may be proposed, and what goes with them. `read` checks every value that is used later, and returns plain
+records. That the lines of a patch do what its words say is beyond it: who can write reports can propose any change of
+a program.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Fault:
 
     @property
     def identity(self) -> str:
-        """What tells it from every other, whatever is proposed for it: its rule, its file and its words; not its line, which moves."""
+        """The key that distinguishes it from other faults: rule, file and message, and not the line, which moves."""
         said = f"{self.code}\0{self.path}\0{self.message}"
         return hashlib.sha256(said.encode()).hexdigest()[:12]
 
@@ -91,7 +92,7 @@ class Analysis:
 
 
 def written(slug: str, commit: str, report: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
-    """The document as text; `report` is a document of the contract, `beside` what goes with it (see `read`)."""
+    """The document as a string; `report` is a document of the contract, `beside` what goes with it (see `read`)."""
     return (
         json.dumps({"schema": SCHEMA, "repository": slug, "commit": commit, **beside, "report": report}, indent=2)
         + "\n"
@@ -99,17 +100,17 @@ def written(slug: str, commit: str, report: Mapping[str, Any], beside: Mapping[s
 
 
 def is_slug(text: str) -> bool:
-    """Whether a text is the name of a repository, `owner/name`."""
+    """Whether a string is the name of a repository, `owner/name`."""
     return _SLUG.fullmatch(text) is not None
 
 
 def is_commit(text: str) -> bool:
-    """Whether a text is the whole name of a commit."""
+    """Whether a string is the full hash of a commit."""
     return _COMMIT.fullmatch(text) is not None
 
 
 def read(text: bytes, origin: str) -> Analysis:
-    """The analysis that a document tells. Raises `BotReportError` for one that does not hold together."""
+    """The analysis in a document. Raises `BotReportError` for one that does not follow its schema."""
     if len(text) > MOST_BYTES:
         raise BotReportError(f"{origin}: is too large for a report ({len(text)} bytes; at most {MOST_BYTES}).")
     try:
@@ -221,14 +222,14 @@ class _Reader:
         return value
 
     def text(self, value: Any, name: str, form: re.Pattern[str] | None = None) -> str:
-        """A text that is shown, cut to what a person reads."""
+        """A string that is shown, cut to what a person reads."""
         found = self.whole(value, name)
         if form is not None and not form.fullmatch(found):
             raise BotReportError(f"{self.origin}: {name} has to be of its form. Received: {found[:80]!r}")
         return found[:MOST_TEXT]
 
     def whole(self, value: Any, name: str) -> str:
-        """A text that can be written as UTF-8."""
+        """A string that can be encoded as UTF-8."""
         if not isinstance(value, str) or "\0" in value or _SURROGATE.search(value):
             raise BotReportError(f"{self.origin}: {name} has to be a text. Received: {str(value)[:80]!a}")
         return value

@@ -1,4 +1,4 @@
-"""What to say of a pull request of a person, as pure functions: which lines it changes, and which findings are on them.
+"""Plans the review of a person's pull request, by pure functions: which findings are on lines that it changes.
 
 Lines and what they hold are git's word, never the report's; a comment carries the identities of its faults, so that none comes twice.
 """

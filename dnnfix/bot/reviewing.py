@@ -1,4 +1,4 @@
-"""From a report to the review of a pull request: the part that asks git and the forge. It has the token, and runs nothing."""
+"""Publishes the review of a person's pull request by a report. It has the token, and runs no code of the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a repository asks of the bot, and what it may say about itself: `dnnfix.toml` or `.github/dnnfix.toml`, as git has it."""
+"""The bot's settings in a repository, read from `dnnfix.toml` or `.github/dnnfix.toml` at a commit."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def heeded(git: Git, commit: str, slug: str, *, by_person: bool) -> BotSettings:
 
 
 def told(text: bytes, origin: str) -> Asked:
-    """What the text of such a file says. Raises `ConfigError` for a key that is unknown or a value of another form."""
+    """The settings in the text of such a file. Raises `ConfigError` for an unknown key or a malformed value."""
     if len(text) > MOST_BYTES:
         raise ConfigError(f"{origin}: is too large for settings ({len(text)} bytes; at most {MOST_BYTES}).")
     try:

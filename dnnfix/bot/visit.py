@@ -1,4 +1,6 @@
-"""Both phases at once, for a repository or for a pull request of a person: analysed without tokens, then published."""
+"""Both phases of the bot in one call, for a repository or a person's pull request: analyses without tokens, then
+publishes.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ Analyser = Callable[[Path, str, Path, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Visited:
-    """What was done, and the commit that is settled: all of it was looked at, and nothing that was found there waits."""
+    """What was done, and the settled commit: all of it was analysed, and no pull request about it waits."""
 
     published: Published
     settled: str = ""

@@ -1,7 +1,8 @@
-"""Remembers what `check` said of files that have not changed since.
+"""The cache of `check`: the reports of files that have not changed since the last call.
 
-One JSON file for each working folder. An entry counts only while the file's bytes, the settings, the rules, the engine
-and the interpreter are the same; that key is computed without importing any rule. Losing the file costs a scan.
+One JSON file for each working folder. An entry counts only while the file's bytes, the settings, the rules, the
+engine and the interpreter are the same; that key is computed without importing any rule. Losing the file costs a
+scan.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ MAX_ENTRIES = 50_000
 
 @dataclass
 class CheckCache:
-    """The cache of one call; `variant` tells apart calls that keep different things of a report."""
+    """The cache of one call; `variant` separates calls that keep different parts of a report."""
 
     path: Path
     variant: str = ""
@@ -73,7 +74,7 @@ class CheckCache:
         return _engine()
 
     def key(self, raw: bytes, settings: Settings) -> str:
-        """What an entry is kept under: the bytes and all that decides what is said of them."""
+        """The key of an entry: a hash of the bytes and of all that decides what is reported about them."""
         salt = self._salts.get(id(settings))
         if salt is None:
             self._kept.append(settings)
@@ -91,7 +92,7 @@ class CheckCache:
         return blake2b(raw, digest_size=16, key=salt).hexdigest()
 
     def get(self, path: str, key: str) -> FileReport | None:
-        """What was said of the file under that key, if it is known."""
+        """The report of the file under that key, if it is cached."""
         try:
             known, place = self._entries[path]
             return _report(path, self._reports[place]) if known == key else None

@@ -1,4 +1,4 @@
-"""`dnnfix check`: the static part alone."""
+"""`dnnfix check`: the static analysis of files, without running them."""
 
 from __future__ import annotations
 

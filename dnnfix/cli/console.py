@@ -1,4 +1,4 @@
-"""What the commands share in talking to a person: streams, colour, progress and exit codes."""
+"""Output for a person, shared by the commands: streams, colour, progress and exit codes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Console:
         print(f"dnnfix: {printable(text)}", file=self.err, flush=True)
 
     def remark(self, text: str) -> None:
-        """Something to know that is no result."""
+        """Something to know that is not a result."""
         if not self.quiet:
             self.clear()
             print(printable(text), file=self.err, flush=True)

@@ -1,4 +1,4 @@
-"""`dnnfix explain`: the story of a rule, from its template."""
+"""`dnnfix explain`: explains rules, by their docstrings and examples."""
 
 from __future__ import annotations
 

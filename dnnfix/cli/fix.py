@@ -1,4 +1,4 @@
-"""`dnnfix fix`: apply what was proven."""
+"""`dnnfix fix`: applies the patches that were proven."""
 
 from __future__ import annotations
 

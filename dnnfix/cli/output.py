@@ -1,4 +1,6 @@
-"""Writes a report in the format that was asked for, as far as possible while it comes in."""
+"""Writes a report in the format that was asked for, file by file where the format allows it, and returns the exit
+code.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ class Output:
         self.console.problem(error)
 
     def remark(self, text: str) -> None:
-        """Why the report is not whole, which is no fault of an input."""
+        """Why the report is incomplete, where no input is to blame."""
         self._remarks.append(text)
         self.console.problem(text)
 

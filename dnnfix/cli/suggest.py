@@ -1,4 +1,4 @@
-"""`dnnfix suggest`: the whole pipeline, without writing anything."""
+"""`dnnfix suggest`: finds faults and proves patches, without changing any file."""
 
 from __future__ import annotations
 

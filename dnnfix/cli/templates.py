@@ -1,4 +1,4 @@
-"""`dnnfix templates`: every rule, as a table, as JSON, or as the page of the documentation."""
+"""`dnnfix templates`: lists every rule, as a table, as JSON, or as the documentation's catalogue page."""
 
 from __future__ import annotations
 

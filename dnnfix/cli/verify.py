@@ -1,4 +1,4 @@
-"""`dnnfix verify`: the proof of an accepted patch, run again."""
+"""`dnnfix verify`: repeats the proof of an accepted patch, by its certificate."""
 
 from __future__ import annotations
 

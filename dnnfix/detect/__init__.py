@@ -1,1 +1,1 @@
-"""Readings of evidence that several fix templates share: one file per kind of evidence."""
+"""Readings of a program and its run that several fix templates share, one module for each kind of evidence."""

@@ -1,4 +1,4 @@
-"""Readings of calls whose result nobody takes: what the result was meant for, where the call does nothing else."""
+"""Calls whose discarded result is all that they do (`x.view(3)`): which variable was meant to receive it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from dnnfix.detect.graph import holds_tensor, imported, is_module_made_by, keras_modules, torch_modules
 from dnnfix.network.facts import ACTIVATION_FORMS, component_kind, layer_facts
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import is_self
 from dnnfix.subject import Subject
 

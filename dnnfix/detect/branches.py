@@ -1,4 +1,4 @@
-"""Whether one statement of a program is carried out whenever another one is."""
+"""The branches and loops around a node, which show whether one statement always runs when another one does."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _BRANCHES = (
 
 
 def branches_around(source: Source, node: ast.AST) -> set[tuple[ast.AST, str]]:
-    """The branches and loops that a node stands in, each with the part of it that it is in.
+    """The branches and loops around a node, each with the name of the field that the node is in.
 
-    What a program does only where it is the one that was started (`if __name__ == "__main__"`) counts as done.
+    Code under `if __name__ == "__main__"` counts as always run.
     """
     found: set[tuple[ast.AST, str]] = set()
     above = source.parent(node)

@@ -1,4 +1,4 @@
-"""Readings of how a program's parts are joined: what is a module, what is a tensor, what is read again later."""
+"""Structure of a program's classes, data flow and network: modules, tensors, later uses, producers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dnnfix.detect.loops.loaders import LOADER
 from dnnfix.network.facts import component_kind, is_loss
 from dnnfix.records import Call, Network, Site
-from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import is_self, names_in, within
 from dnnfix.subject import Subject
 
@@ -54,7 +54,7 @@ def is_module_made_by(source: Source, call: ast.Call) -> bool:
 
 
 def holds_tensor(source: Source, expr: ast.expr) -> bool:
-    """Whether the source alone tells that `expr` holds a torch tensor: made by a constructor, or a loader's batch."""
+    """Whether the source alone shows that `expr` holds a torch tensor: made by a constructor, or a loader's batch."""
     if isinstance(expr, ast.Name):
         loop = source.enclosing(expr, ast.For)
         while loop is not None:
@@ -85,7 +85,7 @@ def next_use(
 ) -> tuple[ast.stmt | None, ast.stmt | None]:
     """The statement that first reads what `expr` names after `statement`, and the one that gives it another value.
 
-    At most one of them is there. With `rounds`, a loop that holds the statement is followed back to its start as well.
+    At most one of them is not `None`. With `rounds`, a loop around the statement is followed back to its start as well.
     """
     where: ast.AST = source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef) or source.tree
     blocks = _blocks(source, statement, where)
@@ -177,7 +177,7 @@ def imported(source: Source) -> frozenset[str]:
 
 
 def is_display(source: Source, statement: ast.stmt) -> bool:
-    """Whether a bare expression at the top of a program may stand there to be shown, as in a notebook's cell."""
+    """Whether a bare expression at the top of a program may be there to be displayed, as in a notebook's cell."""
     if source.enclosing(statement, ast.FunctionDef, ast.AsyncFunctionDef, ast.For, ast.While) is not None:
         return False
     if source.path.endswith(".ipynb") or "# In[" in source.text or "# %%" in source.text or "#%%" in source.text:
@@ -232,7 +232,7 @@ def attributes_of(owner: ast.ClassDef) -> frozenset[str]:
 
 
 def kept_in_self(owner: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    """The attributes that a class gives its instances by plain assignments to `self`, and the values, in source order."""
+    """The attributes that a class assigns on `self`, and their values, in source order."""
     for node in within(owner, ast.Assign):
         target = node.targets[0]
         if len(node.targets) == 1 and isinstance(target, ast.Attribute) and is_self(target.value):
@@ -282,7 +282,7 @@ def _stands_at(call: Call, places: list[Site]) -> bool:
 
 
 def held_by(source: Source, made: Site) -> ast.expr | None:
-    """The name or attribute that is assigned what the constructor call at `made` gives, directly or moved or cast."""
+    """The name or attribute that the object constructed at `made` is assigned to, directly, moved or cast."""
     node = source.node_at(made) if not made.path else None
     if node is None:
         return None

@@ -1,7 +1,7 @@
-"""Where the value of an expression comes from, by reading: through variables, attributes, lists and parameters.
+"""Where the value of an expression may come from, by the source: through variables, attributes, lists and parameters.
 
-Wider than what the engine concludes from: every value that a name is given counts, whatever the path. It is for programs
-that stopped, where a run shows whether the place that was found is the right one.
+Every assignment to a name counts, on whatever path. That is more than the engine concludes from elsewhere; it is for
+programs that crashed, where a run shows whether the expression that was found is the right one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which patches of a report are taken together: rivals for one finding are alternatives, never both."""
+"""Which patches of a report are applied together: never two that share a finding, a line or a module."""
 
 from __future__ import annotations
 

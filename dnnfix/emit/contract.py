@@ -1,4 +1,4 @@
-"""The JSON contract `dnnfix/1`: one document for everything that a call of the tool has to say.
+"""Reports as JSON by the contract `dnnfix/1`: one document for everything that a call of the tool reports.
 
 `schema.json` beside this module describes it for other programs; the two are tested against each other.
 """

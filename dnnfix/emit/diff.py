@@ -1,4 +1,4 @@
-"""One git-applicable diff of everything that would be taken, file by file."""
+"""The combined diff, file by file, of the patches that are applied together."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What each rule has earned: in how many programs it found something, and what came of it.
+"""The track record of each rule: in how many programs it found something, and how many of its patches were right.
 
-The table beside is written by `tools/earned.py` from a replay of the benchmark's open half, whose repairs are known and whose repaired
-programs count as sound, and from field trials on sound programs. Many rules were written with those faults at hand: that one has fired in
-none of them says more than that it was right in one.
+The table beside this module is written by `tools/earned.py` from a replay of the benchmark's open half, whose repairs
+are known and whose repaired programs count as sound, and from field trials on sound programs. Many rules were written
+with those faults at hand: that one has fired in none of them means more than that it was right in one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Earned:
 
     @property
     def precision(self) -> str:
-        """The word that SARIF has for it; `medium` where nothing is known."""
+        """The value of SARIF's property `precision`; `medium` where nothing is known."""
         told = self.right + self.wrong + self.sound
         share = self.right / told if told else MEDIUM
         return "high" if share >= HIGH else "medium" if share >= MEDIUM else "low"
@@ -54,7 +54,7 @@ def earned(code: str) -> Earned:
 
 
 def in_words(code: str) -> str:
-    """The same as a sentence; empty for rules of other people's, which are not in the table."""
+    """The same as a sentence; empty for rules outside the catalogue, which are not in the table."""
     if not code.startswith("DNF"):
         return ""
     own, every = earned(code), table()[ALL]

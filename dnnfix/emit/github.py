@@ -1,4 +1,4 @@
-"""Workflow commands that GitHub Actions shows as annotations on the lines of a change."""
+"""Findings as workflow commands, which GitHub Actions shows as annotations on the lines of a change."""
 
 from __future__ import annotations
 

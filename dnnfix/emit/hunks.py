@@ -1,4 +1,4 @@
-"""Unified diffs of our own, read back into replaced lines: to apply a patch, and to tell viewers what it changes."""
+"""Reads dnnfix's own unified diffs back as replaced lines, and applies them to a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an emitter tells of the rules behind its findings."""
+"""The descriptions of rules for emitters: the name, summary and help of each code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Rule:
 
 
 def rule(template: type[FixTemplate]) -> Rule:
-    """The rule that a template stands for, from its metadata and docstring."""
+    """The description of a template's rule, from its metadata and docstring."""
     from inspect import cleandoc
 
     help = cleandoc(template.__doc__ or template.message)

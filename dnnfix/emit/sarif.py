@@ -1,4 +1,6 @@
-"""SARIF 2.1.0, with what GitHub code scanning asks for and fixes for the viewers that read them."""
+"""Reports as SARIF 2.1.0, with the properties that GitHub code scanning asks for, and fixes for viewers that read
+them.
+"""
 
 from __future__ import annotations
 

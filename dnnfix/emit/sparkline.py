@@ -1,4 +1,4 @@
-"""A curve in one line of a terminal."""
+"""A curve as one line of block characters for a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports for a person at a terminal: where, what, the evidence, the patch and what proved it."""
+"""Reports for a person at a terminal: the site, the message, the evidence, the patch and what proved it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ PLAIN = Palette()
 
 
 def file_text(file: FileReport, seen: View, palette: Palette = PLAIN, verbose: bool = False) -> str:
-    """Everything about one file; empty where there is nothing to say. A patch for several findings is shown once."""
+    """The report of one file; empty where there is nothing to report. A patch for several findings is shown once."""
     blocks: list[str] = []
     shown: set[str] = set()
     if file.reproduction.steps or file.reproduction.missing:
@@ -117,7 +117,7 @@ def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> s
 
 
 def unmigrated(places: list[str]) -> str:
-    """What of old programs could not be brought up to date, all of it; empty where nothing is left."""
+    """The list of everything in old programs that could not be migrated; empty where nothing is left."""
     if not places:
         return ""
     return "\n".join([f"Not migrated, {_count(len(places), 'place')}:", *(f"  {printable(p)}" for p in places), "", ""])

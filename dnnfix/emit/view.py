@@ -1,4 +1,4 @@
-"""A program as an emitter needs it: its lines, and where a line lies in a notebook."""
+"""A program as an emitter needs it: its lines, the cell of a line in a notebook, and values that are safe to print."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 
 @record
 class View:
-    """The analysed lines of one program. `locate` gives the cell of a line, if it has one, and its line in there."""
+    """The analysed lines of one program. `locate` returns the cell of a line, if it has one, and its line in there."""
 
     lines: tuple[str, ...] = ()
     locate: Callable[[int], tuple[str | None, int]] = lambda line: (None, line)
 
     def line(self, number: int) -> str:
-        """A line's text by its number from 1; empty where there is none."""
+        """A line by its number, counted from 1; empty where there is none."""
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
 
@@ -78,7 +78,7 @@ def member_id(file: FileReport, id: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without characters that steer a terminal or reorder a line: programs under repair are strangers' work."""
+    """The string without terminal control and bidirectional characters: programs under repair are not trusted."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

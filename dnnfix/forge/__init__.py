@@ -1,1 +1,1 @@
-"""Where repositories and pull requests live: one protocol, and the forges that follow it."""
+"""The forges (GitHub, a local folder) on which the bot opens pull requests, behind one protocol."""

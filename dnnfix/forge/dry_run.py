@@ -1,4 +1,4 @@
-"""A forge that reads from another one, and says what it would be asked to do rather than have it done."""
+"""A forge for dry runs: reads from another forge, and announces every change instead of making it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dnnfix.forge.protocol import Dress, Forge, Issue, Pull, Remark, Remote, Rep
 
 
 class DryRun:
-    """`say` hears of everything that would be sent; nothing is."""
+    """The forge `behind`, read-only: `say` is called with each change that would be made, and none is made."""
 
     def __init__(self, behind: Forge, say: Callable[[str], None]) -> None:
         self._behind = behind

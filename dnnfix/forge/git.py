@@ -1,4 +1,4 @@
-"""The `git` command, on repositories that nobody here trusts.
+"""Calls the `git` command on repositories that are not trusted.
 
 The command rather than a library of git: it brings the transports and credentials that people have set up, and its plumbing
 makes a commit without a working tree, so that no hook, filter, link or submodule of a repository ever comes into play.
@@ -134,8 +134,8 @@ def with_history(remote: Remote, into: Path, *references: str) -> tuple[Git, tup
 def changes(git: Git, base: str, head: str, *patterns: str) -> str:
     """What `head` changed in the files that match since it parted from `base`: a unified diff without lines around.
 
-    Files that were moved are found, as forges do it, so that their lines that stayed are no changes. Raises `ForgeError` where the two
-    have no commit in common.
+    Moved files are detected, as forges do it, so that their unchanged lines are not changes. Raises `ForgeError` where
+    the two have no commit in common.
     """
     if not git.succeeds("merge-base", base, head):
         raise ForgeError(f"git merge-base in {git.folder}: {base} and {head} have no commit in common.")

@@ -1,7 +1,8 @@
-"""GitHub, through PyGithub.
+"""GitHub as a forge, through PyGithub.
 
-PyGithub rather than githubkit: it waits without an event loop, its retries know GitHub's two limits (with and without `Retry-After`),
-paging and the sign-in of Apps are its own, and it needs none of the models of the whole interface to be loaded.
+PyGithub rather than githubkit: it waits without an event loop, its retries know GitHub's two limits (with and without
+`Retry-After`), paging and the sign-in of Apps are its own, and it needs none of the models of the whole interface to
+be loaded.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class GitHubForge:
             return Repository(slug, known.default_branch, known.fork, known.archived)
 
     def remote(self, slug: str) -> Remote:
-        """The address, and the token for git's environment: it stands in no command and in no file."""
+        """The address, and the token for git's environment: it is in no command and in no file."""
         with _asking(slug):
             url = self._repository(slug).clone_url
             token = self._auth.token
@@ -125,7 +126,7 @@ class GitHubForge:
             return tuple(_pull(one) for one in listed if one.head.ref.startswith(BRANCHES) and _is_own(one, slug))
 
     def open_pull(self, slug: str, branch: str, title: str, body: str, *, draft: bool) -> int:
-        """Open one; where one is open already, as an answer was lost or another worker was faster, give its number."""
+        """Open one, and return its number; that of the open one, if an answer was lost or another worker was faster."""
         with _asking(f"{slug}: a pull request from {branch}"):
             known = self._repository(slug)
             try:
@@ -164,7 +165,7 @@ class GitHubForge:
             pull.edit(state="closed")
 
     def reviewed(self, slug: str, number: int) -> Reviewed:
-        """The pull request, whose head GitHub keeps in the repository itself, also for forks; what was said there GraphQL alone tells."""
+        """The pull request. GitHub keeps its head in the repository, also for forks; conversations need GraphQL."""
         with _asking(f"{slug}: pull request {number}"):
             pull = self._repository(slug).get_pull(number)
             reviews = [one["body"] for one in self._said(slug, number, "reviews", OWN) if one["viewerDidAuthor"]]

@@ -1,4 +1,4 @@
-"""A forge in a folder: bare git repositories, and pull requests as files that a person can read and close.
+"""A forge in a local folder: bare git repositories, and pull requests as files that a person can read and close.
 
     OWNER/NAME.git              the repository
     OWNER/NAME.pulls/7.json     a pull request: branch, title, text, state, when it was opened, comments, reviews

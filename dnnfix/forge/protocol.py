@@ -1,4 +1,4 @@
-"""What the bot asks of a forge, and the records that it answers with."""
+"""The protocol of a forge, as the bot needs it, and the records that it returns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BRANCHES = "dnnfix/"
 
 
 class State(StrEnum):
-    """How a pull request stands."""
+    """The state of a pull request."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -97,7 +97,7 @@ class Remote:
 
 @dataclass(frozen=True, slots=True)
 class Dress:
-    """What a pull request is found by, and who is to look at it: labels, people, and people or teams (`owner/team`)."""
+    """The labels, assignees and reviewers (people or teams, `owner/team`) of a pull request."""
 
     labels: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class Forge(Protocol):
         ...
 
     def open_pull(self, slug: str, branch: str, title: str, body: str, *, draft: bool) -> int:
-        """Open a pull request of a pushed branch into the default branch, and give its number."""
+        """Open a pull request of a pushed branch into the default branch, and return its number."""
         ...
 
     def dress_pull(self, slug: str, number: int, dress: Dress) -> None:
@@ -136,7 +136,7 @@ class Forge(Protocol):
         ...
 
     def update_pull(self, slug: str, number: int, title: str, body: str) -> None:
-        """Give an open pull request another title and text."""
+        """Replace title and text of an open pull request."""
         ...
 
     def close_pull(self, slug: str, number: int, comment: str) -> None:
@@ -159,9 +159,9 @@ class Forge(Protocol):
         ...
 
     def open_issue(self, slug: str, title: str, body: str) -> int:
-        """Open an issue, and give its number."""
+        """Open an issue, and return its number."""
         ...
 
     def update_issue(self, slug: str, number: int, body: str) -> None:
-        """Give an issue another text."""
+        """Replace the text of an issue."""
         ...

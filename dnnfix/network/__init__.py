@@ -1,1 +1,1 @@
-"""The DNN as a record: what is known about library components, and how the network is read from source."""
+"""Reads a program's network from its source, and keeps facts about the library's layers, losses and activations."""

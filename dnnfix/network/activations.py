@@ -1,4 +1,4 @@
-"""What each activation does to values, and under which names torch, Keras and TensorFlow offer it.
+"""Facts about activation functions: the range of their values, and their names in torch, Keras and TensorFlow.
 
 Ranges are those of the functions' definitions on the reference pages of torch 2.13 and Keras 3.15, at their default
 arguments; minima that have no closed form are rounded outwards.
@@ -15,7 +15,7 @@ INFINITY = float("inf")
 
 @record
 class ActivationFacts:
-    """What one activation does: the closed range of its values, and whether they sum to one along its axis.
+    """The closed range of an activation's values, and whether they sum to one along its axis.
 
     `log` says that the values are logarithms of probabilities. `linear` says that it leaves a chain of linear layers
     linear. `has_axis` says that the result depends on an axis (`dim` in torch, `axis` in Keras).

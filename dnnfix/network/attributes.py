@@ -1,4 +1,4 @@
-"""What an attribute of a value is."""
+"""Interpreter: attribute access, for instances of the program's classes, tensors, models and library objects."""
 
 from __future__ import annotations
 

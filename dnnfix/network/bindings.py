@@ -1,4 +1,4 @@
-"""Reading assignments: what a name, an attribute, an element or a tuple of targets holds from now on."""
+"""Interpreter: assignment of a value to a target, which is a name, an attribute, an element or a tuple of these."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dnnfix.network.values import (
 
 
 class Bindings:
-    """Gives values to targets; see `machine` for the rules."""
+    """Assigns values to targets; see `machine` for the rules."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine

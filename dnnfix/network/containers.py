@@ -1,4 +1,4 @@
-"""Lists, tuples, dictionaries and library containers of layers: their elements, and iteration over them."""
+"""Interpreter: lists, tuples, dictionaries and containers of layers, with their elements, methods and iteration."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ MOST_UNROLLED = 64
 
 
 def part_of(base: Abstract, node: ast.AST | None) -> Abstract:
-    """Something out of something unknown."""
+    """A part of an unknown value."""
     if isinstance(base, Opaque):
         return Opaque(node, base.origin)
     return Opaque(node, "data" if isinstance(base, Made) and base.draft.kind == "loader" else None)
 
 
 def elements(kind: str, arguments: Arguments) -> list[Item]:
-    """The elements that the constructor of a torch container is given."""
+    """The elements that the constructor of a torch container is called with."""
     first = arguments.get(0)
     if isinstance(first, Mapping_) and len(arguments.positional) == 1:
         return [Item(v, first.closed, str(k)) for k, v in first.entries.items()]
@@ -50,12 +50,12 @@ def elements(kind: str, arguments: Arguments) -> list[Item]:
 
 
 def joined(first: list[Item], second: list[Item]) -> list[Item]:
-    """The items of two lists in one, as far as they are followed."""
+    """The items of two lists concatenated, up to the number that is followed."""
     return [*first, *second] if len(first) + len(second) <= MOST_HELD else [*first, Item(Opaque(), False)]
 
 
 def extend(machine: Machine, base: Items, given: Abstract) -> None:
-    """What `+=` and `extend` do to a list, which may be given to itself."""
+    """The effect of `+=` and `extend` on a list, which may extend itself."""
     sure = machine.certain(base.context)
     added = given.items if isinstance(given, Items) else [Item(Opaque(), False)]
     base.items[:] = joined(base.items, [Item(i.value, i.certain and sure, i.name) for i in added])
@@ -114,7 +114,7 @@ def unrollable(value: Abstract) -> list[Abstract] | None:
 def unpack(
     machine: Machine, value: Abstract, count: int | None, nodes: Sequence[ast.AST | None] = ()
 ) -> list[Abstract]:
-    """The elements that an iteration gives: `count` of them for an assignment, one that stands for all otherwise.
+    """The elements of an iterable: `count` of them for an assignment, otherwise one that stands for all.
 
     `nodes` are where the elements are named.
     """
@@ -142,7 +142,7 @@ def unpack(
 
 
 def builtin(machine: Machine, name: str, arguments: Arguments, node: ast.AST | None) -> Abstract:
-    """Calls of Python's own functions that matter for loops and containers of layers."""
+    """The result of a builtin function (`len`, `range`, `zip`, `enumerate`, …) on containers of layers."""
     first = arguments.get(0)
     if name == "len":
         return _length(first)

@@ -1,4 +1,4 @@
-"""What an expression is worth."""
+"""Interpreter: the abstract value of each expression."""
 
 from __future__ import annotations
 

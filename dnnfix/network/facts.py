@@ -1,6 +1,6 @@
-"""What templates may ask about a call of the network: what a loss wants, what an activation does, what a layer takes.
+"""What rules may ask about a call of the network: the targets a loss expects, an activation's effect, a layer's sizes.
 
-Everything is answered from the canonical name and the arguments; what an unknown argument decides is unknown.
+Everything is answered from the canonical name and the arguments; what depends on an unknown argument is unknown.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _arguments(of: Call | Component | str, args: Mapping[str, Json] | None) -> t
 
 
 def loss_facts(of: Call | Component | str, args: Mapping[str, Json] | None = None) -> LossFacts | None:
-    """What the loss wants, its arguments considered; `None` where it is no known loss.
+    """What the loss expects, with its arguments considered; `None` where the loss is not a known one.
 
     `from_logits=True` makes the prediction `logits`; a `from_logits` that is no plain value makes it unknown (`None`).
     A `reduction`-like argument changes nothing here. `KLDivLoss(log_target=True)` wants log-probabilities as target,
@@ -123,7 +123,7 @@ def is_loss(call: Call) -> bool:
 
 
 def loss_calls(network: Network) -> tuple[tuple[Call, LossFacts], ...]:
-    """Every call of a known loss with what it wants, in call order."""
+    """Every call of a known loss with what it expects, in call order."""
     found = ((call, loss_facts(call)) for call in network.calls)
     return tuple((call, facts) for call, facts in found if facts is not None)
 
@@ -177,7 +177,7 @@ _GATED = frozenset(f"keras.layers.{name}" for name in ("LSTM", "GRU", "ConvLSTM1
 
 
 def layer_facts(of: Call | Component | str) -> LayerFacts | None:
-    """What the layer takes and gives; `None` where it is no known layer."""
+    """The input and output of a layer; `None` where the layer is not a known one."""
     return LAYERS.get(of if isinstance(of, str) else of.name)
 
 
@@ -193,7 +193,7 @@ def _plain_size(args: Mapping[str, Json], argument: str | None) -> int | None:
 
 
 def stated_input(of: Call | Component) -> int | None:
-    """The size that the layer's own argument states for its input (`in_features`), where it is a plain number."""
+    """The input size that the layer's own argument states (`in_features`), where it is a plain number."""
     facts = layer_facts(of)
     return _plain_size(of.args, facts.takes) if facts is not None else None
 

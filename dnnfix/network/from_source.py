@@ -1,4 +1,4 @@
-"""The network of a program that was not run, read from its source."""
+"""Reads the network of a program from its source alone, without a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dnnfix.source.program import Source
 
 
 def network_from_source(source: Source) -> Network:
-    """What the source alone tells of the program's network; what is not certain is unknown.
+    """The network as far as the source determines it; everything else is unknown.
 
     Never raises for what the program contains. The work is bounded; `Component.called` is `None` where calls may have
     gone unseen.

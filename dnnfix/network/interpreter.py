@@ -1,4 +1,4 @@
-"""The parts of the interpreter put together: which part answers which call."""
+"""Interpreter: its parts put together, and the dispatch of each call to the part that interprets it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from dnnfix.network.attributes import Attributes
 from dnnfix.network.bindings import Bindings
 from dnnfix.network.containers import builtin, dict_method, list_method
-from dnnfix.network.data import created, dtype_of, shape_of
+from dnnfix.network.created_arrays import created, dtype_of, shape_of
 from dnnfix.network.expressions import Expressions
 from dnnfix.network.keras_library import KerasLibrary, is_keras
 from dnnfix.network.keras_models import KerasModels
@@ -45,7 +45,7 @@ _LOOKS_ONLY = ("torchsummary.summary", "torchinfo.summary", "copy.deepcopy", "co
 
 
 class Interpreter:
-    """Reads one program into a recorder."""
+    """Reads one program, and records its network in a `Recorder`."""
 
     def __init__(self, source: Source, framework: str) -> None:
         self.recorder = Recorder(source, framework)

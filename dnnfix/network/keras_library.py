@@ -1,14 +1,14 @@
-"""What calls of Keras and TensorFlow mean: layers, losses, models, functions."""
+"""Interpreter: calls of Keras and TensorFlow, which construct layers and losses or apply functions to tensors."""
 
 from __future__ import annotations
 
 import ast
 
 from dnnfix.network.activations import ACTIVATION_FORMS, activation_name
+from dnnfix.network.constructors import FrameworkLibrary
 from dnnfix.network.containers import several
-from dnnfix.network.data import dimensions
+from dnnfix.network.created_arrays import dimensions
 from dnnfix.network.layers import LAYERS
-from dnnfix.network.library import FrameworkLibrary
 from dnnfix.network.losses import LOSSES
 from dnnfix.network.machine import Arguments
 from dnnfix.network.names import KERAS_FUNCTIONAL, KERAS_SEQUENTIALS, component_kind

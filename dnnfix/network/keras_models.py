@@ -1,4 +1,4 @@
-"""Keras models: `add`, calls, `compile`, `fit`; what a compiled model's loss takes."""
+"""Interpreter: Keras models, with `add`, calls, `compile` and `fit`, and the inputs of a compiled model's loss."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_REPLAYED = 500
 
 @dataclass(eq=False, slots=True)
 class Compiled:
-    """A call of `compile`, kept until the whole program was read."""
+    """A call of `compile`, kept until the whole program is read."""
 
     model: Abstract
     arguments: Arguments
@@ -180,7 +180,7 @@ class KerasModels:
         return found if isinstance(found, ast.Call) else None
 
     def call_model(self, model: KerasModel, arguments: Arguments, node: ast.Call | None) -> Abstract:
-        """Calling a model: its layers are called again on the given input."""
+        """The result of calling a model: its layers are called again on the input."""
         model.draft.called += 1
         given = arguments.get(0, "inputs")
         values = list(given.values()) if isinstance(given, Items) and given.exact else [given or Opaque()]

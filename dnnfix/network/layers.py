@@ -1,7 +1,7 @@
-"""What the layers of torch and Keras say about shapes in their own arguments, and which operations leave values alone.
+"""Facts about the layers of torch and Keras: which arguments state sizes, and which layers keep the shape.
 
-Only what an argument states is kept here (`in_features`, `units`); how a shape changes on its way through a layer is
-never computed by hand-written rules. Sources: reference pages of `torch.nn` 2.13 and `keras.layers` 3.15.
+Only what an argument states is kept here (`in_features`, `units`); how a layer changes the shape is never computed by
+hand-written rules. Sources: reference pages of `torch.nn` 2.13 and `keras.layers` 3.15.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dnnfix.records.record import record
 
 @record
 class LayerFacts:
-    """What one kind of layer takes and gives.
+    """The input and the output of one kind of layer.
 
     `takes` names the argument that states the size of the input's axis `takes_axis`; `gives` names the one that states
     the size of the output's axis `gives_axis`. Torch axes of images and sequences are counted from the end, because a

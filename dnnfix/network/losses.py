@@ -1,8 +1,8 @@
-"""What each loss of torch, Keras and TensorFlow wants: kept as data, because many fault patterns are one look-up here.
+"""Facts about the losses of torch, Keras and TensorFlow: the task, and which prediction and target each expects.
 
-Sources: the reference pages of `torch.nn` (loss functions) and `torch.nn.functional` for torch 2.13, `keras.losses` for
-Keras 3.15, and `tf.nn` for TensorFlow 2. Where torch and Keras give a loss as a class and as a function, both forms
-have an entry and `twin` names the other one.
+They are kept as data, because many rules are one look-up here. Sources: the reference pages of `torch.nn` (loss
+functions) and `torch.nn.functional` for torch 2.13, `keras.losses` for Keras 3.15, and `tf.nn` for TensorFlow 2. Where
+torch and Keras have a loss as a class and as a function, both forms have an entry and `twin` names the other one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dnnfix.records.record import record
 
 
 class Task(StrEnum):
-    """What kind of question a loss is made for."""
+    """The kind of task that a loss is made for."""
 
     CLASSES = "classes"
     """One class out of several."""
@@ -32,7 +32,7 @@ class Task(StrEnum):
 
 
 class Prediction(StrEnum):
-    """What a loss takes as the prediction."""
+    """The form of the prediction that a loss expects."""
 
     LOGITS = "logits"
     PROBABILITIES = "probabilities"
@@ -42,7 +42,7 @@ class Prediction(StrEnum):
 
 
 class Target(StrEnum):
-    """What a loss takes as the target."""
+    """The form of the target that a loss expects."""
 
     INDICES = "indices"
     """Integers in `[0, classes)`, without the class axis."""
@@ -60,7 +60,7 @@ class Target(StrEnum):
 
 @record
 class LossFacts:
-    """What one loss wants.
+    """What one loss expects.
 
     `prediction` is `None` where an argument that is not a plain value decides it. `class_axis` is the axis of the
     prediction that holds the classes (`None` where there is none); targets of kind `indices` lack that axis.
@@ -187,7 +187,7 @@ _TENSORFLOW: tuple[_Row, ...] = (
 
 
 def snake(name: str) -> str:
-    """The name of a class as a function is called, in the way of Keras: `MSELoss`, `mse_loss`; `MeanIoU`, `mean_io_u`."""
+    """The function name of a class in the style of Keras: `MSELoss` as `mse_loss`, `MeanIoU` as `mean_io_u`."""
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)).lower()
 
 

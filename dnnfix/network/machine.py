@@ -1,4 +1,4 @@
-"""The state that the parts of the interpreter share: names, control contexts, the budget of work, and joins.
+"""Interpreter: the state that its parts share, namely names, control contexts, the budget of work, and joins.
 
 The interpreter reads a program once, top to bottom, as Python would run it: functions of the program are entered where
 they are called, both branches of an unknown condition are read and joined, loop bodies are read once with everything
@@ -55,7 +55,7 @@ class Flow(Enum):
 
 
 class Exhausted(Exception):
-    """The work that one program is worth is used up."""
+    """The budget of work for one program is used up."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Arguments:
-    """The evaluated arguments of a call. `open` says that a star argument may hide more of them."""
+    """The evaluated arguments of a call. `open` means that a star argument may contain more of them."""
 
     positional: list[tuple[Abstract, ast.expr | None]] = field(default_factory=list)
     keywords: dict[str, tuple[Abstract, ast.expr | None]] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Arguments:
     rest: list[Abstract] = field(default_factory=list)
 
     def get(self, position: int | None, *names: str) -> Abstract | None:
-        """The argument at a position or under one of the names; `None` where it is not given."""
+        """The argument at a position or under one of the names; `None` where it is missing."""
         found = self.node(position, *names)
         return found[0] if found is not None else None
 
@@ -97,7 +97,7 @@ class Arguments:
 
 
 class Machine:
-    """State and services. The functions declared first are put in place by the interpreter."""
+    """State and services. The callables that are declared without a value are set by `Interpreter`."""
 
     evaluate: Callable[[ast.expr, Env], Abstract]
     """The value of an expression."""
@@ -197,7 +197,7 @@ class Machine:
         )
 
     def merge(self, states: list[dict[str, Abstract]]) -> dict[str, Abstract]:
-        """The names after several ways of getting to one place."""
+        """The names after several control-flow paths have joined."""
         if not states:
             return {}
         merged = states[0]
@@ -227,12 +227,12 @@ class Machine:
         return Opaque()
 
     def overwrite(self, tensor: Tensor) -> None:
-        """The tensor's elements were changed in place: its shape and dtype stay, what made it is unknown."""
+        """Note that a tensor was changed in place: its shape and dtype stay, its producer is unknown."""
         old = tensor.value
         tensor.value = self.recorder.value(shape=old.shape, dtype=old.dtype)
 
     def escape(self, value: Abstract, deep: bool = False) -> None:
-        """The value goes where its use cannot be seen: how often its components are called is no longer known."""
+        """Note that a value is passed to unknown code: how often its components are called is unknown from here on."""
         draft = draft_of(value)
         if draft is not None and draft.id not in self.recorder.escaped:
             self.recorder.escaped.add(draft.id)
@@ -271,7 +271,7 @@ class Machine:
         held[key] = value if old is None or self.certain(context) else self.join(old, value)
 
     def followed(self, value: Abstract) -> Abstract:
-        """The value, or something unknown in its place where it holds more than is followed."""
+        """The value, or an unknown one where it is too large to be followed."""
         if not overfull(value):
             return value
         self.escape(value)

@@ -1,4 +1,4 @@
-"""What the strings mean that Keras takes in place of objects, and which kind of component a canonical name is.
+"""Resolves strings that Keras accepts for objects (`"mse"`, `"adam"`), and finds the kind of a component's name.
 
 The strings are those of `keras.losses.get`, `keras.metrics.get`, `keras.optimizers.get` of Keras 3.15, with the ones
 that Keras 1 and 2 took as well.
@@ -7,7 +7,7 @@ that Keras 1 and 2 took as well.
 from __future__ import annotations
 
 from dnnfix.network.losses import LOSSES, snake
-from dnnfix.source.known import KERAS_OPTIMIZERS
+from dnnfix.source.public_names import KERAS_OPTIMIZERS
 
 _SHORT = {
     "mse": "MeanSquaredError", "mae": "MeanAbsoluteError", "mape": "MeanAbsolutePercentageError",

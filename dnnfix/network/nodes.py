@@ -1,4 +1,4 @@
-"""A quick walk over the code of a function, leaving out the functions and classes defined in it."""
+"""Iterates the nodes of a function's own code, without those of functions and classes defined in it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The learning rates that optimizers are usually begun with.
+"""Learning rates of optimizers: the usual rate, and the default one.
 
-Sources: the defaults of `torch.optim` (torch 2.13) and `keras.optimizers` (Keras 3.15); for gradient descent Bengio, "Practical
-Recommendations for Gradient-Based Training of Deep Architectures", section 3.1.1; for Adadelta, which has no rate, Zeiler, "ADADELTA: An
-Adaptive Learning Rate Method" (2012).
+Sources: the defaults of `torch.optim` (torch 2.13) and `keras.optimizers` (Keras 3.15); for gradient descent Bengio,
+"Practical Recommendations for Gradient-Based Training of Deep Architectures", section 3.1.1; for Adadelta, which has no
+rate, Zeiler, "ADADELTA: An Adaptive Learning Rate Method" (2012).
 """
 
 from __future__ import annotations
@@ -33,6 +33,6 @@ def usual_rate(name: str) -> float | None:
 
 
 def default_rate(name: str) -> float | None:
-    """The rate of an optimizer with this canonical name that is given none; `None` for other callables."""
+    """The rate of an optimizer with this canonical name without an argument for it; `None` for other callables."""
     usual, short = usual_rate(name), name.rpartition(".")[2]
     return usual if usual is None or name.startswith("torch.") else OTHER_DEFAULTS.get(short, usual)

@@ -1,4 +1,4 @@
-"""Collects components, calls and values while a program is read, and makes the `Network` of them."""
+"""Interpreter: collects components, calls and values while a program is read, and builds the `Network` from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ MOST_ELEMENTS = 10_000
 
 
 class Recorder:
-    """Gives out ids and keeps what was found. `complete` turns false when something had to be left out."""
+    """Assigns ids and keeps components, calls and values. `complete` becomes false when something had to be left
+    out.
+    """
 
     def __init__(self, source: Source, framework: str) -> None:
         self.source = source
@@ -62,7 +64,7 @@ class Recorder:
         return Tensor(self.value(**facts), framework)
 
     def value_of(self, what: Abstract | None, node: ast.AST | None) -> Value:
-        """What a thing is as an input of a call; the same thing always gives the same id."""
+        """The record of a value as an input of a call; the same value always has the same id."""
         if isinstance(what, Tensor):
             return what.value
         if isinstance(what, Opaque):
@@ -95,7 +97,7 @@ class Recorder:
         args: dict[str, Json] | None = None,
         facts: dict[str, object] | None = None,
     ) -> list[Value]:
-        """Record a call and give its new outputs. `facts` hold what is known of the first output."""
+        """Record a call and return its new outputs. `facts` hold what is known of the first output."""
         if self.full:
             self.complete = False
             return [self.value() for _ in range(outputs)]
@@ -119,7 +121,7 @@ class Recorder:
         return made
 
     def json(self, what: Abstract, node: ast.expr | None) -> Json:
-        """An argument as plain JSON: literals as they are, library names as text, the rest as `{"repr": …}`."""
+        """An argument as plain JSON: literals unchanged, library names as strings, the rest as `{"repr": …}`."""
         if isinstance(what, Plain):
             return what.value
         if isinstance(what, Items) and what.draft is None and what.exact:
@@ -196,7 +198,7 @@ def _numbers(items: Items) -> bool:
 
 
 def draft_of(what: Abstract) -> Draft | None:
-    """The component behind a value, where it is one."""
+    """The component that a value is, or `None`."""
     if isinstance(what, Made | Instance | Items | Mapping_ | KerasModel):
         return what.draft
     return None

@@ -1,7 +1,7 @@
-"""Parameter names and defaults of library constructors and functions, so that arguments can be named from source.
+"""Parameter names and defaults of library constructors and functions, to name the arguments of calls in source code.
 
-`signatures.json` is read from the installed torch 2.13 and Keras 3.15 by `tests/network/read_signatures.py`; what is
-built into torch and has no Python signature stands here.
+`signatures.json` is read from the installed torch 2.13 and Keras 3.15 by `tests/network/read_signatures.py`; functions
+that are built into torch, and have no Python signature, are written down here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading statements: assignments, branches, loops, definitions."""
+"""Interpreter: statements, that is assignments, branches, loops and definitions."""
 
 from __future__ import annotations
 

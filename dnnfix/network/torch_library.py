@@ -1,14 +1,14 @@
-"""What calls of torch mean: layers, losses, functions, tensor methods, optimizers and loaders."""
+"""Interpreter: calls of torch, which construct layers, losses, optimizers and loaders or apply functions to tensors."""
 
 from __future__ import annotations
 
 import ast
 
 from dnnfix.network.activations import ACTIVATION_FORMS
+from dnnfix.network.constructors import FrameworkLibrary
 from dnnfix.network.containers import elements
-from dnnfix.network.data import dtype_of
+from dnnfix.network.created_arrays import dtype_of
 from dnnfix.network.layers import LAYERS
-from dnnfix.network.library import FrameworkLibrary
 from dnnfix.network.losses import LOSSES
 from dnnfix.network.machine import Arguments
 from dnnfix.network.names import component_kind

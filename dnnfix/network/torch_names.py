@@ -1,4 +1,4 @@
-"""Names of torch functions and methods, by what the interpreter does with them."""
+"""Interpreter: tables of torch functions and methods, grouped by their effect, such as returning the module."""
 
 from __future__ import annotations
 

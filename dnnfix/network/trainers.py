@@ -1,7 +1,7 @@
-"""Trainers of other libraries that take settings of training by name, and what they take where they are given none.
+"""Settings of other libraries' trainers (transformers, Lightning): their names and defaults, such as the learning rate.
 
-Sources: `TrainingArguments` of transformers 5.0 and `Trainer` of Lightning 2.5. The rate that transformers takes is one for
-networks that were trained before; from scratch AdamW usually begins with a thousandth.
+Sources: `TrainingArguments` of transformers 5.0 and `Trainer` of Lightning 2.5. The default rate of transformers suits
+pretrained networks; from scratch AdamW usually begins with a thousandth.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dnnfix.records.record import record
 
 @record
 class Trainer:
-    """The names of the settings that a trainer takes; empty for one that it leaves to others."""
+    """The names of a trainer's settings; empty for one that it does not have."""
 
     epochs: str
     rate: str = ""

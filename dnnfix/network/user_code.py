@@ -1,4 +1,4 @@
-"""The program's own functions and classes: entered where they are called, and once each where nothing calls them."""
+"""Interpreter: the program's functions and classes, entered where they are called, or once where nothing does."""
 
 from __future__ import annotations
 
@@ -120,7 +120,9 @@ class UserCode:
         return None
 
     def construct_inner(self, made: Instance, arguments: Arguments) -> bool:
-        """Give the constructor of the library model that an object is its arguments; false where there is none."""
+        """Call the constructor of an object's library base class with its arguments; false where there is no such
+        class.
+        """
         inner = made.inner
         if isinstance(inner, Items):
             inner.items = elements(inner.kind, arguments)
@@ -156,7 +158,7 @@ class UserCode:
         unknown: bool = False,
         through: Function | None = None,
     ) -> Abstract:
-        """Calling an object: its `forward`, `call` or `__call__`, or the one of them given as `through`."""
+        """The result of calling an object: its `forward`, `call` or `__call__`, or the method named `through`."""
         name = _FORWARD.get(target.of.framework or "", "__call__")
         if name in target.attributes:
             return self.machine.call(target.attributes[name], arguments, node, self.machine.module)

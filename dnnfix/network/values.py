@@ -1,7 +1,7 @@
-"""What an expression of the program may be worth to the interpreter: the abstract values and their environments.
+"""Interpreter: the abstract values that an expression can have, and environments of names.
 
 Anything that is not one of the known kinds is an `Opaque`; it keeps its identity, so that two uses of one unknown
-tensor are still two uses of the same thing.
+tensor are still two uses of the same object.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Library:
 
 @dataclass(eq=False, slots=True)
 class Tensor:
-    """A tensor or array. `multiple` says that it is a tuple of tensors that one call gave."""
+    """A tensor or array. `multiple` means a tuple of tensors that one call returned."""
 
     value: Value
     framework: str
@@ -112,7 +112,7 @@ class Mapping_:
 
 @dataclass(eq=False, slots=True)
 class Made:
-    """An object that a library constructor made: layer, loss, optimizer, loader, opaque model, …"""
+    """An object that a library constructor returned: layer, loss, optimizer, loader, opaque model, …"""
 
     draft: Draft
     framework: str
@@ -144,7 +144,7 @@ class Class:
 
 @dataclass(eq=False, slots=True)
 class Instance:
-    """An object of a class of the program. `open` says that attributes may have been set out of sight.
+    """An object of a class of the program. `open` means that attributes may have been set where it was not seen.
 
     `inner` is the library model that it is by inheritance, for subclasses of a `Sequential` or of a functional model.
     """
@@ -187,14 +187,14 @@ class Parameters:
 
 @dataclass(eq=False, slots=True)
 class OneOf:
-    """Some part of a model, as `modules()` gives them."""
+    """An unknown submodule of a model, as `modules()` yields them."""
 
     of: Abstract
 
 
 @dataclass(eq=False, slots=True)
 class Super:
-    """What `super()` gives in a method of `of`."""
+    """The object that `super()` returns in a method of `of`."""
 
     of: Class
     bound: Abstract
@@ -244,12 +244,12 @@ class Env:
 
 
 def integer(value: Abstract | None) -> int | None:
-    """The integer that a literal is; `None` for all else."""
+    """The integer that a literal is; `None` for any other value."""
     return value.value if isinstance(value, Plain) and isinstance(value.value, int) else None
 
 
 def string(value: Abstract | None) -> str | None:
-    """The string that a literal is; `None` for all else."""
+    """The string that a literal is; `None` for any other value."""
     return value.value if isinstance(value, Plain) and isinstance(value.value, str) else None
 
 

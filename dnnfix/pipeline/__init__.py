@@ -1,4 +1,4 @@
-"""The pipeline: observe, detect, synthesize, validate, rank, emit; each arrow from records to records.
+"""The stages in their order (observe, detect, synthesize, validate, rank, emit), each from records to records.
 
 `check_file` is the static path, `suggest_file` the whole one, `reproduce_file` its first half alone. None of them
 prints, and none raises for what is wrong with the user's program.

@@ -1,4 +1,4 @@
-"""What one attempt at a program came to; there is a second one where the first proved nothing and another may."""
+"""The result of one attempt at a program: its reproduction, trace and repair. A second attempt may follow the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The static path: findings of one file as it reads, without running it."""
+"""The static path (`dnnfix check`): the findings of one file by its source, without running it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from dnnfix import registry
 from dnnfix.config import Settings
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.errors import EditError
 from dnnfix.index import Listed
 from dnnfix.pipeline.old_world import elsewhere

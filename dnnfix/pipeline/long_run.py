@@ -1,4 +1,4 @@
-"""A longer look at programs in which the first steps of training show nothing.
+"""A second attempt that runs the whole training, where its first steps showed nothing.
 
 A run is cut after a few optimizer steps, and what comes later is not seen: the smaller last batch, the second epoch, the
 next network of a comparison, an iterator that runs out, a loss that leaves the finite numbers. Where no patch was proven,

@@ -1,4 +1,4 @@
-"""Programs of the old world, whose rules are in a package of their own: what to say where it is not installed.
+"""Hints that a program needs the rules for TensorFlow 1, Keras 1 or Python 2, where their package is not installed.
 
 By a few telltale words, and without the package: it may be installed or not, and nothing of it is imported.
 """

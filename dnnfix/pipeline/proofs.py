@@ -1,4 +1,4 @@
-"""Certificates: written for what was accepted, and held against a new run."""
+"""Writes the certificates of accepted patches, and verifies a certificate by a new run (`dnnfix verify`)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     `CertificateError` where the certificate or its program cannot be used.
     """
     from dnnfix.emit import hunks
-    from dnnfix.run import card
+    from dnnfix.run import gpu
     from dnnfix.run.visible import repository_of
     from dnnfix.synthesize.at_crash import unexplained_crash
     from dnnfix.synthesize.at_training import as_suspected, look_at_training
@@ -81,7 +81,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
     modules = [module(name, digest) for name, digest in written.beside.items()]
     before, after = before.along_with(old for old, _ in modules), after.along_with(new for _, new in modules)
     budget = max(settings.budget, written.budget)
-    device = written.device.split()[0] if settings.device == "auto" and card.present() else settings.device
+    device = written.device.split()[0] if settings.device == "auto" and gpu.present() else settings.device
     again = replace(settings, seed=written.seed, budget=budget, arguments=written.arguments, device=device)
     with laboratory_for(before, again, []) as laboratory:
         laboratory.repeat(written.reproduction, written.observed_steps, written.trained_steps)
@@ -101,7 +101,7 @@ def verify_certificate(path: str, settings: Settings) -> tuple[bool, tuple[str, 
         evidence = Evidence((repaired,), before, after, trace, trace, original=findings)
         verdicts = climb(evidence, laboratory).evidence.verdicts
         differences = certificates.differences(written, verdicts, settings.baseline_python)
-    here = card.device_of(before.raw, again.asked_device)
+    here = gpu.device_of(before.raw, again.asked_device)
     return not differences, (*differences, *certificates.unrepeated(written, settings.baseline_python, here))
 
 

@@ -1,4 +1,6 @@
-"""What a report says beside its findings: what was not checked, and crashes that nothing explains."""
+"""What a report says besides the rules' findings: crashes that no rule explains, unreadable source, what was not
+checked.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,14 @@ if TYPE_CHECKING:
 
 
 def misread(source: Source) -> tuple[str, ...]:
-    """Where the analysed text is not the file's: what Python itself makes of the file was not checked there."""
+    """Notes on where the analysed text differs from the file's, as it had to be repaired before it could be parsed."""
     return tuple(f"the file as it stands: {note}" for note in source.recoveries)
 
 
 def unreadable(source: Source) -> Iterator[FindingResult]:
-    """The place at which Python does not read the program, where brackets, blocks or whole lines had to be mended to look further.
+    """The place at which Python cannot parse the program, where brackets, blocks or lines had to be repaired to go on.
 
-    So it is where Python 2 reads it, and no rule is there that would say so.
+    Also where only Python 2 parses it, if the rule that would report that is not installed.
     """
     refused, reason = (
         source.document.refused,
@@ -70,7 +72,7 @@ def unexplained(source: Source, trace: Trace, outcome: Repair) -> Iterator[Findi
 def searchable(source: Source, trace: Trace, settings: Settings) -> bool:
     """Whether small edits may be searched for at the crash of a run: it is the program's own, and nothing silences it.
 
-    A comment on the line that fails silences the search whatever rule it names: who wrote it knows of the fault.
+    A comment on the failing line silences the search whatever rule it names: its author knows of the fault.
     """
     from dnnfix.synthesize.at_crash import unexplained_crash
 
@@ -102,20 +104,20 @@ def whatever_the_data(source: Source, trace: Trace) -> bool:
 
 
 def doubt(finding: Finding, source: Source) -> str:
-    """What to say of a crash that no rule explains, in a program that ran on made-up things only."""
+    """The caveat for a crash that no rule explains, in a program that ran on synthetic data or stubs only."""
     said = finding.message.removeprefix("the program crashes: ")
     return f"the program beyond {source.line_in_words(finding.site.line, finding.site.path)}: on what was made up it crashes there, with {said}"
 
 
 def heard_of_training(source: Source, settings: Settings) -> Callable[[Finding], bool] | None:
-    """What tells whether the user wants to hear of a training that learns nothing; `None` where that is switched off altogether."""
+    """A predicate for findings about training that the user wants reported; `None` if those are switched off."""
     if not settings.enabled(UNLEARNED_CODE, UNLEARNED_RULE):
         return None
     return lambda finding: wanted(finding, source, settings)
 
 
 def wanted(finding: Finding, source: Source, settings: Settings) -> bool:
-    """Whether the user wants to hear of a finding that no template made."""
+    """Whether the user wants a finding reported that no template made."""
     enabled = settings.enabled(finding.code, finding.rule)
     return enabled and bool(split([finding], source.text, source.path, settings).kept)
 

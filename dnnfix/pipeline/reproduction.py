@@ -1,4 +1,4 @@
-"""The path of `dnnfix reproduce`: make a program run, and see whether it shows what was reported."""
+"""The path of `dnnfix reproduce`: makes a program run, and checks whether it shows the symptom that was reported."""
 
 from __future__ import annotations
 

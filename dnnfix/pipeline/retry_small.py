@@ -1,8 +1,9 @@
-"""A second try for old programs: with as little made data as can be, and twice the time for each run.
+"""A second attempt at old programs that ran out of time: with as little synthetic data as possible, and twice the
+time per run.
 
-Data that reproduction makes have the size that the program counts on, and that can be more than a run gets through before
-its first step. What is tried here is the migration alone: so few data can show that a program runs again, and nothing of how
-well it learns.
+Data that reproduction makes have the size that the program counts on, and that can be more than a run gets through
+before its first step. Only the migration is tried here: so few data can show that a program runs again, and nothing
+of how well it learns.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ def retried_with_less_data(
     templates: Mapping[str, type[FixTemplate]],
     progress: Progress,
 ) -> Attempt:
-    """The second try where it proves a patch and the first did not for want of time, else the first.
+    """The second attempt if it proves a patch and the first ran out of time without one, else the first.
 
-    `stood` is the run of the program as it stands.
+    `stood` is the run of the program as it is, without a scaffold.
     """
     if first.accepted or not first.reproduction.steps or not laboratory.stalled():
         return first

@@ -1,4 +1,4 @@
-"""Where a program is run: its laboratory, the modules beside it, and the scaffold that makes it runnable."""
+"""Where a program is run: the laboratory for it, the modules it imports, and the scaffold that makes it runnable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dnnfix import registry
 from dnnfix.config import Settings
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.pipeline.check import selected
 from dnnfix.records import Finding, Reproduction, Trace
 from dnnfix.source.diff import module_path
@@ -122,7 +122,7 @@ def made_runnable(
     progress: Progress,
     little_data: bool = False,
 ) -> Reproduction:
-    """What makes a program run that did not run as it stands; the laboratory runs everything inside of it from now on.
+    """The reproduction that makes a program run; the laboratory uses it for every run from then on.
 
     With `little_data`, with as little data as can be. Its time is not taken from the file's: a program that needed it has as much
     for its repair as any other.
@@ -152,9 +152,9 @@ def within(laboratory: TrialLaboratory, program: Source, settings: Settings, pro
 
 
 def case_of(source: Source, traces: tuple[Trace, ...], settings: Settings, said: str = "") -> Case:
-    """What the edit actions of reproduction are shown of a program; `said` is the text of a bug report."""
+    """The input of the edit actions of reproduction; `said` is the text of a bug report."""
     from dnnfix.reproduce.case import Case
-    from dnnfix.run import card
+    from dnnfix.run import gpu
     from dnnfix.run.interpreter import modules
 
     path = Path(source.path)
@@ -164,6 +164,6 @@ def case_of(source: Source, traces: tuple[Trace, ...], settings: Settings, said:
         lambda name: name in modules(Path(settings.python)),
         path.resolve().parent,
         said,
-        gpu=card.runs_on_it(source.raw, settings.asked_device),
+        gpu=gpu.runs_on_it(source.raw, settings.asked_device),
         arguments=settings.arguments,
     )

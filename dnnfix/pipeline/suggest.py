@@ -1,4 +1,4 @@
-"""The whole path: run a program, find its faults, and prove patches for them."""
+"""The whole path (`dnnfix suggest`): runs a program, finds its faults, and proves patches for them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def suggest_file(
 ) -> FileReport:
     """The whole pipeline on one program: run it, find its faults, and prove patches for them.
 
-    `runner` is one that serves several programs in turn; by default the program has one of its own.
+    `runner` may serve several programs in turn; by default the program has one of its own.
     Raises `InputError` where the bytes cannot be analysed, `SandboxError` and `InterpreterError` where nothing can run.
     """
     from dnnfix.pipeline.long_run import after_long_run
@@ -87,10 +87,10 @@ def _report(
     attempt: Attempt, source: Source, laboratory: TrialLaboratory, settings: Settings, failures: list[str]
 ) -> FileReport:
     """What is said of a program after its last attempt."""
-    from dnnfix.run import card
+    from dnnfix.run import gpu
 
     trace, outcome, reproduction = attempt.trace, attempt.repair, attempt.reproduction
-    tier, device = laboratory.runner.tier, card.device_of(source.raw, settings.asked_device)
+    tier, device = laboratory.runner.tier, gpu.device_of(source.raw, settings.asked_device)
     unread = tuple(result for result in unreadable(source) if wanted(result.finding, source, settings))
     crash = tuple(unexplained(source, trace, outcome))
     doubted: tuple[FindingResult, ...] = crash if attempt.crash_in_doubt else ()
@@ -111,7 +111,7 @@ def _report(
             *(doubt(result.finding, source) for result in doubted),
             *laboratory.uncompared,
             *unchecked(source, trace, outcome, failures),
-            *filter(None, [card.remark(source.raw, settings.asked_device)]),
+            *filter(None, [gpu.remark(source.raw, settings.asked_device)]),
         ),
         sandbox=tier.value,
         device=device,

@@ -1,4 +1,4 @@
-"""A program that ended before it trained, since it swallowed an exception: the crash that it hides is repaired.
+"""A second attempt at a program that swallowed an exception and ended before it trained: the hidden crash is repaired.
 
 `except Exception as e: print(e)` around a whole program leaves nothing to observe: no crash, and no step of training. The
 handler that swallowed the last exception is opened for all runs from then on, so that the program stops where it fails.

@@ -1,4 +1,4 @@
-"""What is found, proposed, judged and reported."""
+"""Records of findings, candidates, verdicts, patches and reports."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Decline:
 
 @record
 class Verdict:
-    """What one validator says of one candidate, with the numbers that it rests on."""
+    """The result of one validator for one candidate, with the numbers that it rests on."""
 
     validator: str
     rung: str
@@ -124,22 +124,22 @@ class Verdict:
 
     @classmethod
     def passes(cls, reason: str, measured: Mapping[str, Json] | None = None) -> Verdict:
-        """That a validator lets a patch through; it puts its name under it (`Validator.judge`), as under those below."""
+        """A verdict that lets a patch through. `Validator.judge` adds the validator's name, as to those below."""
         return cls("", "", Status.PASS, reason, measured or {})
 
     @classmethod
     def fails(cls, reason: str, measured: Mapping[str, Json] | None = None) -> Verdict:
-        """That it refuses the patch."""
+        """A verdict that rejects the patch."""
         return cls("", "", Status.FAIL, reason, measured or {})
 
     @classmethod
     def inconclusive(cls, reason: str, measured: Mapping[str, Json] | None = None) -> Verdict:
-        """That it cannot tell, which lets no patch through."""
+        """A verdict that leaves it open, which lets no patch through."""
         return cls("", "", Status.INCONCLUSIVE, reason, measured or {})
 
     @classmethod
     def not_applicable(cls, reason: str, measured: Mapping[str, Json] | None = None) -> Verdict:
-        """That it has no say in the patch."""
+        """A verdict that the validator does not concern the patch."""
         return cls("", "", Status.NOT_APPLICABLE, reason, measured or {})
 
 

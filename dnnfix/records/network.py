@@ -1,4 +1,4 @@
-"""The DNN, recovered from a trace or from the source: values, components, calls and weights."""
+"""Records of a network, recovered from a trace or from the source: values, components, calls and weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was done to make a program run that does not run as it stands."""
+"""Records of a reproduction: the edit actions, the scaffold, and what was made up so that a program runs."""
 
 from __future__ import annotations
 
@@ -80,15 +80,15 @@ class Reproduction:
 
     @property
     def invents(self) -> bool:
-        """Whether anything was made up, so that what the program does may come of that."""
+        """Whether anything is synthetic, so that what the program does may be due to that."""
         return any(step.invented for step in self.steps)
 
     @property
     def invents_data(self) -> bool:
-        """Whether data were made up of which no documentation tells what they hold, so that their amounts say nothing."""
+        """Whether data are synthetic whose contents no documentation states, so that their values mean nothing."""
         return any(step.invented and step.action is EditAction.INPUT_DATA for step in self.steps)
 
     @property
     def invents_form(self) -> bool:
-        """Whether shapes, kinds or names of anything were made up, so that a crash may come of that."""
+        """Whether shapes, types or names of anything were guessed, so that a crash may be due to that."""
         return any(step.invented and not step.form_known for step in self.steps)

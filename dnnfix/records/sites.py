@@ -1,4 +1,4 @@
-"""Places in a program, and edits at them: what a template asks for, as data.
+"""Records of places in a program and of the edits at them.
 
 `dnnfix.source.edits` carries the edits out.
 """
@@ -157,9 +157,9 @@ class Enclose:
 
 @record
 class ReplaceLines:
-    """Put the lines of `code`, indented as they are to stand there, in place of the whole lines of `site`.
+    """Put the lines of `code`, with their final indentation, in place of the whole lines of `site`.
 
-    For what is moved about with its comments; without `code` the lines go.
+    For code that is moved along with its comments; without `code` the lines are removed.
     """
 
     site: Site
@@ -190,7 +190,7 @@ class AddImport:
 class AddDefinition:
     """Put the functions and classes of `code` below the imports that the module at `path` begins with.
 
-    They stand behind the import of every name that they use, and two blank lines set them apart. `after` names an import
+    They come after the import of every name that they use, between two blank lines. `after` names an import
     behind which they stand instead, where the program calls them before it has imported the rest.
     """
 

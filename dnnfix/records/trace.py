@@ -1,4 +1,4 @@
-"""What one run of a program recorded."""
+"""Records of one run of a program: its outcome, crash, steps, calls and warnings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Frame:
 
 @record
 class Held:
-    """What a name, attribute or element in the failing statement held: its type, and a text itself.
+    """What a name, attribute or element in the failing statement held: its type, and the value of a string.
 
     `of` is the type of a container's first element (of a dictionary's first key), `size` the length of a container or
     the number of an array's axes.
@@ -83,7 +83,7 @@ class Refusal:
 
     @property
     def passes_on(self) -> bool:
-        """Whether the function takes any keywords, which it hands on."""
+        """Whether the function accepts any keywords (`**kwargs`), which it passes on."""
         return any(each.kind == VAR_KEYWORD for each in self.parameters or ())
 
 

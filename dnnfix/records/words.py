@@ -1,4 +1,4 @@
-"""The closed sets of words that records and reports use: families, patterns, symptoms, verdicts, outcomes."""
+"""The enumerations that records and reports use: families, patterns, symptoms, verdicts, outcomes."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class RunOutcome(StrEnum):
 
     @property
     def says_something(self) -> bool:
-        """Whether the run tells about the program itself rather than about the environment."""
+        """Whether the outcome is due to the program itself rather than to the environment."""
         return self in {RunOutcome.FINISHED, RunOutcome.CRASHED, RunOutcome.BUDGET, RunOutcome.EXITED}
 
 
@@ -118,7 +118,7 @@ class FindingOutcome(StrEnum):
 
 
 class PatchVerdict(StrEnum):
-    """What the ladder made of a candidate. `UNVALIDATED` is for the static path, which runs nothing.
+    """The overall verdict of the ladder on a candidate. `UNVALIDATED` is for the static path, which runs nothing.
 
     `PARTIAL` removes its fault and gets the run further, to a stop that is not of its making; it never counts as accepted.
     `CHOICE` is one of several edits that pass every rung, under which the program does different things, or an unlikely one: which

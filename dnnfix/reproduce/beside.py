@@ -1,4 +1,4 @@
-"""The modules beside a program that it imports: what they ask of a library counts as well."""
+"""Finds the modules beside a program that it imports, and applies edit actions to them as well."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ask = Callable[[Case], Iterator[EditStep | Gap]]
 
 
 def everywhere(ask: Ask, case: Case) -> Iterator[EditStep | Gap]:
-    """What an action does for the program, then what it does for the modules beside it: that names the file."""
+    """The steps of an action for the program, then its steps for the imported modules, which name the file."""
     done: set[Scaffold] = set()
     for found in ask(case):
         if isinstance(found, EditStep):
@@ -40,7 +40,7 @@ def everywhere(ask: Ask, case: Case) -> Iterator[EditStep | Gap]:
 
 
 def modules_beside(source: Source, folder: Path, repository: Path | None = None) -> tuple[Source, ...]:
-    """The files in the program's folder that it imports, and those that they import: of those that a run gets to see.
+    """The files in the program's folder that it imports, directly or through others, as far as a run may see them.
 
     Of a program in a `repository` also those that lie in a folder above its own, as a run finds them there. They are named as
     seen from the program: `../network/layers.py`.

@@ -1,4 +1,4 @@
-"""What an edit action is shown: the program, how its runs ended, what a report says, and what the machine has."""
+"""What an edit action is called with: the program, its runs so far, what a report says, and what is installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dnnfix.source.program import Source
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something that the program needs and that no action can make: what it is, and what the user can do."""
+    """Something that the program needs and no action can make: what it is, and what the user can do."""
 
     what: str
     line: int | None = None
@@ -63,7 +63,9 @@ class Case:
         return tuple(name for name in undefined_names(self.source) if name.name not in self.taken)
 
     def may_be_starred(self, name: str) -> bool:
-        """Whether a name may come from a module of which everything is imported and little known, and no run missed it."""
+        """Whether a name may come from a star import of a module with unknown names, and no run failed for want of
+        it.
+        """
         missed = self.crash is not None and self.crash.kind == "NameError" and f"'{name}'" in self.crash.message
         return starred(self.source) is None and not missed
 
@@ -78,7 +80,7 @@ class Case:
         return self.folder / started_from(repository, place, text, self.arguments)
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder that the program names is there, as seen from where it is run."""
+        """Whether a file or folder that the program names exists, relative to the folder it is run from."""
         return self.start is not None and (self.start / path).exists()
 
     def sees(self, path: str) -> bool:
@@ -100,4 +102,4 @@ class Action(Protocol):
     ACTION: EditAction
 
     def steps(self, case: Case) -> Iterator[EditStep | Gap]:
-        """What the action does for the case, in the order of the program; nothing where it has nothing to do."""
+        """The action's steps for the case, in the order of the program."""

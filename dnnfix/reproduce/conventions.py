@@ -1,10 +1,10 @@
-"""What names and packages mean to everyone: tables for programs that leave imports out or use what is not installed."""
+"""Tables of names with one common meaning (`np`, `DataLoader`) and of packages, for missing imports and packages."""
 
 from __future__ import annotations
 
 import re
 
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 
 _FROM: dict[str, str] = {
     "bs4": "BeautifulSoup",

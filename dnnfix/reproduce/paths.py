@@ -1,4 +1,4 @@
-"""Paths of files that have to be made: those outside of the program's folder are renamed to ones inside of it."""
+"""Maps the paths of missing files that lie outside of the program's folder to paths inside it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ _OUTSIDE = re.compile(r"(?:[A-Za-z]:[\\/]|[\\/~]|\.\.(?:[\\/]|$)|\$)")
 
 
 def inside(source: Source, path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
-    """The path as the program shall see it and the constants to rename for that.
+    """The path that the program is to use, and the string constants to replace for that.
 
     None where the path leads outside and no constant of the program begins it.
     """
     if not _OUTSIDE.match(path):
-        return path.replace("\\", "/") if "\\" in path and "/" not in path else path, ()
+        if "\\" not in path or "/" in path:
+            return path, ()
+        here = path.replace("\\", "/")
+        return here, ((path, here),) if path in strings(source.nodes(ast.Constant)) else ()
     starts = [text for text in _outer_constants(source) if path.startswith(text)]
     if not starts:
         return None

@@ -1,4 +1,4 @@
-"""Puts the steps of all edit actions together into one scaffold."""
+"""Joins the steps of all edit actions for a case into one scaffold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ACTIONS: tuple[Action, ...] = (
 
 
 def plan(case: Case) -> Reproduction:
-    """What all actions together do for the case."""
+    """The reproduction that all actions together plan for the case."""
     steps: list[EditStep] = []
     gaps: list[str] = []
     for action in ACTIONS:
@@ -51,7 +51,7 @@ def plan(case: Case) -> Reproduction:
 
 
 def joined(steps: Sequence[EditStep]) -> Scaffold:
-    """One scaffold for all steps, with the text of the stand-ins that they use."""
+    """One scaffold for all steps, with the source of the stubs that they use."""
     parts = [step.scaffold for step in steps]
     used = standin.used_in("\n".join(code for part in parts for code in (part.start, part.defining, part.end)))
     starts = [standin.text(used)] if used else []

@@ -1,4 +1,4 @@
-"""Tries to make a program run: look at a run, plan, run inside the scaffold, and once more with what that showed."""
+"""The loop that makes a program run: plan steps from the last trace, run inside the scaffold, at most twice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Run = Callable[[Reproduction], Trace]
 
 
 def attempt(case: Case, run: Run) -> tuple[Reproduction, tuple[Trace, ...]]:
-    """What makes the program of a case run, as far as anything does, and the traces of the runs that this took.
+    """The steps that make the program of a case run, as far as any do, and the traces of the runs that this took.
 
     The case holds the run of the program as it stands. Where no action has anything to do the reproduction has no steps,
     and says what is missing. A scaffold that breaks by itself is given up; what it lacked is told.
@@ -44,7 +44,7 @@ def attempt(case: Case, run: Run) -> tuple[Reproduction, tuple[Trace, ...]]:
 
 
 def needed(trace: Trace) -> bool:
-    """Whether a run left something to be reproduced: it ended early, or it ended and no network was ever called."""
+    """Whether a run needs reproduction: it ended early, or it ended and no network was ever called."""
     if trace.outcome in _HOPELESS:
         return False
     if trace.outcome in {RunOutcome.FINISHED, RunOutcome.BUDGET}:

@@ -1,4 +1,4 @@
-"""Writes a program with its scaffold as one script that runs by itself."""
+"""Writes a reproduced program with its scaffold as one standalone script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RULE = "# " + "-" * 70
 
 
 def script(source: Source, reproduction: Reproduction) -> str:
-    """The text of the script: a head that says what was made up, the code before, the program, the code after."""
+    """The text of the script: a head that lists what is synthetic, the code before, the program, the code after."""
     scaffold = reproduction.scaffold
     lines = source.text.splitlines()
     for node in ast.walk(source.tree):

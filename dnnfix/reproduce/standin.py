@@ -1,7 +1,7 @@
-"""The text of stand-ins: functions that make data, models and modules, carried into the trial by their source.
+"""Extracts the source of stubs from `standins`, to be pasted into a scaffold or a script.
 
-The modules of `dnnfix/reproduce/standins` are never imported by dnnfix itself. They are ordinary code, so that they can be
-tested, and what a scaffold needs of them is cut out as text: a script made of it stands alone.
+The modules of `dnnfix/reproduce/standins` are never imported by dnnfix itself. They are ordinary code, so that they can
+be tested, and what a scaffold needs of them is cut out as text, so that a script made of it runs without dnnfix.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def text(names: Iterable[str]) -> str:
 
 
 def used_in(code: str) -> list[str]:
-    """The functions and classes of stand-ins that code names."""
+    """The stub functions and classes that the code names."""
     return [name for name in dict.fromkeys(_NAME.findall(code)) if name in _definitions()]
 
 

@@ -1,4 +1,4 @@
-"""Small questions to a syntax tree that several actions ask."""
+"""Helpers on syntax trees that several edit actions share."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 _ENDINGS = words("builtins.exit builtins.quit sys.exit os._exit os.abort")
@@ -24,7 +24,9 @@ _PARSERS = words("argparse.ArgumentParser optparse.OptionParser")
 
 
 def ends(source: Source, statement: ast.stmt) -> bool:
-    """Whether a statement ends the program: it raises, exits, asserts what is false, or says how the program is called."""
+    """Whether a statement ends the program: it raises, exits, asserts something false, or prints how the program is
+    called.
+    """
     if isinstance(statement, ast.Assert):
         return isinstance(statement.test, ast.Constant) and not statement.test.value
     called = statement.value if isinstance(statement, ast.Expr) else None
@@ -40,7 +42,7 @@ def ends(source: Source, statement: ast.stmt) -> bool:
 
 
 def methods_of(definition: ast.ClassDef) -> dict[str, ast.FunctionDef]:
-    """The methods that stand in a class, by their names; of several of one name the last."""
+    """The methods defined in a class, by their names; the last one of several with one name."""
     return {part.name: part for part in definition.body if isinstance(part, ast.FunctionDef)}
 
 
@@ -50,7 +52,7 @@ def is_static(function: ast.FunctionDef) -> bool:
 
 
 def string(node: ast.AST | None) -> str | None:
-    """The string that a constant is; `None` for all else."""
+    """The string that a constant is; `None` for any other node."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
@@ -60,7 +62,7 @@ def strings(nodes: Iterable[ast.expr]) -> list[str]:
 
 
 def given(call: ast.Call) -> list[ast.expr]:
-    """All arguments of a call, those with a keyword last."""
+    """All arguments of a call, keyword arguments last."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
@@ -81,13 +83,13 @@ def call_of(source: Source, node: ast.AST) -> ast.Call | None:
 
 
 def assigned(node: ast.AST | None) -> str:
-    """The name that an assignment gives its value to; empty where it is none, or gives it to several or another target."""
+    """The name that an assignment binds; empty where it binds several, or the target is not a name."""
     target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
     return target.id if isinstance(target, ast.Name) else ""
 
 
 def tests_around(source: Source, node: ast.AST) -> Iterator[ast.expr]:
-    """The tests of the `if` statements that a node stands in, the innermost first."""
+    """The tests of the `if` statements around a node, the innermost first."""
     above = source.enclosing(node, ast.If)
     while above is not None:
         yield above.test
@@ -96,7 +98,7 @@ def tests_around(source: Source, node: ast.AST) -> Iterator[ast.expr]:
 
 @once
 def comments(source: Source) -> tuple[tuple[int, str, bool], ...]:
-    """The comments and lines of docstrings: line, text, and whether nothing else stands on the line."""
+    """The comments and lines of docstrings: line, text, and whether nothing else is on the line."""
     found: list[tuple[int, str, bool]] = []
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
@@ -110,7 +112,7 @@ def comments(source: Source) -> tuple[tuple[int, str, bool], ...]:
 
 @once
 def bound_names(source: Source) -> frozenset[str]:
-    """Every name that the program binds anywhere: what an undefined name may be a misspelling of."""
+    """Every name that the program binds anywhere; an undefined name may be a misspelling of one."""
     found = {node.id for node in source.nodes(ast.Name) if not isinstance(node.ctx, ast.Load)}
     found |= {node.name for node in source.nodes(ast.FunctionDef)} | {node.name for node in source.nodes(ast.ClassDef)}
     found |= {argument.arg for argument in source.nodes(ast.arg)}
@@ -119,6 +121,6 @@ def bound_names(source: Source) -> frozenset[str]:
 
 
 def shortened(text: str, length: int) -> str:
-    """A text in one line that is no longer than that."""
+    """A string on one line, cut to at most that length."""
     text = " ".join(text.split())
     return text if len(text) <= length else text[: length - 3] + "..."

@@ -1,4 +1,4 @@
-"""What a user can do about a run that told little of the program: one sentence for each way in which it can end so."""
+"""What a user can do about a run that was cut short or recorded little: one sentence of advice per outcome."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _ADVICE = {
 
 
 def advice(outcome: RunOutcome, detail: str) -> str:
-    """What to do about a run that ended so; empty where there is nothing to advise."""
+    """The advice for a run that ended with this outcome; an empty string where there is none."""
     if outcome is RunOutcome.ENVIRONMENT and "is not installed" not in detail:
         return ""
     return _ADVICE.get(outcome, "")
 
 
 def ending(trace: Trace) -> str:
-    """How the run of a trace ended, and what to do about it: `needs-data (table.csv); runs see the folder …`."""
+    """The outcome of a run with its detail and the advice for it: `needs-data (table.csv); runs see the folder …`."""
     said = advice(trace.outcome, trace.detail)
     return f"{trace.outcome.value} ({trace.detail}){'; ' if said else ''}{said}"

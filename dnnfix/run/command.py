@@ -1,4 +1,4 @@
-"""Runs the user's own test command on a copy of the program's repository.
+"""Runs the user's own test command (`--test-command`) on a copy of the repository that holds the patched program.
 
 The command is the user's, given on the command line, and may need what no trial gets (other programs, a display). It is
 not put into the sandbox; but it works on a copy, without the tokens of the environment, and ends with its time.

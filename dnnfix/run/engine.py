@@ -1,7 +1,7 @@
-"""The thread behind a runner: it starts warm processes, hands out trials, and reads what they say.
+"""The thread behind a `Runner`: it starts warm processes, sends them trials, and reads their traces.
 
-One thread does all of it, for two reasons: pipes are drained whatever the caller is busy with, and a process that dies
-with its parent dies with the thread that started it.
+It is one thread for two reasons: pipes are drained whatever the caller is doing, and a warm process, which ends with
+its parent, ends with the thread that started it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 
 from dnnfix.errors import EnvironmentProblem, SandboxError
 from dnnfix.records import RunOutcome, Trace
-from dnnfix.run.card import Turn
+from dnnfix.run.gpu import Turn
 from dnnfix.run.interpreter import Interpreter
 from dnnfix.run.job import Job
-from dnnfix.run.missed import why_missed
 from dnnfix.run.project import Project, memory_file
 from dnnfix.run.sandbox import Confinement
 from dnnfix.run.trial import Trial
+from dnnfix.run.withheld_files import why_missed
 from dnnfix.run.zygote import START_SECONDS, Kind, Zygote
 
 KEPT = 3
@@ -36,7 +36,7 @@ TRIAL_START = 95.0
 
 @dataclass(frozen=True)
 class Order:
-    """A job with the files that go with it, the place of the program among them, and the process that it needs."""
+    """A job with the program's files and its path among them, and the kind of warm process that it needs."""
 
     job: Job
     project: Project
@@ -57,7 +57,7 @@ class _Task:
 
 @dataclass
 class Engine:
-    """Carries out orders until it is closed."""
+    """Carries out orders in a thread of its own until it is closed."""
 
     interpreter: Interpreter
     confinement: Confinement

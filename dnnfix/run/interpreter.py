@@ -1,4 +1,4 @@
-"""What is known of the user's interpreter: where it lives, and so what of the disk a trial needs to see."""
+"""Describes the user's Python interpreter: its version, its frameworks, and the paths that a trial has to read."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Interpreter:
 
 @lru_cache(maxsize=16)
 def describe(path: Path, flag: str = "--python", oldest: tuple[int, ...] = OLDEST) -> Interpreter:
-    """Ask an interpreter about itself. Raises `InterpreterError`, naming the `flag` that gave it, where it does not start
-    or is older than `oldest`.
+    """Ask an interpreter about itself. Raises `InterpreterError`, naming the `flag` that selected it, where it does not
+    start or is older than `oldest`.
     """
     try:
         done = subprocess.run(

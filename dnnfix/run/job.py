@@ -1,4 +1,4 @@
-"""What one run is asked to do: a plain record that travels as JSON to the runner, here or on another machine."""
+"""The record `Job`, one run of one program with its budget and options, which is sent as JSON to the runner."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dnnfix.records import Scaffold
 
 
 class Tier(StrEnum):
-    """How a run is kept away from the machine; a lower tier is never taken silently."""
+    """How strongly a run is isolated from the machine; a weaker tier is never used without saying so."""
 
     BUBBLEWRAP = "bubblewrap"
     LIMITS = "limits"
@@ -77,7 +77,8 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """Has the program run by the recorder (`dnnfix/run/baseline`) in another interpreter, in place of the probe.
+    """Settings that have the program run by the recorder (`dnnfix/run/baseline`) in another interpreter, instead of by
+    the probe.
 
     `given` is what a recording carried, as JSON text: the weights and data that are put in; empty for the first one.
     """
@@ -88,7 +89,7 @@ class Recorder:
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """Text that comes in place of what stands from `start` to before `end` (line and column from 1) of the file `path`."""
+    """A replacement of the text from `start` to before `end` (line and column from 1) of the file `path`."""
 
     path: str
     start: tuple[int, int]
@@ -98,7 +99,7 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class Trying:
-    """One edit to try where the program stops: the changes of its text, the imports that they need, and how likely it is."""
+    """One edit to try where the program stops: its text changes, the imports that they need, and its likelihood."""
 
     changes: tuple[TextEdit, ...]
     imports: tuple[str, ...] = ()
@@ -107,7 +108,7 @@ class Trying:
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """What to do with a crash while its frames are alive: with no edits look around, else try them all.
+    """What to do at a crash while its frames are alive: without edits record what is in reach, otherwise try them all.
 
     The edits are given the likeliest first; once one of them holds, none is tried any more whose score is lower by more
     than `within`. What it saw is the probe `survey`, what became of the edits, in their order, the probe `speculation`. It

@@ -1,9 +1,9 @@
-"""What of the repository around a program a trial gets to see: its modules and data, in bounds, and nothing secret.
+"""Packs the files of the repository that a trial is given: the program's modules and data, within limits.
 
-Small files travel as bytes and are laid out in the trial's own scratch folder, where the program may overwrite them;
-large ones are linked to and can only be read, and so are whole folders of data where there are too many files to be taken one by
-one. `visible.py` says which they are. Where the program's folder is too broad to
-be a project (a home folder, a folder for temporary files, the root), only what the program's text names is offered.
+Small files are sent as bytes and written to the trial's own scratch folder, where the program may overwrite them. Large
+files are linked to and read-only, and so are whole folders of data with too many files to be taken one by one.
+`visible.py` chooses the files. Where the program's folder is too broad to be a project (a home folder, a folder for
+temporary files, the root), only the files that the program names are offered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reaching a Ray cluster. Ray is an extra (`pip install 'dnnfix[ray]'`)."""
+"""Connects to a Ray cluster. Ray is an optional dependency (`pip install 'dnnfix[ray]'`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE = 10.0
 
 
 def imported() -> Any:
-    """Ray. Raises `ConfigError` where it is not installed."""
+    """The module `ray`. Raises `ConfigError` where it is not installed."""
     try:
         import ray
     except ImportError:
@@ -21,7 +21,8 @@ def imported() -> Any:
 
 
 def reach(address: str | None, workers: int | None = None) -> Any:
-    """Ray, connected to the cluster at `address`: `auto` for the one that this machine belongs to, or none for one of its own of so many cores.
+    """Ray, connected to the cluster at `address`; `auto` is this machine's, and without one a local one with `workers`
+    cores starts.
 
     Raises `ConfigError` without Ray, `EnvironmentProblem` where the cluster cannot be reached.
     """

@@ -1,6 +1,6 @@
-"""What the recorder (`dnnfix/run/baseline`) wrote of a program's first training call, read into records.
+"""Reads what the recorder (`dnnfix/run/baseline`) wrote about a training call into the record `Recording`.
 
-The recorder runs beside code that nobody has vetted: whatever does not have the form that it writes is no recording.
+The recorder runs beside code that nobody has vetted: anything that does not have the recorder's own format is rejected.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class NoRecording:
-    """Why there is none, in words that go on after "the program"; `environment` says where it was run."""
+    """Why there is no recording, worded to follow "the program"; `environment` names the interpreter."""
 
     why: str
 

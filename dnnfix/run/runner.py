@@ -1,4 +1,4 @@
-"""Runs programs in the sandbox: one warm process per kind of program, a fork of it per trial."""
+"""Runs jobs in the sandbox for the rest of the engine: a warm process per kind of program, a fork of it per trial."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Self
 
 from dnnfix.errors import SandboxError
 from dnnfix.records import Trace
-from dnnfix.run import card, sandbox
-from dnnfix.run.early import settings_before_import
+from dnnfix.run import gpu, sandbox
 from dnnfix.run.engine import Engine, Order
+from dnnfix.run.import_settings import settings_before_import
 from dnnfix.run.interpreter import describe, describe_baseline
 from dnnfix.run.job import Device, Job, Tier
 from dnnfix.run.project import Project, gather
@@ -59,7 +59,7 @@ class Runner:
         baseline: Path | None = None,
         device: Device = Device.AUTO,
     ) -> None:
-        card.required(device)
+        gpu.required(device)
         path = Path(os.path.abspath(interpreter))
         self._interpreter = describe(path)
         if baseline is not None:
@@ -167,7 +167,7 @@ class Runner:
             framework = "torch"
         if wants_tensorflow:
             framework = "tensorflow"
-        gpu = card.runs_on_it(job.program, self._device)
+        on_gpu = gpu.runs_on_it(job.program, self._device)
         settings = settings_before_import(job.program)
         # Which of the two is imported first is the program's choice: they do not share a process as they come.
         both = wants_tensorflow and bool(imported & {"torch", "torchvision"})
@@ -178,7 +178,7 @@ class Runner:
             framework=framework if framework in installed and not alone else None,
             modules=() if alone else self._modules(framework, imported),
             backend=self._backend(job.program, wants_tensorflow),
-            gpu=gpu,
+            gpu=on_gpu,
             links=tuple(sorted({full for _path, full in project.links})),
             settings=settings or (),
             once=self._count if alone else None,

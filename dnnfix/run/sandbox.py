@@ -1,4 +1,4 @@
-"""The sandbox tiers: which of them work on this machine, and the command that starts a process inside one.
+"""Chooses the sandbox tier that works on this machine, and builds the command that starts a process inside it.
 
 docs/sandbox.md says what each tier stops and what it does not.
 """

@@ -1,4 +1,4 @@
-"""The names of files and folders that no trial gets to see, wherever they lie: the one list of what looks secret."""
+"""Which file and folder names look secret (keys, tokens, credentials): such files are never offered to a trial."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ _SECRET = re.compile("|".join(pattern for patterns in SECRET_NAMES.values() for 
 
 
 def looks_secret(name: str) -> bool:
-    """Whether a file or folder of that name is never offered."""
+    """Whether a file or folder with that name is never offered to a trial."""
     return _SECRET.fullmatch(name) is not None

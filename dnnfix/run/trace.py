@@ -1,4 +1,4 @@
-"""The trace on the wire: JSON lines that the probe writes, read here into records.
+"""Reads the trace, the JSON lines that the probe writes, into records.
 
 Each line is one object with a key `event`. The other keys are the fields of the record of that name in
 `dnnfix.records`, so that probe and reader cannot drift apart; a field that is left out is unknown. A site is

@@ -1,4 +1,4 @@
-"""The runner's end of one trial: its pipes, what has come through them, and how it ended."""
+"""The parent's side of one trial: reads its trace and output pipes, and decides how it ended."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BEYOND = {
 
 @dataclass
 class Printed:
-    """The beginning and the end of what a program prints; the rest is counted and thrown away."""
+    """Keeps the beginning and the end of a program's output; the middle is counted and dropped."""
 
     most: int
     total: int = 0
@@ -136,7 +136,7 @@ class Trial:
 
     @property
     def done(self) -> bool:
-        """Whether all that the trial had to say has come."""
+        """Whether all output of the trial has been read."""
         return not self._open
 
     def cancel(self) -> None:

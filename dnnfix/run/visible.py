@@ -1,4 +1,4 @@
-"""Which files around a program a trial may see: those of its repository, nearest first, and none that looks secret.
+"""Chooses the files around a program that a trial may see: those of its repository, the nearest first, no secrets.
 
 Everything here is about names and places; `project.py` takes the files themselves.
 """
@@ -60,7 +60,7 @@ def too_broad(folder: Path) -> bool:
 
 
 def below(root: str, folder: str) -> Iterator[str]:
-    """The places of files and folders below `folder`, which lies in `root`, level by level."""
+    """The paths of files and folders below `folder`, which is inside `root`, level by level."""
     return _outwards(root, [folder], folder)
 
 
@@ -108,7 +108,7 @@ def _is_of_data(name: str) -> bool:
 
 
 def around(root: str, folder: str) -> Iterator[str]:
-    """The places of files of `root` outside of `folder`, by their steps down and up from it.
+    """The paths of files of `root` outside of `folder`, ordered by the number of steps up and down to them.
 
     Of folders, which come along with their files, only those that something is likely to be written into: beside the
     program's, or beside one above that.
@@ -119,7 +119,8 @@ def around(root: str, folder: str) -> Iterator[str]:
 
 
 def named(root: str, folder: str, text: bytes) -> Iterator[str]:
-    """What a program in `folder` names, and what lies below it: files and folders in its strings, modules that it imports.
+    """The files and folders that a program in `folder` names in its strings, and the modules that it imports, with all
+    below them.
 
     Names in strings are looked for as seen from the program's folder and from those above it, up to `root`; modules too,
     and those that these import in their turn as seen from their own folders.
@@ -160,7 +161,8 @@ def _text_of(place: str) -> bytes:
 
 
 def started_from(root: Path, place: str, text: bytes, arguments: Iterable[str]) -> str:
-    """The folder in `root` that the program at `place` is run from, as seen from its own; empty for that. `text` is that of all its files.
+    """The folder in `root` from which the program at `place` is run, relative to the program's own; empty if it is that
+    one. `text` is the source of all its files.
 
     A program finds its files from the folder that it is started in, by its author most often the program's own, else the working
     directory or the repository. Where more of what it names, and of its arguments, is there in one of those, it is started there.
@@ -188,12 +190,14 @@ def _fixed_part(name: str) -> str:
 
 
 def names_in(text: bytes) -> set[str]:
-    """The strings in a program's text that could be the names of files."""
+    """The strings in a program that could be file names."""
     return {match.decode("utf-8", "replace") for match in _STRING.findall(text)}
 
 
 def offered(root: Path, file: Path) -> bool:
-    """Whether a trial gets to see a file below `root` (resolved): no secret, nor a link that leads out of the folder."""
+    """Whether a trial may see a file below `root` (resolved): not if it is secret or a link that leads out of the
+    folder.
+    """
     steps = [*reversed(file.relative_to(root).parents[:-1]), file.relative_to(root)]
     return all(_offered(str(root), str(root / step)) for step in steps)
 

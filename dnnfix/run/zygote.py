@@ -1,4 +1,4 @@
-"""The runner's end of one warm process: starting it, asking it for trials, ending it."""
+"""The parent's side of one warm process: starting it, asking it for trials, ending it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from dnnfix.errors import EnvironmentProblem
-from dnnfix.run import card, sandbox
+from dnnfix.run import gpu, sandbox
 from dnnfix.run.interpreter import Interpreter
 from dnnfix.run.job import Tier
 
@@ -46,7 +46,7 @@ class Kind:
 
 @dataclass
 class Zygote:
-    """A process inside the sandbox that forks a trial per request. `ready` is what it said when it was warm."""
+    """A process inside the sandbox that forks a trial per request. `ready` is its message once it was warm."""
 
     kind: Kind
     interpreter: Interpreter
@@ -118,7 +118,7 @@ class Zygote:
     @property
     def forkable(self) -> bool:
         """Whether further trials may be forked from it: it has one thread and no card, and each trial namespaces of its own."""
-        if self.ready is None or self.ready.get("threads") != 1 or self.ready.get("card"):
+        if self.ready is None or self.ready.get("threads") != 1 or self.ready.get("gpu"):
             return False
         return self.confinement.tier is not Tier.BUBBLEWRAP or self.ready.get("nested") is None
 
@@ -174,7 +174,7 @@ class Zygote:
             "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
         }  # fmt: skip
         known.update(self.kind.settings)
-        known["CUDA_VISIBLE_DEVICES"] = card.number() if self.kind.gpu else ""
+        known["CUDA_VISIBLE_DEVICES"] = gpu.number() if self.kind.gpu else ""
         if self.kind.gpu:
             known |= {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
             known["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # else to ask whether there is a card starts its driver

@@ -1,3 +1,3 @@
-"""A program's source: bytes in, a syntax tree with resolved names out, and edits carried back to the bytes."""
+"""Reads a program's bytes into a syntax tree with resolved names, and writes edits back into the bytes."""
 
 from __future__ import annotations

@@ -1,21 +1,26 @@
-"""Arithmetic as programs write it: whole numbers (`128`, `16 * 5 * 5`, `2**10`), and the parts of a sum."""
+"""Constant integer expressions (`128`, `16 * 5 * 5`, `2**10`) and the terms of a sum."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
+DEEPEST = 200
+"""Operations inside each other beyond which an expression is not computed: a sum of so many terms is not a size."""
 
-def number(node: ast.expr | None) -> int | None:
-    """The value of an expression of whole numbers; `None` where anything else takes part."""
+
+def number(node: ast.expr | None, deepest: int = DEEPEST) -> int | None:
+    """The value of a constant integer expression; `None` for any other expression."""
+    if deepest == 0:
+        return None
     match node:
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
             return value
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            inside = number(inner)
+            inside = number(inner, deepest - 1)
             return -inside if inside is not None else None
         case ast.BinOp(left=left, op=operator, right=right):
-            a, b = number(left), number(right)
+            a, b = number(left, deepest - 1), number(right, deepest - 1)
             if a is None or b is None or max(abs(a), abs(b)) > 10**9:
                 return None
             match operator:
@@ -33,7 +38,7 @@ def number(node: ast.expr | None) -> int | None:
 
 
 def summands(node: ast.expr) -> Iterator[ast.expr]:
-    """The parts that an expression adds up, from left to right; itself where it is no sum."""
+    """The terms of a sum, from left to right; the expression itself where it is not a sum."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         yield from summands(node.left)
         yield from summands(node.right)

@@ -1,4 +1,4 @@
-"""The code cells of a notebook, each tied to the characters of the JSON text that hold its source.
+"""Finds the code cells in the JSON text of a notebook, and writes a changed cell back without touching anything else.
 
 The JSON text is walked with the standard library's own scanner, so that a changed cell can be written back in place and
 everything else (outputs, key order, indentation, escapes) stays as it is to the byte.
@@ -20,7 +20,7 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A code cell. `start` and `end` bound its source value in the JSON text; `items` the strings in it."""
+    """A code cell. `start` and `end` delimit its source value in the JSON text; `items` are the strings in it."""
 
     name: str
     """Its id, or its number among all cells, from 0, where it has none."""
@@ -59,7 +59,7 @@ def code_cells(text: str) -> tuple[list[Cell], str]:
 
 
 def written(text: str, cell: Cell, source: str) -> str:
-    """The JSON of a cell's source value with `source` in its place; lines that stay keep their own form."""
+    """The JSON of a cell's source value with `source` as its content; unchanged lines keep their own form."""
     escape = text.isascii() and "\\u" in text
     new = re.findall(r"[^\n]*\n|[^\n]+", source)
     old_raw, old = _units(text, cell)

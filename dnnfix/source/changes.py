@@ -1,4 +1,4 @@
-"""Changes of the analysed text, and the rule that no two edits may touch the same of it."""
+"""The text changes of edits, put in order, with an error where two of them touch the same text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dnnfix.source.tree import Tree
 
 @record
 class TextChange(Splice):
-    """A splice of the analysed text.
+    """A replacement of a range of the analysed text.
 
     `whole_lines` and `like` are those of `Change`. `stacks` tells that further insertions at the same place may follow
     it, in the order in which they were asked for.
@@ -35,7 +35,7 @@ def ordered(changes: Iterable[TextChange]) -> list[TextChange]:
 
 
 def in_document(change: TextChange, tree: Tree) -> Change:
-    """The change by line and column, as a document takes it."""
+    """The change by line and column, as `Document` expects it."""
     line, column = tree.place(change.start)
     end_line, end_column = tree.place(change.end)
     at_end = change.start == change.end and change.new.startswith("\n") and column == len(tree.lines[line - 1]) + 1

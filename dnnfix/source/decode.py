@@ -1,4 +1,4 @@
-"""Bytes to text: byte order marks, coding cookies, and what to do with bytes that are no text in either.
+"""Decodes a program's bytes to text: byte order marks, coding declarations, and what to do with undecodable bytes.
 
 Whatever encoding is taken gives back the same bytes when the text is encoded again, so that an edited program differs
 from the user's file only where it was edited.
@@ -44,7 +44,7 @@ class Decoded:
 
 
 def decode(raw: bytes, path: str) -> Decoded:
-    """The text of a Python file. Raises `InputError` for what is too large or not text."""
+    """The text of a Python file. Raises `InputError` for a file that is too large or is not text."""
     if len(raw) > MAX_PROGRAM_BYTES:
         limit = MAX_PROGRAM_BYTES // 2**20
         raise InputError(

@@ -1,4 +1,4 @@
-"""Unified diffs that `git apply` takes: file names, context and missing final newlines as git writes them."""
+"""Writes unified diffs that `git apply` accepts: file names, context and missing final newlines as git writes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def unified_diff(before: bytes, after: bytes, path: str) -> str:
-    """The change of the file at `path` (relative, `/` between folders) from `before` to `after`; "" for no change.
+    """The diff of the file at `path` (relative, `/` between folders) from `before` to `after`; "" if nothing changed.
 
     Line ends are those of the file, so a diff of a CRLF file has CRLF in its content lines. Bytes that are not UTF-8
     stand as lone surrogates: write the diff with `errors="surrogateescape"` to get the file's own bytes.
@@ -37,7 +37,7 @@ def unified_diff(before: bytes, after: bytes, path: str) -> str:
 
 
 def program_diff(before: Source, after: Source) -> str:
-    """The change of a program, the modules beside it included, file after file as git writes them."""
+    """The diff of a program and of the modules beside it, file after file as git writes them."""
     parts = [unified_diff(before.raw, after.raw, before.path)]
     for old, new in zip(before.beside, after.beside, strict=True):
         parts.append(unified_diff(old.raw, new.raw, module_path(before.path, old.path)))
@@ -45,7 +45,9 @@ def program_diff(before: Source, after: Source) -> str:
 
 
 def module_path(program: str, place: str) -> str:
-    """The path of a module of a program, whose place is seen from the program's folder: `pkg/net.py` of `src/train.py`, `../pkg/net.py`."""
+    """The path of a module, given relative to the program's folder: `pkg/net.py` of `src/train.py` is
+    `src/pkg/net.py`.
+    """
     return posixpath.normpath((PurePath(program).parent / place).as_posix())
 
 

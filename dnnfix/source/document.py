@@ -1,4 +1,4 @@
-"""A file as it was given and as it is analysed, and the way back for edits."""
+"""A file with two texts, its own and the analysed one, and the translation of edits from the second to the first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dnnfix.records.record import record
 from dnnfix.source.decode import Decoded, decode, split_lines, usual_newline
 from dnnfix.source.lines import Line
 from dnnfix.source.parse import Unparsable
-from dnnfix.source.recover import recover
+from dnnfix.source.parsing import recover
 
 END_OF_LINE = 2**31
 """The column after everything that the file has on a line."""
@@ -179,7 +179,7 @@ class Document:
 
 
 def spliced(text: str, splices: Sequence[Splice]) -> str:
-    """`text` with the splices, which are in order and apart from each other, carried out."""
+    """`text` with the splices, which are in order and do not overlap, carried out."""
     parts, at = [], 0
     for splice in splices:
         parts += [text[at : splice.start], splice.new]

@@ -1,4 +1,4 @@
-"""A text on its way to being Python: lines that are rewritten one by one and keep their number."""
+"""A text that is being made to parse: lines are rewritten one by one, and keep their numbers and originals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INDENT = re.compile(r"[ \t\f]*")
 
 
 class Draft:
-    """The lines of a text, what they were rewritten to, and notes on what was done. Lines count from 0 here."""
+    """The lines of a text, their rewritten forms, and notes on the rewriting. Lines count from 0 here."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = list(lines)
@@ -59,7 +59,7 @@ class Draft:
         self.blank(number)
 
     def shift(self, number: int, indent: str) -> None:
-        """Give a line another indentation."""
+        """Change a line's indentation."""
         old = indent_of(self.lines[number])
         if old.startswith(indent):
             self.replace(number, 0, len(old) - len(indent), "")
@@ -67,7 +67,9 @@ class Draft:
             self.replace(number, 0, len(old), indent)
 
     def replace_all(self, pattern: re.Pattern[str], new: Callable[[re.Match[str]], Replacements]) -> bool:
-        """Make the replacements that `new` gives for each match outside strings and comments; whether there were any."""
+        """Apply the replacements that `new` returns for each match outside strings and comments; returns whether
+        there were any.
+        """
         text, found = self.text, self.scan()
         covered = sorted(found.strings + found.comments)
         starts = line_starts(self.lines)
@@ -104,7 +106,7 @@ def indent_of(line: str) -> str:
 
 
 def is_code(line: str) -> bool:
-    """Whether a line has something else than whitespace and a comment."""
+    """Whether a line has more than whitespace and a comment."""
     stripped = line.strip()
     return bool(stripped) and not stripped.startswith("#")
 

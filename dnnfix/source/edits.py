@@ -1,11 +1,11 @@
-"""Edits carried out: from the records that a template asks for to the bytes of the edited file.
+"""Applies edits: from the edit records of a candidate to the bytes of the edited file.
 
-Every edit becomes changes of exactly the characters that it is about, worked out on the original tree; all changes of
-one call are then made in one pass. What no edit touches is never written anew, so it stays as it is to the byte.
+Every edit becomes changes of exactly the characters that it is about, computed on the original tree; all changes of
+one call are then made in one pass. What no edit touches is never rewritten, so it stays identical to the byte.
 
-Arguments and elements are edited on a LibCST tree, which has the commas, whitespace and comments between them. Expressions
-and statements are exchanged as the ranges that `ast` knows: there is nothing between their parts to look after, and to load
-LibCST takes 0.1 s, as it does to carry one edit through a class of 200 lines with it.
+Arguments and elements are edited on a LibCST tree, which has the commas, whitespace and comments between them.
+Expressions and statements are replaced as the ranges that `ast` reports: nothing between their parts has to be kept,
+and loading LibCST takes 0.1 s, as does one edit of a class of 200 lines with it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Edits of a call's arguments and of the elements of lists, sets and tuples. All edits of one site are made together.
+"""Edits of a call's arguments and of the elements of lists, sets and tuples, with their commas and comments.
 
-`ast` knows nothing of commas, comments and whitespace; LibCST does. It is given the expression as a call with a name in
-place of each value: what an edit costs depends neither on the program nor on what the values are, however deep they are
-nested, and no edit touches the text of a value that it keeps. LibCST takes long to load, so this module is imported where
-such an edit is asked for, and nothing else imports LibCST.
+All edits of one site are made together. `ast` knows nothing of commas, comments and whitespace; LibCST does. It parses
+the expression as a call with a name in place of each value: the cost of an edit depends neither on the program nor on
+the values, however deep they are nested, and no edit touches the text of a value that it keeps. LibCST takes long to
+load, so this module is imported only where such an edit is made, and nothing else imports LibCST.
 """
 
 from __future__ import annotations

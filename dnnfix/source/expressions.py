@@ -1,4 +1,4 @@
-"""Edits that exchange or surround one expression, with parentheses where the place needs them."""
+"""Edits that replace an expression or wrap code around it, with parentheses where precedence needs them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BARE, _PARENTHESES = ("", ""), ("(", ")")
 
 
 def expression_of(code: str) -> ast.expr:
-    """The expression that `code` is. Raises `EditError` where it is none."""
+    """The expression that `code` is. Raises `EditError` where it is not one."""
     try:
         body = parse(f"({code}\n)").body
         if len(body) == 1 and isinstance(body[0], ast.Expr) and code.strip():
@@ -37,7 +37,7 @@ def expression_at(tree: Tree, site: Site) -> ast.expr:
 
 
 def expression_changes(tree: Tree, edit: Replace | Wrap | Unwrap, node: ast.expr) -> list[TextChange]:
-    """What puts code in place of an expression, around it, or takes away what is around a part of it.
+    """The changes that replace an expression by code, wrap code around it, or keep only a part of it.
 
     Raises `EditError` where the result cannot stand there. Only what the edit is about is written, so that what a wrapping
     keeps may be edited as well.

@@ -1,4 +1,4 @@
-"""Lines that are analysed in another form than they have in the file, and the way back from one to the other.
+"""A line of source in two forms, as it is in the file and as it is analysed, with the mapping of columns between them.
 
 To make a snippet parse, lines lose prompts or indentation and get small rewrites. Each such line remembers which of its
 characters stand for which in the file, so that an edit of the analysed text can be made in the file's own text.
@@ -12,7 +12,7 @@ from dnnfix.records.record import record
 
 
 class Segment(NamedTuple):
-    """Characters of an analysed line and what they stand for: `length` characters of the file's line from `origin`.
+    """Characters of an analysed line and their origin: `length` characters of the file's line from `origin`.
 
     Where `copied` is false the characters are made up.
     """

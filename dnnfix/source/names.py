@@ -1,4 +1,4 @@
-"""Canonical qualified names: one name for what the frameworks let a program import from many places.
+"""Canonical qualified names: one name for each class or function that a framework exports from several modules.
 
 `tf.keras.layers.Dense`, `keras.layers.core.Dense` and `keras.src.layers.core.dense.Dense` are all `keras.layers.Dense`.
 The rules are about the frameworks' layout of modules, so that no list of classes has to be kept for them.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from dnnfix.source.known import (
+from dnnfix.source.public_names import (
     KERAS_ALIASES,
     KERAS_CLASSES,
     STAR_EXPORTS,
@@ -53,7 +53,7 @@ _TORCH_FLAT = ("torch.nn.modules", "torch.utils.data", "torch.optim", "torch.nn.
 
 @lru_cache(maxsize=8192)
 def canonical(name: str) -> str:
-    """The one name by which the catalogue speaks of what `name` (already resolved through imports) means."""
+    """The canonical form of a name that is already resolved through imports."""
     root = name.partition(".")[0]
     if root in {"keras", "tensorflow", "tf_keras"}:
         return _keras(name)
@@ -106,7 +106,7 @@ def _collapse(parts: list[str], at: int) -> list[str]:
 
 
 def star_export(module: str, name: str) -> str | None:
-    """What `name` means after `from module import *`; `None` where the module is not known to have it."""
+    """What `name` means after `from module import *`; `None` where the module is not known to export it."""
     public = canonical(module)
     exports = STAR_EXPORTS.get(public)
     if exports is None and "." in public:
@@ -115,13 +115,13 @@ def star_export(module: str, name: str) -> str | None:
 
 
 def knows_star(module: str) -> bool:
-    """Whether it is known what `from module import *` brings in."""
+    """Whether the names that `from module import *` binds are known."""
     public = canonical(module)
     return public in STAR_EXPORTS or public.startswith("keras.layers.") or public in {"numpy", "math", "matplotlib"}
 
 
 def usual(name: str, frameworks: frozenset[str], foreign_stars: bool) -> str | None:
-    """What a name that the program never binds usually means in a program of these frameworks.
+    """The usual meaning of a name that the program never binds, in a program of these frameworks.
 
     `foreign_stars` tells that a star import of an unknown module may have bound it: then only the aliases that mean
     the same everywhere are taken.

@@ -1,4 +1,4 @@
-"""Notebooks: the code cells joined to one program, and edits written back into the cells that they touch."""
+"""A notebook as a document: its code cells joined to one program, and edits written back into the cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dnnfix.source.decode import MAX_PROGRAM_BYTES, split_lines
 from dnnfix.source.document import Document, Splice, spliced
 from dnnfix.source.lines import Line
 from dnnfix.source.parse import Unparsable, parse
-from dnnfix.source.recover import Recovered, recover
+from dnnfix.source.parsing import Recovered, recover
 
 MAX_NOTEBOOK_BYTES = 64 * 2**20
 """The largest notebook that is read, outputs included; the code in it may be as long as a program's."""

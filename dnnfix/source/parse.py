@@ -1,4 +1,4 @@
-"""`ast.parse` with its many ways to fail brought down to one."""
+"""Parses Python, and turns every error of `ast.parse` into `Unparsable`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dnnfix.records.record import record
 
 @record
 class Unparsable(Exception):
-    """Where and why a text is not Python. `line` counts from 1 and is 0 where the parser does not tell it."""
+    """Why and where a text is not Python. `line` counts from 1 and is 0 where the parser does not report it."""
 
     message: str
     line: int
@@ -21,7 +21,7 @@ class Unparsable(Exception):
 
 
 def parse(text: str) -> ast.Module:
-    """The syntax tree of `text`. Raises `Unparsable`, and nothing else, where there is none."""
+    """The syntax tree of `text`. Raises only `Unparsable`, where the text does not parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""What comes along when code is pasted: Markdown fences, interpreter prompts, tracebacks, notebook magics, odd characters."""
+"""Removes what is pasted along with code: Markdown fences, prompts, tracebacks, notebook magics, odd characters."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import pairwise
 from textwrap import dedent
 
 from dnnfix.source.draft import Draft, Replacements, indent_of, ranges
-from dnnfix.source.known import words
 from dnnfix.source.parse import Unparsable, parse
+from dnnfix.source.public_names import words
 
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*[\w+-]*\s*$")
 _PROMPT = re.compile(r"\s*(?:>>>|\.\.\.)(?: |$)|\s*In ?\[[\d ]*\]: ?|\s*\.{3,}: ?")
@@ -52,7 +52,7 @@ MIN_KEPT = 0.2
 
 
 def fences(draft: Draft) -> bool:
-    """Keep only what stands between Markdown fences."""
+    """Keep only what is between Markdown fences."""
     strings = draft.scan().inside
     marks = [n for n, line in enumerate(draft.lines) if _FENCE.match(line) and n not in strings]
     if not marks or (len(marks) == 1 and marks[0] > 0):
@@ -74,7 +74,7 @@ def fences(draft: Draft) -> bool:
 
 
 def entities(draft: Draft) -> bool:
-    """Read the characters that a web page writes as `&lt;` and the like, where they stand in the code itself."""
+    """Replace HTML entities such as `&lt;` in the code itself by their characters."""
     hidden = [range(*span) for span in (*draft.scan().strings, *draft.scan().comments)]
     if not any(all(m.start() not in one for one in hidden) for m in _ENTITY.finditer(draft.text)):
         return False
@@ -86,7 +86,7 @@ def entities(draft: Draft) -> bool:
 
 
 def line_numbers(draft: Draft) -> bool:
-    """Take away the numbers that an editor or a web page shows beside the lines.
+    """Remove the line numbers that an editor or a web page shows.
 
     They count up by one; a line that was put in later has that of its neighbour.
     """
@@ -107,7 +107,7 @@ def line_numbers(draft: Draft) -> bool:
 
 
 def placeholders(draft: Draft) -> bool:
-    """Read `...` at the end of a list of parameters as any others."""
+    """Replace `...` at the end of a parameter list by `*args, **kwargs`."""
     replaced = draft.replace_all(_ANY_PARAMETERS, lambda m: [(m.start("dots"), m.end("dots"), "*args, **kwargs")])
     if replaced:
         draft.notes.append("`...` in a list of parameters was read as any others")
@@ -115,7 +115,7 @@ def placeholders(draft: Draft) -> bool:
 
 
 def prompts(draft: Draft) -> bool:
-    """Take prompts away, and the output that stands between them."""
+    """Remove interpreter prompts, and the output between them."""
     strings = draft.scan().inside
     first = next((n for n, line in enumerate(draft.lines) if _FIRST_PROMPT.match(line) and n not in strings), None)
     if first is None:
@@ -163,7 +163,7 @@ def tracebacks(draft: Draft) -> bool:
 
 
 def magics(draft: Draft) -> bool:
-    """Put `pass` in the place of notebook magics and shell commands; a timed statement stays."""
+    """Replace notebook magics and shell commands by `pass`; a timed statement stays."""
     text = draft.scan()
     changed: list[int] = []
     number = 0
@@ -209,7 +209,7 @@ def _magic(draft: Draft, number: int, line: str) -> int | None:
 
 
 def characters(draft: Draft) -> bool:
-    """Read full-width punctuation, curly quotes and odd spaces as the characters that they stand for."""
+    """Replace full-width punctuation, curly quotes and odd spaces by their ASCII characters."""
     quotes = draft.replace_all(_QUOTES, _quote)
     others = draft.replace_all(_ODD, _plain)
     if quotes or others:
@@ -218,7 +218,7 @@ def characters(draft: Draft) -> bool:
 
 
 def surrogates(draft: Draft) -> bool:
-    """Read halves of characters, which notebooks can hold, as U+FFFD."""
+    """Replace lone surrogates, which notebooks can contain, by U+FFFD."""
     found = [number for number, line in enumerate(draft.lines) if _SURROGATE.search(line)]
     for number in found:
         for match in reversed(list(_SURROGATE.finditer(draft.lines[number]))):
@@ -227,7 +227,7 @@ def surrogates(draft: Draft) -> bool:
 
 
 def cut_head(draft: Draft) -> bool:
-    """Leave out the end of a string whose beginning was cut off together with the head of the text."""
+    """Remove the end of a string whose beginning was cut off with the head of the text."""
     strings = draft.scan().strings
     last = draft.text[slice(*strings[-1])] if strings else ""
     if not last.startswith(_TRIPLE) or (len(last) >= 6 and last.endswith(last[:3])):
@@ -251,7 +251,7 @@ def _may_be_code(text: str) -> bool:
 
 
 def common_indentation(draft: Draft) -> bool:
-    """Take away the indentation that all code shares."""
+    """Remove the indentation that all code shares."""
     text = draft.scan()
     code = [
         number

@@ -1,4 +1,4 @@
-"""The program under analysis: bytes in, a syntax tree with sites and resolved names out."""
+"""The class `Source`, the program under analysis: its syntax tree, with sites, resolved names and its file's bytes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import cached_property, update_wrapper
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from dnnfix.records import Site
+from dnnfix.source.bindings import Definition
 from dnnfix.source.decode import runnable
 from dnnfix.source.document import Document, read_document
 from dnnfix.source.resolve import Resolver
-from dnnfix.source.scope import Definition
 from dnnfix.source.tree import Tree
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -60,7 +60,7 @@ class Source:
 
     @property
     def contents(self) -> tuple[bytes, ...]:
-        """The bytes of the file and of the modules beside it: what tells a program from its variants."""
+        """The bytes of the file and of the modules beside it, which identify the program."""
         return tuple(file.raw for file in self.files.values())
 
     @property
@@ -81,7 +81,7 @@ class Source:
 
     @cached_property
     def runnable(self) -> bytes:
-        """The analysed text as an interpreter reads it: the bytes to run in place of the file.
+        """The bytes to run in place of the file, for which an interpreter reads the analysed text.
 
         They are the file's own where nothing had to be recovered. Sites are places in this program.
         """
@@ -117,7 +117,7 @@ class Source:
         return self.places.segment(site)
 
     def site(self, node: ast.AST) -> Site:
-        """Where a node stands, in characters from 1. Raises `ValueError` for a node that has no place of its own."""
+        """The site of a node, in characters from 1. Raises `ValueError` for a node without a position."""
         return self.places.site(node)
 
     def node_at(self, site: Site) -> ast.expr | ast.stmt | None:
@@ -133,7 +133,7 @@ class Source:
         return self.places.parent(node)
 
     def statement_of(self, node: ast.AST) -> ast.stmt:
-        """The statement that `node` is or stands in."""
+        """The statement that `node` is or is part of."""
         return self.places.statement_of(node)
 
     def enclosing(self, node: ast.AST, *kinds: type[Node]) -> Node | None:
@@ -213,7 +213,7 @@ OfWhat = TypeVar("OfWhat", bound=_Read)
 def once(
     reading: Callable[Concatenate[OfWhat, Arguments], Result],
 ) -> Callable[Concatenate[OfWhat, Arguments], Result]:
-    """Makes a function of a source or subject (and hashable arguments) work its answer out once for each.
+    """A decorator that caches a function of a source or subject (and hashable arguments) on that object.
 
     The answer lives as long as what it was read from. It is shared, so it must be something that nobody changes.
     """

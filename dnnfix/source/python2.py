@@ -1,4 +1,4 @@
-"""Python 2 read as Python 3, as far as the syntax goes: everything here is an error in Python 3."""
+"""Rewrites Python 2 syntax as Python 3, with the lines kept; only syntax that is an error in Python 3."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LAMBDA = re.compile(r"\blambda[ \t]*(?P<parts>\((?P<names>[\w \t,]+)\))[ \t]*:"
 
 
 def python2(draft: Draft) -> bool:
-    """Rewrite what only Python 2 takes."""
+    """Rewrite the Python 2 syntax in a draft."""
     steps = (
         draft.replace_all(_STATEMENT, _as_call(draft)),
         draft.replace_all(_RAISE, _raised(draft)),

@@ -1,7 +1,7 @@
-"""Making text that is not quite Python parse, with every line kept in its place.
+"""Makes text that is not quite Python parse, with every line kept in its place.
 
-First the ways in which pasted code as a whole departs from a file are undone, each only where its mark is seen. Then the
-parser's complaints are followed line by line. What cannot be mended is left out, and the notes say so.
+First the ways in which pasted code differs from a file are undone, each only where there is a sign of it. Then syntax
+errors are fixed line by line. What cannot be fixed is left out, and the notes say so.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dnnfix.source import pasted
 from dnnfix.source.draft import Draft, indent_of, is_code, ranges
 from dnnfix.source.parse import Unparsable, parse
+from dnnfix.source.parsing import Recovered
 from dnnfix.source.python2 import python2
-from dnnfix.source.recover import Recovered
 from dnnfix.source.scan import scan
 
 MAX_ATTEMPTS = 120

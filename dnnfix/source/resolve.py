@@ -1,4 +1,4 @@
-"""What names mean: through imports, assignments and scopes, and by custom where a snippet leaves them out."""
+"""Resolves names to qualified names: through imports, assignments and scopes, or by convention without imports."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from dnnfix.source import names
-from dnnfix.source.known import words
-from dnnfix.source.scope import COMPREHENSIONS, SCOPES, Binding, Definition, Imported, Index, Scope
-from dnnfix.source.scopes import index
-from dnnfix.source.straight import value_at
+from dnnfix.source.bindings import COMPREHENSIONS, SCOPES, Binding, Definition, Imported, Index, Scope
+from dnnfix.source.public_names import words
+from dnnfix.source.reaching_assignment import value_at
+from dnnfix.source.scope_index import index
 from dnnfix.source.tree import Tree, position
 
 _BUILTINS = words("""abs all any bool bytes callable dict dir enumerate eval exec filter float format getattr hasattr hash id input
@@ -26,7 +26,7 @@ _DEPTH = 8
 
 
 class Resolver:
-    """Answers about the names of one syntax tree. Whatever is bound to different things is unknown."""
+    """Resolves the names of one syntax tree. A name that is bound to several values is unknown."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree

@@ -1,4 +1,4 @@
-"""Strings, comments and brackets of a text that need not parse."""
+"""Finds the strings, comments and bracket depths of a text that need not parse."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Scan:
 
 
 def scan(text: str) -> Scan:
-    """The parts of `text` that matter to whoever rewrites it line by line."""
+    """The strings, comments and bracket depths of `text`, for rewriting it line by line."""
     found = Scan(depths=[0])
     at = 0
     for part in _PART.finditer(text):

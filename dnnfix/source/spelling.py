@@ -1,6 +1,6 @@
-"""How alike two names are, of which words they are made, and which known name a wrong one stands for.
+"""Similarity of names: their words, misspellings, abbreviations, and which known name a wrong one is likely to mean.
 
-Which one is meant is said only where one of them fits and no other.
+A meaning is returned only where exactly one known name fits.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _WORD = re.compile(r"[A-Z]?[a-z]+[0-9]?|[A-Z]+[0-9]?(?![a-z])")
 
 
 def parts(name: str) -> tuple[str, ...]:
-    """The words of a name and its numbers, in lower case: `num_filters` and `numFilters` have the same."""
+    """The words and numbers of a name, in lower case: those of `num_filters` and `numFilters` are the same."""
     return tuple(word.lower() for word in _PART.findall(name))
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """The words that an identifier or a key is made of, in lower case, each with its digit (`valF1`, `val_f1`: `val`, `f1`)."""
+    """The words of an identifier or key, in lower case, each with its digits (`valF1`, `val_f1`: `val`, `f1`)."""
     return tuple(word.lower() for word in _WORD.findall(name))
 
 
@@ -68,7 +68,7 @@ def _is_slip(name: str, other: str) -> bool:
 
 
 def same_letters(name: str, known: Iterable[str]) -> str | None:
-    """The one name that differs in capitals and underscores only."""
+    """The one name that differs in case and underscores only."""
     return _only(other for other in known if other != name and _bare(other) == _bare(name))
 
 
@@ -78,7 +78,7 @@ def one_letter_off(name: str, known: Iterable[str]) -> str | None:
 
 
 def longer(name: str, known: Iterable[str]) -> str | None:
-    """The one name that begins with this one, or has its words and the fewest others besides."""
+    """The one name that begins with this one, or that has its words and the fewest additional ones."""
     names = [other for other in known if other != name]
     begun = [other for other in names if other.startswith(name)]
     if begun:
@@ -90,7 +90,7 @@ def longer(name: str, known: Iterable[str]) -> str | None:
 
 
 def alike(name: str, known: Iterable[str]) -> str | None:
-    """The one long name that is much alike, where no other comes near."""
+    """The one long name that is very similar, where no other is nearly as similar."""
     if len(name) < LONG:
         return None
     ranked = sorted(
@@ -147,7 +147,7 @@ def _slips_allowed(wrong: str) -> int:
 
 
 def slips(wrong: str, right: str) -> int:
-    """How many letters are missing, in excess or changed, or stand in the place of their neighbour."""
+    """The number of missing, extra, changed or exchanged letters (the edit distance with transpositions)."""
     before: list[int] = []
     row = list(range(len(right) + 1))
     for i, letter in enumerate(wrong, 1):
@@ -161,7 +161,7 @@ def slips(wrong: str, right: str) -> int:
 
 
 def likeness(asked: str, known: str) -> float:
-    """How likely one name stands for the other, from 0 to 1.
+    """How likely it is that one name stands for the other, from 0 to 1.
 
     The same words in another case come first, then shortened words, then a slip in the spelling, then a name that has
     further words; each further word makes it less likely.
@@ -198,7 +198,7 @@ def _shortened(one: str, other: str) -> bool:
 
 
 def likest(found: Iterable[tuple[float, str]]) -> str | None:
-    """The name of the highest likeness, where no other comes near it."""
+    """The name with the highest likeness, where no other is near it."""
     ranked = sorted(found, reverse=True)
     if not ranked or len(ranked) > 1 and ranked[0][0] - ranked[1][0] < _NEXT:
         return None

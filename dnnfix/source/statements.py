@@ -1,4 +1,4 @@
-"""Edits of whole statements: put beside them, exchange them, take them away, import at the top."""
+"""Edits of whole statements: insert, replace, enclose, delete, and add imports and definitions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dnnfix.source.tree import Tree, first_line, names_in
 
 
 def statement_at(tree: Tree, site: Site) -> ast.stmt:
-    """The statement that is or holds what stands at a site. Raises `SiteNotFoundError` where nothing does."""
+    """The statement that is at a site or contains it. Raises `SiteNotFoundError` where there is none."""
     node = tree.node_at(site)
     if node is None:
         raise SiteNotFoundError(f"There is no expression or statement at {site}.")
@@ -89,7 +89,7 @@ def enclose(tree: Tree, edit: Enclose) -> list[TextChange]:
 
 
 def delete(tree: Tree, edits: Sequence[Delete]) -> list[TextChange]:
-    """The statements at the sites taken away; a block that loses all of its statements gets one `pass`."""
+    """The statements at the sites removed; a block that loses all of its statements gets one `pass`."""
     statements = []
     for edit in edits:
         node = tree.node_at(edit.site)

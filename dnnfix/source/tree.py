@@ -1,4 +1,4 @@
-"""Places in a syntax tree: sites of nodes, nodes at sites, parents."""
+"""The class `Tree`, a syntax tree with sites, parents and text positions, and helpers on nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from dnnfix.records import Site
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 
 Positioned: TypeAlias = "ast.expr | ast.stmt"
 Node = TypeVar("Node", bound=ast.AST)
@@ -83,7 +83,7 @@ class Tree:
         return len(content.encode("utf-8", "surrogatepass")[:byte].decode("utf-8", "ignore")) + 1
 
     def offset(self, line: int, column: int) -> int:
-        """The offset in the text of a place; places beyond the text count as its end."""
+        """The offset in the text of a line and column; positions beyond the text count as its end."""
         if line > len(self.starts):
             return len(self.text)
         return min(self.starts[line - 1] + column - 1, len(self.text))
@@ -103,7 +103,7 @@ class Tree:
         return self.text[start:end]
 
     def site(self, node: ast.AST) -> Site:
-        """Where a node stands. Raises `ValueError` for nodes that have no place of their own (operators, arguments)."""
+        """The site of a node. Raises `ValueError` for nodes without a position (operators, arguments)."""
         line = getattr(node, "lineno", None)
         end_line = getattr(node, "end_lineno", None)
         if line is None or end_line is None:
@@ -133,7 +133,7 @@ class Tree:
         return statement
 
     def nodes(self, kind: type[Node]) -> tuple[Node, ...]:
-        """The nodes of exactly that type, which must be one that has a place, in source order."""
+        """The nodes of exactly that type, which must be one with positions, in source order."""
         found = self._ordered.get(kind)
         if found is None:
             found = self._ordered[kind] = tuple(sorted(self.by_type.get(kind, ()), key=_POSITION))
@@ -177,7 +177,7 @@ class Tree:
         return above
 
     def statement_of(self, node: ast.AST) -> ast.stmt:
-        """The statement that `node` is or stands in."""
+        """The statement that `node` is or is part of."""
         found: ast.AST | None = node
         while found is not None and not isinstance(found, ast.stmt):
             found = self.parent(found)
@@ -255,7 +255,7 @@ def line_starts(lines: Iterable[str]) -> list[int]:
 
 
 def names_in(root: ast.AST) -> set[str]:
-    """The names that stand anywhere in the tree below `root`."""
+    """All names in the tree below `root`."""
     return {node.id for node in within(root, ast.Name)}
 
 
@@ -275,7 +275,7 @@ def is_true(node: ast.expr | None) -> bool:
 
 
 def stored_names(root: ast.AST) -> set[str]:
-    """The names that are assigned, by whatever means, in the tree below `root`."""
+    """The names that are assigned, in any way, in the tree below `root`."""
     return {node.id for node in within(root, ast.Name) if isinstance(node.ctx, ast.Store)}
 
 
@@ -286,10 +286,10 @@ def first_line(statement: ast.stmt) -> int:
 
 
 def position(node: ast.AST) -> tuple[int, int, int, int]:
-    """Where a node that has a place stands, for putting nodes in the order of the source."""
+    """The position of a node, to sort nodes in source order."""
     return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0  # type: ignore[attr-defined]
 
 
 def last_name(node: ast.expr) -> str:
-    """The last part of a dotted name: `fit` of `model.fit`; empty for what is no name."""
+    """The last part of a dotted name: `fit` of `model.fit`; empty where the node is not a name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -1,4 +1,4 @@
-"""Records seen from another file: a site is named relative to the file that it is looked at from."""
+"""Translates site paths in records between the program's point of view and that of a module beside it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ Record = TypeVar("Record")
 
 
 def from_module(path: str, program: str) -> dict[str, str]:
-    """The places as a module at `path` beside the file `program` names them: itself "", the program by its name; see `from_program`."""
+    """The mapping of paths as seen from a module at `path` beside `program`: the module is "", the program has its
+    name.
+    """
     return {path: "", "": PurePath(program).name}
 
 
 def from_program(path: str, program: str) -> dict[str, str]:
-    """The way back from `from_module`."""
+    """The inverse mapping of `from_module`."""
     return {name: place for place, name in from_module(path, program).items()}
 
 
 def seen_from(record: Record, places: Mapping[str, str]) -> Record:
-    """The record with the path of every site in it exchanged as `places` says; itself where that changes nothing."""
+    """The record with the path of every site in it mapped; the same object where nothing changes."""
     seen: Record = _seen(record, places)
     return seen
 

@@ -1,1 +1,1 @@
-"""From findings to edited programs: candidates, their composition and their ranking."""
+"""From findings to patches: candidate edits, the search over them, and the ranking of those that are validated."""

@@ -1,4 +1,6 @@
-"""From a crash to the few edits that are worth the ladder: look around, try thousands in place, run the best, sort by what they do."""
+"""The search for small edits at a crash that no rule repairs: try them where the program stopped, run the best, and
+group those that behave alike.
+"""
 
 from __future__ import annotations
 

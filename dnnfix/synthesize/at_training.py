@@ -1,7 +1,9 @@
-"""From a training that learns nothing to the few edits that are worth the ladder: ask what it shows, set settings otherwise, race them.
+"""The search for changed settings where training learns nothing: read its symptoms, propose settings, and race the
+edited programs.
 
-Of what makes a program learn the cause is preferred over luck: among the edits under which it comes far enough, the one that the
-run itself makes likeliest. Pairs are tried where no single edit is enough; each edit of a pair is needed, or it would have won alone.
+What makes a program learn should be the cause and not luck: among the edits under which it reaches the skill wanted,
+the one that the run itself makes likeliest is preferred. Pairs are tried where no single edit is enough; each edit of
+a pair is needed, or it would have won alone.
 """
 
 from __future__ import annotations
@@ -24,14 +26,14 @@ from dnnfix.records import (
     Site,
     Trace,
 )
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.subject import Subject
 from dnnfix.synthesize.candidates import Variant, apply
 from dnnfix.synthesize.causes import Cause, causes
 from dnnfix.synthesize.causes.epochs import EPOCHS, LONGEST, TIMES
 from dnnfix.synthesize.racing import Racer, race
-from dnnfix.synthesize.stored import begins_with_stored
+from dnnfix.synthesize.stored_weights import begins_with_stored
 from dnnfix.validate import data_leaks
 from dnnfix.validate.changes import is_loss_call
 from dnnfix.validate.ladder import Laboratory
@@ -100,10 +102,10 @@ AS_IT_IS = Cause("", "nothing set otherwise", FixPattern.ITERATIONS, (), 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was said of a training: the longest run that was looked at, its symptoms, and a finding where it does not learn.
+    """The examination of a training: the longest run observed, its symptoms, and a finding where it does not learn.
 
-    Where that could not be told, `unsure` says why; `lacks` and `held_back` are those of `Learning`. `suspects` are settings of
-    which only a race can show that they hold the training back.
+    Where that is unknown, `unsure` says why; `lacks` and `held_back` are those of `Learning`. `suspects` are settings
+    of which only a race can show that they hold the training back.
     """
 
     trace: Trace
@@ -136,9 +138,9 @@ class Look:
 
 
 def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
-    """Look whether a training learns, for longer where a few hundred steps are too short to tell, and longest at a guess.
+    """Examine whether a training learns, with longer runs where a few hundred steps are too few to decide.
 
-    A network that learned something is held against its program only where a setting is far off, or a race shows that one is at fault.
+    A network that learned something counts as faulty only where a setting is far off, or a race shows one at fault.
     """
     looked = laboratory.look(source, seed)
     seen = learning(looked)
@@ -194,7 +196,7 @@ def _suspects(subject: Subject, seen: Learning) -> tuple[Cause, ...]:
 
 
 def as_suspected(looked: Look) -> Look:
-    """The look with what it comes to where a setting is suspected: said only once a race, or a proof, shows it."""
+    """The look as it is if a suspected setting is at fault; reported only once a race, or a proof, shows it."""
     if not looked.suspects:
         return looked
     return replace(looked, symptoms=looked.held_back, finding=_finding(looked.trace, looked.held_back))
@@ -209,12 +211,12 @@ def search_at_training(
     climb: Callable[[Variant], bool] | None,
     suspected: Sequence[Cause] = (),
 ) -> tuple[tuple[Finding, ...], str]:
-    """Look whether a training learns; where it does not, and the user wants to hear of it, race edits of its settings.
+    """Examine whether a training learns; if not, and the user wants such findings, race edits of its settings.
 
-    `start` is the program, or what patches made of it; `trace` the longest run of it that is known; `suspected` what rules would
-    change and could not prove by itself. What comes far enough is put up the ladder by `climb`, until it says that one was
-    accepted; without it nothing is edited. Gives what is said of the training, with what every edit came to, and why nothing
-    can be said of whether it learns.
+    `start` is the program, or what patches made of it; `trace` the longest run of it that is known; `suspected` what rules
+    would change and could not prove by itself. What reaches the goal is put up the ladder by `climb`, until it says that
+    one was accepted; without it nothing is edited. Returns the findings about the training, with the result of every edit,
+    and why nothing can be said of whether it learns.
     """
     if trace.crash is not None or not trace.steps or not trace.outcome.says_something:
         return (), ""

@@ -1,4 +1,4 @@
-"""From findings to edited programs."""
+"""Asks the rules for candidates for a finding, and applies candidates to a program."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dnnfix.errors import EditError, InputError
+from dnnfix.errors import EditError, InputError, failure
 from dnnfix.records import Candidate, Decline, Edit, Finding
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.source.viewpoint import from_module, from_program, seen_from
 from dnnfix.subject import Subject
-from dnnfix.template import FixTemplate
+from dnnfix.template import FixTemplate, yielded
 
 _PRIVATE = re.compile(r"\b(?:(?:tf_)?keras\.src(?!\.legacy)|tensorflow\.python|tensorflow\._api|torch\._\w+)[\w.]*")
 """Names in libraries that no patch writes: they are nobody's to use, and go away without notice.
@@ -45,7 +45,7 @@ class Proposals:
 
 
 def propose(finding: Finding, subject: Subject, template: type[FixTemplate]) -> Proposals:
-    """Ask a template for candidates; its reasons for declining and its failures are kept.
+    """Ask a template for candidates; its reasons for declining and its failures are recorded.
 
     A template that edits nothing in a module beside the program is asked once more as if the module were the program.
     """
@@ -64,13 +64,13 @@ def _proposed(finding: Finding, subject: Subject, template: type[FixTemplate]) -
     candidates: list[Candidate] = []
     declined = ""
     try:
-        for proposal in template().propose(finding, subject):
+        for proposal in yielded(template().propose(finding, subject), f"{template.__name__}.propose"):
             if isinstance(proposal, Decline):
                 declined = declined or proposal.reason
             else:
                 candidates.append(proposal)
     except Exception as error:  # noqa: BLE001 - a template is third-party code: its failure is reported and never ends the run
-        return Proposals(finding, tuple(candidates), failed=f"{template.code}: {type(error).__name__}: {error}")
+        return Proposals(finding, tuple(candidates), failed=f"{template.code}: {failure(error, template.__module__)}")
     if not candidates and not declined:
         declined = "the template proposes no edit here"
     return Proposals(finding, tuple(candidates), declined)

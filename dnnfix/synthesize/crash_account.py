@@ -1,4 +1,6 @@
-"""What is said of a crash that no rule names: what met in the failing expression, and where each of it was made."""
+"""The facts that are reported of a crash no rule explains: the failing expression, the values in it and the layer
+called.
+"""
 
 from __future__ import annotations
 

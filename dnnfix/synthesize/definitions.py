@@ -1,6 +1,8 @@
-"""What gave a name its value, wherever that may have been: all that was ever assigned, gone through or unpacked to it, or done to it.
+"""Every expression that may have given a name or attribute its value: assignments, loops, unpacking, and methods that
+fill it.
 
-Rules ask `Source.bindings`, which says nothing where one value is unknown. A search wants every place that may be to blame.
+Rules ask `Source.bindings`, which returns nothing where one value is unknown. A search wants every place that may be
+to blame.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ Given = dict[tuple[ast.AST | None, str], tuple[ast.expr, ...]]
 
 
 def definitions(source: Source, use: ast.expr) -> tuple[ast.expr, ...]:
-    """The expressions that gave a name or attribute a value, in its function, else its class, else the module."""
+    """The expressions that set a name or attribute, in its function, else its class, else the module."""
     given = _given(source)
     text = ast.unparse(use)
     for owner in (source.enclosing(use, *FUNCTIONS), source.enclosing(use, ast.ClassDef), None):

@@ -1,4 +1,4 @@
-"""What a patch may have had a hand in: the statements that it wrote, and whatever reads what they wrote.
+"""Whether a patch may have caused a crash: the statements that it wrote, and whatever reads what they wrote.
 
 Names are followed by their spelling alone, through attributes, functions and classes, in all files of the program: that
 names too much rather than too little, as a stop that the patch may have caused must never be called another fault's.

@@ -1,4 +1,4 @@
-"""Which line of a program another version's line stands for."""
+"""Maps the lines of an edited program to those of the original."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 
 
 def line_map(before: str, after: str) -> dict[int, int]:
-    """For each line of `after`, counted from 1, the line of `before` that it stands for."""
+    """For each line of `after`, counted from 1, the corresponding line of `before`."""
     old, new = before.splitlines(), after.splitlines()
     mapped: dict[int, int] = {}
     for tag, old_start, old_end, new_start, new_end in difflib.SequenceMatcher(

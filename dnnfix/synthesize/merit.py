@@ -1,4 +1,4 @@
-"""How much a patch is worth: its likelihood before any run, and its rank among those that came up the ladder."""
+"""The ranking of accepted patches, and how likely each was before any run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def merit(variant: Variant, result: Climb) -> tuple[float, ...]:
 
     A program that crashes is first of all to run; a patch that repairs a silent fault along with that comes after the one
     that does not. Only faults of the original count as settled, and rival explanations of one crash as one: a chain of
-    repairs meets each of them again under another line, and would else outrank one patch that mends them all.
+    repairs meets each of them again under another line, and would else outrank one patch that repairs them all.
     """
     original = {finding.id for finding in result.evidence.original}
     settled = len({f.cause or f.id for f in result.evidence.findings if f.id in original})
@@ -44,7 +44,7 @@ def least_likely(variant: Variant) -> float:
 
 
 def silent_along(evidence: Evidence) -> float:
-    """How many silent faults a patch repairs along with a crash; a migration along with another is no such."""
+    """How many silent faults a patch repairs along with a crash; migrations do not count."""
     if evidence.before.crash is None or not any(_of_the_crash(finding) for finding in evidence.findings):
         return 0.0
     return float(sum(not _of_the_crash(finding) for finding in evidence.findings))

@@ -1,10 +1,10 @@
-"""What is offered where no patch brings a program to its end: the one that gets furthest, and the place of what remains.
+"""Which patch is offered as partial where none is accepted: the one whose run gets furthest, with what remains.
 
 An old program has many faults, and the first hides the others. A patch that removes one and meets the next is a step
-that the user needs anyway, and owes nothing to what comes after it. It is offered only where the next stop is not of
-its making: of migrations, whose replacements stand in tables, that is asked of what they wrote; of any other repair also that
-nothing on the way to the new stop read what it changed, unless that is a name that nothing had ever defined, and that no rival
-explanation got past the crash as well.
+that the user needs anyway. It is offered only where it has not caused the next stop. For a migration, whose
+replacements come from tables, it is enough that the run did not stop at what it wrote. For any other repair,
+moreover, nothing on the way to the new stop may read what it changed, unless that is a name that nothing had ever
+defined, and no rival explanation may have got past the crash as well.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OF_IMPORTS = frozenset({"ModuleNotFoundError", "ImportError"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt:
-    """A variant that was run, what came of it, and the program that it was made from with its own run."""
+    """A variant that was run, its result, and the program that it was made from with its own run."""
 
     variant: Variant
     climb: Climb
@@ -60,7 +60,7 @@ class Attempt:
 
     @property
     def removes(self) -> bool:
-        """Whether the program does not crash any more, whatever else was held against it."""
+        """Whether the program does not crash any more, whatever else the validators found."""
         after = self.climb.evidence.after
         return self.climb.fell != "not run" and after.outcome.says_something and after.crash is None
 

@@ -1,7 +1,8 @@
-"""How likely a small edit is to be the one that was meant, before it is run: a log-linear model over what it is and where.
+"""How likely a small edit is to be the repair, before it is run: a log-linear model over the kind of edit and its
+place.
 
-Its weights are data (`prior.json`), fitted on healthy programs that were broken (`tools/fit_prior.py`). A score is a logarithm:
-the difference of two says how much likelier one edit is than another at the same crash.
+Its weights are data (`prior.json`), fitted on healthy programs that were broken (`tools/fit_prior.py`). A score is a
+logarithm: the difference of two says how much likelier one edit is than another at the same crash.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far a run came, measured in the lines of the program that another one was made from."""
+"""How far a run got, and whether the run of an edited program got past the crash of the original."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def gets_past(before: Source, first: Trace, after: Source, second: Trace) -> boo
     """Whether the second program demonstrably gets past the statement at which the first one crashes.
 
     It stops at a statement that comes later in the same block or in one around it, at a later part of the same statement,
-    or after more optimizer steps. Where that cannot be told, as with two branches or two functions, it does not.
+    or after more optimizer steps. Where that is unknown, as with two branches or two functions, it does not.
     """
     if first.outcome is not RunOutcome.CRASHED or first.crash is None or second.crash is None:
         return False

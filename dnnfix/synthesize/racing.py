@@ -1,11 +1,11 @@
-"""A race of edited programs: the likeliest start first, and the first that comes far enough ends it.
+"""Trains edited programs side by side, the likeliest first, until one reaches the skill wanted.
 
-Every program is trained on the same seeds, so that what differs is the edit; who is not far enough on the first seed drops out.
-The seeds are none of those that the ladder's sequential test uses: a winner has to win again. As the likeliest of all that come far
-enough is wanted, nobody behind it has to start.
+Every program is trained on the same seeds, so that what differs is the edit; one that falls short on the first seed
+drops out. The seeds are none of those that the ladder's sequential test uses: a winner has to win again. As the
+likeliest of all that reach the goal is wanted, no program after it has to start.
 
-Source: Jamieson and Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization" (2016): who is behind
-after little training gets no more of it.
+Source: Jamieson and Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization" (2016): a
+program that is behind after little training gets no more of it.
 """
 
 from __future__ import annotations

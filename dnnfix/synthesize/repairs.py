@@ -1,4 +1,4 @@
-"""What a search found, drawn up: every finding with its end, and the patches, best first."""
+"""Turns a finished search into its result: every finding with its outcome, and the patches, best first."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _settled(search: Search, variant: Variant) -> tuple[Finding, ...]:
 
 
 def at_original(search: Search, found_in: Source, finding: Finding) -> Finding:
-    """A finding of a later program at the line of the original that it stands for."""
+    """A finding of a later program at the corresponding line of the original."""
     site = finding.site
     original, later = search.origin.files.get(site.path), found_in.files.get(site.path)
     if original is None or later is None:  # a module that no patch changes

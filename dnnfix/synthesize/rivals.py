@@ -1,7 +1,8 @@
-"""Which of the patches that come up the ladder is accepted, where another may have been meant; the others are choices.
+"""Which of the patches that pass the ladder is accepted and which are only choices, where another one may have been
+meant.
 
-Many edits remove a crash. One is accepted where the others that do so make the program do the same, or where what is known before
-any run tells them apart: how likely a rule holds its patch to be, and how likely a small edit is among small edits.
+Many edits remove a crash. One is accepted where the others that do so make the program do the same, or where priors
+tell them apart: how likely a rule holds its patch to be, and how likely a small edit is among small edits.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ SHOWN = 3
 
 
 def accept_of_rule(search: Search, variant: Variant, result: Climb) -> None:
-    """Accept a rule's patch that came up the ladder, unless a part of it is no more than a guess; then it is a choice."""
+    """Accept a rule's patch that passed the ladder, unless a part of it is only a guess; then it is a choice."""
     if least_likely(variant) < GUESSED or _writes_what_was_computed(search, variant):
         search.take_back(variant, result, UNLIKELY)
     elif fits_only(search, variant):
@@ -67,7 +68,7 @@ def is_clear(search: Search, variant: Variant, score: float, ahead: float) -> bo
 
 
 def choose(search: Search, held: list[tuple[Choice, Climb]]) -> None:
-    """Of the small edits that came up the ladder accept the likeliest, where nothing rivals it; the others are choices."""
+    """Of the small edits that passed the ladder accept the likeliest, if it has no rival; the others are choices."""
     if not held:
         return
     best = held[0][0]
@@ -85,7 +86,7 @@ def choose(search: Search, held: list[tuple[Choice, Climb]]) -> None:
 
 
 def fits_only(search: Search, variant: Variant) -> bool:
-    """Whether a part of a patch for a crash makes two things fit that did not, and nothing tells which of them was meant."""
+    """Whether a part of a patch for a crash makes two things fit, and it is unknown which of them was meant."""
     return search.trace.crash is not None and any(step.at_either_end for step in variant.applied)
 
 
@@ -131,7 +132,7 @@ def weigh_rivals(search: Search) -> None:
 def seek_rivals(search: Search) -> None:
     """Where a small edit removes a crash as well, of which a rule has another patch, neither can be told to be the one that was meant.
 
-    An edit that would be no more than a guess by itself is no rival.
+    An edit that would be only a guess by itself is not a rival.
     """
     best = max(search.accepted, key=lambda item: merit(*item))
     start = _before_choices(best[0])

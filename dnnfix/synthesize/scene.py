@@ -1,4 +1,4 @@
-"""What a search over edits knows of a crash: the program, and what stood in reach when it stopped."""
+"""The facts about a crash for the search over small edits: its frames, values, parameters and the names in scope."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAM = "<program>"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a function. `how` is `place`, `both`, `name`, `places` or `names`; `default` is its text."""
+    """One parameter of a function. `how` is `place`, `both`, `name`, `places` or `names`; `default` is its code."""
 
     name: str
     how: str
@@ -29,7 +29,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the run told of a value; what it did not tell is `None` or empty."""
+    """What the run recorded of a value; what it did not record is `None` or empty."""
 
     kind: str
     shape: tuple[int | None, ...] | None = None
@@ -78,18 +78,18 @@ class Told:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether it is a matrix that keeps its non-zero numbers only."""
+        """Whether it is a sparse matrix."""
         return self.kind.startswith("scipy.sparse.")
 
     @property
     def integer(self) -> bool:
-        """Whether its numbers are of an integer kind."""
+        """Whether its dtype is an integer type."""
         return self.dtype.startswith(("int", "uint", "bool"))
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame that the exception passed through: where its statement stands, and what names and expressions held."""
+    """One frame that the exception passed through: the site of its statement, and what names and expressions held."""
 
     path: str
     function: str
@@ -100,7 +100,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Scene:
-    """A crash seen closely. `frames` are the innermost first."""
+    """The facts about a crash. `frames` are the innermost first."""
 
     subject: Subject
     frames: tuple[Frame, ...]
@@ -126,11 +126,11 @@ class Scene:
         return self.subject.crash.kind.rpartition(".")[2] if self.subject.crash is not None else ""
 
     def site(self, node: ast.AST) -> Site:
-        """Where a node of the program stands."""
+        """The site of a node of the program."""
         return self.subject.source.site(node)
 
     def code(self, node: ast.AST) -> str:
-        """The text of a node."""
+        """The source code of a node."""
         return self.subject.text(self.site(node))
 
     def told(self, node: ast.expr) -> Told | None:
@@ -224,7 +224,7 @@ FILES = 4
 
 
 def scenes_of(subject: Subject, survey: Json) -> dict[str, Scene]:
-    """The scene that a survey tells of, as seen from each file of the program that has a part in it, by the file's path."""
+    """The scene in a survey, as seen from each file of the program that has a part in it, by the file's path."""
     if not isinstance(survey, dict):
         return {}
     told = [*reversed(_listed(survey.get("frames"))), *_listed(survey.get("past"))]

@@ -1,8 +1,8 @@
-"""The search for patches: candidates of every finding up the ladder, and onwards from programs that got further.
+"""The search for patches: candidates of every finding up the ladder, and then of the programs that got further.
 
-A crash hides what comes after it. A candidate that removes one crash and meets another is no patch, but its program is
-a new starting point; so the search goes on from there, best progress first, within bounds. Patches for findings that
-do not hide one another are proven alone and then together.
+A crash hides what comes after it. A candidate that removes one crash and meets another is no patch, but its program
+is a new starting point; so the search goes on from there, best progress first, within bounds. Patches for findings
+that do not hide one another are proven alone and then together.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def repair(
     """Find patches for a program, given the trace of its first run.
 
     `at_crash` says whether small edits are searched for at a crash for which no template has a patch, `at_training` whether
-    the user wants to hear of a training that learns nothing; without it nobody looks.
+    the user wants findings about a training that learns nothing; without it none is examined.
     """
     search = Search(source, trace, laboratory, templates, wishes, progress)
     search.seen.add(source.contents)

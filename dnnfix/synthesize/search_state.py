@@ -1,4 +1,4 @@
-"""The state of one search for patches: the program and its run, what was tried, and what came of it."""
+"""The state of one search for patches: the program and its run, the variants tried, and their results."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Search:
         return self.trace.crash is not None and self.wishes.may_fix(UNEXPLAINED_CODE, UNEXPLAINED_RULE)
 
     def climb(self, variant: Variant) -> Climb:
-        """Take a variant up the ladder, and keep what came of it."""
+        """Take a variant up the ladder, and record the result."""
         self.progress(f"trying: {variant.applied[-1].title}")
         result = climb(self._evidence(variant), self.laboratory)
         self.climbs.append((variant, result))
         return result
 
     def unproven(self, variant: Variant) -> Climb:
-        """What stands for the climb of a variant that there is no time to run."""
+        """The result recorded for a variant that there is no time to run."""
         return Climb(self._evidence(variant), fell="not run")
 
     def take_back(self, variant: Variant, result: Climb, reason: str) -> None:

@@ -1,7 +1,7 @@
-"""The places of a program that a crash may come from: backwards from what failed, nearest first.
+"""The backward slice of a crash: the expressions and statements that may have caused it, nearest first.
 
-A crash is seen where values meet, and made where one of them came from. The slice goes from the failing expression to its
-operands, to what defined them, to the constructors of the layers on the way, to the data at their source, and to the callers.
+The slice goes from the failing expression to its operands, to what defined them, to the constructors of the layers on
+the way, to the data at their source, and to the callers.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Spot:
 
 
 def spots(scene: Scene) -> list[Spot]:
-    """The statements of a crash: those under way, what gave names in them nothing, and functions that gave nothing."""
+    """The statements of a crash: those under way, those that set a name to `None`, functions that return `None`."""
     source = scene.subject.source
     found: list[Spot] = []
     for number, frame in enumerate(scene.frames):
@@ -125,7 +125,7 @@ def _done_for_nothing(source: Source, use: ast.Name) -> Iterator[ast.stmt]:
 
 
 def done_to(statement: ast.stmt) -> str:
-    """The name whose method a statement calls for nothing but what it does to it; empty where it is no such call."""
+    """The name whose method a statement calls only for its effect on it; empty for any other statement."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method))):
             return "" if method in FILLING or method.endswith("_") else name

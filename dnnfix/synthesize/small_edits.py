@@ -1,7 +1,9 @@
-"""The search over small edits at a crash that no rule repairs: operators along the slice, tried where the program stopped.
+"""Generates and scores the small edits for a crash: the operators' edits along its slice, and what came of trying
+each.
 
-Thousands of edits are tried in the frames that the crash left alive, each for a part of a millisecond. Those under which
-the program goes on are put together by what they came to, and the likeliest of each such class is what whole runs decide on.
+Thousands of edits are tried in the frames that the crash left alive, each for a part of a millisecond. Those under
+which the program goes on are grouped by the values that they lead to, and the likeliest of each group is run as a
+whole.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from dnnfix.synthesize.prior import Traits, score
 from dnnfix.synthesize.progress import may_be_past
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, Role, Spot, places, spots
+from dnnfix.template import yielded
 
 MOST = 4000
 """Edits that are tried at one crash, the likeliest."""
@@ -167,7 +170,7 @@ class Came(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of a guess; `print` tells guesses apart that came to different values, and is empty where nothing does."""
+    """The outcome of a guess; `print` distinguishes guesses that led to different values, and is empty if unknown."""
 
     guess: Guess
     came: Came
@@ -201,7 +204,8 @@ def _guesses(scene: Scene) -> list[Guess]:
         for operator in operators():
             less = built + (as_index + reshaped if operator.name in ("axes", "shapes") else 0.0)
             less += worked if operator.name in CONVERTING else 0.0
-            for order, change in enumerate(operator.changes(scene, place)):
+            offered = yielded(operator.changes(scene, place), f"changes of the operator {operator.name}")
+            for order, change in enumerate(offered):
                 unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
                 evades = evading * (change.form not in ASKING) + EVADING * (unset and change.form in FLAGS)
                 unread += OVERWRITTEN * _overwrites(scene, place.node, change)
@@ -442,7 +446,7 @@ def _within(one: ast.AST, other: ast.AST) -> bool:
 
 
 def tryings(source: Source, wanted: Iterable[Guess]) -> tuple[list[Guess], tuple[Trying, ...]]:
-    """The guesses whose edits can be carried out, and the same as changes of the text."""
+    """The guesses whose edits can be carried out, and the same as changes of the source text."""
     able: list[Guess] = []
     written: list[Trying] = []
     for guess in wanted:

@@ -1,1 +1,1 @@
-"""The ladder that a candidate has to climb before it is called a patch."""
+"""The validation ladder: the rungs that a candidate has to pass before it is accepted as a patch."""

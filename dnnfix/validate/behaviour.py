@@ -1,4 +1,4 @@
-"""What a run did, as far as two runs can be compared: the same program may be written in many ways."""
+"""What a run did (prints, losses, layer outputs), in a form in which two runs can be compared for sameness."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Behaviour:
 
 
 def behaviour(trace: Trace, mask: Mask = NOTHING) -> Behaviour:
-    """What a run did. Something stands in every place that the mask names, so that no two places are confused."""
+    """What a run did. Every masked position keeps a placeholder, so that positions still correspond."""
     calls = trace.network.calls if trace.network is not None else ()
     losses = trace.losses
     layers = [call for call in calls if call.component is not None and call.name not in CONTAINERS]

@@ -1,7 +1,7 @@
-"""Certificates: what a patch was shown to do, written down so that anyone can run it again.
+"""Certificates: JSON documents of what a patch was shown to do, from which anyone can repeat the proof.
 
 A certificate names the program and the patch by hash, and everything that a trial depends on: seeds, budgets, sandbox
-tier, device, interpreter and library versions. `verify` repeats the climb and compares verdicts, not timings.
+tier, device, interpreter and library versions. `dnnfix verify` repeats the climb and compares verdicts, not timings.
 """
 
 from __future__ import annotations

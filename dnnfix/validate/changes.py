@@ -1,4 +1,4 @@
-"""Which lines of a program a patch changed, and which recorded calls ran there."""
+"""The lines that a patch changed, and the recorded calls that ran there, lead there or follow from there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dnnfix.source.program import Source
 def changed_lines(before: Source, after: Source) -> frozenset[tuple[str, int]]:
     """The lines (file, line from 1) of the patched program that the original does not have.
 
-    Where lines were only taken away, the two lines between which they stood.
+    Where lines were only removed, the two lines between which they were.
     """
     found: set[tuple[str, int]] = set()
     for path, file in before.files.items():
@@ -28,7 +28,7 @@ def changed_lines(before: Source, after: Source) -> frozenset[tuple[str, int]]:
 
 
 def ran_at(call: Call, lines: frozenset[tuple[str, int]]) -> bool:
-    """Whether a call, or the constructor of the layer that was called, stands on one of the lines."""
+    """Whether a call, or the constructor of the layer that was called, is on one of the lines."""
     return any(_touches(site, lines) for site in (call.site, call.made_at) if site is not None)
 
 
@@ -43,12 +43,12 @@ def is_loss_call(network: Network, call: Call) -> bool:
 
 
 def leading_to(network: Network, calls: Iterable[Call]) -> Iterator[Call]:
-    """The calls given and those from which their inputs were made, each once."""
+    """The calls given and those that their inputs come from, directly or through others, each once."""
     return _reached(calls, lambda call: [m for value in call.inputs if (m := network.producer(value)) is not None])
 
 
 def following(network: Network, calls: Iterable[Call]) -> Iterator[Call]:
-    """The calls given and those that take what came of them, each once."""
+    """The calls given and those that use their outputs, directly or through others, each once."""
     return _reached(calls, lambda call: [user for value in call.outputs for user in network.users(value)])
 
 

@@ -1,4 +1,4 @@
-"""How the paired trials of a patch went, step by step: what a page draws, and a terminal in small."""
+"""The curves of the paired trials of a patch (loss, skill, gradient), thinned out for reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What makes a training look better than it is: rows that are in both parts, the answer among the inputs, rows learned by heart.
+"""Signs that a training looks better than it is: shared rows in both parts, the target among the inputs, memorized
+rows.
 
 The numbers are those of `Experiment.REFERENCE`: the program's own evaluations beside the rows that it trains on.
 """
@@ -26,7 +27,7 @@ LATE = 0.75
 
 
 def readings(trace: Trace) -> tuple[Reading, ...]:
-    """What the data and the evaluations of a training show; empty where nothing is known of them."""
+    """The symptoms in the data and the evaluations of a training; empty where nothing is known of them."""
     return (*_answer(trace), *_shared(trace), *_by_heart(trace))
 
 

@@ -1,4 +1,4 @@
-"""How long may be worked on one file: one object has that time, and nothing else sets it."""
+"""The deadline of the work on one file, and the time that is left until then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a validator may look at: records of the program before and after, and nothing that could run or write."""
+"""The evidence that a validator receives about a candidate (records before and after the patch), and the record of a
+validator.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,17 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from dnnfix.errors import CatalogueError, DnnfixError, file_of, in_words, line_of
 from dnnfix.records import Applicability, Candidate, Family, Finding, Json, Symptom, Trace, Verdict
+from dnnfix.run.job import Experiment
 from dnnfix.source.program import Source
 from dnnfix.validate.learning import LEARNED, score
 
 RUNGS = ("parse", "run", "shapes", "property", "learn", "honest", "harmless")
 """The rungs of the ladder, cheapest first."""
+
+EXPERIMENTS = tuple(map(str, Experiment))
+"""What a validator may have measured."""
 
 TRAINING_SYMPTOMS = frozenset({Symptom.NOT_LEARNING, Symptom.CONSTANT_OUTPUT, Symptom.NON_FINITE, Symptom.NO_GRADIENT})
 """Symptoms that only training shows to be gone; for all others it is enough that training does not get worse."""
@@ -85,14 +92,14 @@ class Evidence:
 
 
 def own_fault(seen: str, measured: Mapping[str, Json]) -> Verdict:
-    """The verdict on what is wrong with a patched program, and cannot come of a patch that `renames`."""
+    """The verdict on what is wrong with a patched program, but cannot be due to a patch that only `renames`."""
     reason = f"{seen}; the patch keeps what is computed, so that is a fault of the program's own"
     return Verdict.not_applicable(reason, {**measured, OWN_FAULT: True})
 
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A judge of one property, with the rung that it stands on."""
+    """A judge of one property, with its rung of the ladder."""
 
     name: str
     rung: str
@@ -102,5 +109,20 @@ class Validator:
     """The experiments of `dnnfix.run.job` whose results it reads in the first run before and after."""
 
     def judge(self, evidence: Evidence) -> Verdict:
-        """The verdict on a candidate."""
-        return replace(self.opinion(evidence), validator=self.name, rung=self.rung)
+        """The verdict on a candidate. Raises `CatalogueError` where the module says something else, and for an error in one of another package."""
+        module = self.opinion.__module__
+        try:
+            said = self.opinion(evidence)
+        except DnnfixError:
+            raise
+        except Exception as error:
+            if module.startswith("dnnfix."):
+                raise
+            place = line_of(error, file_of(module))
+            raise CatalogueError(f"{place}: the validator {self.name} failed: {in_words(error)}") from error
+        if not isinstance(said, Verdict):
+            raise CatalogueError(
+                f"{file_of(module)}: judge returns a Verdict, as Verdict.passes, fails, inconclusive and "
+                f"not_applicable make it. Received: {said!r}"
+            )
+        return replace(said, validator=self.name, rung=self.rung)

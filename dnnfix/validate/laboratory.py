@@ -1,4 +1,4 @@
-"""Runs variants of one program for the ladder, and never the same run twice."""
+"""Runs variants of one program for the ladder, and caches every run."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TrialLaboratory:
         return self._run(source, seed, WHOLE, experiments)
 
     def observe_anew(self, source: Source, seed: int) -> Trace:
-        """The same run once more, with nothing changed: what it does otherwise is not the program's doing, such as a clock that is printed."""
+        """The same run once more: what differs, such as a printed clock, is not the doing of a patch."""
         return self.runner.run(self._job(source, seed, self.observed_steps, ()))
 
     def train(self, source: Source, seed: int, *experiments: Experiment) -> Trace:
@@ -193,7 +193,7 @@ class TrialLaboratory:
         self.observed_steps, self.trained_steps = observed_steps, trained_steps
 
     def as_before(self, before: Source, after: Source, seed: int) -> Verdict | None:
-        """What a comparison with `before` in the old era says of `after`; `None` where there is no such interpreter."""
+        """The verdict of a comparison of `after` with `before` in the old era; `None` without such an interpreter."""
         if self.baseline is None:
             return None
         self._old_era = self._old_era or OldEra(self.runner, self.python, self.baseline, self._record)

@@ -1,4 +1,4 @@
-"""The validation ladder: cheap rungs first, and a candidate that falls stops there.
+"""The validation ladder: takes a candidate up its rungs, the cheap ones first, and stops at the first that refuses it.
 
 The ladder decides which evidence a rung needs and gathers it through a `Laboratory`; the judging is done by the
 validators, which are pure. Every verdict is kept, with the time that its rung took.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from dnnfix.errors import CatalogueError
 from dnnfix.records import Family, Finding, RunOutcome, Status, Trace, Verdict
 from dnnfix.run.job import Experiment, Speculation
 from dnnfix.source.program import Source
@@ -25,7 +26,7 @@ BLOCKING = (Status.FAIL, Status.INCONCLUSIVE)
 
 
 class Laboratory(Protocol):
-    """Whoever can run programs and look at what they did."""
+    """The interface by which the ladder runs programs and reads their traces."""
 
     @property
     def validators(self) -> tuple[Validator, ...]:
@@ -81,7 +82,7 @@ class Laboratory(Protocol):
         ...
 
     def as_before(self, before: Source, after: Source, seed: int) -> Verdict | None:
-        """What a comparison with the old program in an old era says; `None` where no interpreter of one is given."""
+        """The verdict of a comparison with the old program in an old era; `None` without such an interpreter."""
         ...
 
     def out_of_time(self) -> bool:
@@ -146,9 +147,16 @@ def _run(evidence: Evidence, laboratory: Laboratory) -> Evidence:
 
 
 def measurements(validators: Iterable[Validator]) -> tuple[Experiment, ...]:
-    """What is measured in the runs that a candidate is compared by: what its judges read, and what the side effects are told by."""
-    read = (Experiment(name) for validator in validators for name in validator.measures)
-    return tuple(sorted({*MEASURED, *read}))
+    """The experiments of the runs that compare a candidate: those that validators and side effects read.
+
+    Raises `CatalogueError` where a judge reads what no experiment measures.
+    """
+    read = {name: validator.name for validator in validators for name in validator.measures}
+    for name in set(read) - set(Experiment):
+        raise CatalogueError(
+            f"validators: MEASURES of {read[name]} names experiments, which are {', '.join(sorted(Experiment))}. Received: {name}"
+        )
+    return tuple(sorted({*MEASURED, *map(Experiment, read)}))
 
 
 def _compared(evidence: Evidence, laboratory: Laboratory) -> list[Verdict]:

@@ -1,11 +1,11 @@
-"""What the layers of a network that stands still show: units that are dead or at an end of their range, outputs that are all
-alike, gradients that fade on their way back.
+"""Symptoms in the layers of a training that learns nothing: dead or saturated units, constant outputs, vanishing
+gradients.
 
-From what `Experiment.UNITS` recorded in a few steps. It tells how a training looks that learns nothing, and is no finding by
-itself: sparse activations and small gradients are found in networks that learn, too.
+They come from what `Experiment.UNITS` recorded in a few steps. They describe a training that learns nothing, and are
+no findings by themselves: sparse activations and small gradients are found in networks that learn, too.
 
-Sources: Zhang, Zhai, Ma, Shen, "AutoTrainer" (ICSE 2021), for what to look at: dying rectifiers, gradients that vanish or
-explode; Wardat, Le, Rajan, "DeepLocalize" (ICSE 2021), for saying at which layer.
+Sources: Zhang, Zhai, Ma, Shen, "AutoTrainer" (ICSE 2021), for what to look at: dying rectifiers, gradients that
+vanish or explode; Wardat, Le, Rajan, "DeepLocalize" (ICSE 2021), for saying at which layer.
 """
 
 from __future__ import annotations

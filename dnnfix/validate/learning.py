@@ -1,4 +1,4 @@
-"""How well a trial learned, and what a series of paired trials says.
+"""The score of a trial, and the sequential test over a series of paired trials.
 
 A loss cannot be compared across a change of loss function, so trials are scored by skill (see `records.Step`), which
 does not depend on the loss's scale; only where no skill could be taken is the fall of the loss itself used.
@@ -97,7 +97,7 @@ def threshold(improvement: bool) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Where a sequential test stands: `settled` is `yes`, `no` or empty for undecided."""
+    """The state of a sequential test: `settled` is `yes`, `no` or empty for undecided."""
 
     settled: str
     evidence_for: float

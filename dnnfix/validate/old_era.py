@@ -1,4 +1,4 @@
-"""Runs the old program in the old environment, the patched one in the new, and has both recordings compared."""
+"""Records the old program in its old environment and the patched one in the new, and compares the two recordings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROCESSES = 512
 
 @dataclass
 class OldEra:
-    """An interpreter of an old era beside the one that the `runner` has. `kept` is told of every run, with a word for it."""
+    """An old interpreter beside that of the `runner`. `kept` is called with every trace and a label for it."""
 
     runner: Runner
     python: str

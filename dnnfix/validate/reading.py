@@ -1,4 +1,4 @@
-"""One symptom that a training shows."""
+"""The record of one symptom that a training shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The comparison with an old era: does the patched program, in the new environment, do what the old one did in the old?
+"""Compares two recordings of a migration: does the patched program compute in the new environment what the old one did
+in the old?
 
 A pure function over two recordings (`dnnfix/run/recording.py`): the old program's and, with the old one's weights and
 data put in, the patched program's. A patch is refused where a difference is real: other weights, other outputs under the

@@ -1,4 +1,5 @@
-"""The side-effect panel of a patch: what it costs or changes besides removing the symptom.
+"""The side effects of a patch on time, memory, parameters, information and robustness, which are reported and not
+judged.
 
 Many human fixes cost robustness, information or training time and never say so (the study's findings on downscaling
 and dropout); these numbers are therefore shown with every accepted patch. They are reported, not judged.

@@ -1,8 +1,8 @@
-"""What a training shows that does not learn: predicates over one trace, with the numbers that they rest on.
+"""The symptoms of a training that does not learn: predicates over one trace, with the numbers that they rest on.
 
 Whether there is anything to learn is asked of the program's own data: two simple learners are tried on the rows that
-training went through (`Experiment.REFERENCE`). Skill is that of `records.Step`: 1 for perfect, about 0 for what naming the
-commonest class, or the mean, comes to.
+training went through (`Experiment.REFERENCE`). Skill is that of `records.Step`: 1 for perfect, about 0 for always
+predicting the commonest class, or the mean.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ LEARNERS = {"linear": "a linear model", "neighbours": "the nearest neighbours", 
 
 
 def verb(learner: str) -> str:
-    """What goes with the words of a learner: it comes to a skill, or they do."""
+    """The verb for a learner in a sentence: `comes` or `come`."""
     return "come" if learner == "neighbours" else "comes"
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a simple learner comes to on the program's own rows."""
+    """The skill that a simple learner reaches on the program's own rows."""
 
     skill: float
     luck: float
@@ -101,7 +101,7 @@ class Reference:
 
 
 def reference(trace: Trace) -> Reference | None:
-    """What the run found simple learners to come to; `None` where it was not asked or the data have no such form."""
+    """The result of the simple learners in the run; `None` where it was not measured or the data do not allow it."""
     found = trace.probes.get("reference")
     if not isinstance(found, Mapping):
         return None
@@ -134,12 +134,12 @@ class Learning:
 
 
 def fails_to_learn(trace: Trace) -> tuple[Reading, ...]:
-    """The symptoms of a training that does not learn; empty where it learns, or where that cannot be told."""
+    """The symptoms of a training that does not learn; empty where it learns, or where that is unknown."""
     return learning(trace).symptoms
 
 
 def learning(trace: Trace) -> Learning:
-    """Whether a training learns, as far as its steps and its data tell."""
+    """Whether a training learns, as far as its steps and its data show."""
     if (trace.crash is not None and not trace.crashed_after_cut) or not trace.steps:
         return Learning()
     losses = trace.losses

@@ -1,1 +1,1 @@
-"""Fix templates of the family connectivity: what is joined to what."""
+"""Fix templates of the family connectivity: how the parts of a network are connected, to each other and to the loss."""

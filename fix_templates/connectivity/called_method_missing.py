@@ -1,4 +1,4 @@
-"""A method that Python or a framework is to call by itself is not there: it is misspelt, or stands at the wrong depth."""
+"""A method that Python or a framework calls is missing: its name is misspelled, or it is indented wrongly."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ _UNCALLED = re.compile(
 )
 
 SPECIAL = ("init", "call", "len", "getitem", "iter", "next", "enter", "exit")
-"""Special methods that programs which train networks write, without their underscores."""
+"""Special methods that training programs define, without their underscores."""
 
 _HABITS = {"forward": ("call", "__forward__"), "call": ("forward", "__call")}
-"""Names from the other library, and those that only look like Python's own."""
+"""Names from the other library, and names that only look like special methods."""
 
 
 class CalledMethodMissing(CrashTemplate):
-    """What is to be called by another has not its name: `_init_`, `__getitem_`, `foward` of a module of torch, `calls` of a layer of Keras.
+    """A method that Python or a framework calls is misspelled or not in its class: `_init_`, `foward`, `calls`.
 
-    Python takes it for one more method and never calls it. Without `__init__` the layers are not made and the optimizer gets an empty
-    list of parameters, or arguments of the constructor are too many; without `__len__` a data set has no length. Without `forward` or
-    `call` the base class answers, and can only say that there is nothing to call. A `def forward` that is indented once too often is a
-    function that `__init__` makes and drops; one that is not indented belongs to nobody.
+    Python treats it as one more method and never calls it. Without `__init__` no layers are created, so that the
+    optimizer gets an empty parameter list or the constructor too many arguments; without `__len__` a dataset has no
+    length; without `forward` or `call` the base class raises. A `def forward` indented too far is a local function of
+    `__init__`; one that is not indented is a function of the module.
 
     Fix safety: unsafe. The method was not called before.
 
-    References: the Python Language Reference, "Special method names"; torch.nn.Module.forward ("Should be overridden by all
-    subclasses"); keras.layers.Layer.call.
+    References: the Python Language Reference, "Special method names"; torch.nn.Module.forward ("Should be overridden by
+    all subclasses"); keras.layers.Layer.call.
     """
 
     code = "DNF453"
     name = "called-method-missing"
     formerly = ("forward-missing", "DNF454", "special-method-misspelt")
-    message = "the class lacks a method that is called: {what}"
+    message = "the class does not define a method that is called: {what}"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
     kinds = frozenset(
@@ -111,7 +111,7 @@ class Rows(Dataset):
 for rows in DataLoader(Rows(6), batch_size=2):
     print(rows.shape)
 
-=== example: the conversion to a whole number
+=== example: the conversion to an integer
 import torch
 
 class Scale(torch.nn.Module):
@@ -165,7 +165,7 @@ class Classifier(nn.Module):
 model = Classifier(3)
 print(model(torch.randn(3, 4)).shape)
 
-=== example: behind the class
+=== example: after the class
 import torch
 from torch.nn import Linear, Module
 
@@ -282,7 +282,7 @@ print(net(torch.randn(3, 4)))
 
 
 def _special(source: Source) -> Iterator[Fault]:
-    """The methods whose names are those of special methods but for an underscore or a letter."""
+    """Methods whose names differ from a special method by underscores or one letter."""
     for owner in source.nodes(ast.ClassDef):
         for each in owner.body:
             wanted = _meant(each) if isinstance(each, ast.FunctionDef) else None
@@ -296,23 +296,23 @@ def _special(source: Source) -> Iterator[Fault]:
 
 
 def _renamed(source: Source, function: ast.FunctionDef, wanted: str, *uses: Edit) -> Fault:
-    """A method under the name by which it is called."""
+    """The fault of a misspelled method, repaired by renaming it."""
     edits = (recipes.rename_method(source, function, wanted), *uses)
     what = f"expected `{wanted}`, found `{function.name}`"
     return Fault(source.site(function), what, ((f"Rename it to `{wanted}`", edits, 0.95),))
 
 
 def _is_super(node: ast.expr) -> bool:
-    """Whether it is the class above that a method is asked of."""
+    """Whether an expression is `super()`."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _meant(function: ast.FunctionDef) -> str | None:
-    """The special method that one is meant for; `None` for its right name, and for names without underscores around."""
+    """The special method whose misspelling this is; `None` if the name is right or has no underscores around it."""
     name, plain = function.name, function.name.strip("_")
     if not (name.startswith("_") and name.endswith("_")):
         return None
-    if name == "__int__" and len(function.args.args) > 1:  # to make a number takes nothing
+    if name == "__int__" and len(function.args.args) > 1:  # `__int__` has no parameter but `self`
         return "__init__"
     known = plain if plain in SPECIAL else spelling.one_letter_off(plain, SPECIAL)
     special = hasattr(int, name) or hasattr(list, name) or name == f"__{known}__"
@@ -320,7 +320,7 @@ def _meant(function: ast.FunctionDef) -> str | None:
 
 
 def _hidden(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Fault]:
-    """The method where it is one of the functions that end `__init__`, or stands at the depth of the class behind it."""
+    """The method as a local function at the end of `__init__`, or as a function right after its class."""
     init = graph.method(owner, "__init__")
     last = _functions_at_end(init.body) if init is not None else []
     if init is not None and any(each.name == wanted for each in last) and len(last) < len(init.body):
@@ -360,10 +360,10 @@ def _indentation(source: Source, number: int) -> str:
 def _moved(
     source: Source, methods: list[ast.FunctionDef], begin: int, depth: str, wanted: str, where: str
 ) -> Iterator[Fault]:
-    """The lines of methods, with the comments before them, at the depth of their class."""
+    """The methods with the comments before them, reindented to the level of their class."""
     texts = [node for each in methods for node in within(each, ast.Constant, ast.JoinedStr)]
     if any(node.lineno != node.end_lineno and not isinstance(source.parent(node), ast.Expr) for node in texts):
-        return  # a text that goes over lines would get other lines
+        return  # reindenting would change a string of several lines
     end = methods[-1].end_lineno or begin
     lines = source.places.lines[begin - 1 : end]
     text = textwrap.indent(textwrap.dedent("\n".join(lines)), depth)
@@ -376,7 +376,7 @@ def _moved(
 
 
 def _misspelt(source: Source, owner: ast.ClassDef, wanted: str) -> Iterator[Fault]:
-    """The one method whose name is close to the one that is called, and which nothing calls by its own name."""
+    """The one method with a name close to the wanted one, which nothing calls by its own name."""
     methods = [each for each in owner.body if isinstance(each, ast.FunctionDef) and _is_method(each)]
     close = [each for each in methods if _close(each.name, wanted)]
     if len(close) != 1 or any(node.attr == close[0].name for node in source.nodes(ast.Attribute)):

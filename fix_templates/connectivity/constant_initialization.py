@@ -1,4 +1,4 @@
-"""All weights of a hidden layer begin with one value."""
+"""All weights of a hidden layer start with the same value."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ INITIALIZERS = ("kernel_initializer", "init", "embeddings_initializer")
 
 
 class ConstantInitialization(ReadTemplate):
-    """The weights of a layer with others behind it are all equal when training begins (zeros, ones, one constant).
+    """All weights of a hidden layer start with the same value: zeros, ones or another constant.
 
-    Units that begin equal receive equal gradients and stay equal: the layer works as if it had one unit, and with zeros
-    nothing flows back through it. Random values break the symmetry. Biases, normalization, the last layer and the last
-    layer of a residual branch may begin with zeros.
+    Units that start equal receive equal gradients and stay equal: the layer works like a single unit, and with zeros no
+    gradient flows through it. Biases, normalization, the last layer and the last layer of a residual branch may start
+    with zeros.
 
-    Fix safety: unsafe. Training begins elsewhere, which is the point.
+    Fix safety: unsafe. Training starts from other weights.
 
     References: torch.nn.init; keras.initializers.
     """
@@ -166,7 +166,7 @@ optimizer.step()
 
 
 def _at_random(subject: Subject, made: ast.Call) -> Iterator[Repair]:
-    """The repairs that let weights begin at random."""
+    """The repairs that initialize the weights at random."""
     source, site = subject.source, subject.source.site(made)
     for name in INITIALIZERS:
         if any(keyword.arg == name for keyword in made.keywords):
@@ -181,14 +181,14 @@ def _at_random(subject: Subject, made: ast.Call) -> Iterator[Repair]:
 
 
 def _many(shape: tuple[int, ...], layer: Component) -> bool:
-    """Whether the weight has several units, which could be told apart."""
+    """Whether the weight belongs to several units."""
     if len(shape) < 2:
         return False
     return (shape[-1] if layer.name.startswith("keras.") else shape[0]) > 1
 
 
 def _is_hidden(network: Network, layer: Component) -> bool:
-    """Whether another layer with weights works on what this one gives, and no sum takes it up before."""
+    """Whether another layer with weights uses this output, and it is not added to another tensor first."""
     own = next((call for call in network.calls if call.component == layer.id and call.outputs), None)
     if own is None or _summed(network, own):
         return False
@@ -201,7 +201,7 @@ def _is_hidden(network: Network, layer: Component) -> bool:
 
 
 def _summed(network: Network, call: Call) -> bool:
-    """Whether the output is added to something else before any other layer with weights takes it."""
+    """Whether the output is added to another tensor before the next layer with weights."""
     waiting, seen = [call], set()
     while waiting:
         current = waiting.pop()
@@ -218,7 +218,7 @@ def _summed(network: Network, call: Call) -> bool:
 
 
 def _initialized(subject: Subject, layer: Component) -> ast.Call | None:
-    """The call that gives the layer its constant weights: its constructor, or one that sets its weight."""
+    """The call that sets the weights: the constructor of the layer, or an initializer called on its weight."""
     constructor = subject.call_node(layer)
     if constructor is not None and any(keyword.arg in INITIALIZERS for keyword in constructor.keywords):
         return constructor
@@ -240,7 +240,7 @@ def _initialized(subject: Subject, layer: Component) -> ast.Call | None:
 
 
 def _weight(subject: Subject, call: ast.Call) -> str | None:
-    """The weight, as written, that a call sets to one value."""
+    """The source text of the weight that a call fills with one value."""
     target: ast.expr | None = None
     if subject.source.qualified(call.func) in CONSTANT:
         target = call.args[0] if call.args else None

@@ -1,4 +1,4 @@
-"""A line was copied for another part of the program, and one of its names still belongs to the first part."""
+"""A line was copied for another part of the program, and one name in it was not changed."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from collections.abc import Iterator
 from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, graph, trees, within
 
 _NEAR = 6
-"""How many statements further a copy is looked for."""
+"""How many statements after the original a copy is searched for."""
 
 _HANDED_OUT = frozenset({"parameters", "named_parameters", "trainable_variables", "trainable_weights"})
-"""What a model is asked for by its optimizer alone."""
+"""What only an optimizer reads from a model."""
 
 _WITHOUT_NAMES = frozenset((type(None), ast.Load, ast.Store))
-"""What may stand in the fields of a node and is the same wherever it does."""
+"""Values of syntax fields that hold no names."""
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|_+|.")
 
 
 class CopiedLineNotChanged(ReadTemplate):
-    """Two lines do the same for two parts of a program, and one name in the second was not changed along.
+    """A line was copied for another part of the program, and one name in the copy was not changed.
 
-    `optimizer_a = SGD(net_a.parameters())` and `optimizer_b = SGD(net_a.parameters())`: the names on the left say that
-    the second is meant for `b`. Reported only where the name that the change would give exists and is used nowhere for
-    that: a branch that reaches no output, a network that no optimizer holds, a layer that nothing calls. Names of plain
-    numbers are left alone, since two parts may have one size.
+    After `optimizer_a = SGD(net_a.parameters())`, the target of `optimizer_b = SGD(net_a.parameters())` shows that
+    `net_b` is meant. Reported only where that name exists and is never used in this way: a branch that reaches no
+    output, a network without an optimizer, a layer that is never called. Names of constants are left alone, since two
+    parts may share a size.
 
-    Fix safety: unsafe. Another tensor, layer or network is used, which is the point.
+    Fix safety: unsafe. Another tensor, layer or network is used.
 
-    References: the Python tutorial has none; a study of such slips is Li et al., CP-Miner (2004).
+    References: Li et al., CP-Miner (2004), a study of such copies.
     """
 
     code = "DNF422"
@@ -69,7 +69,7 @@ actor_optimizer = torch.optim.Adam(actor.parameters(), lr=1e-3)
 + critic_optimizer = torch.optim.Adam(critic.parameters(), lr=1e-3)
 print(critic(torch.randn(1, 4)))
 
-=== example: names of one letter beside whole words
+=== example: names of one letter next to whole words
 from torch import nn, optim
 
 def train(noise, real, config):
@@ -186,13 +186,13 @@ def _blocks(source: Source) -> Iterator[list[ast.stmt]]:
 
 
 def _is_a_number(source: Source, kept: ast.expr) -> bool:
-    """Whether a name stands for a number written down: two parts may well have one size."""
+    """Whether a name is bound to a constant: two parts may share a size."""
     bound = source.bindings(kept, kept) or source.bindings(kept)
     return bool(bound) and all(isinstance(value, ast.Constant) for value in bound)
 
 
 def _form(statement: ast.stmt) -> tuple[object, ...]:
-    """What two statements of one form have in common at the least; nothing for those that are not looked at."""
+    """What two copies have in common at least; empty for statements that are not compared."""
     if not isinstance(statement, (ast.Assign, ast.Expr)):
         return ()
     value = statement.value
@@ -204,7 +204,7 @@ def _form(statement: ast.stmt) -> tuple[object, ...]:
 
 
 def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> tuple[ast.Name | ast.Attribute, str] | None:
-    """The one name of the second statement that was not changed along with the others, and the one that was meant."""
+    """The one name of the second statement that was not changed, and the name that is meant."""
     pairs = _leaves(first, second)
     if pairs is None:
         return None
@@ -229,7 +229,7 @@ def _kept(source: Source, first: ast.stmt, second: ast.stmt) -> tuple[ast.Name |
 
 
 def _meant(source: Source, node: ast.Name | ast.Attribute, where: ast.stmt, old: str, new: str) -> list[str]:
-    """The names that a kept one may have to be: with the part changed, or, for a letter, those that begin with it."""
+    """The names that may be meant: with the differing part replaced or, for one letter, those that begin with it."""
     label = trees.last_name(node)
     if old not in label and not label.lower().startswith(old.lower()):
         return []
@@ -249,7 +249,7 @@ def _meant(source: Source, node: ast.Name | ast.Attribute, where: ast.stmt, old:
 def _leaves(
     first: ast.AST, second: ast.AST
 ) -> list[tuple[tuple[ast.expr | None, str], tuple[ast.Name | ast.Attribute | None, str]]] | None:
-    """Pairs of the names at the same places of two statements of one form; `None` where the forms differ."""
+    """Pairs of the names at the same positions of two statements; `None` if their forms differ."""
     found: list[tuple[tuple[ast.expr | None, str], tuple[ast.Name | ast.Attribute | None, str]]] = []
     waiting: list[tuple[object, object]] = [(first, second)]
     while waiting:
@@ -285,7 +285,7 @@ def _parts(name: str) -> list[str]:
 
 
 def _change(one: str, other: str) -> tuple[str, str] | None:
-    """The one part of a name in which the other differs."""
+    """The one part in which two names differ."""
     first, second = _parts(one), _parts(other)
     if len(first) != len(second) or not first:
         return None
@@ -294,7 +294,7 @@ def _change(one: str, other: str) -> tuple[str, str] | None:
 
 
 def _is_idle(source: Source, kept: ast.Name | ast.Attribute, meant: str, where: ast.stmt) -> bool:
-    """Whether the name that was meant is there, and is used nowhere in the way in which the kept one is used here."""
+    """Whether the meant name exists and is never used in the way the kept one is used here."""
     if isinstance(kept, ast.Attribute):
         owner = source.enclosing(kept, ast.ClassDef)
         if not isinstance(kept.value, ast.Name) or kept.value.id != "self" or owner is None:

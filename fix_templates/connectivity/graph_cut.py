@@ -1,4 +1,4 @@
-"""No gradient reaches weights that should be trained: the way from the loss to them is cut, never recorded, or frozen."""
+"""Weights that should be trained receive no gradient: the graph is cut or not recorded, or they are frozen."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from dnnfix.api import (
 CUTS = words(
     "torch.Tensor.data torch.Tensor.detach torch.Tensor.item torch.Tensor.numpy torch.Tensor.tolist torch.tensor"
 )
-"""Calls whose result no gradient flows back through; `torch.tensor` of a tensor is a detached copy of it."""
+"""Calls whose result has no gradient; `torch.tensor` of a tensor is a detached copy."""
 
 WRAPS = words("torch.tensor torch.as_tensor torch.from_numpy torch.autograd.Variable torch.FloatTensor torch.Tensor")
-"""Calls that make a tensor that begins a graph of its own."""
+"""Calls that make a tensor with a graph of its own."""
 
 MARKS = words("torch.Tensor.requires_grad_")
 _CUTS_BACK = "cuts the graph between the loss and"
@@ -47,27 +47,27 @@ OFF = words("torch.no_grad torch.inference_mode torch.autograd.no_grad torch.aut
 SWITCHES = words("torch.set_grad_enabled torch.autograd.set_grad_enabled torch.autograd.grad_mode.set_grad_enabled")
 
 _Off = tuple[ast.With | ast.expr | ast.Expr, str]
-"""What turns gradients off around the forward pass of the training, a `with`, a decorator or a call for good, and its text."""
+"""What disables gradients in the forward pass (a `with`, a decorator or a global switch), and its source text."""
 
 
 class GraphCut(ReadTemplate):
-    """No gradient reaches weights that should be trained: the way from the loss to them is cut, never recorded, or frozen.
+    """Weights that should be trained receive no gradient: the graph is cut or not recorded, or they are frozen.
 
-    Gradients flow back along the operations that made a value. `detach()`, `.data`, `item()`, `numpy()` or a new tensor give the bare
-    numbers, without the way back: nothing before them is trained. `loss.backward()` then raises, or, where the loss was wrapped once
-    more with `requires_grad=True` to silence that, runs without effect. Under `no_grad`, or in a function that it decorates, nothing is
-    recorded of how a value was computed; it is meant for evaluation and for networks that are not trained. And freezing
-    (`requires_grad` or `trainable` is False) is meant for a part, most often a body with loaded weights.
+    `detach()`, `.data`, `item()`, `numpy()` and new tensors return plain numbers: nothing before them is trained.
+    `loss.backward()` then raises, or, if the loss was wrapped again with `requires_grad=True` to silence that, has no
+    effect. Under `no_grad` no operation is recorded; it is for evaluation and for networks that are not trained. And
+    freezing (`requires_grad` or `trainable` is False) is for a part of the network, most often a body with loaded
+    weights.
 
-    Reported only where weights that an optimizer holds received no gradient at all and the only way from them to the loss
-    leads through the cut; where `backward` raised because of the `with` or decorator around the forward pass; or where every parameter is
-    frozen. Detached targets, generated samples and hidden states are left alone, and other networks that are run first under
-    the same `with` stay there.
+    Reported only where weights held by an optimizer received no gradient and every path from them to the loss leads
+    through the cut; where `backward` raised because of the `with` or decorator around the forward pass; or where every
+    parameter is frozen. Detached targets, generated samples and hidden states are left alone, and other networks that
+    run first under the same `with` stay there.
 
-    Fix safety: unsafe. The weights are trained from now on, which is the point; where only a part was meant to be frozen, freeze that part.
+    Fix safety: unsafe. The weights are trained from now on; if only some were meant to be frozen, freeze those.
 
-    References: torch.Tensor.detach, torch.no_grad, torch.Tensor.requires_grad_; "Locally disabling gradient computation" in "Autograd
-    mechanics" of the torch manual; "Transfer learning and fine-tuning" of the Keras guides.
+    References: torch.Tensor.detach, torch.no_grad, torch.Tensor.requires_grad_; "Locally disabling gradient
+    computation" in "Autograd mechanics" of the torch manual; "Transfer learning and fine-tuning" of the Keras guides.
     """
 
     code = "DNF405"
@@ -88,7 +88,7 @@ class GraphCut(ReadTemplate):
     needs_run = True
     symptom = Symptom.CRASH
     confidence = 0.9
-    declined = "the cut, or the statements under it, cannot be taken out at one place"
+    declined = "the cut cannot be removed by one edit, or the statements in the block cannot be moved out of it"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         words_of_program = subject.source.words
@@ -102,7 +102,7 @@ class GraphCut(ReadTemplate):
                 moved = off.body[_untrained(subject.source, off) :] if isinstance(off, ast.With) else []
                 if not _runs_apart(
                     subject.source, moved
-                ):  # else one of the passes may give targets, which have to stay
+                ):  # else one of the passes may compute targets, which have to stay
                     what = f"`{code}` disables gradients in the forward pass of the loss"
                     yield Fault(subject.source.site(off), what, tuple(_turned_on(subject.source, off)))
 
@@ -138,7 +138,7 @@ loss = criterion(output, y)
 loss.backward()
 optimizer.step()
 
-=== example: an encoder behind .data, and a flag set on the loss
+=== example: an encoder before .data, and requires_grad set on the loss
 import torch
 from torch import nn
 
@@ -292,7 +292,7 @@ model = keras.Sequential([keras.Input((4,)), Dense(8, activation="relu"), Dense(
 model.compile(loss="mse", optimizer="sgd")
 model.fit(np.random.rand(8, 4), np.random.rand(8), epochs=1, verbose=0)
 
-=== reject: a copy of what is aimed at, by a network whose weights the optimizer holds too
+=== reject: a detached target, from a network whose weights the optimizer holds too
 import torch
 from torch import nn
 
@@ -373,7 +373,7 @@ for x in torch.randn(2, 5, 2):
     with torch.no_grad():
         print(net(x).mean())
 
-=== reject: a network that gives its own targets
+=== reject: a network that computes its own targets
 import torch
 
 net = torch.nn.Linear(3, 2)
@@ -417,7 +417,7 @@ print(net(torch.randn(2, 4)).shape)
 
 
 def _cut_out(subject: Subject) -> Iterator[Fault]:
-    """The call that made a number of a loss, or the first cut on the way from weights to it."""
+    """The call that turned the loss into a number, or the first cut between weights and the loss."""
     number = _number_sent_back(subject)
     if number is not None:
         site = subject.source.site(number)
@@ -441,7 +441,7 @@ def _cut_out(subject: Subject) -> Iterator[Fault]:
 
 
 def _frozen(subject: Subject) -> Iterator[Fault]:
-    """What freezes the weights, where the program trains a model all of whose weights are frozen."""
+    """What freezes the weights, where the program trains a model whose weights are all frozen."""
     parameters = subject.network.parameters
     if subject.trace is None or not parameters or any(parameter.trainable for parameter in parameters):
         return
@@ -457,7 +457,7 @@ def _frozen(subject: Subject) -> Iterator[Fault]:
 
 
 def _turned_on(source: Source, off: ast.With | ast.expr | ast.Expr) -> Iterator[Repair]:
-    """The repair that lets gradients on for the forward pass."""
+    """The repair that enables gradients in the forward pass."""
     site = source.site(off)
     if isinstance(off, ast.With):
         yield "Run the forward pass with gradients", _taken_out(source, off), 0.9
@@ -468,7 +468,7 @@ def _turned_on(source: Source, off: ast.With | ast.expr | ast.Expr) -> Iterator[
 
 
 def _number_sent_back(subject: Subject) -> ast.Call | None:
-    """The call that made a number of a loss, where the program crashed because it has no `backward`."""
+    """The call that turned the loss into a number, where the program crashed because that has no `backward`."""
     crash = subject.crash
     node = subject.node(crash.site) if crash is not None and crash.kind == "AttributeError" else None
     function = node.func if isinstance(node, ast.Call) else node
@@ -483,7 +483,7 @@ def _number_sent_back(subject: Subject) -> ast.Call | None:
 
 
 def _cut_way(subject: Subject) -> tuple[Call, list[Call]] | None:
-    """The first cut on the way from weights without gradient to a loss, and that way."""
+    """The first cut between weights without gradient and a loss, and the calls on that path."""
     starved = _starved(subject)
     for end in graph.loss_ends(subject) if starved else ():
         way = _way(subject, end, starved)
@@ -494,7 +494,7 @@ def _cut_way(subject: Subject) -> tuple[Call, list[Call]] | None:
 
 
 def _starved(subject: Subject) -> frozenset[int]:
-    """The components whose weights should train and received no gradient, by id."""
+    """The ids of components whose weights should be trained and received no gradient."""
     if subject.trace is None:
         return frozenset()
     call = subject.crash.call if subject.crash is not None else None
@@ -515,7 +515,7 @@ def _starved(subject: Subject) -> frozenset[int]:
 
 
 def _way(subject: Subject, end: Call, starved: frozenset[int]) -> list[Call]:
-    """The calls between weights without gradient and the end, where every way from the weights is cut."""
+    """The calls between weights without gradient and the end of the graph."""
     behind = graph.upstream(subject.network, end)
     known = sorted(behind.values(), key=lambda call: call.id if call is not end else 1 << 60)
     touched: set[int] = set()
@@ -526,9 +526,10 @@ def _way(subject: Subject, end: Call, starved: frozenset[int]) -> list[Call]:
 
 
 def _on_purpose(subject: Subject, cut: Call, way: list[Call]) -> bool:
-    """Whether a program that trains other weights may want the cut: what is aimed at, a teacher, a frozen part.
+    """Whether a program that trains other weights may want the cut: for a target, a teacher or a frozen part.
 
-    Without `detach()`, whose only use is to cut, a way that goes on through weights that are trained was meant whole.
+    `detach()` is meant to cut, unless the loss was flagged with `requires_grad` again; another cut is not if the path
+    goes on through trained weights.
     """
     if cut.name == "torch.Tensor.detach" and not any(graph_edits.flags_on_losses(subject)):
         return True
@@ -546,7 +547,7 @@ def _short(call: Call) -> str:
 
 
 def _around_forward(subject: Subject, backward: ast.Call) -> Iterator[_Off]:
-    """What turns gradients off around the calls that the loss comes from, each once."""
+    """What disables gradients around the calls that the loss is computed by, each once."""
     source, crash = subject.source, subject.crash
     if crash is None or crash.call is None:
         return
@@ -570,7 +571,7 @@ def _around_forward(subject: Subject, backward: ast.Call) -> Iterator[_Off]:
 
 
 def _callers(source: Source, node: ast.AST) -> Iterator[ast.Call]:
-    """The calls of the network whose `forward` a node stands in, or of the function that it stands in."""
+    """The calls of the network or function in which a node is."""
     function, owner = function_around(source, node), source.enclosing(node, ast.ClassDef)
     for call in source.all_calls if function is not None else ():
         made = source.constructor(call.func)
@@ -599,12 +600,11 @@ def _is_off(source: Source, expr: ast.expr) -> bool:
 
 
 def _says_false(call: ast.Call) -> bool:
-    given = call.args[0] if call.args else None
-    return isinstance(given, ast.Constant) and given.value is False
+    return bool(call.args) and _is_false(call.args[0])
 
 
 def _switched_off(source: Source, backward: ast.Call) -> Iterator[_Off]:
-    """The one statement at the top of the program, or in the same function, that turns gradients off for good."""
+    """The one statement, at module level or in the same function, that disables gradients globally."""
     found = [
         node
         for node in source.nodes(ast.Expr)
@@ -617,7 +617,7 @@ def _switched_off(source: Source, backward: ast.Call) -> Iterator[_Off]:
 
 
 def _taken_out(source: Source, block: ast.With) -> tuple[Edit, ...] | None:
-    """Edits that put the statements of a block behind it, from the first on that runs a network that is trained."""
+    """Edits that move the statements out of a block, from the first that runs a trained network."""
     site, first = source.site(block), block.body[0]
     if first.lineno == block.lineno:
         if len(block.body) > 1:
@@ -646,7 +646,7 @@ def _taken_out(source: Source, block: ast.With) -> tuple[Edit, ...] | None:
 
 
 def _runs_apart(source: Source, statements: list[ast.stmt]) -> bool:
-    """Whether networks are run in several statements, and not each on what the one before it gave."""
+    """Whether several statements run networks, and not each on the output of the one before."""
     given: set[str] = set()
     ran = False
     for statement in statements:
@@ -662,7 +662,7 @@ def _runs_apart(source: Source, statements: list[ast.stmt]) -> bool:
 
 
 def _untrained(source: Source, block: ast.With) -> int:
-    """How many statements the block begins with that run networks which no optimizer holds, and no other."""
+    """How many statements at the start of the block run only networks that no optimizer holds."""
     held = {
         ast.unparse(call.func.value)
         for made in source.all_calls
@@ -703,7 +703,7 @@ def _is_false(value: ast.expr) -> bool:
 
 
 def _freed(subject: Subject, node: ast.expr | ast.stmt) -> Edit:
-    """The edit that takes a freezing statement away, with a loop that does nothing else, or the argument that freezes."""
+    """The edit that removes a freezing statement, with a loop that does nothing else, or the freezing argument."""
     source = subject.source
     if isinstance(node, ast.Call):
         return RemoveArgument(source.site(node), "trainable")

@@ -1,4 +1,4 @@
-"""One of two inputs of word numbers goes into a recurrent layer without the embedding that the other one has."""
+"""One of two token inputs goes into a recurrent or convolution layer without an embedding."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ _EMBEDDING = "keras.layers.Embedding"
 
 
 class InputWithoutEmbedding(RaisedTemplate):
-    """A model has two inputs of word numbers. One is embedded; the other goes into its layer as it is.
+    """A Keras model has two token inputs, and only one of them goes through an embedding before its layer.
 
-    A recurrent or convolution layer takes a vector for every step, and the input has a number there. What is done for
-    the one input in the same program is missing for the other.
+    A recurrent or convolution layer expects a vector for every step; the other input has a token index there.
 
-    Fix safety: unsafe. The input gets an embedding of its own, of the size of the other one.
+    Fix safety: unsafe. The input gets an embedding of its own, with the settings of the other one.
 
     References: keras.layers.Embedding, keras.layers.LSTM ("inputs").
     """
 
     code = "DNF430"
     name = "input-without-embedding"
-    message = "`{given}` is passed to its layer without an embedding, which the input beside it has"
+    message = "`{given}` is passed to its layer without an embedding, which the other input has"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.ADD_LAYER
     triggers = ("Embedding",)
@@ -105,7 +104,7 @@ def _input(source: Source, expr: ast.expr | None) -> ast.Call | None:
 
 
 def _rank(made: ast.Call | None) -> int | None:
-    """How many axes an input states for a sample."""
+    """The number of axes in the shape of an input, without the batch."""
     if made is None:
         return None
     shape = keyword_value(made, "shape")

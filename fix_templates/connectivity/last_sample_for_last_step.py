@@ -1,22 +1,22 @@
-"""The last sample of a batch is taken where the last step of its sequences is meant."""
+"""The last sample of a batch is used where the last time step is meant."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, within
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, trees, within
 
 _RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 
 
 class LastSampleForLastStep(ReadTemplate):
-    """`out[-1]` is read from the outputs of a recurrent layer that was made with `batch_first=True`.
+    """`out[-1]` of a recurrent layer with `batch_first=True` is the last sample, where the last time step is meant.
 
-    The outputs are then (batch, steps, features): `out[-1]` is the last sample with all its steps, and the rest of the
-    batch is lost. `out[:, -1]` is the last step of every sample.
+    The outputs have the shape `(batch, steps, features)`: `out[-1]` has all steps of the last sample, and the rest of
+    the batch is lost. `out[:, -1]` is the last step of every sample.
 
-    Fix safety: unsafe. The network reads the last step of every sample, which is the point.
+    Fix safety: unsafe. The network reads the last step of every sample.
 
     References: torch.nn.LSTM ("batch_first", "Outputs").
     """
@@ -96,13 +96,13 @@ end = out[-1]
 
 
 def _is_one_sequence(subject: Subject) -> bool:
-    """Whether a run showed a recurrent layer that is given one sequence without an axis for the batch."""
+    """Whether a run showed a recurrent layer called with one sequence without a batch axis."""
     calls = [call for call in subject.network.calls if call.name in _RECURRENT] if subject.ran else []
     return any(len(value.shape) == 2 for call in calls for value in call.inputs[:1] if value.shape is not None)
 
 
 def _outputs(statement: ast.Assign) -> str | None:
-    """The name that the outputs of all steps get: the first of what is unpacked, or what `[0]` gives."""
+    """The name of the outputs of all steps: the first in a tuple unpacking, or the target of `[0]`."""
     target = statement.targets[0]
     if isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[0], ast.Name):
         return target.elts[0].id if isinstance(statement.value, ast.Call) else None
@@ -110,7 +110,7 @@ def _outputs(statement: ast.Assign) -> str | None:
 
 
 def _batch_first(source: Source, value: ast.expr) -> str | None:
-    """The recurrent layer that a value comes from, where it was made with `batch_first=True` and is given a batch."""
+    """The recurrent layer that a value comes from, if it was created with `batch_first=True`."""
     if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and value.slice.value == 0:
         value = value.value
     if not isinstance(value, ast.Call):
@@ -119,13 +119,13 @@ def _batch_first(source: Source, value: ast.expr) -> str | None:
     if made is None or source.qualified(made.func) not in _RECURRENT:
         return None
     told = [k.value for k in made.keywords if k.arg == "batch_first"]
-    if not told or not isinstance(told[0], ast.Constant) or told[0].value is not True:
+    if not told or not trees.is_true(told[0]):
         return None
     return ast.unparse(value.func)
 
 
 def _is_last(index: ast.expr) -> bool:
-    """Whether an index is -1 on the first axis and everything on the others."""
+    """Whether an index is -1 on the first axis and a full slice on the others."""
     if isinstance(index, ast.Tuple) and len(index.elts) == 3:
         rest = [isinstance(each, ast.Slice) and each.lower is each.upper is None for each in index.elts[1:]]
         return all(rest) and _is_last(index.elts[0])

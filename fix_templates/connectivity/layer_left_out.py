@@ -1,4 +1,4 @@
-"""A layer or a branch is built into a model, and its pass leaves it out."""
+"""A layer or a branch is created and not used in the forward pass."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from dnnfix.api import (
     spell,
     spelling_edits,
     training_loop,
+    trees,
     within,
 )
 
@@ -38,19 +39,19 @@ _ROOTS = ("torch.", "tensorflow.", "keras.")
 
 
 class LayerLeftOut(ReadTemplate):
-    """A model has a layer or a branch that its pass leaves out, and its names, sizes or lines say where it belongs.
+    """A layer or a branch is created and not used in the forward pass, and names, sizes or lines show where it belongs.
 
-    The layer takes memory and is saved, but nothing flows through it and nothing trains it. Reported only where its place is plain:
+    The layer takes memory and is saved, but it is never trained. Reported only in these cases:
 
-    - `fc2` is called twice in a row and `fc3` never; or the other layers of its row, as `bn1` and `bn3`, all stand around the layer with
-      their number, and that of `bn2` goes on bare.
-    - `h2 = relu(fc2(h1))` is followed by `out = fc3(h1)`: nobody reads `h2`, and numbers in the names, or its next value, say that the
-      one step follows on the other.
-    - A run shows that no pass calls a layer, the layer that `__init__` makes before it gives what it takes, and the one made after it
-      takes what it gives.
-    - A functional model names two inputs, a branch is built on each of them by the same lines, and nobody reads the end of one of them.
+    - `fc2` is called twice in a row and `fc3` never; or `bn1` and `bn3` follow `conv1` and `conv3`, and nothing follows
+      `conv2`.
+    - `h2 = relu(fc2(h1))` is followed by `out = fc3(h1)`: `h2` is never read, and the numbers in the names, or the next
+      assignment to it, show the order.
+    - A run never calls a layer whose input size is the output size of the layer created before it, and whose output
+      size is the input size of the layer created after it.
+    - A functional model has two inputs with branches of the same lines, and the end of one branch is never read.
 
-    Fix safety: unsafe. The layer becomes part of the network, which is the point.
+    Fix safety: unsafe. The layer becomes part of the network.
 
     References: torch.nn.Module, keras.Model (subclassing and functional API), keras.layers.concatenate.
     """
@@ -242,7 +243,7 @@ def build():
     out = Dense(1)(x)
     return Model(inputs=[numbers, words], outputs=out)
 
-=== example: a shared encoder whose answers are to be multiplied
+=== example: a shared encoder whose outputs are multiplied
 import tensorflow as tf
 from tensorflow.keras.layers import Dense, Input, multiply
 
@@ -269,7 +270,7 @@ class Net(nn.Module):
         x = torch.relu(self.fc1(x))
         return torch.relu(self.fc1(x)) + getattr(self, "fc%d" % 2)(x)
 
-=== reject: a second head that another method calls, and one that stands alone
+=== reject: a second head that another method calls, and one without a row
 import torch
 from torch import nn
 
@@ -396,7 +397,7 @@ model = Model([steps, state, cell], out)
 
 
 def _follows(one: str, other: str) -> bool:
-    """Whether a name has the number after that of another name of its row."""
+    """Whether the number in a name is that of the other name plus one, after the same stem."""
     first, second = _NUMBERED.fullmatch(one), _NUMBERED.fullmatch(other)
     if first is None or second is None or first["stem"] != second["stem"]:
         return False
@@ -412,15 +413,12 @@ def _self_calls(node: ast.AST, name: str) -> list[ast.Call]:
     return [
         call
         for call in within(node, ast.Call)
-        if isinstance(call.func, ast.Attribute)
-        and call.func.attr == name
-        and isinstance(call.func.value, ast.Name)
-        and call.func.value.id == "self"
+        if isinstance(call.func, ast.Attribute) and call.func.attr == name and trees.is_self(call.func.value)
     ]
 
 
 def _of_row(source: Source, owner: ast.ClassDef, entry: ast.FunctionDef) -> Iterator[Fault]:
-    """Layers with a number in their name that nothing calls."""
+    """Layers with a number in their name that are never called."""
     layers = {
         name: made for name, made in graph.kept_in_self(owner) if isinstance(made, ast.Call) and _is_layer(source, made)
     }
@@ -434,18 +432,18 @@ def _of_row(source: Source, owner: ast.ClassDef, entry: ast.FunctionDef) -> Iter
 
 
 def _never_named(source: Source, name: str) -> bool:
-    """Whether the attribute is only ever assigned, and no text could reach it by its name."""
+    """Whether the attribute is only assigned, and not accessible by a string or by listing the modules."""
     every = [node for node in source.nodes(ast.Attribute) if node.attr == name]
     by_name = {"getattr", "__getattr__", "children", "modules", "named_children", "_modules"} & source.words
     return not by_name and sum(isinstance(node.ctx, ast.Store) for node in every) == 1 == len(every)
 
 
 _Passed = tuple[ast.expr, str, str, Edit]
-"""Where a layer is passed over, what is to be seen there, and the title and the edit of the repair."""
+"""Where the layer should be called, what shows it, and the title and the edit of the repair."""
 
 
 def _called_twice(source: Source, entry: ast.FunctionDef, layers: dict[str, ast.Call], name: str) -> _Passed | None:
-    """The layer before it is called twice in a row, in statements that are written alike."""
+    """The layer before it is called twice in identical statements."""
     before = next((each for each in layers if _follows(each, name)), "")
     calls = _self_calls(entry, before)
     if not before or len(calls) != 2 or ast.dump(layers[before].func) != ast.dump(layers[name].func):
@@ -457,14 +455,14 @@ def _called_twice(source: Source, entry: ast.FunctionDef, layers: dict[str, ast.
     between = block[block.index(first) + 1 : block.index(second)]
     weighed = {each for each in layers if _NUMBERED.fullmatch(each) and "Pool" not in ast.dump(layers[each])}
     if any(node.attr in weighed for each in between for node in within(each, ast.Attribute)):
-        return None  # the second call has a place of its own
+        return None  # the second call is a step of its own
     function = calls[1].func
     edit = Replace(source.site(function), f"self.{name}")
     return function, f"`self.{before}` is called twice", f"Call `self.{name}` here", edit
 
 
 def _bare(source: Source, entry: ast.FunctionDef, layers: dict[str, ast.Call], name: str) -> _Passed | None:
-    """The layers of its row stand around those of another row; the one with its own number goes on bare."""
+    """The other layers of its row follow the layer with their number in another row; nothing follows its own."""
     numbers = {each: found for each in layers if (found := _NUMBERED.fullmatch(each))}
     row = [each for each in numbers if each != name and numbers[each]["stem"] == numbers[name]["stem"]]
     stems: set[str] = set()
@@ -483,7 +481,7 @@ def _bare(source: Source, entry: ast.FunctionDef, layers: dict[str, ast.Call], n
 
 
 def _fed_by(source: Source, entry: ast.FunctionDef, layers: dict[str, ast.Call], name: str) -> str | None:
-    """The layer whose output a layer is given at its one call, directly or by the statement before."""
+    """The layer whose output is the argument of the one call of a layer, directly or by the statement before."""
     calls = _self_calls(entry, name)
     if len(calls) != 1 or len(calls[0].args) < 1:
         return None
@@ -500,7 +498,7 @@ def _fed_by(source: Source, entry: ast.FunctionDef, layers: dict[str, ast.Call],
 
 
 def _passed_over(source: Source, entry: ast.FunctionDef) -> Iterator[Fault]:
-    """The steps of a straight pass whose result nobody reads, where one later reading of what went in is left."""
+    """Steps of a straight forward pass whose result is never read, and whose input is read once more later."""
     if any(getattr(call.func, "id", "") == "locals" for call in within(entry, ast.Call)):
         return
     for index, statement in enumerate(entry.body):
@@ -518,21 +516,21 @@ def _passed_over(source: Source, entry: ast.FunctionDef) -> Iterator[Fault]:
                 dead = False
                 break
             stale += [read for read in reads if read.id == taken]
-            stored = {n.id for n in within(later, ast.Name) if isinstance(n.ctx, ast.Store)}
+            stored = trees.stored_names(later)
             if stored & {target.id, taken}:
                 again = isinstance(later, ast.Assign) and target.id in stored
                 dead = isinstance(later, ast.Assign)
                 break
         if dead and len(stale) == 1 and (again or _in_row(source, statement, stale[0], target.id)):
-            what = f"`{target.id}` is computed by a layer and never read; the next step takes `{taken}`, from before it"
+            what = f"`{target.id}` is computed by a layer and never read; the next step uses `{taken}` instead"
             edit = Replace(source.site(stale[0]), target.id)
             yield Fault.with_repair(
-                source.site(statement), what, f"Go on from `{target.id}`", edit, prior=0.85, confidence=0.9
+                source.site(statement), what, f"Continue with `{target.id}`", edit, prior=0.85, confidence=0.9
             )
 
 
 def _in_row(source: Source, step: ast.Assign, stale: ast.Name, result: str) -> bool:
-    """Whether names with numbers tell that one step follows on the other: those of the tensors, or of the layers."""
+    """Whether the numbers in the names of the tensors or of the layers show that one step follows the other."""
     if _follows(stale.id, result):
         return True
     first = [node.attr for node in within(step.value, ast.Attribute)]
@@ -541,7 +539,7 @@ def _in_row(source: Source, step: ast.Assign, stale: ast.Name, result: str) -> b
 
 
 def _taken(source: Source, value: ast.expr) -> str | None:
-    """The name of the tensor that goes into a layer whose output is put through at least one function."""
+    """The name of the tensor that goes into a layer and then through at least one function."""
     depth, layers = 0, 0
     expr = value
     while isinstance(expr, ast.Call) and expr.args:
@@ -554,7 +552,7 @@ def _taken(source: Source, value: ast.expr) -> str | None:
 
 
 def _never_called(subject: Subject) -> Iterator[Fault]:
-    """Layers that no pass of the run called, between two layers that they fit between."""
+    """Layers that the run never called, between two layers whose sizes fit."""
     for layer in subject.network.components:
         name, place = _last(layer), _place(subject, layer)
         if place is None or layer.site is None or any(p.gradient is not None for p in _weights(subject, layer)):
@@ -582,9 +580,9 @@ def _is_plain(layer: Component) -> bool:
 
 
 def _place(subject: Subject, layer: Component) -> tuple[str, str, ast.Assign] | None:
-    """The attributes of the layers before and after, where sizes and the order in `__init__` say them plainly.
+    """The attributes of the layers before and after, and the statement that calls the layer before.
 
-    With them the statement that calls the layer before.
+    `None` unless the sizes and the order in `__init__` determine them.
     """
     source, made = subject.source, subject.call_node(layer)
     owner = source.enclosing(made, ast.ClassDef) if made is not None else None
@@ -615,7 +613,7 @@ def _beside(one: Component, other: Component) -> bool:
 
 
 def _calling(owner: ast.ClassDef, attribute: str) -> ast.Assign | None:
-    """The one statement of `forward` that gives a name the output of the attribute's call on one argument."""
+    """The one statement of `forward` that assigns the output of an attribute called with one argument."""
     forward = graph.method(owner, "forward")
     found = [
         node
@@ -627,7 +625,7 @@ def _calling(owner: ast.ClassDef, attribute: str) -> ast.Assign | None:
 
 
 def _branch(subject: Subject, call: ast.Call) -> Iterator[Fault]:
-    """The one input of a functional model that reaches no output, at the end of whose branch the other is joined."""
+    """The one input of a functional model that reaches no output, its branch joined to the other one."""
     source = subject.source
     inputs, outputs = argument_value(call, "inputs", 0), argument_value(call, "outputs", 1)
     if not isinstance(inputs, (ast.List, ast.Tuple)) or outputs is None:
@@ -641,7 +639,7 @@ def _branch(subject: Subject, call: ast.Call) -> Iterator[Fault]:
     ]
     if any(within(scope, kind) for kind in (ast.AugAssign, ast.For, ast.While, ast.ListComp)):
         return
-    reached = _reached(made, {node.id for node in within(outputs, ast.Name)})
+    reached = _reached(made, trees.names_in(outputs))
     lost = [each.id for each in inputs.elts if isinstance(each, ast.Name) and each.id not in reached]
     if len(lost) != 1 or len(inputs.elts) < 2:
         return
@@ -667,7 +665,7 @@ def _branch(subject: Subject, call: ast.Call) -> Iterator[Fault]:
 
 
 def _join(subject: Subject) -> spelling_edits.Spelling:
-    """The function that joins branches: the one that the program imports and does not use, else `concatenate`."""
+    """The function that joins branches: one that is imported and not used, else `concatenate`."""
     source = subject.source
     used = {source.qualified(call.func) for call in source.all_calls}
     idle = {
@@ -684,7 +682,7 @@ def _names(node: ast.Assign) -> list[str]:
 
 
 def _reached(made: list[ast.Assign], names: set[str]) -> set[str]:
-    """All names that those are computed from; what is unpacked together belongs together."""
+    """All names that these are computed from; names unpacked together count as one."""
     found: set[str] = set()
     while names:
         name = names.pop()
@@ -698,7 +696,7 @@ def _reached(made: list[ast.Assign], names: set[str]) -> set[str]:
 
 
 def _derived(made: list[ast.Assign], name: str) -> list[str]:
-    """The names that hold something computed from the name, in source order."""
+    """The names computed from a name, in source order."""
     found = {name: None}
     for node in made:
         if name in _names(node) or any(each.id in found for each in within(node.value, ast.Name)):
@@ -707,13 +705,13 @@ def _derived(made: list[ast.Assign], name: str) -> list[str]:
 
 
 def _counterpart(made: list[ast.Assign], own: ast.Assign, end: str) -> str | None:
-    """The name at the same place of the one other assignment that is written alike."""
+    """The name at the same position of the one other assignment of the same form."""
     alike = [node for node in made if node is not own and _form(node) == _form(own)]
     return _names(alike[0])[_names(own).index(end)] if len(alike) == 1 else None
 
 
 def _form(node: ast.Assign) -> str:
-    """The form of an assignment: all of it but names and texts; what is called stays."""
+    """An assignment without its names and strings, except for the names of what is called."""
     parts: list[str] = []
     called = {id(call.func) for call in within(node.value, ast.Call)}
     for each in ast.walk(node):

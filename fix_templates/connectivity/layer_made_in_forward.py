@@ -1,4 +1,4 @@
-"""A layer with weights is made anew in every forward pass."""
+"""A layer with weights is created in every forward pass."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ WITHOUT_WEIGHTS = frozenset({"pooling", "padding", "dropout", "shape", "merge"})
 
 
 class LayerMadeInForward(ReadTemplate):
-    """`forward` (in Keras: `call`) constructs a layer with weights, or a parameter.
+    """`forward` (in Keras: `call`) creates a layer with weights, or a parameter, each time it runs.
 
-    Every pass gets fresh random weights. They are no part of the model, so no optimizer ever trains them: what comes out
-    of the layer is noise, and two passes over the same input differ.
+    Every pass gets new random weights. They are not part of the model, so that no optimizer trains them: the output is
+    noise, and two passes over the same input differ.
 
-    Fix safety: unsafe. The weights are kept and trained from now on, which is the point.
+    Fix safety: unsafe. The weights are kept and trained from now on.
 
     References: torch.nn.Module ("submodules assigned in this way will be registered"); keras.layers.Layer.
     """
@@ -158,12 +158,12 @@ def _owners(subject: Subject) -> Iterator[tuple[ast.ClassDef, str]]:
 
 
 def _made_in(subject: Subject, owner: ast.ClassDef, entry: str) -> Iterator[ast.Call]:
-    """The calls under `entry` that construct what has weights, in source order."""
+    """The calls in `entry`, and in methods it calls, that create something with weights, in source order."""
     methods = graph.run_by(subject.source, owner, entry)
     set_up = {each.name for each in graph.run_by(subject.source, owner, "build")} | _called_in_init(subject, owner)
     for function in sorted(methods, key=lambda each: each.lineno):
         if function.name in set_up or (function.name != entry and function.decorator_list):
-            # A decorator may keep what a method made, as a cache does.
+            # A decorator may cache the result.
             continue
         calls = within(function, ast.Call)
         for call in sorted(calls, key=lambda each: (each.lineno, each.col_offset, -(each.end_col_offset or 0))):
@@ -208,7 +208,7 @@ def _weighted_classes(source: Source) -> tuple[ast.ClassDef, ...]:
 
 
 def _kept(subject: Subject, call: ast.Call) -> bool:
-    """Whether the layer is made on a condition and kept in `self`, or handed to code that may keep it."""
+    """Whether the layer is stored in `self`, or passed to a method that may store it."""
     statement = subject.source.statement_of(call)
     if isinstance(statement, ast.Assign) and any(
         isinstance(t, (ast.Attribute, ast.Subscript)) for t in statement.targets
@@ -221,7 +221,7 @@ def _kept(subject: Subject, call: ast.Call) -> bool:
 
 
 def _within_another(subject: Subject, call: ast.Call) -> bool:
-    """Whether the call is an argument of another constructor or a comprehension, which is moved as a whole or not."""
+    """Whether the call is in a comprehension or an argument of another layer, which is moved as a whole."""
     above = subject.source.parent(call)
     while above is not None and not isinstance(above, ast.stmt):
         if isinstance(above, (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.Lambda)):
@@ -237,7 +237,7 @@ def _within_another(subject: Subject, call: ast.Call) -> bool:
 
 
 def _attribute(subject: Subject, owner: ast.ClassDef, every: list[ast.Call], made: ast.Call) -> str:
-    """The attribute for a layer: as its variable is called, else after its class; each layer gets one of its own."""
+    """A free attribute name for a layer: the name of its variable, else from its class."""
     taken = set(graph.attributes_of(owner))
     for call in every:
         statement = subject.source.statement_of(call)

@@ -1,4 +1,4 @@
-"""What a layer gives is taken by nobody: the network goes on from before it."""
+"""The output of a layer is never read: the network continues with an earlier tensor."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from dnnfix.api import (
 
 
 class LayerOutputUnused(FixTemplate):
-    """The output of a layer gets a name that nobody reads; a later layer takes an earlier tensor instead.
+    """The output of a layer is assigned to a name that is never read; a later layer uses an earlier tensor instead.
 
-    The layer is built, but it is no part of the network: nothing flows through it and nothing trains it. Most often the
-    name was mistyped, or a line was copied without changing what it takes.
+    The layer is not part of the network and is never trained. Most often the name was mistyped, or a line was copied
+    without changing its input.
 
-    Fix safety: unsafe. The network gets one more layer, which is the point.
+    Fix safety: unsafe. The network gets one more layer.
 
     References: keras.Model (functional API); torch.nn.Module.
     """
@@ -61,13 +61,13 @@ class LayerOutputUnused(FixTemplate):
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         own = _joined(subject, finding)
         if own is None:
-            yield Decline("no later layer takes what this one took, so where its output belongs cannot be told")
+            yield Decline("no later layer uses the input of this one, so where its output belongs is unknown")
             return
         title, edits, prior = own
         yield self.candidate(finding, title, *edits, prior=prior)
         every = [other for other in self.detect(subject) if _joined(subject, other) is not None]
         if len(every) > 1:
-            # Where two branches meet, one alone may give a shape that does not fit the other.
+            # Where two branches are joined, one repair alone may return a shape that does not fit the other branch.
             both = [edit for other in every for edit in (_joined(subject, other) or own)[1]]
             joint = self.candidate(
                 finding, f"{title}; so for all {len(every)} layers", *dict.fromkeys(both), prior=0.9 * prior
@@ -127,7 +127,7 @@ first = layers.Dense(2)(z)
 second = layers.Dense(3)(z)
 model = Model(inputs, [first, second])
 
-=== reject: a branch that is taken on a condition, and a loop
+=== reject: a branch under a condition, and a loop
 from torch import nn
 
 class Net(nn.Module):
@@ -150,7 +150,7 @@ class Net(nn.Module):
 
 
 def _joined(subject: Subject, finding: Finding) -> tuple[str, tuple[Replace, ...], float] | None:
-    """A title, the edits that put the layer into the network, and how likely a person would make them."""
+    """A title, the edits that connect the layer, and how likely a person would make them."""
     statement = subject.node(finding.site)
     if not isinstance(statement, ast.Assign):
         return None
@@ -159,7 +159,7 @@ def _joined(subject: Subject, finding: Finding) -> tuple[str, tuple[Replace, ...
     _, rebound = graph.next_use(source, statement, statement.targets[0])
     after = [each for each in _layer_calls(subject) if each.lineno > statement.lineno]
     later = [each for each in after if _together(subject, each, statement)]
-    title = f"Give the output of the layer, `{name}`, to the layer that follows"
+    title = f"Pass the output of the layer, `{name}`, to the layer that follows"
     following = _given(rebound) if rebound in later else None
     beside = _given(later[0]) if later else None
     same = [g for each in later if (g := _given(each)) is not None and own is not None and g.id == own.id]
@@ -182,7 +182,7 @@ def _joined(subject: Subject, finding: Finding) -> tuple[str, tuple[Replace, ...
 
 
 def _layer_calls(subject: Subject) -> list[ast.Assign | ast.Return]:
-    """The assignments and returns whose value is the call of a layer on a named tensor, in source order."""
+    """The assignments and returns that call a layer on a named tensor, in source order."""
     source = subject.source
     owners = (*graph.torch_modules(source), *graph.keras_modules(source))
     found: list[ast.Assign | ast.Return] = []
@@ -207,7 +207,7 @@ def _first(call: ast.Call) -> ast.Name | None:
 
 
 def _given(statement: ast.stmt | None) -> ast.Name | None:
-    """The tensor that the layer of an assignment or return is given."""
+    """The tensor that the layer of an assignment or return is called with."""
     if isinstance(statement, (ast.Assign, ast.Return)) and isinstance(statement.value, ast.Call):
         return _first(statement.value)
     return None
@@ -218,7 +218,7 @@ def _together(subject: Subject, one: ast.AST, other: ast.AST) -> bool:
 
 
 def _leaves(subject: Subject, statement: ast.stmt, name: str) -> bool:
-    """Whether the name may be read elsewhere: a global that a function reads, a nested function, `locals()`."""
+    """Whether the name may be read elsewhere: by a function or `locals()`."""
     where = subject.source.enclosing(statement, ast.FunctionDef) or subject.source.tree
     declared: list[ast.Global | ast.Nonlocal] = [*within(where, ast.Global), *within(where, ast.Nonlocal)]
     if any(name in node.names for node in declared):
@@ -234,19 +234,19 @@ def _leaves(subject: Subject, statement: ast.stmt, name: str) -> bool:
 
 
 def _ends(subject: Subject, statement: ast.stmt) -> bool:
-    """Whether a function ends with the statement: then its return is missing, which is another fault."""
+    """Whether a function ends with the statement: then its `return` is missing, which is another fault."""
     where = subject.source.parent(statement)
     return isinstance(where, ast.FunctionDef) and where.body[-1] is statement
 
 
 def _has_reader(subject: Subject, statement: ast.stmt) -> bool:
-    """Whether a model is made after the statement: a snippet may end before it."""
+    """Whether a model is created after the statement; a snippet may end before it."""
     models = ("keras.Model", "keras.models.Model")
     return any(call.lineno > statement.lineno for call in subject.source.calls(*models))
 
 
 def _model_outputs(subject: Subject, statement: ast.stmt, own: ast.Name) -> Iterator[ast.Name]:
-    """Where a model that is made after the statement is given as its output what the layer takes."""
+    """Where a model created after the statement has the input of the layer as an output."""
     for call in subject.source.calls("keras.Model", "keras.models.Model"):
         outputs = [keyword.value for keyword in call.keywords if keyword.arg == "outputs"] or call.args[1:2]
         after = call.lineno > statement.lineno and _together(subject, call, statement)

@@ -1,4 +1,4 @@
-"""The loss that is sent back is not one number with a gradient."""
+"""`backward` is called on a loss that is not a scalar, or has no gradient."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ from dnnfix.api import (
 SEVERAL = "grad can be implicitly created only for scalar outputs"
 
 ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
-"""Expressions behind which a method can be called without parentheses."""
+"""Expressions on which a method can be called without parentheses."""
 NO_GRADIENT = "does not require grad and does not have a grad_fn"
 
 CHOICES = words("torch.argmax torch.Tensor.argmax torch.max torch.Tensor.max")
-"""Functions that give the index of the largest value."""
+"""Functions that return the index of the largest value."""
 
 KEEP = words(
     "float double long int to type squeeze unsqueeze view reshape flatten requires_grad_ Variable clone detach"
 )
-"""Calls through which the chosen classes stay what they are."""
+"""Calls that do not change class indices."""
 
 CASTS = frozenset({"float", "double", "to", "type"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """The loss that `backward` is called on, the call, the value it was given, and the loss that gave it, if one did."""
+    """The loss that `backward` is called on, that call, the expression of its value, and the recorded loss call."""
 
     sent: ast.expr
     backward: ast.Call
@@ -65,7 +65,7 @@ class _Loss:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """A loss, and the call that chose the classes that it was given as the prediction."""
+    """A loss, and the call that chose the class indices passed to it as the prediction."""
 
     use: tensor_values.LossUse
     choice: Call
@@ -73,18 +73,17 @@ class _Chosen:
 
 
 class LossNotReduced(ReadTemplate):
-    """The loss that is sent back is not one number with a gradient: it has a value for each sample, or is taken of chosen classes.
+    """`backward` is called on a loss with a value for each sample, or on one of class indices, without a gradient.
 
-    Gradients are taken of one number. A loss that was asked for each sample's value (`reduction="none"`), or that the program writes
-    itself as `(pred - y) ** 2`, has to be averaged before it is sent back, after weights or masks were applied. Reported in a
-    training that updates weights, where the value comes from a loss, from a difference or a function of the program, but not where the bare
-    output of a network is sent back: there a single one of its values may be meant.
+    A loss with `reduction="none"`, or written as `(pred - y) ** 2`, has to be averaged before `backward`, after weights
+    or masks were applied. Reported in programs that update weights, if the value comes from a loss, a difference or a
+    function of the program; not if it is the output of a network, of which a single value may be meant.
 
-    `mse_loss(out.argmax(1).float(), y)` minimizes the error between the class that `argmax` chose and the label. The index of the largest
-    score does not change a little when the scores do, so there is no gradient. A loss for classes takes the scores
-    themselves, as cross-entropy does; the chosen class is for the accuracy. Reported with one row of scores and one index for each sample.
+    `mse_loss(out.argmax(1).float(), y)` compares the class index that `argmax` returns with the label. The index is
+    constant under small changes of the logits, so there is no gradient. Cross-entropy is computed from the logits;
+    `argmax` is for the accuracy. Reported with one row of logits and one index for each sample.
 
-    Fix safety: unsafe. The mean is taken, where for a sum the learning rate would have to be another; or the loss is another one.
+    Fix safety: unsafe. The mean is used, where a sum would need another learning rate; or the loss is another one.
 
     References: torch.Tensor.backward; torch.nn.MSELoss ("reduction"); torch.argmax, torch.nn.CrossEntropyLoss.
     """
@@ -99,7 +98,7 @@ class LossNotReduced(ReadTemplate):
     needs_run = True
     symptom = Symptom.CRASH
     confidence = 0.9
-    declined = "neither the loss nor what it is given can be changed at one place"
+    declined = "neither the loss nor its arguments can be changed by one edit"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         node = raised_errors.raised_at(subject, "RuntimeError", SEVERAL)
@@ -259,7 +258,7 @@ for x in torch.randn(2, 6, 2):
     opt.step()
     print((out.argmax(1) == y).float().mean())
 
-=== reject: a choice that is no class of the sample
+=== reject: an index that is not the class of the sample
 import torch
 
 net = torch.nn.Linear(2, 3)
@@ -289,7 +288,7 @@ def _by_sample(subject: Subject, node: ast.Call) -> Iterator[Fault]:
 
 
 def _sent(node: ast.Call) -> ast.expr | None:
-    """What is sent back by a call of `backward`, which may be scaled on the way."""
+    """The expression that `backward` is called on, without gradient scaling."""
     function = node.func
     if not isinstance(function, ast.Attribute) or function.attr != "backward" or node.args:
         return None
@@ -300,7 +299,7 @@ def _sent(node: ast.Call) -> ast.expr | None:
 
 
 def _updates_weights(source: Source) -> bool:
-    """Whether the program trains: something is stepped, or gradients are taken off weights by hand."""
+    """Whether the program trains: it steps something, or subtracts gradients from weights by hand."""
     if any(_is_step(call) for call in source.all_calls):
         return True
     return any(
@@ -314,7 +313,7 @@ def _is_step(call: ast.Call) -> bool:
 
 
 def _loss(subject: Subject, node: ast.Call, sent: ast.expr) -> _Loss | None:
-    """The loss that is sent back, where its value is one."""
+    """The loss that `backward` is called on; `None` if the value does not come from a loss."""
     source = subject.source
     value: ast.expr | None = sent
     if isinstance(sent, (ast.Name, ast.Attribute)):
@@ -332,17 +331,17 @@ def _loss(subject: Subject, node: ast.Call, sent: ast.expr) -> _Loss | None:
     if crash is not None and crash.call is not None:
         behind = graph.upstream(subject.network, crash.call).values()
         if any(network_facts.loss_facts(call) is not None and call.args.get("reduction") == "sum" for call in behind):
-            return None  # beside a loss that was summed up, a mean would weigh less than it is meant to
+            return None  # next to a loss with reduction="sum", a mean would weigh too little
     return _Loss(sent, node, None if value is sent else value, made)
 
 
 def _gives_several(call: Call) -> bool:
-    """Whether a loss gave more than one value."""
+    """Whether a loss returned more than one value."""
     return any(value.shape != () for value in call.outputs)
 
 
 def _last_assigned(source: Source, node: ast.Call, sent: ast.expr) -> ast.expr | None:
-    """The value of the last assignment to a name before a call, in the same block of statements."""
+    """The value of the last assignment to a name before a call, in the same block."""
     statement = source.statement_of(node)
     found: ast.expr | None = None
     for each in source.nodes(ast.Assign):
@@ -360,7 +359,7 @@ def _last_assigned(source: Source, node: ast.Call, sent: ast.expr) -> ast.expr |
 
 
 def _made_by_loss(subject: Subject, value: ast.expr) -> Call | None:
-    """The recorded call of a loss that the value is, or that it is made of without an average."""
+    """The recorded call of a loss in the expression."""
     site = subject.source.site(value)
     found = [
         call
@@ -371,7 +370,7 @@ def _made_by_loss(subject: Subject, value: ast.expr) -> Call | None:
 
 
 def _is_difference(source: Source, value: ast.expr) -> bool:
-    """Whether a value is written as a loss is: with a difference, a logarithm or a sign, or by a function of its own."""
+    """Whether a value is written like a loss: with a difference, a logarithm or a sign, or by such a function."""
     if isinstance(value, ast.Call):
         function = source.definition(value.func) if isinstance(value.func, ast.Name) else None
         if isinstance(function, ast.FunctionDef):
@@ -402,7 +401,7 @@ def _mean(source: Source, value: ast.expr) -> Edit:
 
 
 def _read_by_sample(source: Source, fault: _Loss) -> bool:
-    """Whether the loss is read elsewhere in a way that wants all of its values."""
+    """Whether the loss is read elsewhere in a way that needs all of its values."""
     name, own = ast.unparse(fault.sent), function_around(source, fault.backward)
     places: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
     for node in places:
@@ -419,7 +418,7 @@ def _read_by_sample(source: Source, fault: _Loss) -> bool:
 
 
 def _reduction(subject: Subject, fault: _Loss) -> RemoveArgument | None:
-    """The edit that lets a loss average, where it is asked for each sample's value and used only here."""
+    """The edit that removes `reduction="none"` from a loss that is used only here."""
     made, source = fault.made, subject.source
     if made is None or fault.value is None or subject.node(made.site) is not fault.value:
         return None
@@ -436,7 +435,7 @@ def _reduction(subject: Subject, fault: _Loss) -> RemoveArgument | None:
 
 
 def _of_choices(subject: Subject) -> Iterator[Fault]:
-    """A loss of the classes that an argmax or a maximum chose."""
+    """A loss of the class indices that an argmax or a maximum returned."""
     for use in tensor_values.loss_uses(subject):
         found = _chosen(subject, use)
         if found is not None and found.choice.site is not None:
@@ -447,7 +446,7 @@ def _of_choices(subject: Subject) -> Iterator[Fault]:
 
 
 def _of_scores(subject: Subject, fault: _Chosen) -> tuple[Edit, ...] | None:
-    """Edits that take the cross-entropy of the scores."""
+    """Edits that compute the cross-entropy of the logits."""
     use, calls = fault.use, {call.id: call for call in subject.network.calls}
     loss: tuple[Edit, ...] | None = ()
     if use.facts.task is not network_facts.Task.CLASSES:
@@ -460,7 +459,7 @@ def _of_scores(subject: Subject, fault: _Chosen) -> tuple[Edit, ...] | None:
 
 
 def _chosen(subject: Subject, use: tensor_values.LossUse) -> _Chosen | None:
-    """The choice of classes behind the prediction of a loss, where its targets are the classes of the samples."""
+    """The class indices used as the prediction of a loss, if its targets are the classes of the samples."""
     calls = {call.id: call for call in subject.network.calls}
     call = calls.get(use.call.inputs[0].producer or 0) if use.in_torch and use.call.inputs else None
     for _ in range(len(calls)):
@@ -480,7 +479,7 @@ def _chosen(subject: Subject, use: tensor_values.LossUse) -> _Chosen | None:
 
 
 def _axis(call: Call, node: ast.Call) -> int | None:
-    """The axis over which a call chooses, as it is written."""
+    """The axis that a call chooses along, as written."""
     method = call.name.startswith("torch.Tensor.")
     given = next((keyword.value for keyword in node.keywords if keyword.arg in ("dim", "axis")), None)
     place = 0 if method else 1
@@ -494,7 +493,7 @@ def _axis(call: Call, node: ast.Call) -> int | None:
 
 
 def _scores(subject: Subject, fault: _Chosen) -> tuple[Edit, ...] | None:
-    """Edits that give the loss the scores in place of the classes that were chosen by them."""
+    """Edits that pass the logits to the loss instead of the class indices."""
     source, prediction = subject.source, tensor_targets.prediction_expression(subject, fault.use)
     method = fault.choice.name.startswith("torch.Tensor.")
     scores: ast.expr | None = fault.node.args[0] if not method and fault.node.args else None
@@ -527,7 +526,7 @@ def _scores(subject: Subject, fault: _Chosen) -> tuple[Edit, ...] | None:
 
 
 def _read_elsewhere(source: Source, statement: ast.Assign, prediction: ast.expr) -> bool:
-    """Whether what a statement assigns is read anywhere but in the prediction."""
+    """Whether the assigned names are read outside of the prediction."""
     stored = {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
     own, inside = function_around(source, statement), set(ast.walk(prediction))
     return any(
@@ -547,7 +546,7 @@ def _assigned_between(source: Source, name: str, first: ast.stmt, last: ast.expr
 
 
 def _labels(subject: Subject, use: tensor_values.LossUse) -> tuple[Edit, ...] | None:
-    """Edits that give the loss the labels as integers."""
+    """Edits that pass the labels to the loss as integers."""
     source, given = subject.source, tensor_targets.target_expression(subject, use)
     if given is None or use.target is None:
         return None

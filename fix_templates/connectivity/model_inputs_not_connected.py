@@ -1,4 +1,4 @@
-"""A functional Keras model is given other inputs than the ones its outputs come from."""
+"""A functional Keras model is created with other inputs than its outputs are computed from."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MOST_STEPS = 2000
 
 
 class ModelInputsNotConnected(ReadTemplate):
-    """`Model(inputs, outputs)` names an input that the outputs do not come from, or leaves out one that they need.
+    """`Model(inputs, outputs)` has an input that the outputs are not computed from, or misses one that they need.
 
-    Keras follows the outputs back to the `Input`s that they were computed from; each of them has to be named, else the
-    graph is not connected and the model cannot be made.
+    Keras follows the outputs back to their `Input`s; if one of these is not among the inputs, the graph is disconnected
+    and Keras raises.
 
-    Fix safety: unsafe. The model takes other inputs, so that what it is called and fitted with has to follow.
+    Fix safety: unsafe. The model has other inputs, so that the data passed to it has to change too.
 
     References: keras.Model ("inputs", "outputs").
     """
@@ -44,7 +44,7 @@ class ModelInputsNotConnected(ReadTemplate):
             )
             words = {"needed": _listed(subject, needed), "given": _listed(subject, given)}
             text = names[0] if len(names) == 1 else f"[{', '.join(map(str, names))}]"
-            title = f"Create the model with the inputs of its outputs: {text}"
+            title = f"Create the model with the inputs that its outputs are computed from: {text}"
             edits = (Replace(source.site(place), str(text)),) if None not in names else None
             yield Fault(
                 site,
@@ -111,9 +111,9 @@ model = Model(inputs=base.input, outputs=out)
 
 
 def _ends(subject: Subject, call: ast.Call) -> tuple[list[ast.Call], list[ast.Call], ast.expr] | None:
-    """The `Input` calls that a model is given and those that its outputs come from, and the expression of the former.
+    """The `Input` calls of a model, those that its outputs are computed from, and the expression of the former.
 
-    `None` where one of them cannot be told from the source.
+    `None` if one of them cannot be read from the source.
     """
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     inputs = named.get("inputs", call.args[0] if call.args else None)
@@ -138,7 +138,7 @@ def _value(subject: Subject, name: ast.Name, at: ast.AST) -> ast.expr | None:
 
 
 def _behind(subject: Subject, outputs: ast.expr, at: ast.AST) -> list[ast.Call] | None:
-    """The `Input` calls that an expression is computed from; `None` where something in between is unknown."""
+    """The `Input` calls that an expression is computed from; `None` if something in between is unknown."""
     source = subject.source
     found: dict[ast.Call, None] = {}
     waiting: list[tuple[ast.expr, ast.AST]] = [(outputs, at)]
@@ -169,7 +169,7 @@ def _behind(subject: Subject, outputs: ast.expr, at: ast.AST) -> list[ast.Call] 
 
 
 def _is_layer(subject: Subject, call: ast.Call) -> bool:
-    """Whether the call applies a layer of Keras: made on the spot, held by a name, or one of the merging functions."""
+    """Whether the call applies a Keras layer: created on the spot, held by a name, or a merging function."""
     source = subject.source
     if isinstance(call.func, ast.Call):
         return (source.qualified(call.func.func) or "").startswith("keras.layers.")
@@ -181,7 +181,7 @@ def _is_layer(subject: Subject, call: ast.Call) -> bool:
 
 
 def _name(subject: Subject, made: ast.Call) -> str | None:
-    """The name that holds an input and nothing else."""
+    """The name that is bound to this input only."""
     name = graph.held_by(subject.source, subject.source.site(made))
     return name.id if isinstance(name, ast.Name) and len(subject.source.bindings(name)) == 1 else None
 

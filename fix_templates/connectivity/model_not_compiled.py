@@ -1,4 +1,4 @@
-"""A Keras model is trained, and what would compile it was not called on it."""
+"""A Keras model is trained without being compiled."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _USES = frozenset({"fit", "evaluate", "train_on_batch", "test_on_batch"})
 
 
 class ModelNotCompiled(RaisedTemplate):
-    """A model is trained before anything tells it its loss and its optimizer.
+    """A Keras model is trained before `compile` is called on it.
 
-    Repaired where the program has what is to be called: a class of its own whose `compile` takes nothing, a `compile` of
-    the same model that comes too late, or one of another model that is never trained.
+    Repaired where the program shows what to call: a `compile` of its own class without required arguments, a `compile`
+    of the same model that comes too late, or one of another model that is never trained.
 
-    Fix safety: unsafe. The model is trained with the loss and the optimizer that the program states.
+    Fix safety: unsafe. The model is trained with the loss and the optimizer stated in the program.
 
     References: keras.Model.compile.
     """
@@ -116,7 +116,7 @@ print(model.predict(np.zeros((4, 3)), verbose=0))
 
 
 def _compiled(source: Source, statement: ast.stmt, model: ast.Name | ast.Attribute) -> Iterator[Repair]:
-    """The repairs of a model that a statement trains: by what the program says of its loss elsewhere."""
+    """The repairs of a model that a statement trains, from `compile` calls elsewhere in the program."""
     name, before = ast.unparse(model), source.site(statement)
     made = source.constructor(model)
     owner = source.definition(made.func) if made is not None else None
@@ -152,14 +152,14 @@ def _compiles(call: ast.Call) -> bool:
 
 
 def _alone(source: Source, call: ast.Call, beside: ast.stmt) -> bool:
-    """Whether the call is a statement by itself, in the same block as another."""
+    """Whether the call is a statement of its own, in the same block as another."""
     statement = source.statement_of(call)
     own = isinstance(statement, ast.Expr) and statement.value is call
     return own and source.parent(statement) is source.parent(beside)
 
 
 def _is_used(source: Source, model: str) -> bool:
-    """Whether a model is trained or judged anywhere, which needs it compiled."""
+    """Whether a model is trained or evaluated anywhere, which needs it compiled."""
     return any(
         isinstance(call.func, ast.Attribute) and call.func.attr in _USES and trees.receiver(call) == model
         for call in source.all_calls

@@ -1,4 +1,4 @@
-"""A name is overwritten with what was computed by it, and is needed again as it was."""
+"""A name is overwritten with its own result and needed again."""
 
 from __future__ import annotations
 
@@ -36,24 +36,23 @@ OF_MODELS = words(
     """add build compile evaluate fit get_layer get_weights layers load_weights predict predict_on_batch save save_weights
     set_weights summary test_on_batch train_on_batch trainable_weights weights"""
 )
-"""What a program asks of a Keras model."""
+"""Attributes of a Keras model."""
 
 
 class NameOverwrittenByResult(ReadTemplate):
-    """A name is overwritten with what was computed by it, and is needed again as it was.
+    """A name is overwritten with a result computed from it, and its old value is needed again.
 
-    A loop gives the name of a loss, a layer or a tensor of the graph to the number that was computed with it:
-    `loss = sess.run(loss)` and `loss = loss(output, target)` work once. In the next round the name holds a number, which
-    can be neither fetched nor called.
+    `loss = sess.run(loss)` and `loss = loss(output, target)` in a loop work once. In the next iteration the name is
+    bound to a number, which can be neither fetched nor called.
 
-    `model = model.compile(…)`, `model = model.fit(…)`: `compile` and `summary` return nothing and `fit` returns the history, and the next
-    method of a model is asked of that in vain. A call that returns nothing stands alone; the history gets a name of its own.
-    Where it has one, and is asked for what the model has (`history.predict`), the model is asked.
+    `compile` and `summary` return `None` and `fit` returns the history: after `model = model.compile(…)` or `model =
+    model.fit(…)` the next method of the model does not exist. A call that returns `None` becomes a statement; the
+    history gets a name of its own. Where `history.predict` is called, it is called on the model instead.
 
-    Fix safety: unsafe. The result gets a name of its own; what reads it after that reads that name.
+    Fix safety: unsafe. The result gets a name of its own, and later reads use that name.
 
-    References: tf.compat.v1.Session.run ("fetches"); keras.Model.compile, keras.Model.fit ("Returns: a `History` object"); the scoping of
-    names in Python.
+    References: tf.compat.v1.Session.run ("fetches"); keras.Model.compile, keras.Model.fit ("Returns: a `History`
+    object"); the scoping of names in Python.
     """
 
     code = "DNF421"
@@ -144,7 +143,7 @@ def train(x, y):
 trained = train(np.ones((8, 4)), np.ones(8))
 print(trained.predict(np.ones((2, 4)), verbose=0))
 
-=== example (runs): the history is asked
+=== example (runs): a method of the model called on the history
 import keras
 import numpy as np
 
@@ -155,7 +154,7 @@ print(past.history["loss"])
 - print(past.evaluate(np.ones((2, 4)), np.ones(2), verbose=0))
 + print(net.evaluate(np.ones((2, 4)), np.ones(2), verbose=0))
 
-=== reject: a loss that is made anew in every round, and a layer whose input has another name
+=== reject: a loss created in every iteration, and a layer whose input has another name
 import torch
 from torch import nn
 
@@ -205,7 +204,7 @@ print(past.history["loss"], net.predict(np.ones((2, 4)), verbose=0).shape)
 
 
 def _in_loops(subject: Subject) -> Iterator[Fault]:
-    """Names that a loop gives to the number that was computed with what they hold."""
+    """Names that a loop overwrites with a number computed from them."""
     source = subject.source
     loops: list[ast.For | ast.While] = [*source.nodes(ast.For), *source.nodes(ast.While)]
     for loop in loops:
@@ -227,7 +226,7 @@ def _in_loops(subject: Subject) -> Iterator[Fault]:
 def _renamed(
     source: Source, statement: ast.Assign, target: ast.Name, new: str, fetched: bool
 ) -> tuple[Edit, ...] | None:
-    """The edits that give a result another name where it is made and read; `None` where its name is given other values behind that."""
+    """Edits that rename a result where it is assigned and read; `None` if the name is assigned again later."""
     function = source.enclosing(statement, ast.FunctionDef)
     edits: list[Edit] = [Replace(source.site(target), new)]
     for read in within(function or source.tree, ast.Name):
@@ -249,7 +248,7 @@ def _targets(statement: ast.Assign) -> Iterator[ast.Name]:
 
 
 def _is_fetched(source: Source, value: ast.expr, name: str) -> bool:
-    """Whether a session computes the tensor of that name: `sess.run(name)`, `sess.run([…, name])`, `name.eval()`."""
+    """Whether a session evaluates the tensor of that name: `sess.run(name)`, `sess.run([…, name])`, `name.eval()`."""
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
         return False
     if "tensorflow" not in source.frameworks:
@@ -269,7 +268,7 @@ def _fetches(call: ast.Call) -> ast.expr | None:
 
 
 def _is_called(source: Source, value: ast.expr, name: str) -> bool:
-    """Whether the value is a call of the name, which holds a loss, a metric or a layer, or is a function."""
+    """Whether the value is a call of the name, which is bound to a loss, a metric or a layer."""
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name) or value.func.id != name:
         return False
     made = [v for v in source.bindings(value.func) if v is not value]
@@ -280,7 +279,7 @@ def _is_called(source: Source, value: ast.expr, name: str) -> bool:
 
 
 def _needed(source: Source, target: ast.Name, loop: ast.For | ast.While) -> bool:
-    """Whether nothing else in the loop gives the name back what it was."""
+    """Whether nothing else in the loop assigns the name again."""
     stores = [n for n in within(loop, ast.Name) if n.id == target.id and not isinstance(n.ctx, ast.Load)]
     outer = source.enclosing(loop, *_LOOPS)
     while outer is not None:
@@ -290,7 +289,7 @@ def _needed(source: Source, target: ast.Name, loop: ast.For | ast.While) -> bool
 
 
 def _leaves(source: Source, statement: ast.stmt, loop: ast.AST) -> bool:
-    """Whether the loop is left after the statement: then there is no next round."""
+    """Whether the loop ends after the statement: then there is no next iteration."""
     above: ast.AST | None = statement
     while above is not None and above is not loop:
         above = source.parent(above)
@@ -301,7 +300,7 @@ def _leaves(source: Source, statement: ast.stmt, loop: ast.AST) -> bool:
 
 
 def _in_fetches(source: Source, read: ast.Name) -> bool:
-    """Whether a read of the name means the tensor: it is fetched once more."""
+    """Whether a read of the name means the tensor, which is fetched again."""
     above = source.parent(read)
     if isinstance(above, ast.Attribute) and above.attr == "eval":
         return True
@@ -319,7 +318,7 @@ def _free(source: Source, name: str) -> str:
 
 
 def _of_models(subject: Subject, crash: Crash) -> Iterator[Fault]:
-    """Names that held a model of Keras, where the next method of a model is asked of them in vain."""
+    """Names that held a Keras model and are used as one after being overwritten."""
     node = subject.node(crash.site)
     said = LACKS.search(crash.message)
     asked = node.func if isinstance(node, ast.Call) else node
@@ -340,7 +339,7 @@ def _of_models(subject: Subject, crash: Crash) -> Iterator[Fault]:
 
 
 def _overwritten(subject: Subject, model: ast.expr, methods: frozenset[str]) -> tuple[ast.Assign, ast.Call] | None:
-    """The one statement that gives the name of a model what one of the methods of this model returns."""
+    """The one statement that assigns the result of one of these methods to the model's own name."""
     source = subject.source
     behind = list(origins.origins(subject, model))
     behind += [returned for call in behind if isinstance(call, ast.Call) for returned in _returned(subject, call)]
@@ -358,7 +357,7 @@ def _overwritten(subject: Subject, model: ast.expr, methods: frozenset[str]) -> 
 
 
 def _returned(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
-    """What may come out of a call of a function of the program."""
+    """What a call of a function of the program may return."""
     functions = [one for one in subject.source.nodes(ast.FunctionDef) if ast.unparse(call.func) == one.name]
     if len(functions) != 1:
         return
@@ -368,7 +367,7 @@ def _returned(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _apart(source: Source, statement: ast.Assign, call: ast.Call) -> tuple[str, tuple[Edit, ...], float] | None:
-    """The repair that leaves the name to the model."""
+    """The repair that keeps the name for the model."""
     if cast(ast.Attribute, call.func).attr != "fit":
         code = source.segment(source.site(call))
         return "Keep the name for the model", (Replace(source.site(statement), code),), 0.95
@@ -379,7 +378,7 @@ def _apart(source: Source, statement: ast.Assign, call: ast.Call) -> tuple[str, 
 
 
 def _of_the_model(subject: Subject, history: ast.Name) -> Iterator[Fault]:
-    """The repair of a history that is asked for what the model has that was trained."""
+    """The repair of a model method that is called on the history."""
     source = subject.source
     bound = source.bindings(history)
     call = bound[0] if len(bound) == 1 else None
@@ -391,4 +390,4 @@ def _of_the_model(subject: Subject, history: ast.Name) -> Iterator[Fault]:
         code = ast.unparse(model)
         site = source.site(history)
         what = f"{history.id} is the history that {code} returned, not the model"
-        yield Fault(site, what, ((f"Ask {code}", (Replace(site, code),), 0.9),), confidence=0.9)
+        yield Fault(site, what, ((f"Use {code}", (Replace(site, code),), 0.9),), confidence=0.9)

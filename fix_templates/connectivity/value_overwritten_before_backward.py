@@ -1,4 +1,4 @@
-"""A value, or a weight, that the backward pass needs is overwritten in place."""
+"""A tensor that the backward pass needs is changed in place before it runs."""
 
 from __future__ import annotations
 
@@ -58,33 +58,33 @@ PLACES = {
     "threshold": 2,
     "rrelu": 2,
 }
-"""The place of `inplace` in the constructors of layers, by their names in lower case."""
+"""The index of the positional argument `inplace` of layers, by their names in lower case."""
 
 TWINS = words(
     "add sub mul div pow clamp clamp_min clamp_max relu sigmoid tanh exp log sqrt rsqrt neg abs square reciprocal "
     "masked_fill index_fill index_add index_copy scatter scatter_add addmm addcmul addcdiv lerp leaky_relu elu "
     "floor round sin cos softmax multiply subtract divide true_divide"
 )
-"""Operations that are there twice: with an underscore at the end they change their tensor, without it they make one."""
+"""Operations with an in-place variant, whose name ends in an underscore."""
 
 KEEP_RESULT = words("sigmoid tanh exp sqrt rsqrt softmax logsoftmax relu leakyrelu elu selu reciprocal tan normalize")
-"""Operations whose backward pass reads their own result."""
+"""Operations whose backward pass needs their output."""
 
 VIEWS = words("view reshape flatten squeeze unsqueeze transpose permute t select narrow diagonal expand")
-"""Methods that give another form of the same values, through which these are changed."""
+"""Methods that return a view of the tensor."""
 
 READ_NOTHING = words("add sub add_ sub_ sum mean cat stack neg clone detach float size dim item numel contiguous")
-"""Operations whose backward pass reads none of their inputs."""
+"""Operations whose backward pass needs none of their inputs."""
 
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@"}
 
 MOST = 3
-"""Changes that are tried one by one."""
+"""The number of changes that are tried one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A value overwritten at a place of the program, and what to write so that it is kept; `more` is needed at times."""
+    """An in-place change, the edits that avoid it, and `more` edits that copy the tensor first."""
 
     site: Site
     code: str
@@ -96,7 +96,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Stepped:
-    """The update that came too early, the weights' owner, and the statements before it that the late loss is made by."""
+    """The step that came too early, its network, the statements of the late loss, and those before the step."""
 
     step: ast.stmt
     owner: str
@@ -106,24 +106,24 @@ class _Stepped:
 
 
 class ValueOverwrittenBeforeBackward(ReadTemplate):
-    """A tensor that the backward pass reads is changed in place after it was computed: `out += x`, `ReLU(inplace=True)`, or a weight.
+    """A tensor that the backward pass needs is changed in place: `out += x`, `ReLU(inplace=True)`, an optimizer step.
 
-    Sigmoid, tanh and others compute their gradient from their own result, products and layers from their inputs. Where
-    one of these is overwritten in the forward pass, autograd sees that the value is no longer the one it was and raises
-    in `backward`. The operation has to give a tensor of its own, or to change a copy.
+    Sigmoid, tanh and others compute their gradient from their output, products and layers from their inputs. If one of
+    these is overwritten in the forward pass, autograd detects it and `backward` raises. The operation has to return a
+    new tensor, or change a copy.
 
-    Which values were overwritten is read from the run. What the message says of the lost value, its maker and its shape,
-    puts the likely place first; the run of the patched program decides.
+    The overwritten tensors are read from the run; the operation and the shape in the message rank them, and the run of
+    the patched program decides.
 
-    The step of an optimizer changes weights in place as well. Where it holds a network that a later loss was computed with, what is
-    computed with that network for this loss alone is moved behind the step; the estimate of a critic that only weighs the
-    loss of an actor is detached from it.
+    An optimizer step changes weights in place too. If a later loss was computed with the stepped network before the
+    step, what only this loss needs from the network is computed after it; the estimate of a critic that only weights
+    the loss of an actor is detached.
 
-    Fix safety: unsafe. The values stay what they were; another name for the same tensor no longer changes with it. A loss that is moved
-    is computed with the weights after the step.
+    Fix safety: unsafe. The tensors keep their values; other names for the same tensor no longer change with it. A loss
+    that is moved is computed with the weights after the step.
 
-    References: "In-place operations with autograd" and "In-place correctness checks" in "Autograd mechanics" of the torch manual;
-    torch.Tensor.detach.
+    References: "In-place operations with autograd" and "In-place correctness checks" in "Autograd mechanics" of the
+    torch manual; torch.Tensor.detach.
     """
 
     code = "DNF443"
@@ -348,7 +348,7 @@ for real in torch.randn(2, 4, 2):
 
 
 def _kept_values(changes: tuple[_Change, ...]) -> Iterator[Repair]:
-    """The repairs that let values be, one by one and together."""
+    """The repairs that avoid in-place changes, one by one and together."""
     for rank, change in enumerate(changes[:MOST]):
         yield change.title, change.edits, 0.9 - 0.02 * rank
         if change.more:
@@ -357,16 +357,16 @@ def _kept_values(changes: tuple[_Change, ...]) -> Iterator[Repair]:
     if 1 < len(likely):
         yield "Keep each value that the backward pass needs", _joined(likely), 0.7
     if 1 < len(changes) != len(likely):
-        yield "Overwrite no value in place", _joined(changes), 0.6
+        yield "Avoid all in-place changes", _joined(changes), 0.6
 
 
 def _after_the_step(source: Source, fault: _Stepped) -> Fault:
-    """What is said of an update that came too early, and its repair: the loss is computed behind it, or detached."""
+    """The fault of a step that came too early; the loss is computed after it, or detached."""
     step = ast.unparse(fault.step)
     moved = _moved(source, fault)
     title, edits, prior = f"Compute the loss after `{step}`", moved, 0.9
     if moved is None:
-        title, edits, prior = f"Keep the loss from reaching `{fault.owner}`", _detached(source, fault), 0.85
+        title, edits, prior = f"Detach the output of `{fault.owner}` for this loss", _detached(source, fault), 0.85
     what = f"`{step}` changes weights of `{fault.owner}` that `{ast.unparse(fault.backward)}` still needs"
     return Fault(source.site(fault.step), what, ((title, edits, prior),) if edits is not None else (), confidence=0.9)
 
@@ -376,7 +376,7 @@ def _joined(changes: tuple[_Change, ...] | list[_Change]) -> tuple[Edit, ...]:
 
 
 def _changes(subject: Subject) -> tuple[_Change, ...]:
-    """What the forward pass overwrote and what may be written instead, the likeliest first; one for each place."""
+    """The in-place changes of the forward pass with their edits, the likeliest first."""
     found: dict[tuple[Edit, ...], _Change] = {}
     for call in subject.network.calls:
         if not _overwrites(call):
@@ -390,7 +390,7 @@ def _changes(subject: Subject) -> tuple[_Change, ...]:
 
 
 def _overwrites(call: Call) -> bool:
-    """Whether a call changed a tensor on the way to the loss, and no weight."""
+    """Whether a call changed a tensor between the weights and the loss in place."""
     if not call.inputs or not call.outputs or call.outputs[0].requires_grad is not True:
         return False
     if call.inputs[0].requires_grad and call.inputs[0].producer is None:
@@ -400,7 +400,7 @@ def _overwrites(call: Call) -> bool:
 
 
 def _likely(subject: Subject, call: Call) -> int:
-    """How well a change fits: 0 where nobody needs the old value, more where the message speaks of it."""
+    """How likely a change is the cause: 0 if its old value is not needed, more if it matches the message."""
     calls = {each.id: each for each in subject.network.calls}
     changed = call.inputs[0]
     maker = calls.get(changed.producer) if changed.producer is not None else None
@@ -423,7 +423,7 @@ def _likely(subject: Subject, call: Call) -> int:
 
 
 def _instead(subject: Subject, call: Call) -> _Change | None:
-    """The place of a change, its text, a title, and edits that let it make a tensor of its own."""
+    """The change with edits that return a new tensor instead."""
     if call.made_at is not None:
         return _layer(subject, call)
     node = subject.node(call.site)
@@ -439,7 +439,7 @@ def _instead(subject: Subject, call: Call) -> _Change | None:
         return None
     if call.args.get("inplace") is True:
         return _function(subject, call, node)
-    # A chain of methods is written anew as a whole, from its last one.
+    # A chain of in-place methods is rewritten as a whole, from the last one.
     above = source.parent(node)
     while isinstance(above, ast.Attribute) and isinstance(outer := source.parent(above), ast.Call):
         if not above.attr.endswith("_"):
@@ -455,7 +455,7 @@ def _layer(subject: Subject, call: Call) -> _Change | None:
         return None
     place = PLACES.get(short(call.name).lower())
     given = argument_value(made, "inplace", place)
-    if not isinstance(given, ast.Constant) or given.value is not True:
+    if not trees.is_true(given):
         return None
     site = source.site(made)
     code = ast.unparse(made)
@@ -463,7 +463,7 @@ def _layer(subject: Subject, call: Call) -> _Change | None:
 
 
 def _function(subject: Subject, call: Call, node: ast.Call) -> _Change | None:
-    """A function that was given `inplace=True`; one whose result is thrown away is left alone."""
+    """A function called with `inplace=True`; left alone if its result is discarded."""
     source, place = subject.source, PLACES.get(short(call.name).lower().replace("_", ""))
     place = None if place is None else place + 1
     given = argument_value(node, "inplace", place)
@@ -489,7 +489,7 @@ def _augmented(subject: Subject, statement: ast.AugAssign) -> _Change | None:
 
 
 def _sets_item(subject: Subject, site: Site) -> bool:
-    """Whether a statement put a value into a tensor: one that changes an element of a list does not."""
+    """Whether a statement assigned to an element of a tensor, not of a list."""
     return any(
         short(call.name) == "setitem" and call.site is not None and site.encloses(call.site)
         for call in subject.network.calls
@@ -506,14 +506,14 @@ def _copied(subject: Subject, statement: ast.stmt, target: ast.Subscript) -> _Ch
     code, copied = ast.unparse(statement), (InsertBefore(site, f"{name} = {name}.clone()"),)
     reads = _parts_read(source, statement, name)
     if any(read.lineno >= statement.lineno for read in reads):
-        # What the new value is computed from is read off the tensor that is changed right after: that needs copies.
+        # The new value is computed from parts of the tensor that is changed right after: these are copied.
         wraps = tuple(Wrap(source.site(read), "", ".clone()") for read in reads)
         return _Change(site, code, f"Compute with copies of the parts of `{name}`", wraps, more=copied)
     return _Change(site, code, f"Change a copy of `{name}`", copied)
 
 
 def _parts_read(source: Source, statement: ast.stmt, name: str) -> list[ast.Subscript]:
-    """The parts of a tensor that a statement that sets one reads, and the loop around it before that."""
+    """The parts of a tensor read by a statement that sets one, and before it in the loop around it."""
     loop = source.enclosing(statement, ast.For, ast.While)
     found = [
         node
@@ -532,7 +532,7 @@ def _is_copied(above: ast.AST | None) -> bool:
 
 
 def _method(subject: Subject, statement: ast.stmt, node: ast.Call) -> _Change | None:
-    """`x.mul_(2)` becomes `x = x.mul(2)`, and where the result is used, loses its underscore."""
+    """`x.mul_(2)` becomes `x = x.mul(2)`, or `x.mul(2)` where the result is used."""
     source = subject.source
     told = _without_underscores(subject, node)
     if told is None:
@@ -547,7 +547,7 @@ def _method(subject: Subject, statement: ast.stmt, node: ast.Call) -> _Change | 
 
 
 def _without_underscores(subject: Subject, node: ast.Call) -> tuple[str, ast.expr] | None:
-    """A call, or a chain of calls, without the underscores that let it work in place, and what it works on."""
+    """A call, or chain of calls, with the in-place variants replaced, and the tensor it is called on."""
     function, source = node.func, subject.source
     if not isinstance(function, ast.Attribute) or not function.attr.endswith("_") or function.attr[:-1] not in TWINS:
         return None
@@ -568,7 +568,7 @@ def _without_underscores(subject: Subject, node: ast.Call) -> tuple[str, ast.exp
 
 
 def _own(source: Source, statement: ast.stmt, target: ast.expr) -> bool:
-    """Whether a name may be given another tensor: nobody else relies on the change of the one that it holds."""
+    """Whether a name may be bound to a new tensor, without breaking other names for the old one."""
     if isinstance(target, ast.Subscript):
         return isinstance(target.value, (ast.Name, ast.Attribute))
     if isinstance(target, ast.Name) and _is_view(source, statement, target):
@@ -588,7 +588,7 @@ def _own(source: Source, statement: ast.stmt, target: ast.expr) -> bool:
 
 
 def _is_view(source: Source, statement: ast.stmt, target: ast.Name) -> bool:
-    """Whether a name stands for a part or another form of a tensor that is read behind its change."""
+    """Whether a name is a view of a tensor that is read after the change."""
     function = function_around(source, statement)
     given = [
         each.value
@@ -619,7 +619,7 @@ def _is_view(source: Source, statement: ast.stmt, target: ast.Name) -> bool:
 
 
 def _stepped(source: Source, backward: ast.Call) -> _Stepped | None:
-    """The update before a backward pass, in the same block, of a network that its loss was computed with before it."""
+    """The optimizer step before a backward pass, of a network that its loss was computed with before the step."""
     if not isinstance(backward.func, ast.Attribute) or not isinstance(backward.func.value, ast.Name):
         return None
     statement = source.statement_of(backward)
@@ -638,7 +638,7 @@ def _stepped(source: Source, backward: ast.Call) -> _Stepped | None:
 
 
 def _owner_of_step(source: Source, statement: ast.stmt) -> str | None:
-    """The network whose parameters the optimizer holds that a statement steps."""
+    """The network whose parameters are in the optimizer that a statement steps."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
         return None
@@ -652,7 +652,7 @@ def _owner_of_step(source: Source, statement: ast.stmt) -> str | None:
 
 
 def _handed(source: Source, expr: ast.expr) -> tuple[ast.expr, dict[str, str]]:
-    """What the only call of a function gives for one of its parameters, and its parameters by what each was given."""
+    """The argument for a parameter in the only call of its function, and the parameters by their arguments."""
     function = function_around(source, expr)
     if not isinstance(expr, ast.Name) or function is None:
         return expr, {}
@@ -670,7 +670,7 @@ def _runs(statement: ast.Assign | ast.AugAssign, owner: str) -> bool:
 
 
 def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
-    """Edits that move what the loss alone computes with the network behind the update."""
+    """Edits that move what only this loss computes with the network after the step."""
     moved: list[ast.Assign | ast.AugAssign] = []
     names: set[str] = set()
     for each in fault.made:
@@ -697,11 +697,11 @@ def _moved(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
 
 
 def _detached(source: Source, fault: _Stepped) -> tuple[Edit, ...] | None:
-    """Edits that detach what both losses read, where no other network stands behind it."""
+    """Edits that detach the estimate that both losses read, if no other network is behind it."""
     estimates = [each for each in fault.made if _runs(each, fault.owner)]
     block = training_loop.block_of(source, fault.step)
     if ast.unparse(fault.step) in [ast.unparse(each) for each in block[block.index(fault.step) + 1 :]]:
-        return None  # it is stepped again with what the late loss tells it
+        return None  # it is stepped again for the late loss
     if len(estimates) != 1 or not isinstance(estimates[0], ast.Assign):
         return None
     estimate, name = estimates[0], estimates[0].targets[0]
@@ -738,12 +738,12 @@ def _is_detached(above: ast.AST | None) -> bool:
 
 
 def _is_network(source: Source, call: ast.Call) -> bool:
-    """Whether a call runs something that the program made, and no function of a library."""
+    """Whether a call runs an object created by the program, not a library function."""
     if source.constructor(call.func) is not None:
         return True
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     made = source.constructor(owner) if owner is not None else None
     if made is not None and isinstance(source.definition(made.func), ast.ClassDef):
-        return True  # a method of something that the program made, as `decode` of a network
+        return True  # a method of such an object, such as `decode` of a network
     unknown = isinstance(call.func, ast.Name) or ast.unparse(call.func).startswith("self.")
     return unknown and source.qualified(call.func) is None

@@ -1,30 +1,30 @@
-"""A tensor of zeros that nothing ever changes is multiplied with what flows through a module."""
+"""A module multiplies by a tensor of zeros that is never trained or changed."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Edit, Family, Fault, FixPattern, ReadTemplate, Replace, Subject, graph, spell, within
+from dnnfix.api import Edit, Family, Fault, FixPattern, ReadTemplate, Replace, Subject, graph, spell, trees, within
 
 ZEROS = frozenset({"torch.zeros", "torch.zeros_like"})
 
 VARIABLE = "torch.autograd.Variable"
 
 MOVES = frozenset({"cuda", "cpu", "to", "float", "double", "half", "type"})
-"""Methods after which zeros are zeros, on another device or in another dtype."""
+"""Methods that change the device or dtype only."""
 
 LOOKS = frozenset({"size", "shape", "dtype", "device", "dim", "is_cuda"})
-"""Attributes that tell of a tensor and leave it as it is."""
+"""Attributes that describe a tensor."""
 
 
 class WeightStaysZero(ReadTemplate):
-    """A torch module keeps a tensor of zeros, multiplies with it, and neither trains nor changes it.
+    """A torch module multiplies by a tensor of zeros that it neither trains nor changes.
 
-    The product is zero for ever: the term is not there. The tensor was meant to be a weight, for which it has to be an
-    `nn.Parameter`; as a plain tensor or an old `Variable` it is given to no optimizer and gets no gradient.
+    The product is always zero. The tensor was meant to be a weight, which has to be an `nn.Parameter`: a plain tensor
+    or an old `Variable` is not in any optimizer and gets no gradient.
 
-    Fix safety: unsafe. The module has one weight more, which is trained.
+    Fix safety: unsafe. The module has one more weight, which is trained.
 
     References: torch.nn.parameter.Parameter.
     """
@@ -142,11 +142,11 @@ class Scale(nn.Module):
 
 
 def _stores(owner: ast.ClassDef) -> dict[str, list[ast.expr]]:
-    """The values that each attribute of `self` is given in the class by plain assignments."""
+    """The values assigned to each attribute of `self`."""
     found: dict[str, list[ast.expr]] = {}
     for node in within(owner, ast.Assign):
         for target in node.targets:
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            if isinstance(target, ast.Attribute) and trees.is_self(target.value):
                 found.setdefault(target.attr, []).append(node.value)
     return found
 
@@ -156,7 +156,7 @@ def _is_none(value: ast.expr) -> bool:
 
 
 def _zeros(subject: Subject, value: ast.expr) -> ast.Call | None:
-    """The call of `torch.zeros` behind a value that is not asked to have gradients."""
+    """The call of `torch.zeros` behind a value without `requires_grad`."""
     while isinstance(value, ast.Call):
         if any(keyword.arg == "requires_grad" for keyword in value.keywords):
             return None
@@ -173,14 +173,14 @@ def _zeros(subject: Subject, value: ast.expr) -> ast.Call | None:
 
 
 def _only_a_factor(subject: Subject, owner: ast.ClassDef, attribute: str) -> bool:
-    """Whether the class multiplies with the attribute and nothing in the file does anything else to it."""
+    """Whether the class multiplies by the attribute, and nothing in the file uses it otherwise."""
     source, factor = subject.source, False
     inside = set(ast.walk(owner))
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Attribute) or node.attr != attribute:
             continue
         parent = source.parent(node)
-        own = node in inside and isinstance(node.value, ast.Name) and node.value.id == "self"
+        own = node in inside and trees.is_self(node.value)
         if not isinstance(node.ctx, ast.Load):
             if not own or not isinstance(parent, ast.Assign):
                 return False
@@ -192,7 +192,7 @@ def _only_a_factor(subject: Subject, owner: ast.ClassDef, attribute: str) -> boo
 
 
 def _only_looks(parent: ast.AST | None, own: bool) -> bool:
-    """Whether what is done with the tensor leaves it alone: a comparison with `None`, its size; outside also its sum."""
+    """Whether an expression only inspects the tensor: a comparison with `None`, its size; outside also its sum."""
     if isinstance(parent, ast.Compare):
         return all(isinstance(one, (ast.Is, ast.IsNot)) for one in parent.ops)
     if isinstance(parent, ast.Attribute):

@@ -1,4 +1,4 @@
-"""Weights of a module are kept where the module does not see them."""
+"""A torch module does not register weights that it holds."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from dnnfix.api import (
     progress_figures,
     spell,
     training_loop,
+    trees,
     within,
 )
 
 REGISTERING = frozenset({"add_module", "register_module", "setattr", "add_param_group"})
-"""Calls by which a class may make single layers known after all."""
+"""Calls by which a class may register layers or pass them to an optimizer itself."""
 CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
-"""Calls that register what they are given."""
+"""Constructors that register their arguments."""
 HANDING_ON = frozenset({"register_parameter", "register_buffer", "grad", "add_param_group", "Parameter"})
-"""Calls that a tensor with a gradient of its own may be made for."""
+"""Calls that a tensor with `requires_grad` may be made for."""
 VARIABLE = "torch.autograd.Variable"
 
 
 class WeightsNotRegistered(ReadTemplate):
-    """A torch module keeps layers in a Python list or dict, or a tensor with `requires_grad=True` as an ordinary attribute.
+    """A torch module keeps layers in a Python list or dict, or a tensor with `requires_grad=True` as a plain attribute.
 
-    `Module.parameters()` finds what is assigned to attributes as modules or as `nn.Parameter`. Layers in a plain container are called
-    in `forward` and give values, and a plain tensor receives gradients, but the optimizer never receives these weights,
-    `model.to(device)` leaves them behind and `state_dict` does not save them. `nn.ModuleList` and `nn.ModuleDict` are containers that
-    register what they hold.
+    `Module.parameters()` finds only attributes that are modules or `nn.Parameter`. Layers in a plain container compute
+    outputs and a plain tensor gets gradients, but the optimizer does not train them, `model.to(device)` does not move
+    them and `state_dict` does not save them. `nn.ModuleList` and `nn.ModuleDict` register what they hold.
 
-    Fix safety: unsafe. The weights are trained from now on, and the saved files of the model get more entries.
+    Fix safety: unsafe. The weights are trained from now on, and saved files of the model get more entries.
 
     References: torch.nn.ModuleList and torch.nn.ModuleDict; torch.nn.Module.parameters; torch.nn.parameter.Parameter.
     """
@@ -198,7 +198,7 @@ class Plan:
     def __init__(self):
         self.parts = [nn.Linear(2, 2)]
 
-=== reject: a buffer, and a tensor that is given to the optimizer by name
+=== reject: a buffer, and a tensor passed to the optimizer by name
 import torch
 from torch import nn
 
@@ -209,7 +209,7 @@ class Net(nn.Module):
         self.style = torch.zeros(4, requires_grad=True)
         self.optimizer = torch.optim.Adam([self.style])
 
-=== reject: a class that is no module
+=== reject: a class that is not a module
 import torch
 
 class Attack:
@@ -219,7 +219,7 @@ class Attack:
 
 
 def _contained(subject: Subject, attribute: str, value: ast.expr, container: str) -> Fault:
-    """Layers in a plain container, and the container of torch around it."""
+    """Layers in a plain container, wrapped in the torch container."""
     site, name = subject.source.site(value), spell(subject, f"torch.nn.Module{container.title()}")
     what = f"the layers in `self.{attribute}` are in a plain {container}"
     return Fault.with_repair(
@@ -228,7 +228,7 @@ def _contained(subject: Subject, attribute: str, value: ast.expr, container: str
 
 
 def _container(subject: Subject, owner: ast.ClassDef, attribute: str, value: ast.expr) -> str:
-    """Whether an attribute is given a plain `list` or `dict` of layers alone, some of which have weights."""
+    """`list` or `dict` if the value is such a container of layers only, some of them with weights; else empty."""
     if isinstance(value, ast.Dict):
         elements, container = list(value.values), "dict"
     elif isinstance(value, ast.ListComp):
@@ -249,8 +249,7 @@ def _appended(owner: ast.ClassDef, attribute: str) -> Iterator[ast.expr]:
 
 
 def _made(subject: Subject, element: ast.expr) -> str | None:
-    """`weighted` for an expression that makes a layer with weights or a module of the program, `plain` for another
-    layer, `None` for anything else."""
+    """`weighted` for a layer with weights or a module of the program, `plain` for another layer, else `None`."""
     made = subject.source.constructor(element)
     if made is None:
         return None
@@ -266,7 +265,7 @@ def _made(subject: Subject, element: ast.expr) -> str | None:
 
 
 def _registered(owner: ast.ClassDef, attribute: str) -> bool:
-    """Whether the class hands the container on to one that registers."""
+    """Whether the class passes the container on to one that registers."""
     for node in within(owner, ast.Call):
         for given in node.args if progress_figures.name_of(node.func) in CONTAINERS else ():
             inner = given.value if isinstance(given, ast.Starred) else given
@@ -276,14 +275,14 @@ def _registered(owner: ast.ClassDef, attribute: str) -> bool:
 
 
 def _parameter(subject: Subject, attribute: str, made: ast.Call) -> Fault:
-    """A plain tensor, and the parameter that is made of it."""
+    """A plain tensor, wrapped in a parameter."""
     source, site, name = subject.source, subject.source.site(made), spell(subject, "torch.nn.Parameter")
     edits: tuple[Edit, ...] | None = (
         Wrap(site, f"{name.code}(", ")"),
         *name.imports,
         RemoveArgument(site, "requires_grad"),
     )
-    if source.qualified(made.func) == VARIABLE:  # the inner tensor is kept as it is written, within the parameter
+    if source.qualified(made.func) == VARIABLE:  # keep the tensor within it
         inner = source.site(made.args[0]) if made.args else None
         edits = (Unwrap(site, inner), Wrap(inner, f"{name.code}(", ")"), *name.imports) if inner is not None else None
     what = f"`self.{attribute}` is a plain tensor, not a parameter"
@@ -291,15 +290,15 @@ def _parameter(subject: Subject, attribute: str, made: ast.Call) -> Fault:
 
 
 def _made_tensor(subject: Subject, value: ast.expr) -> ast.Call | None:
-    """The call that makes a tensor which asks for gradients."""
+    """The call that creates a tensor with `requires_grad=True`."""
     if not isinstance(value, ast.Call) or subject.source.qualified(value.func) not in graph.TENSOR_MAKERS:
         return None
     asked = keyword_value(value, "requires_grad")
-    return value if isinstance(asked, ast.Constant) and asked.value is True else None
+    return value if trees.is_true(asked) else None
 
 
 def _handed_on(subject: Subject, attribute: str) -> bool:
-    """Whether the program gives the tensor to an optimizer or registers it itself, or leaves the module's own use."""
+    """Whether the program passes the tensor to an optimizer, registers it or takes its gradient itself."""
     for call in subject.source.all_calls:
         optimizes = (subject.source.qualified(call.func) or "").startswith("torch.optim.")
         if optimizes or progress_figures.name_of(call.func) in HANDING_ON:

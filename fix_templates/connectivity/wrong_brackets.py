@@ -1,4 +1,4 @@
-"""What is to be indexed is called, what is to be called is indexed, or a method is used without being called."""
+"""A value is called instead of indexed, a method indexed instead of called, or a method is not called at all."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ _METHODS = r"'(method|function|builtin_function_or_method|method-wrapper)' objec
 _HANDS_OUT = frozenset(
     {"parameters", "named_parameters", "modules", "children", "named_children", "named_modules", "buffers", "items"}
 )
-"""Methods without arguments that give what can be gone through."""
+"""Methods without arguments that return an iterable."""
 
 
 class WrongBrackets(ReadTemplate):
-    """`x.shape(0)`, `x.size[0]`, `model.parameters` without brackets, a template of a text called as `name(fold)`.
+    """`x.shape(0)`, `x.size[0]`, `model.parameters` without parentheses, or a format string called as `name(fold)`.
 
-    Python says only that an object cannot be called, indexed or gone through. What it is tells which brackets were meant.
+    Python says only that an object is not callable, subscriptable or iterable. Its type shows which brackets were
+    meant.
 
-    Fix safety: unsafe. The expression gives another value than an exception, which is the point.
+    Fix safety: unsafe. The expression raised before.
 
     References: torch.Tensor.size, torch.Tensor.shape; str.format.
     """
@@ -89,14 +90,14 @@ batch = torch.zeros(4, 3)
 - total = net(batch).sum() / batch.size[0]
 + total = net(batch).sum() / batch.size(0)
 
-=== example: parameters that are not asked for
+=== example: parameters without a call
 import torch
 
 net = torch.nn.Linear(3, 2)
 - optimizer = torch.optim.SGD(net.parameters, lr=0.1)
 + optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 
-=== example: a template of a text
+=== example: a format string
 import torch
 
 class Folds:
@@ -109,7 +110,7 @@ class Folds:
 
 Folds().names(2)
 
-=== example: a method whose result is asked
+=== example: an attribute of the result of a method
 import torch
 
 out = torch.nn.Linear(3, 2)(torch.zeros(1, 3))
@@ -128,7 +129,7 @@ import torch
 
 sizes = [(1, 2) (3, 4)]
 
-=== reject: a name of Python that is given to a list
+=== reject: a builtin name bound to a list
 import torch
 
 list = [1, 2]
@@ -137,11 +138,11 @@ print(list(range(3)))
 
 
 _Brackets = tuple[ast.expr, str, str, Edit]
-"""The expression, what is wrong in words, what to do, and the edit that does it."""
+"""The expression, what is wrong, and the title and the edit of the repair."""
 
 
 def _called(source: Source, node: ast.AST, message: str) -> _Brackets | None:
-    """What is called and cannot be: a property, a list or shape, a template of a text."""
+    """A call of something that is not callable: a property, a list or shape, a format string."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
         return None
     said = re.match(r"'([\w.]+)' object", message)
@@ -161,7 +162,7 @@ def _called(source: Source, node: ast.AST, message: str) -> _Brackets | None:
 
 
 def _template(source: Source, node: ast.Call) -> _Brackets | None:
-    """A text with places for values that is called with these."""
+    """A format string that is called with its values."""
     written = [
         constant.value
         for value in source.bindings(node.func)
@@ -181,7 +182,7 @@ def _template(source: Source, node: ast.Call) -> _Brackets | None:
 
 
 def _indexed(source: Source, node: ast.AST) -> _Brackets | None:
-    """A method or function that is given its argument in square brackets."""
+    """A method or function indexed with its argument."""
     if not isinstance(node, ast.Subscript) or isinstance(node.slice, (ast.Slice, ast.Tuple)):
         return None
     if not isinstance(node.value, (ast.Name, ast.Attribute)):
@@ -191,7 +192,7 @@ def _indexed(source: Source, node: ast.AST) -> _Brackets | None:
 
 
 def _not_called(source: Source, node: ast.AST) -> _Brackets | None:
-    """A method that is used as if it were what it gives."""
+    """A method used like its result."""
     uncalled = [n for n in within(node, ast.Attribute) if n.attr in _HANDS_OUT and not source.is_called(n)]
     expr: ast.expr | None = uncalled[0] if len(uncalled) == 1 else None
     asked = node.func if isinstance(node, ast.Call) else node

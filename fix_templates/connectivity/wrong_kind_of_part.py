@@ -1,4 +1,4 @@
-"""A layer, a model, a tensor or a pair of tensors stands where a part of another kind is meant."""
+"""A layer, a model or a tuple is used where a tensor is expected, or a tensor where a model is."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from dnnfix.api import (
     network_facts,
     raised_errors,
     spell,
+    trees,
     within,
     words,
 )
@@ -34,7 +35,7 @@ INPUTS = (*_INPUTS, "keras.layers.InputLayer")
 WRAPPERS = ("keras.layers.Bidirectional", "keras.layers.TimeDistributed", "keras.layers.RNN", "keras.layers.Wrapper")
 BARE_KINDS = frozenset({"shape", "dropout"})
 MERGES = words("Concatenate Add Multiply Average Maximum Minimum Subtract")
-"""Layers of Keras that take a list of tensors when they are called."""
+"""Keras layers that are called on a list of tensors."""
 
 _JOINING = frozenset(
     f"keras.layers.{name}" for name in ("Add", "Average", "Concatenate", "Dot", "Maximum", "Multiply", "Subtract")
@@ -44,7 +45,7 @@ _KINDS = frozenset({"keras.Sequential", "keras.models.Sequential", "keras.Model"
 
 _PAIRS = frozenset(f"torch.nn.{name}" for name in ("LSTM", "GRU", "RNN", "LSTMCell", "MultiheadAttention"))
 _WITH_PLACES = frozenset({"max", "min", "median", "mode", "sort", "topk", "kthvalue", "cummax"})
-"""Functions of torch that give values and their places, the first ones only where they are told an axis."""
+"""Functions of torch that return values and indices, some of them only when called with an axis."""
 _SAYS = (
     r"not (tuple|torch\.return_types)|'tuple' object has no attribute|'torch\.return_types\.\w+' object has no attribute"
     r"|'(max|min|topk|sort|median)' object has no attribute|Received: \(|tuple indices must be"
@@ -53,25 +54,24 @@ _SAYS = (
 
 
 class WrongKindOfPart(ReadTemplate):
-    """A layer, a model, a tensor or a pair of tensors stands where a part of another kind is meant.
+    """A layer, a model or a tuple is used where a tensor is expected, or a tensor where a model is.
 
-    `Dense(8)` makes a layer; `Dense(8)(x)` is its output. Where the second call is missing, the next layer or the model
-    is given an object that nothing was computed with; where the tensor is given to the constructor (`nn.ReLU(x)`), it is
-    taken for one of its settings.
+    `Dense(8)` creates a layer; `Dense(8)(x)` is its output. Without the second call, the next layer or the model gets
+    the layer instead of a tensor; with a tensor as argument of the constructor (`nn.ReLU(x)`), it is read as a setting.
 
-    `Concatenate([left, right])` is given two models, and often put into a third as its first layer. A layer that joins takes tensors
-    when it is called; its constructor takes settings. The outputs of the models are joined, and a sequential model that begins with
-    the join becomes a functional one, whose inputs are those of the branches.
+    `Concatenate([left, right])` of two models, often the first layer of a third: a merging layer is called on tensors,
+    and its constructor takes settings. The outputs of the models are joined, and a sequential model that begins with
+    the join becomes a functional one with the inputs of both.
 
-    The output of the last layer is compiled or trained, where a model has to be made of the inputs and it first.
+    The output of the last layer is compiled or trained, instead of a model from the inputs to it.
 
-    `nn.LSTM` gives the outputs of all steps and its last states; `torch.max(x, dim)` the values and their places. Where they are used
-    as if they were one tensor, the network goes on with the first of them.
+    `nn.LSTM` returns the outputs of all steps and its last states; `torch.max(x, dim)` the values and their indices.
+    Used like one tensor, they are replaced by the first.
 
-    Fix safety: unsafe. The layer becomes part of the network, which is the point; the program could not run before.
+    Fix safety: unsafe. The layer becomes part of the network; the program could not run before.
 
-    References: keras.layers.Layer (`__call__`); torch.nn.Module; keras.layers.Concatenate, keras.Model (functional API); torch.nn.LSTM
-    ("Outputs"), torch.max.
+    References: keras.layers.Layer (`__call__`); torch.nn.Module; keras.layers.Concatenate, keras.Model (functional
+    API); torch.nn.LSTM ("Outputs"), torch.max.
     """
 
     code = "DNF411"
@@ -122,7 +122,7 @@ x = Dense(8)(inputs)
 y = Dense(2)(dropped)
 model = Model(inputs, y)
 
-=== example: the output of a model, and a tensor given to the constructor
+=== example: the output of a model, and a tensor passed to the constructor
 import tensorflow as tf
 from tensorflow.keras.layers import Dense, Flatten
 
@@ -304,7 +304,7 @@ import keras
 net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
 net.compiled_with("adam")
 
-=== reject (runs): the pair taken apart
+=== reject (runs): the tuple unpacked
 import torch
 
 gru = torch.nn.GRU(3, 4)
@@ -323,7 +323,7 @@ print(torch.nn.Linear(3, 2)(both(torch.randn(2, 3))))
 
 
 def _of_layer(subject: Subject, made: ast.Call) -> Fault:
-    """A layer in the place of a tensor."""
+    """A layer where a tensor is expected."""
     site, name = subject.source.site(made), subject.text(subject.source.site(made.func))
     what = f"`{name}` is a layer that is not called, and a tensor is expected"
     shows = Symptom.CRASH if subject.crash is not None else Symptom.VIOLATION
@@ -331,7 +331,7 @@ def _of_layer(subject: Subject, made: ast.Call) -> Fault:
 
 
 def _calling(subject: Subject, made: ast.Call, name: str) -> Iterator[Repair]:
-    """The repair that calls a layer: on the tensor that its constructor is given, else on the last one before it."""
+    """The repair that calls a layer: on the argument of its constructor, else on the last tensor before it."""
     site, before = subject.source.site(made), _last_tensor(subject, made)
     if _takes_tensor(subject, made):
         if "#" in subject.text(site):
@@ -346,7 +346,7 @@ def _calling(subject: Subject, made: ast.Call, name: str) -> Iterator[Repair]:
 
 
 def _uncalled(subject: Subject) -> Iterator[ast.Call]:
-    """The constructor calls whose layer stands in the place of a tensor, in source order."""
+    """The constructor calls whose layer is used as a tensor, in source order."""
     source = subject.source
     found: dict[ast.Call, None] = {}
     for call in source.all_calls:
@@ -364,7 +364,7 @@ def _uncalled(subject: Subject) -> Iterator[ast.Call]:
 
 
 def _places(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
-    """The expressions of a call that have to be Keras tensors."""
+    """The arguments of a call that have to be Keras tensors."""
     source = subject.source
     name = source.qualified(call.func)
     if name in MODELS:
@@ -388,7 +388,7 @@ def _makes_layer(subject: Subject, call: ast.Call) -> bool:
 
 
 def _takes_tensor(subject: Subject, call: ast.Call) -> bool:
-    """Whether a constructor of a layer that takes hardly any setting is given a tensor as its only one."""
+    """Whether the only argument of a layer's constructor is a tensor."""
     name = subject.source.qualified(call.func) or ""
     if len(call.args) != 1 or network_facts.component_kind(name) != "layer":
         return False
@@ -407,7 +407,7 @@ def _takes_tensor(subject: Subject, call: ast.Call) -> bool:
 
 
 def _is_tensor(subject: Subject, expr: ast.expr, at: ast.Call) -> bool:
-    """Whether an expression is surely a tensor of the network: an `Input`, a layer's output, what `forward` takes."""
+    """Whether an expression surely is a tensor: an `Input`, the output of a layer, the argument of `forward`."""
     source = subject.source
     owner, function = source.enclosing(at, ast.ClassDef), source.enclosing(at, ast.FunctionDef)
     in_forward = (
@@ -429,7 +429,7 @@ def _is_tensor(subject: Subject, expr: ast.expr, at: ast.Call) -> bool:
 
 
 def _last_tensor(subject: Subject, made: ast.Call) -> str | None:
-    """The name that the last tensor before the layer was given, in the same block of statements."""
+    """The name of the last tensor computed before the layer, in the same block."""
     source = subject.source
     statement = source.statement_of(made)
     block = getattr(source.parent(statement), "body", [])
@@ -442,7 +442,7 @@ def _last_tensor(subject: Subject, made: ast.Call) -> str | None:
 
 
 def _joined(source: Source, call: ast.Call) -> tuple[str, tuple[str, ...]] | None:
-    """What a call that joins models should be, and the models by name."""
+    """The replacement of a call that joins models, and the names of the models."""
     given = call.args[0] if call.args else None
     if not isinstance(given, (ast.List, ast.Tuple)) or len(given.elts) < 2:
         return None
@@ -495,7 +495,7 @@ def _edits(subject: Subject, expr: ast.Call, joined: str, branches: tuple[str, .
         text = f"{tensor} = {layer}({tensor})"
         if statement is adds[-1]:
             inputs = ", ".join(f"{branch}.inputs[0]" for branch in branches)
-            text = f"{_owner(call)} = {model.code}([{inputs}], {layer}({tensor}))"
+            text = f"{trees.receiver(call)} = {model.code}([{inputs}], {layer}({tensor}))"
         edits.append(Replace(source.site(statement), text))
     return (*edits, *model.imports)
 
@@ -510,15 +510,11 @@ def _added(block: list[ast.stmt]) -> list[tuple[ast.stmt, ast.Call]]:
     return [(node, call) for node, call in found if _adds(call)]
 
 
-def _owner(call: ast.Call) -> str:
-    return ast.unparse(call.func).rpartition(".")[0]
-
-
 def _added_to(source: Source, first: ast.stmt) -> list[ast.stmt] | None:
-    """The statement that makes an empty sequential model, and those that add layers to it, `first` as the first."""
+    """The statement that creates an empty sequential model, and those that add its layers; `first` adds the first."""
     if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Call) or not _adds(first.value):
         return None
-    name = _owner(first.value)
+    name = trees.receiver(first.value)
     block = getattr(source.parent(first), "body", [])
     made = [
         node
@@ -530,7 +526,7 @@ def _added_to(source: Source, first: ast.stmt) -> list[ast.stmt] | None:
         and not node.value.args
         and not node.value.keywords
     ]
-    own = [node for node, call in _added(block) if _owner(call) == name]
+    own = [node for node, call in _added(block) if trees.receiver(call) == name]
     every = [call for call in source.all_calls if _adds(call) and ast.unparse(call.func) == f"{name}.add"]
     if len(made) != 1 or not own or own[0] is not first or len(every) != len(own):
         return None
@@ -538,7 +534,7 @@ def _added_to(source: Source, first: ast.stmt) -> list[ast.stmt] | None:
 
 
 def _of_tensor(subject: Subject) -> Iterator[Fault]:
-    """A tensor of Keras in the place of a model: what is asked of it belongs to the model that ends with it."""
+    """A Keras tensor used as a model: a method of the model that ends with it is called on it."""
     source = subject.source
     node = raised_errors.raised_at(subject, "AttributeError", r"KerasTensor' object has no attribute")
     function = node.func if isinstance(node, ast.Call) else node
@@ -564,7 +560,7 @@ def _of_tensor(subject: Subject) -> Iterator[Fault]:
 
 
 def _assigned(source: Source, name: ast.Name) -> list[ast.Assign]:
-    """The assignments of a name before the statement that reads it, in its function or the module."""
+    """The assignments to a name before the statement that reads it, in its function or the module."""
     function = source.enclosing(name, ast.FunctionDef)
     return [
         node
@@ -578,14 +574,14 @@ def _assigned(source: Source, name: ast.Name) -> list[ast.Assign]:
 
 
 def _inputs(source: Source, tensor: ast.expr) -> str | None:
-    """The names of the inputs that a tensor is computed from, as text; `None` where one has no name of its own."""
+    """The source text of the inputs that a tensor is computed from; `None` if one has no name of its own."""
     scope = source.enclosing(tensor, ast.FunctionDef) or source.tree
     made = [
         node
         for node in within(scope, ast.Assign)
         if (source.enclosing(node, ast.FunctionDef) or source.tree) is scope and node.lineno <= tensor.lineno
     ]
-    waiting = {node.id for node in within(tensor, ast.Name)}
+    waiting = trees.names_in(tensor)
     seen: set[str] = set()
     inputs: list[tuple[int, str]] = []
     while waiting:
@@ -607,7 +603,7 @@ def _inputs(source: Source, tensor: ast.expr) -> str | None:
 
 
 def _of_pair(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
-    """Several tensors in the place of one."""
+    """A tuple of tensors where one is expected."""
     source = subject.source
     found = _made_here(source, node) or _made_before(source, node) or _made_in_layer(subject)
     if found is not None:
@@ -621,7 +617,7 @@ def _of_pair(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[Fault]:
 
 
 _Pair = tuple[ast.Call, ast.Name | None]
-"""The call that gives several things, and the target that takes them for one; none where it is used on the spot."""
+"""The call that returns a tuple, and the target it is assigned to, if any."""
 
 
 def _gives_pair(source: Source, expr: ast.expr) -> bool:
@@ -638,7 +634,7 @@ def _gives_pair(source: Source, expr: ast.expr) -> bool:
 
 
 def _made_here(source: Source, node: ast.AST) -> _Pair | None:
-    """The call that gives a pair, where it stands in the expression that failed itself."""
+    """The call that returns a tuple, if it is part of the failing expression."""
     parts: list[ast.expr] = []
     if isinstance(node, ast.Call):
         parts = [*node.args]
@@ -655,7 +651,7 @@ def _made_here(source: Source, node: ast.AST) -> _Pair | None:
 
 
 def _made_before(source: Source, node: ast.expr | ast.stmt) -> _Pair | None:
-    """The statement that gave a name of the failing expression such a pair."""
+    """The call whose tuple a name in the failing expression is bound to."""
     scope = source.enclosing(node, ast.FunctionDef) or source.tree
     for name in within(node, ast.Name):
         earlier = [
@@ -674,7 +670,7 @@ def _made_before(source: Source, node: ast.expr | ast.stmt) -> _Pair | None:
 
 
 def _made_in_layer(subject: Subject) -> _Pair | None:
-    """The one function that a layer of Keras is made of, where it returns a pair and the next layer was given two."""
+    """The one function of a Keras `Lambda` layer, if it returns a tuple and the next layer got two inputs."""
     source = subject.source
     if subject.crash is None or "expects 1 input(s)" not in subject.crash.message:
         return None

@@ -1,1 +1,1 @@
-"""Fix templates of the family data dimension: what enters the network."""
+"""Fix templates of the family data dimension: the shape, order and layout of data."""

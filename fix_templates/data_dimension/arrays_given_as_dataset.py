@@ -1,4 +1,4 @@
-"""A loader is given a pair of arrays for a dataset: it has two samples, all inputs and all labels."""
+"""A `DataLoader` is created from a pair of arrays, which it reads as a dataset of two samples."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _UNEQUAL = re.compile(r"stack expects each tensor to be equal size, but got \[(\
 
 
 class ArraysGivenAsDataset(CrashTemplate):
-    """`DataLoader((x, y))` takes the pair for a dataset of two samples, and tries to stack all inputs on all labels.
+    """`DataLoader((x, y))` reads the pair as a dataset of two samples, and fails to stack all inputs and all labels.
 
-    A dataset has one item for each sample, with its input and its label. `TensorDataset(x, y)` makes that of tensors, and
-    `list(zip(x, y))` of arrays. Reported where the loader crashed on a tuple or list of arrays with as many rows each.
+    A dataset has one item per sample, with its input and its label: `TensorDataset(x, y)` for tensors, `list(zip(x,
+    y))` for arrays. Reported where the loader crashed on a tuple or list of arrays with the same number of rows.
 
     Fix safety: unsafe. The line could not run before.
 
@@ -37,9 +37,7 @@ class ArraysGivenAsDataset(CrashTemplate):
 
     code = "DNF147"
     name = "arrays-given-as-dataset"
-    message = (
-        "DataLoader reads `{arrays}` as a dataset with one sample per array: its arrays belong into a TensorDataset"
-    )
+    message = "DataLoader reads `{arrays}` as a dataset with one sample per array: its arrays belong in a TensorDataset"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
     kinds = frozenset({"RuntimeError"})
@@ -137,8 +135,8 @@ for inputs, labels in DataLoader(pairs, batch_size=2):
 
 
 def _unpacks(target: ast.expr, count: int) -> bool:
-    """Whether a loop takes its batches apart into so many names: inputs, labels."""
+    """Whether a loop unpacks its batches into this number of names, such as inputs and labels."""
     match target:
-        case ast.Tuple(elts=[_, batch]) if not isinstance(batch, ast.Name):  # beside a count
+        case ast.Tuple(elts=[_, batch]) if not isinstance(batch, ast.Name):  # the other one is a counter
             target = batch
     return isinstance(target, ast.Tuple | ast.List) and len(target.elts) == count

@@ -1,4 +1,4 @@
-"""Data is handed to a network as a list of samples or a sparse matrix, where an array is taken."""
+"""A network gets a list of samples or a sparse matrix instead of an array."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dnnfix.api import (
 METHODS = frozenset({"fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch"})
 
 COUNTED = re.compile(r"expects? (\d+) (?:named )?input\(s\)(?: with keys [^,]*)?, but it received (\d+) input")
-"""Keras's words for a list of another length than the model has inputs."""
+"""The message of Keras for a list whose length is not the number of inputs."""
 
 SPARSE = re.compile(r"\b(csr|csc|coo|lil|dok|bsr|dia)_(matrix|array)\b|sparse (matrix|array) length", re.IGNORECASE)
 
@@ -38,13 +38,13 @@ TORCH = ("torch.tensor", "torch.from_numpy", "torch.Tensor", "torch.FloatTensor"
 
 
 class BatchNotAsArray(ShapeTemplate):
-    """Data is handed to a network as a list of samples or a sparse matrix, where an array is taken.
+    """A network gets a list of samples or a sparse matrix where it expects one array.
 
-    Keras takes a list of arrays for the inputs of a model with several of them, one array for each. As an array, the
-    samples of equal shape have the axis of the batch in front. And the matrix of a `TfidfVectorizer` or `OneHotEncoder` holds its
-    non-zero entries only: the batch is made dense where it is handed over, so that the whole matrix stays sparse.
+    Keras reads a list as one array per input of the model. Samples of equal shape become one array with the batch axis
+    first. The matrix of a `TfidfVectorizer` or `OneHotEncoder` is sparse: it is converted where the batch is passed, so
+    that the whole matrix stays sparse.
 
-    Fix safety: unsafe. The same numbers, copied into one array, with the zeros written out: a batch takes more memory.
+    Fix safety: unsafe. The same numbers are copied into one dense array, which takes more memory.
 
     References: keras.Model.fit (`x`: "a list of arrays, in case the model has multiple inputs"), numpy.array,
     scipy.sparse.csr_matrix.toarray, sklearn.feature_extraction.text.TfidfVectorizer.
@@ -160,11 +160,11 @@ torch.nn.Linear(3, 1)(torch.tensor(graph.toarray()).float())
 """
 
 
-# --- a list of samples ------------------------------------------------------------------------------------------------------
+# --- a list of samples
 
 
 def _list_of_samples(subject: Subject, crash: Crash, node: ast.Call) -> Iterator[Fault]:
-    """A list of samples of one shape, which a model of one input takes for several inputs."""
+    """A list of samples of one shape, which a model with one input reads as several inputs."""
     first, target = tensor_axes.first_argument(node), _target(node)
     listed = held_values.held_list(subject, first) if first is not None else None
     if first is None or listed is None or listed[0] < 2:
@@ -202,7 +202,7 @@ def _one_array(subject: Subject, nodes: tuple[ast.expr, ...]) -> Repairs:
 
 
 def _is_sample(subject: Subject, shape: tuple[int | None, ...]) -> bool:
-    """Whether the model has one input, and takes batches of samples of that shape."""
+    """Whether the model has one input, and expects batches of samples of that shape."""
     built = {
         (value.id, value.shape)
         for call in subject.network.calls
@@ -219,7 +219,7 @@ def _target(call: ast.Call) -> ast.expr | None:
     return keyword_value(call, "y")
 
 
-# --- a sparse matrix --------------------------------------------------------------------------------------------------------
+# --- a sparse matrix
 
 
 def _made_dense(subject: Subject, call: ast.Call, argument: ast.expr) -> Repairs:
@@ -234,7 +234,7 @@ def _made_dense(subject: Subject, call: ast.Call, argument: ast.expr) -> Repairs
 
 
 def _given(source: Source, crashed: Site) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """The calls at the place of a crash that may have been given the matrix, the innermost first, and their argument."""
+    """The calls at the site of a crash that may have got the matrix, the innermost first, and their argument."""
     calls = [call for call in source.all_calls if _takes(source, call) and _at(source.site(call), crashed)]
     for call in sorted(calls, key=lambda each: len(ast.unparse(each))):
         if call.args and isinstance(call.args[0], (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):

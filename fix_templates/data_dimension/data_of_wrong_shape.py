@@ -1,4 +1,4 @@
-"""Data has another shape than the layer or the model takes that it is given to."""
+"""Data has another shape than the layer or model expects."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from dnnfix.api import (
 )
 
 GIVEN_BY_OWN = 0.2
-"""Prior where a function of the program gives the sample, which itself gives axes: that is where one is missing."""
+"""Prior if the sample comes from a function of the program that adds axes itself: one is missing there."""
 
 OF_AXES = frozenset({"expand_dims", "newaxis", "reshape", "unsqueeze", "view"})
 
 FEW = 4
-"""The most channels that an image file has."""
+"""The largest number of channels of an image file."""
 
 METHODS = frozenset({"predict", "predict_on_batch"})
 
@@ -47,18 +47,18 @@ REFUSED = (
     re.compile(r"expected shape=\(([^)]*)\), found shape=\(([^)]*)\)"),
     re.compile(r"Expected shape \(([^)]*)\), but input has incompatible shape (?:torch\.Size\(\[|\()([^)\]]*)"),
 )
-"""Keras's words for an input of another shape than the model was built for: the wanted shape, and the given one."""
+"""Messages of Keras for an input of another shape than the model was built for: the expected and the received shape."""
 
 Shape = Sequence[int | None]
 
 
 class DataOfWrongShape(ShapeTemplate):
-    """Data holds the right numbers in another shape than the layer or the model takes that it is given to.
+    """Data has another shape than the layer or model expects, and the right number of values.
 
-    Networks work on batches, and the first axis counts the samples: a single sample lacks it, or is read as a batch of something else.
-    Convolutions take an axis for the channels also where there is one channel only, second in torch and last in Keras. Recurrent layers
-    take `(batch, steps, features)`, where a table has two axes. Images come where flat rows are taken, and flat rows where images
-    are. An axis is added, moved, or put together with others, in the data and where its shape is stated.
+    The first axis is the batch: a single sample does not have it, or its first axis is read as one. Convolutions need a
+    channel axis even for one channel, second in torch and last in Keras. Recurrent layers expect `(batch, steps,
+    features)`, where a table has two axes. Images are passed to dense layers, or flat rows to convolutions. An axis is
+    added, moved or merged with others, in the data and where its shape is stated.
 
     Fix safety: unsafe. The data is laid out in another way; its values stay.
 
@@ -221,7 +221,7 @@ model.compile("adam", "mse")
 model.fit(readings, level, verbose=0)
 print(model.predict(readings))
 
-=== example: torch table whose numbers are steps
+=== example: a torch table whose columns are steps
 import torch
 import torch.nn as nn
 
@@ -365,7 +365,7 @@ def judge(picture):
 
 print(judge(np.random.rand(6, 6, 3)))
 
-=== reject: an unbatched image where every layer takes one
+=== reject: an unbatched image where every layer accepts one
 import torch
 from torch import nn
 
@@ -390,7 +390,7 @@ from keras import layers
 
 model = keras.Sequential([keras.Input((6, 1)), layers.LSTM(3), layers.Dense(1)])
 
-=== reject: channels in their place, another size elsewhere
+=== reject: channels on the right axis, another size elsewhere
 import torch
 from torch import nn
 
@@ -451,11 +451,11 @@ model.predict(images, verbose=0)
 
 
 Arrived = tuple[str, str, Repairs, float]
-"""The name of a reading, what is said of data that came in another shape, the ways to mend it, and how sure that is."""
+"""The name of a reading, its message, the repairs, and the confidence."""
 
 
 def _of_arrival(subject: Subject, came: tensor_axes.Arrival) -> Iterator[Arrived]:
-    """The readings of data on its way into the network that failed on it."""
+    """The faults that the shape of the data that crashed may be due to."""
     shape, layer = (
         tensor_shapes.by(came.shape),
         "the network" if came.call.name.startswith("keras.models.") else short(came.call.name),
@@ -486,14 +486,14 @@ def _of_arrival(subject: Subject, came: tensor_axes.Arrival) -> Iterator[Arrived
 
 
 def _with_axis(subject: Subject, came: tensor_axes.Arrival, data: Sequence[ast.expr], axis: int) -> tuple[Edit, ...]:
-    """Edits that give data an axis of size one."""
+    """Edits that add an axis of size one to the data."""
     if not came.is_keras:
         return data_edits.change_data(subject, data, "", f".unsqueeze({axis})")
     function, imports = data_edits.with_numpy(subject, "expand_dims")
     return (*data_edits.change_data(subject, data, f"{function}(", f", axis={axis})"), *imports)
 
 
-# --- the batch --------------------------------------------------------------------------------------------------------
+# --- the batch
 
 
 def _batch_given(subject: Subject, came: tensor_axes.Arrival) -> Repairs:
@@ -502,7 +502,7 @@ def _batch_given(subject: Subject, came: tensor_axes.Arrival) -> Repairs:
 
 
 def _sizes_explain(subject: Subject, came: tensor_axes.Arrival) -> bool:
-    """Whether sizes that do not meet explain the crash: a batch axis mends them only where a flatten went wrong."""
+    """Whether a size mismatch explains the crash: a missing batch axis does so only where a flatten went wrong."""
     conflict = crashes.size_conflict(subject)
     if conflict is None:
         return False
@@ -510,7 +510,7 @@ def _sizes_explain(subject: Subject, came: tensor_axes.Arrival) -> bool:
 
 
 def _counts_samples(subject: Subject, came: tensor_axes.Arrival) -> bool:
-    """Whether the first axis counts samples already: training data with a target for each of its rows."""
+    """Whether the first axis is the batch already: training data with one target per row."""
     for call in reversed(subject.network.calls):
         if call.name.startswith("keras.Model.") and call.inputs and call.inputs[0].site == came.value.site:
             rows = [value.shape[0] if value.shape else None for value in call.inputs[:2]]
@@ -519,7 +519,7 @@ def _counts_samples(subject: Subject, came: tensor_axes.Arrival) -> bool:
 
 
 def _gives_axes(subject: Subject, node: ast.expr) -> bool:
-    """Whether a value is the result of a function or method of the program in which axes are given."""
+    """Whether a value is the result of a function of the program that adds or changes axes."""
     source = subject.source
     function: ast.AST | None
     match node:
@@ -536,7 +536,7 @@ def _gives_axes(subject: Subject, node: ast.expr) -> bool:
 
 
 def _batch_of(came: tensor_axes.Arrival) -> str | None:
-    """The shape that would be right, in words, where the data is exactly that without its first axis."""
+    """The expected shape as a string, if the data has exactly that without its first axis."""
     shape = came.shape
     if came.wanted is not None:
         return str(came.wanted) if shape and tensor_axes.meets((None, *shape), came.wanted) else None
@@ -558,7 +558,7 @@ def _batch_of(came: tensor_axes.Arrival) -> str | None:
 
 
 def _one_sample(subject: Subject) -> Iterator[Fault]:
-    """A Keras model that is asked about one sample, whose first axis it reads as that of the batch."""
+    """A Keras model called with one sample, whose first axis it reads as the batch."""
     crash = subject.crash
     node = subject.node(crash.site) if crash is not None else None
     met = _met(subject, crash) if crash is not None else None
@@ -583,7 +583,7 @@ def _one_sample(subject: Subject) -> Iterator[Fault]:
 
 
 def _met(subject: Subject, crash: Crash) -> Shape | None:
-    """The shape that the model was built for, as Keras says or as the run recorded it."""
+    """The shape that the model was built for, from the message or the run."""
     said = next(filter(None, (one.search(crash.message) for one in REFUSED)), None)
     if said is not None:
         return raised_errors.shape_said(said[1])
@@ -597,13 +597,13 @@ def _met(subject: Subject, crash: Crash) -> Shape | None:
 
 
 def _is_one(given: Shape, wanted: Shape) -> bool:
-    """Whether a shape is that of one sample of batches of the wanted shape; a size cut by the batch may be unknown."""
+    """Whether a shape is that of one sample of such a batch; unknown sizes match."""
     if not given or len(given) + 1 != len(wanted):
         return False
     return all(a is None or b is None or a == b for a, b in zip(given, wanted[1:], strict=True))
 
 
-# --- the channels -----------------------------------------------------------------------------------------------------
+# --- the channels
 
 
 def _channel_given(subject: Subject, came: tensor_axes.Arrival) -> Repairs:
@@ -630,7 +630,7 @@ def _lacks_channel(came: tensor_axes.Arrival) -> bool:
 
 
 def _are_flat_images(shape: tuple[int, ...]) -> bool:
-    """Whether a table is one of flattened square images rather than one image without a channel."""
+    """Whether a table is a batch of flattened square images rather than one image without a channel axis."""
     return len(shape) == 2 and shape[0] != shape[1] and isqrt(shape[1]) ** 2 == shape[1]
 
 
@@ -640,7 +640,7 @@ def _moved(subject: Subject, came: tensor_axes.Arrival, order: tuple[int, ...]) 
     if not came.is_keras:
         batch = ".unsqueeze(0)" if len(order) == 3 and came.facts is not None and came.facts.spatial == 2 else ""
         code = f".permute({axes}){batch}"
-        # An axis of one channel was put where it is by whoever made the data: rather the layer is at fault.
+        # An axis of one channel was added on purpose: more likely the layer is wrong.
         yield (
             title,
             data_edits.change_data(subject, everywhere, "", code),
@@ -663,7 +663,7 @@ def _moved(subject: Subject, came: tensor_axes.Arrival, order: tuple[int, ...]) 
 
 
 def _order(came: tensor_axes.Arrival) -> tuple[int, ...] | None:
-    """The order in which the axes of the data would be right."""
+    """The order of axes in which the data would be right."""
     shape, facts = came.shape, came.facts
     rank = len(shape)
     if came.wanted is not None:
@@ -682,26 +682,26 @@ def _order(came: tensor_axes.Arrival) -> tuple[int, ...] | None:
     return (0, rank - 1, *range(1, rank - 1))
 
 
-# --- the steps --------------------------------------------------------------------------------------------------------
+# --- the steps
 
 
 def _time_given(subject: Subject, came: tensor_axes.Arrival) -> Repairs:
     data = tensor_axes.sibling_inputs(subject, came.node)
     if not came.is_keras:
         axis = 2 if network_facts.stated_input(came.call) == 1 else 1
-        yield f"Give the data {_said(axis)}", _with_axis(subject, came, data, axis), 0.8
+        yield f"Reshape the data to {_said(axis)}", _with_axis(subject, came, data, axis), 0.8
         return
     as_feature, as_step = _with_axis(subject, came, data, -1), _with_axis(subject, came, data, 1)
     if came.wanted is None:
-        yield f"Give the data {_said(2)}", as_feature, 0.7
-        yield f"Give the data {_said(1)}", as_step, 0.6
+        yield f"Reshape the data to {_said(2)}", as_feature, 0.7
+        yield f"Reshape the data to {_said(1)}", as_step, 0.6
         return
-    # The model was told `(steps, features)` before the table came: as many features as the table has columns.
-    yield f"Give the data {_said(1)}", as_step, 0.7
+    # The stated `(steps, features)` has as many features as the table has columns.
+    yield f"Reshape the data to {_said(1)}", as_step, 0.7
     stated = tensor_shapes.stated_keras_input(subject, came.call)
     if stated is not None:
         edits = (*tensor_axes.declare(subject, stated, (came.shape[1], 1)), *as_feature)
-        yield f"State and give the data {_said(2)}", edits, 0.6
+        yield f"State the input shape and reshape the data: {_said(2)}", edits, 0.6
 
 
 def _flat(came: tensor_axes.Arrival) -> bool:
@@ -714,7 +714,7 @@ def _flat(came: tensor_axes.Arrival) -> bool:
 
 
 def _is_one_step(subject: Subject, came: tensor_axes.Arrival) -> bool:
-    """Whether a table is one step of what a built Keras model takes that begins with a recurrent layer."""
+    """Whether a table is one step per sample for a built Keras model that begins with a recurrent layer."""
     wanted, shape = came.wanted, came.shape
     if not came.is_keras or wanted is None or len(wanted) != 3 or len(shape) != 2:
         return False
@@ -722,7 +722,7 @@ def _is_one_step(subject: Subject, came: tensor_axes.Arrival) -> bool:
 
 
 def _begins_with(subject: Subject, came: tensor_axes.Arrival, kind: str) -> bool:
-    """Whether a layer of a kind takes the input of a built Keras model."""
+    """Whether the first layer of a built Keras model is of a kind."""
     entrances = [
         call for call in subject.network.calls
         if call.inputs and call.inputs[0].origin == "symbolic" and call.inputs[0].shape == came.wanted
@@ -734,12 +734,12 @@ def _said(axis: int) -> str:
     return "one feature per step" if axis == 2 else "one step per sample"
 
 
-# --- the shape of a sample --------------------------------------------------------------------------------------------
+# --- the shape of a sample
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One way of giving the data the wanted shape: code behind it, what that does, whether the targets need it too."""
+    """A way to reshape the data: the code appended, a title, a prior, and whether the targets need it too."""
 
     code: str
     title: str
@@ -762,7 +762,7 @@ def _laid_out_anew(subject: Subject, came: tensor_axes.Arrival, wanted: tuple[in
 
 
 def _batched(came: tensor_axes.Arrival) -> tuple[int | None, ...] | None:
-    """The batched shape that the network takes, where the data has another one."""
+    """The batched shape that the network expects, if the data has another one."""
     shape, facts = came.shape, came.facts
     if came.wanted is not None:
         return came.wanted if not tensor_axes.meets(shape, came.wanted) and None not in came.wanted[1:] else None
@@ -780,7 +780,7 @@ def _batched(came: tensor_axes.Arrival) -> tuple[int | None, ...] | None:
 
 
 def _changes(subject: Subject, came: tensor_axes.Arrival, wanted: tuple[int | None, ...]) -> list[Change]:
-    """The ways of giving the data its shape that keep every number of every sample."""
+    """The ways to reshape the data that keep all values of each sample together."""
     shape, sizes = came.shape, tuple(size for size in wanted[1:] if size is not None)
     sample = prod(sizes)
     found: list[Change] = []
@@ -790,18 +790,18 @@ def _changes(subject: Subject, came: tensor_axes.Arrival, wanted: tuple[int | No
         few = shape[1] < shape[0]
         found.append(Change(".T", "Transpose the table", 0.85 if few else 0.6))
     if len(shape) > 1 and prod(shape[1:]) == sample and shape[1:] != sizes:
-        found.append(Change(_laid_out(came, sizes), f"Give every sample the shape {sizes}", 0.8))
+        found.append(Change(_laid_out(came, sizes), f"Reshape every sample to {sizes}", 0.8))
     elif prod(shape) == sample and shape != sizes and len(shape) != len(sizes) + 1:
         code = f"(1, {', '.join(str(size) for size in sizes)})"
         method = "reshape" if came.is_keras else "view"
-        found.append(Change(f".{method}{code}", f"Give the sample the shape {sizes} and a batch axis", 0.7))
+        found.append(Change(f".{method}{code}", f"Reshape the sample to {sizes} and add a batch axis", 0.7))
     if sample == 1 and len(shape) == 1 and shape[0] > 1:
         code = ".reshape(-1, 1)" if came.is_keras else ".unsqueeze(1)"
-        found.append(Change(code, "Make every number a sample of its own", 0.9))
+        found.append(Change(code, "Make every value a separate sample", 0.9))
     if sample == 1 and shape[0] == 1 and len(shape) == 2 and shape[1] > 1 and came.is_keras:
         target = tensor_shapes.fit_data(subject)[1]
         same = target is not None and target.value.shape == shape
-        found.append(Change(".reshape(-1, 1)", "Make every number a sample of its own", 0.9, targets=same))
+        found.append(Change(".reshape(-1, 1)", "Make every value a separate sample", 0.9, targets=same))
     return sorted(found, key=lambda change: -change.prior)
 
 
@@ -820,7 +820,7 @@ def _as_rows(subject: Subject, came: tensor_axes.Arrival, stated: tensor_shapes.
 
 
 def _told(subject: Subject, came: tensor_axes.Arrival) -> tensor_shapes.StatedInput | None:
-    """Where a dense network is told one axis of the square images that come, which have one target each."""
+    """The input shape of a dense network that states one axis of the square images it gets, with one target each."""
     if not came.is_keras or came.wanted is None or len(came.wanted) != 2 or not _square(came.shape):
         return None
     target = tensor_shapes.fit_data(subject)[1]
@@ -832,7 +832,7 @@ def _told(subject: Subject, came: tensor_axes.Arrival) -> tensor_shapes.StatedIn
 
 
 def _square(shape: tuple[int, ...]) -> bool:
-    """Whether the samples look like images: two neighbouring axes of one length, and at most a third of channels."""
+    """Whether the samples look like images: two adjacent axes of one size, and at most a third for channels."""
     sizes = shape[1:]
     return len(sizes) in (2, 3) and any(a == b > 1 for a, b in pairwise(sizes))
 
@@ -840,7 +840,7 @@ def _square(shape: tuple[int, ...]) -> bool:
 def _row_stated(
     subject: Subject, came: tensor_axes.Arrival, stated: tensor_shapes.StatedInput, width: int
 ) -> tuple[Edit, ...]:
-    """The stated width as the number of pixels: by the sizes that it was taken from where it names one, else a number."""
+    """Edits of the stated width to the number of pixels: as a product of sizes if it reads one, else a number."""
     node = stated.node
     if stated.form == "input_dim" and isinstance(node, ast.Subscript) and len(came.shape) == 3:
         text = subject.source.segment(subject.source.site(node))
@@ -849,11 +849,11 @@ def _row_stated(
     return tensor_axes.declare(subject, stated, (width,))
 
 
-# --- where a Keras program states the shape before any data comes -----------------------------------------------------
+# --- where a Keras program states the shape before any data comes
 
 
 class _Layout(NamedTuple):
-    """Another input shape, what it has, the change of the data that goes with it, and how likely both and the first alone are."""
+    """Another input shape, what it adds, the function that reshapes the data, and the priors with and without that."""
 
     shape: Shape
     has: str
@@ -864,7 +864,7 @@ class _Layout(NamedTuple):
 
 
 def _stated_otherwise(stated: tensor_axes.Declared) -> tuple[_Layout, ...]:
-    """The input shapes that the layer takes in the place of the one that is stated."""
+    """The input shapes that the layer accepts instead of the stated one."""
     shape, facts = stated.shape, stated.facts
     if facts.kind == "convolution" and len(shape) == facts.spatial:
         return (_Layout((*shape, 1), "the channel", "expand_dims", "axis=-1", 0.7, 0.85),)
@@ -885,13 +885,13 @@ def _restated(subject: Subject, stated: tensor_axes.Declared, layouts: Sequence[
         if data:
             function, imports = data_edits.with_numpy(subject, layout.function)
             both = (*edits, *data_edits.change_data(subject, data, f"{function}(", f", {layout.axes})"), *imports)
-            yield f"State the input shape with {layout.has}, and give the data so", both, layout.together
+            yield f"State the input shape with {layout.has}, and reshape the data", both, layout.together
         if layout.alone:
             yield f"State the input shape with {layout.has}", edits, layout.alone
 
 
 def _first(stated: tensor_axes.Declared) -> bool:
-    """Whether the stated shape has its channels first, in a layer that takes them last."""
+    """Whether the stated shape has its channels first, in a layer that expects them last."""
     shape = stated.shape
     if stated.facts.kind != "convolution" or len(shape) != stated.facts.spatial + 1 or stated.facts.spatial < 2:
         return False

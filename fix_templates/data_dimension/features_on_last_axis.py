@@ -1,4 +1,4 @@
-"""Features lie on the last axis, where a normalization or a loss expects them on axis 1."""
+"""Features are on the last axis, where a normalization or a loss expects them on axis 1."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ NORMALIZATIONS = words("torch.nn.BatchNorm1d torch.nn.InstanceNorm1d torch.nn.Sy
 
 
 class FeaturesOnLastAxis(ShapeTemplate):
-    """A normalization or a loss gets features on the last axis, and expects them on axis 1.
+    """A normalization or a loss expects features on axis 1, and gets them on the last axis.
 
-    Linear and recurrent layers return `(batch, steps, features)`; `BatchNorm1d` and the cross-entropy of every step expect
-    `(batch, features, steps)`. The axis is moved, and moved back behind a normalization.
+    Linear and recurrent layers return `(batch, steps, features)`; `BatchNorm1d` and the cross-entropy of every step
+    expect `(batch, features, steps)`. The axis is moved, and moved back after a normalization.
 
     Fix safety: unsafe. The program did not run before; the values stay.
 
@@ -99,10 +99,7 @@ torch.nn.BatchNorm1d(6)(torch.rand(5, 7, 4))
 
 @dataclass(frozen=True, slots=True)
 class _Last:
-    """A call that takes features on the second axis, the expression of what it is given, and its shape.
-
-    `back` is the call itself where what it gives is to have the old order of axes again.
-    """
+    """A call that expects features on axis 1, and its input; `back` is the call if its output has to be moved back."""
 
     call: Call
     shape: tuple[int, ...]
@@ -113,7 +110,7 @@ class _Last:
 def _exchanged(subject: Subject, found: _Last) -> Repairs:
     rank = len(found.shape)
     if found.node is None or rank not in (3, 4):
-        yield Decline("what is given is not written in a call of its own")
+        yield Decline("the input is not the argument of a call")
         return
     code = ".transpose(1, 2)" if rank == 3 else ".permute(0, 3, 1, 2)"
     edits: tuple[Edit, ...] = (data_edits.wrapped(subject, found.node, "", code),)

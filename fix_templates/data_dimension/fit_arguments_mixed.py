@@ -1,4 +1,4 @@
-"""Two parts of one array are given to `fit` as inputs and targets."""
+"""Two parts of one array are passed to `fit` as inputs and targets."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from dnnfix.api import (
 )
 
 METHODS = frozenset({"fit", "evaluate", "train_on_batch", "test_on_batch"})
-"""Methods that take inputs and targets, in this order."""
+"""Methods whose first two arguments are inputs and targets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a variable holds: which of the arrays (`base`) and which part of it; `order` is its place in an unpacking."""
+    """A variable that is a `part` of the array `base`; `order` is its index in a tuple unpacking."""
 
     base: str
     part: str
@@ -34,12 +34,12 @@ class Part:
 
 
 class FitArgumentsMixed(FixTemplate):
-    """Two parts of one array are given to `fit` as inputs and targets.
+    """Two parts of one array are passed to `fit` as inputs and targets.
 
-    `train_test_split(X, y)` gives the parts of `X` first and then those of `y`. Where they are unpacked or handed over in
-    another order, features become targets: shapes do not meet, or the network learns to map samples to other samples.
+    `train_test_split(X, y)` returns the parts of `X` and then those of `y`. Unpacked or passed in another order,
+    features become targets: the shapes do not match, or the network learns to map samples to other samples.
 
-    Fix safety: unsafe. The model is trained on other pairs, which is the point.
+    Fix safety: unsafe. The model is trained on other pairs.
 
     References: sklearn.model_selection.train_test_split, keras.Model.fit (`x`, `y`).
     """
@@ -72,7 +72,9 @@ class FitArgumentsMixed(FixTemplate):
         parts = _parts(subject)
         unpacked = _reordered(subject, mixed, parts)
         if unpacked is not None:
-            yield self.candidate(finding, "Unpack the parts in the order in which they come", unpacked, prior=0.9)
+            yield self.candidate(
+                finding, "Unpack the parts in the order in which they are returned", unpacked, prior=0.9
+            )
             return
         edits: list[Edit] = []
         base = _input_base(subject, parts)
@@ -81,7 +83,7 @@ class FitArgumentsMixed(FixTemplate):
             wrong, like = (second, one) if one.base == base else (first, other)
             names = [n for n, p in parts.items() if p.part == like.part and p.base != like.base]
             if len(names) != 1:
-                yield Decline("which variable belongs to the other is not certain")
+                yield Decline("which variables belong together is not certain")
                 return
             edits.append(Replace(subject.source.site(wrong), names[0]))
         yield self.candidate(finding, "Pass inputs and targets that belong together", *edits, prior=0.85)
@@ -100,7 +102,7 @@ model.compile(optimizer="sgd", loss="mse")
 model.fit(X_train, y_train, epochs=2)
 model.evaluate(X_test, y_test)
 
-=== example: the test inputs given as targets
+=== example: the test inputs passed as targets
 import keras
 from sklearn.model_selection import train_test_split
 from data import features, classes
@@ -111,7 +113,7 @@ net.compile("adam", "mse")
 - net.fit(a_train, a_test, epochs=5)
 + net.fit(a_train, b_train, epochs=5)
 
-=== example: slices of the inputs given as targets
+=== example: slices of the inputs passed as targets
 from tensorflow import keras
 from data import table, labels
 
@@ -161,7 +163,7 @@ model.fit(past, future)
 
 
 def _mixed(subject: Subject) -> Iterator[tuple[ast.Call, ast.Name, ast.Name]]:
-    """Calls whose inputs and targets are different parts of one array, while that array's partner is at hand."""
+    """Calls whose inputs and targets are different parts of one array, if the other array has such a part too."""
     parts = _parts(subject)
     for call in subject.source.all_calls if parts else ():
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in METHODS or len(call.args) < 2:
@@ -177,7 +179,7 @@ def _mixed(subject: Subject) -> Iterator[tuple[ast.Call, ast.Name, ast.Name]]:
 
 
 def _parts(subject: Subject) -> dict[str, Part]:
-    """What the variables hold that are parts of arrays: slices along the first axis, or results of a split."""
+    """The variables that are parts of arrays: slices along the first axis, or results of a split."""
     found: dict[str, Part] = {}
     torn: set[str] = set()
     for node in subject.source.nodes(ast.Assign):
@@ -191,7 +193,7 @@ def _parts(subject: Subject) -> dict[str, Part]:
 
 def _assigned(subject: Subject, node: ast.Assign, target: ast.expr, value: ast.expr) -> Iterator[tuple[str, Part]]:
     if isinstance(target, ast.Name) and isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
-        # `series[:-1]` and `series[1:]` are a series and its next steps: parts of one array on purpose
+        # `series[:-1]` and `series[1:]` are a series and its next steps, on purpose
         backwards = any(isinstance(one, ast.USub) for one in ast.walk(value.slice))
         if isinstance(value.value, ast.Name) and not backwards:
             yield target.id, Part(value.value.id, ast.dump(value.slice))
@@ -205,7 +207,7 @@ def _assigned(subject: Subject, node: ast.Assign, target: ast.expr, value: ast.e
 
 
 def _input_base(subject: Subject, parts: dict[str, Part]) -> str | None:
-    """The array whose parts are inputs: that of the first argument of the first `fit`."""
+    """The array that the first `fit` gets its inputs from."""
     for call in subject.source.all_calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "fit" and call.args:
             first = call.args[0]
@@ -217,7 +219,7 @@ def _input_base(subject: Subject, parts: dict[str, Part]) -> str | None:
 def _reordered(
     subject: Subject, mixed: list[tuple[ast.Call, ast.Name, ast.Name]], parts: dict[str, Part]
 ) -> Edit | None:
-    """The unpacking with its second and third name swapped, where all calls pair the names as if that were the order."""
+    """The tuple unpacking with its second and third name swapped, if all calls pair the names in that order."""
     pairs = [(parts[first.id], parts[second.id]) for _, first, second in mixed]
     unpacking = pairs[0][0].unpacking if pairs else None
     if unpacking is None or any(part.unpacking is not unpacking for pair in pairs for part in pair):
@@ -233,7 +235,7 @@ def _reordered(
 
 
 def _used_apart(subject: Subject, target: ast.Tuple | ast.List) -> bool:
-    """Whether nothing in the program pairs the last two names, which would show the order that was meant."""
+    """Whether nothing in the program pairs the last two names, which would show the order meant."""
     names = {one.id for one in target.elts[2:] if isinstance(one, ast.Name)}
     return not any(
         names <= {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}

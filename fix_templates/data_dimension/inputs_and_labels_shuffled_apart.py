@@ -1,4 +1,4 @@
-"""Inputs and labels are shuffled one after the other, each in an order of its own."""
+"""Inputs and labels are shuffled separately, each in another order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LABELS = words("y ys labels label targets target classes")
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Two statements that shuffle what belongs together, the function that they call, and what each shuffles."""
+    """Two statements that shuffle inputs and labels, the function that they call, and what each shuffles."""
 
     first: ast.stmt
     second: ast.stmt
@@ -49,12 +49,12 @@ class Apart:
 
 
 class InputsAndLabelsShuffledApart(FaultTemplate[Apart]):
-    """`np.random.shuffle(x)` and `np.random.shuffle(y)` draw two orders: every input gets the label of another one.
+    """`np.random.shuffle(x)` and `np.random.shuffle(y)` shuffle in different orders: inputs get the labels of others.
 
-    Reported where two calls of one function shuffle, in one block and with no seed between them, two things that the
-    program hands over together as inputs and labels.
+    Reported where two calls of one function, in one block and with no seed between them, shuffle two arrays that the
+    program passes together as inputs and labels.
 
-    Fix safety: unsafe. Both are put in the same random order, so that the pairs stay.
+    Fix safety: unsafe. Both are put in the same random order.
 
     References: numpy.random.Generator.permutation; sklearn.utils.shuffle ("Shuffle arrays in a consistent way").
     """
@@ -65,7 +65,7 @@ class InputsAndLabelsShuffledApart(FaultTemplate[Apart]):
     fix_pattern = FixPattern.DATA_WRANGLING
     message = "`{one}` and `{other}` belong together, and each is shuffled in a different order"
     triggers = ("shuffle", "permutation")
-    declined = "where the two are shuffled is not written so that they can be put in one order"
+    declined = "the two shuffles cannot be rewritten to use one order"
 
     def faults(self, subject: Subject) -> Faults[Apart]:
         source = subject.source
@@ -93,7 +93,7 @@ class InputsAndLabelsShuffledApart(FaultTemplate[Apart]):
                 Replace(site(fault.first), _drawn(fault, order)),
                 Replace(site(fault.second), _ordered(fault, order)),
             )
-        yield f"Put `{fault.one}` and `{fault.other}` in one order", edits, 0.9
+        yield f"Shuffle `{fault.one}` and `{fault.other}` in the same order", edits, 0.9
 
     programs = """
 === example: arrays in place
@@ -186,7 +186,7 @@ def _apart(source: Source) -> Iterator[Apart]:
 
 
 def _shuffled(source: Source, call: ast.Call) -> tuple[ast.stmt, str, ast.Call] | None:
-    """The statement that shuffles, what it shuffles, and the call; `None` where it does something else as well."""
+    """The statement that shuffles, what it shuffles, and the call; `None` if it does something else as well."""
     if len(call.args) != 1 or call.keywords or not isinstance(call.args[0], (ast.Name, ast.Attribute)):
         return None
     holder, what = source.parent(call), ast.unparse(call.args[0])
@@ -204,7 +204,7 @@ def _seeds(statement: ast.stmt) -> bool:
 
 
 def _named_alike(one: str, other: str) -> bool:
-    """Whether two names differ in the word for inputs and labels only: `x_train` and `y_train`, `features` and `labels`."""
+    """Whether two names differ only in the word for inputs and labels, as `x_train` and `y_train` do."""
     first, second = one.lower().split("_"), other.lower().split("_")
     different = [pair for pair in zip(first, second, strict=False) if pair[0] != pair[1]]
     if len(first) != len(second) or len(different) != 1:
@@ -213,7 +213,7 @@ def _named_alike(one: str, other: str) -> bool:
 
 
 def _are_pairs(source: Source, one: str, other: str) -> bool:
-    """Whether names say that two belong together, or a call takes both as a training takes inputs and labels."""
+    """Whether two names pair up, or a call has both as its inputs and labels."""
     if _named_alike(one, other) or _named_alike(other, one):
         return True
     for call in source.all_calls:

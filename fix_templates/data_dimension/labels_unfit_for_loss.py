@@ -1,4 +1,4 @@
-"""Labels have another form, other axes or other numbers than their loss takes."""
+"""Labels do not have the encoding, the axes or the range of values that their loss expects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Shape = tuple[int | None, ...]
 
 
 def _shapes(use: tensor_values.LossUse) -> tuple[Shape, Shape] | None:
-    """The shapes of the prediction and of the labels, where both are known."""
+    """The shapes of the prediction and of the labels, if both are known."""
     labels, shape = use.target.shape if use.target is not None else None, use.prediction.shape
     return (shape, labels) if shape is not None and labels is not None else None
 
@@ -84,7 +84,7 @@ def _numbers(subject: Subject, use: tensor_values.LossUse) -> Repairs:
 
 
 def _axes(use: tensor_values.LossUse) -> tuple[Shape, str] | None:
-    """For labels with an axis too many or too few, the shape that the loss takes and the code behind them that gives it."""
+    """For labels with a wrong number of axes, the expected shape and the code that reshapes them."""
     target, shapes = use.target, _shapes(use)
     if (
         not use.crashed
@@ -117,14 +117,14 @@ def _with_axes(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     recurrent = _of_as_many_steps(subject, use)
     returning = recipes.set_constructor_argument(subject, recurrent, "return_sequences", "True") if recurrent else None
     if recurrent is not None and returning is not None:
-        yield f"Let {short(recurrent.name)} answer at every step", tuple(returning), 0.9
+        yield f"Let {short(recurrent.name)} return every step", tuple(returning), 0.9
     yield title, data_edits.change_data(subject, nodes, "", code, each=True), 0.9 if recurrent is None else 0.4
     if len(nodes) > 1:
         yield title, data_edits.change_data(subject, nodes[:1], "", code), 0.6
 
 
 def _of_as_many_steps(subject: Subject, use: tensor_values.LossUse) -> Call | None:
-    """The recurrent layer that gives its last step only, where there is a label for each of the steps that it takes."""
+    """The recurrent layer that returns its last step only, while there is a label for each of its steps."""
     labels = (use.target.shape if use.target is not None else None) or ()
     for call in tensor_shapes.way_back(subject, use.prediction) if use.in_keras else ():
         facts = layer_facts(call)
@@ -143,7 +143,7 @@ def _of_as_many_steps(subject: Subject, use: tensor_values.LossUse) -> Call | No
 
 
 def _shift(subject: Subject, use: tensor_values.LossUse) -> tuple[str, str, str] | None:
-    """What takes labels that count from one, or are signs, to those that the loss takes: code around them, and a title."""
+    """The code around labels that count from one, or are signs, and a title."""
     target, low = use.target, tensor_targets.lowest(subject, use)
     if target is None or low is None or target.high is None or not tensor_values.whole(target):
         return None
@@ -172,22 +172,22 @@ def _shifted(subject: Subject, use: tensor_values.LossUse) -> Repairs:
 
 
 class LabelsUnfitForLoss(LossTemplate):
-    """Labels are class numbers where rows are wanted or the reverse, have an axis too many or too few, or count from one.
+    """Labels are class indices instead of one-hot rows or the reverse, have a wrong number of axes, or count from one.
 
-    A loss that compares the prediction of every class with a target of its own takes targets of the prediction's shape; sparse categorical
-    cross-entropy and the negative log-likelihood take one whole number per sample. For predictions of shape `(batch, classes, …)` the
-    cross-entropy of torch takes class numbers of shape `(batch, …)`: a column of labels, as it is read from a table, has an axis too many,
-    a single number one too few. Labels for each step of a sequence, for a network that gives one answer per sequence, have an axis too
-    many as well; there a recurrent layer answers at every step, or the label of the last step is taken. A loss over `n` classes takes the
-    numbers from 0 to `n - 1`, and a binary one 0 and 1: at labels from 1 to `n` torch stops, other backends give numbers that are not
-    finite, and labels -1 and 1 make a binary cross-entropy that has no least value.
+    Losses with a target for every class expect targets of the shape of the prediction; sparse categorical cross-entropy
+    and the negative log-likelihood expect one class index per sample. For predictions of shape `(batch, classes, …)`
+    the cross-entropy of torch expects class indices of shape `(batch, …)`: a column of labels has an axis too many, a
+    single number one too few. With labels for each step of a sequence and one output per sequence, the recurrent layer
+    returns all steps, or the label of the last step is used. A loss over `n` classes expects indices from 0 to `n - 1`,
+    a binary one 0 and 1: labels from 1 to `n` make torch raise and other backends return non-finite losses, and with
+    labels -1 and 1 a binary cross-entropy has no minimum.
 
-    Fix safety: unsafe. The labels get another shape or other numbers, and of labels for each step only the last ones may be used;
-    everything else that reads labels, or prints predicted classes, has to expect it.
+    Fix safety: unsafe. The labels get another shape or other numbers, and of labels for each step only the last may be
+    used; other code that reads labels, or prints predicted classes, has to change too.
 
-    References: keras.losses.CategoricalCrossentropy, keras.losses.SparseCategoricalCrossentropy, keras.utils.to_categorical,
-    torch.nn.functional.one_hot, torch.nn.CrossEntropyLoss (shape of the target; "class indices in the range [0, C)"), torch.nn.NLLLoss,
-    torch.nn.BCEWithLogitsLoss ("targets are numbers between 0 and 1").
+    References: keras.losses.CategoricalCrossentropy, keras.losses.SparseCategoricalCrossentropy,
+    keras.utils.to_categorical, torch.nn.functional.one_hot, torch.nn.CrossEntropyLoss (shape of the target; "class
+    indices in the range [0, C)"), torch.nn.NLLLoss, torch.nn.BCEWithLogitsLoss ("targets are numbers between 0 and 1").
     """
 
     code = "DNF106"
@@ -206,7 +206,7 @@ class LabelsUnfitForLoss(LossTemplate):
     fix_pattern = FixPattern.DATA_DIMENSION
     in_modules = True
     needs_run = True
-    declined = "the labels are not handed over at one place"
+    declined = "the labels are not passed as one expression"
     disagreements = (
         Disagreement(
             _numbers_for_rows,
@@ -302,7 +302,7 @@ model.compile(optimizer="sgd", loss="categorical_crossentropy")
 - model.fit(x, y, verbose=0)
 + model.fit(x, y[:, -1], verbose=0)
 
-=== example: labels for each step that a recurrent layer takes
+=== example: labels for each step of a recurrent layer
 import numpy as np
 from keras.models import Sequential
 from keras.layers import LSTM, Dense

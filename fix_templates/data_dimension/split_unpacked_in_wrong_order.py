@@ -1,4 +1,4 @@
-"""The parts of a split are unpacked into names of another order."""
+"""The parts of a split are unpacked into names in another order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Role = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """The targets of a split, how they should be written, and what gives the parts."""
+    """The targets of a split, the right order of them, and the function that returns the parts."""
 
     target: ast.expr
     right: str
@@ -40,14 +40,12 @@ class Unpacked:
 
 
 class SplitUnpackedInWrongOrder(FaultTemplate[Unpacked]):
-    """`X_train, y_train, X_test, y_test = train_test_split(X, y)`: the second part is the rest of `X`, no labels.
+    """`X_train, y_train, X_test, y_test = train_test_split(X, y)`: the second part is the rest of `X`, not labels.
 
-    `train_test_split` gives both parts of its first array and then both parts of the second. The `load_data` of Keras
-    gives a pair for training and a pair for the test. Names in another order take inputs for labels.
+    `train_test_split` returns both parts of its first array and then both parts of the second. `load_data` of Keras
+    returns a pair for training and a pair for testing. Reported where the names show a different order.
 
-    Reported where the names say which part each of them is meant for, and the order of the function is another.
-
-    Fix safety: unsafe. Every name gets the part that it stands for.
+    Fix safety: unsafe. Every name gets the part that it is named after.
 
     References: sklearn.model_selection.train_test_split; keras.datasets.
     """
@@ -56,9 +54,9 @@ class SplitUnpackedInWrongOrder(FaultTemplate[Unpacked]):
     name = "split-unpacked-in-wrong-order"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
-    message = "{function} returns its parts in the order {right}"
+    message = "{function} returns its parts in the order {right}, and they are unpacked in another order"
     triggers = ("train_test_split", "load_data")
-    declined = "the names do not say what they are for"
+    declined = "the names do not show what they are for"
 
     def faults(self, subject: Subject) -> Faults[Unpacked]:
         source = subject.source
@@ -76,7 +74,7 @@ class SplitUnpackedInWrongOrder(FaultTemplate[Unpacked]):
         yield f"Unpack in the order {fault.right}", (Replace(subject.source.site(fault.target), fault.right),), 0.9
 
     programs = """
-=== example: pairs where the function gives parts
+=== example: pairs where the function returns parts
 from sklearn.model_selection import train_test_split
 
 - X_train, y_train, X_test, y_test = train_test_split(X, y, test_size=0.2)
@@ -148,7 +146,7 @@ def _loaded(source: Source, target: ast.expr, call: ast.Call) -> Unpacked | None
 
 
 def _role(expr: ast.expr) -> Role | None:
-    """Whether a name stands for inputs or targets, and of which part; `None` where it does not say both."""
+    """Whether a name means inputs or targets, and of which part; `None` if it does not show both."""
     kind = _kind(expr)
     words = _words(expr)
     first, second = any(FIRST.match(w) for w in words), any(SECOND.match(w) for w in words)
@@ -162,7 +160,7 @@ def _kind(expr: ast.expr) -> str:
 
 
 def _words(expr: ast.expr) -> list[str]:
-    """The words of a name; those of `xtrain` and `y_tr` as well."""
+    """The words of a name, also of `xtrain` and `y_tr`."""
     name = expr.attr if isinstance(expr, ast.Attribute) else expr.id if isinstance(expr, ast.Name) else ""
     joined = re.match(r"^([xy])(train|test|val|valid)$", name, re.IGNORECASE)
     return list(joined.groups()) if joined else re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)

@@ -1,4 +1,4 @@
-"""Prediction and target differ in an axis of size one and are stretched against each other."""
+"""Prediction and target differ in an axis of size one and are broadcast against each other."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ PRODUCTS = ("matmul", "mm", "addmm")
 
 
 class TargetBroadcast(FixTemplate):
-    """Prediction and target differ in an axis of size one and are stretched against each other.
+    """Prediction and target differ in an axis of size one and are broadcast against each other.
 
-    Between a prediction of shape `(n, 1)` and a target of shape `(n,)` every prediction is compared with every target,
-    in a table of `n` times `n`. The loss then has its least value at the mean of all targets, whatever the input. Mean
-    squared error only warns; binary cross-entropy refuses.
+    A prediction of shape `(n, 1)` and a target of shape `(n,)` broadcast to `(n, n)`: every prediction is compared with
+    every target, and the loss has its minimum at the mean of all targets, whatever the input. Mean squared error only
+    warns; binary cross-entropy raises.
 
-    Fix safety: unsafe. The loss compares each prediction with its own target, which is the point; its values change.
+    Fix safety: unsafe. The loss compares each prediction with its own target; its values change.
 
     References: torch.nn.MSELoss (warning "Using a target size that is different to the input size"), the broadcasting
     rules of torch and numpy.
@@ -46,7 +46,7 @@ class TargetBroadcast(FixTemplate):
     name = "target-broadcast"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
-    message = "{what} compares {first} with {second}"
+    message = "{what} expects equal shapes, got {first} and {second}, which are broadcast"
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
@@ -89,7 +89,7 @@ class TargetBroadcast(FixTemplate):
                     squeeze = data_edits.wrapped(subject, stretched.column, "", ".squeeze(1)")
                     yield self.candidate(finding, "Squeeze the axis of size one", squeeze, prior=0.6)
                 return
-        yield Decline("prediction and target are not handed over at one place")
+        yield Decline("prediction and target are not passed in one call")
 
     def _for_loss(
         self, finding: Finding, subject: Subject, use: tensor_values.LossUse, node: ast.expr
@@ -97,7 +97,7 @@ class TargetBroadcast(FixTemplate):
         prediction, target = use.prediction.shape or (), (use.target.shape if use.target is not None else None) or ()
         like = _code(target, prediction)
         nodes = tensor_targets.same_targets(subject, use)
-        if like is not None and not (target == (1,) and like == ".squeeze(0)"):  # that axis is the batch
+        if like is not None and not (target == (1,) and like == ".squeeze(0)"):  # axis 0 is the batch
             title = "Reshape the target to the shape of the prediction"
             yield self.candidate(
                 finding, title, *data_edits.change_data(subject, nodes, "", like, each=True), prior=0.85
@@ -172,7 +172,7 @@ class Stretched:
 
 
 def _losses(subject: Subject) -> Iterator[tensor_values.LossUse]:
-    """Torch losses whose prediction and target hold equally many numbers in shapes that differ by axes of size one."""
+    """Torch losses whose prediction and target differ in axes of size one only."""
     if subject.trace is None:
         return
     for use in tensor_values.loss_uses(subject):
@@ -186,7 +186,7 @@ def _losses(subject: Subject) -> Iterator[tensor_values.LossUse]:
 
 
 def _operations(subject: Subject) -> Iterator[Stretched]:
-    """Sums and differences of a column and a row of one length, where a loss was meant to compare them."""
+    """Sums and differences of shapes `(n, 1)` and `(n,)` that a loss is computed from."""
     if subject.trace is None:
         return
     seen: set[object] = set()
@@ -204,7 +204,7 @@ def _operations(subject: Subject) -> Iterator[Stretched]:
 
 
 def _column(call: Call) -> int | None:
-    """Which of the two inputs is the `(n, 1)` that a `(n,)` is stretched against."""
+    """Which of the two inputs is the `(n, 1)` that is broadcast against `(n,)`."""
     for index in (0, 1):
         column, flat = call.inputs[index].shape, call.inputs[1 - index].shape
         if column is None or flat is None or len(flat) != 1 or column != (flat[0], 1):
@@ -215,7 +215,7 @@ def _column(call: Call) -> int | None:
 
 
 def _compares(subject: Subject, column: Value, flat: Value) -> bool:
-    """Whether one of the two is the network's output and the other is data."""
+    """Whether one of the two is the output of the network and the other is data."""
     if _made_by_layer(subject, flat):
         return column.requires_grad is False and column.producer is None
     return flat.requires_grad is False and (_made_by_layer(subject, column) or _multiplied(subject, column))
@@ -229,14 +229,14 @@ def _made_by_layer(subject: Subject, value: Value) -> bool:
 
 
 def _multiplied(subject: Subject, value: Value) -> bool:
-    """Whether a value is what a layer written out gives: a product of matrices, and what is added to it."""
+    """Whether a value is the output of a hand-written layer: a matrix product, and what is added to it."""
     return value.requires_grad is True and any(
         call.name.rpartition(".")[2] in PRODUCTS for call in tensor_shapes.way_back(subject, value)[:2]
     )
 
 
 def _becomes_target(subject: Subject, call: Call) -> bool:
-    """Whether the stretched result is the target of a loss whose prediction is a column."""
+    """Whether the broadcast result is the target of a loss whose prediction has shape `(n, 1)`."""
     if not call.outputs:
         return False
     for use in tensor_values.loss_uses(subject):
@@ -254,7 +254,7 @@ def _without_ones(shape: Shape) -> Shape:
 
 
 def _code(shape: Shape, wanted: Shape) -> str | None:
-    """A method call that takes the one shape to the other without naming a size of the batch."""
+    """The method call that converts one shape to the other without naming the batch size."""
     for axis in range(len(wanted)):
         if wanted[axis] == 1 and (*wanted[:axis], *wanted[axis + 1 :]) == shape:
             axis = len(wanted) - 1 if len(wanted) == 2 and len(shape) == 1 and wanted[-1] == 1 else axis

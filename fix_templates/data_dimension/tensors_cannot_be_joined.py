@@ -1,4 +1,4 @@
-"""Tensors or branches of a network are joined or added, and their shapes do not allow it."""
+"""Tensors or branches of a network are concatenated, stacked or added, and their shapes do not match."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ REFUSED = (
     re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension 0"),
     re.compile(r"could not be broadcast together with shapes \((\d+)(?:,\d+)*,?\) \((\d+)"),
 )
-"""The words of TensorFlow, torch and NumPy for two tensors that differ along the first axis, with the sizes of both."""
+"""Messages of TensorFlow, torch and NumPy for two tensors that differ along the first axis, with both sizes."""
 
 JOINING = frozenset({"numpy.concatenate", "torch.cat", "torch.concat", "tensorflow.concat", "keras.ops.concatenate"})
-"""Functions that join; each of these libraries has a `stack` beside it."""
+"""Functions whose library also has a `stack`."""
 
 Shape = tuple[int | None, ...]
 Known = tuple[int, ...]
@@ -60,19 +60,18 @@ Way = tuple[str, tuple[Edit, ...], float]
 
 
 class TensorsCannotBeJoined(ShapeTemplate):
-    """Tensors or branches of a network are joined or added, and their shapes do not allow it.
+    """Tensors or branches of a network are concatenated, stacked or added, and their shapes do not match.
 
-    `torch.cat` joins along an axis that all tensors have, which numbers and vectors may not; `torch.stack` makes a new
-    axis, for which all shapes have to be the same, and the last batch of an epoch is often smaller. A weight with a batch axis of
-    size one, such as a class token, has to be repeated for every sample: joining does not stretch it, as a sum does. And joining `n`
-    tensors of shape `(batch, units)` along the first axis gives `n * batch` rows; where what they meet has one axis more, of size
-    `n`, stacking them was meant.
+    `torch.cat` joins along an axis that all tensors have, which scalars and vectors may not; `torch.stack` needs equal
+    shapes, and the last batch of an epoch is often smaller. A weight with a batch axis of size one, such as a class
+    token, has to be expanded for every sample, since `cat` does not broadcast. And `n` tensors of shape `(batch,
+    units)` concatenated along the first axis have `n * batch` rows; if the other operand has one more axis, of size
+    `n`, they should be stacked.
 
-    What is added has to have the same shape; what is joined, the same but for the axis along which it is joined. The branches of a
-    network differ where a kernel without padding took the border away on one side only, where strides differ, where
-    one branch gives another number of channels, or where the axis is the wrong one.
+    Added branches need equal shapes, concatenated ones equal shapes but for the axis. Branches differ if a convolution
+    of one has no padding, if strides or channels differ, or if the axis is wrong.
 
-    Fix safety: unsafe. The program did not run before; what is joined keeps its numbers, and a weight learns from all samples.
+    Fix safety: unsafe. The program did not run before; the values stay, and an expanded weight learns from all samples.
 
     References: torch.cat, torch.stack, torch.unsqueeze, torch.Tensor.expand, tf.stack, numpy.stack, keras.layers.Add,
     keras.layers.Concatenate, torch.nn.Conv2d (`padding`).
@@ -204,7 +203,7 @@ prior = torch.zeros(2, 7, 4)
 - total = torch.cat(scores) + prior
 + total = torch.stack(scores) + prior
 
-=== example: residual whose convolution takes the border away
+=== example: a residual whose convolution removes the border
 import torch
 import torch.nn as nn
 
@@ -230,7 +229,7 @@ x = torch.randn(3, 5)
 + left, right = nn.Linear(5, 8), nn.Linear(5, 8)
 y = left(x) * right(x)
 
-=== example: a decoder whose convolutions move in steps
+=== example: a decoder with strided convolutions
 from keras import Input, layers
 
 signal = Input((48, 1))
@@ -274,14 +273,14 @@ try:
 except RuntimeError:
     torch.cat((a, b), dim=0)
 
-=== reject: tensors joined for a weight of the whole
+=== reject: tensors joined for a weight of that size
 import torch
 
 parts = [torch.rand(4, 3) for _ in range(2)]
 weights = torch.rand(2, 8, 3)
 weights * torch.cat(parts)
 
-=== reject: a crash between tensors that nobody joined
+=== reject: a crash between tensors that were not joined
 import torch
 
 a, b = torch.rand(3, 1, 2), torch.rand(15, 4)
@@ -308,12 +307,12 @@ error = torch.randn(4, 3) - torch.randn(5, 3)
 """
 
 
-# --- a join that fails --------------------------------------------------------------------------------------------------
+# --- a join that fails
 
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """A join that failed: the call as it is written, the shapes of the tensors and the axis that is asked for."""
+    """A call that failed, the shapes of the tensors and the axis."""
 
     call: Call
     node: ast.Call
@@ -322,7 +321,7 @@ class _Joined:
 
     @property
     def stacks(self) -> bool:
-        """Whether the tensors are put on a new axis."""
+        """Whether the call adds a new axis."""
         return self.call.name == "torch.stack"
 
 
@@ -352,13 +351,13 @@ def _joined(subject: Subject) -> _Joined | None:
 
 
 def _ways(subject: Subject, found: _Joined) -> Repairs:
-    yield Decline("the shapes do not tell how the tensors belong together")
+    yield Decline("the shapes do not show how the tensors belong together")
     ways = [*_stacked(subject, found), *_concatenated(subject, found), *_with_axis(subject, found)]
     yield from sorted(ways, key=lambda way: -way[2])[:3]
 
 
 def _stacked(subject: Subject, found: _Joined) -> Iterator[Way]:
-    """Stack what is concatenated along an axis that none of the tensors has."""
+    """Stack tensors that are concatenated along an axis that none of them has."""
     rank = len(found.shapes[0])
     if found.stacks or len(set(found.shapes)) > 1:
         return
@@ -371,7 +370,7 @@ def _stacked(subject: Subject, found: _Joined) -> Iterator[Way]:
 
 
 def _concatenated(subject: Subject, found: _Joined) -> Iterator[Way]:
-    """Concatenate what is stacked, where the tensors differ along one axis only."""
+    """Concatenate tensors that are stacked, if they differ along one axis only."""
     first = found.shapes[0]
     if not found.stacks or _axis_literal(subject, found) is not None:
         return
@@ -384,7 +383,7 @@ def _concatenated(subject: Subject, found: _Joined) -> Iterator[Way]:
 
 
 def _with_axis(subject: Subject, found: _Joined) -> Iterator[Way]:
-    """Give the tensors with fewer axes the one that they lack, or take one of one element out of the others."""
+    """Add the missing axis to the tensors with fewer axes, or squeeze it in the others."""
     given = found.node.args[0] if found.node.args else None
     if found.stacks or not isinstance(given, (ast.Tuple, ast.List)) or len(given.elts) != len(found.shapes):
         return
@@ -407,7 +406,7 @@ def _with_axis(subject: Subject, found: _Joined) -> Iterator[Way]:
 
 
 def _meets(found: _Joined, shape: Known, axis: int, model: Known, method: str) -> bool:
-    """Whether the tensor with an axis more, or less, stands beside the others on all axes but the one that is joined."""
+    """Whether the tensor, with an axis more or less, has the sizes of the others but for the joined axis."""
     if method == "squeeze":
         if shape[axis] != 1:
             return False
@@ -425,16 +424,16 @@ def _function(subject: Subject, found: _Joined, name: str) -> Edit:
 
 
 def _axis_literal(subject: Subject, found: _Joined) -> Site | None:
-    """Where the axis is written, if it is."""
+    """The site of the axis argument, if there is one."""
     given = found.node.args[1:2] or [one.value for one in found.node.keywords if one.arg in ("dim", "axis")]
     return subject.source.site(given[0]) if given else None
 
 
-# --- a weight beside a batch ---------------------------------------------------------------------------------------------
+# --- a weight joined to a batch
 
 
 def _unrepeated(subject: Subject) -> Iterator[Fault]:
-    """A weight with a batch axis of size one that is joined to a whole batch."""
+    """A weight with a batch axis of size one that is concatenated with a whole batch."""
     call = subject.crash.call if subject.crash is not None else None
     node = subject.call_node(call) if call is not None and call.name in tensor_shapes.CONCATENATIONS else None
     if call is None or node is None or not call.name.startswith("torch."):
@@ -473,11 +472,11 @@ def _repeated(subject: Subject, weight: ast.expr, beside: ast.expr, rank: int) -
     yield "Repeat the weight for every sample", (Wrap(subject.source.site(weight), "", code),), 0.9
 
 
-# --- what is joined along an axis of its own --------------------------------------------------------------------------------
+# --- a concatenation that should be a stack
 
 
 def _not_stacked(subject: Subject) -> Iterator[Fault]:
-    """An operand that was joined along an axis, where the other one has an axis for as many tensors as were joined."""
+    """An operand made by a concatenation, where the other operand has an axis of as many elements as tensors."""
     crash = subject.crash
     if crash is None or not crash.frames:
         return
@@ -510,11 +509,11 @@ def _on_own_axis(subject: Subject, call: ast.Call) -> Repairs:
         yield Decline("the function that joins is not called on its library")
         return
     edit = Replace(source.site(function), f"{source.segment(source.site(function.value))}.stack")
-    yield "Stack the tensors along an axis of their own", (edit,), 0.9
+    yield "Stack the tensors along a new axis", (edit,), 0.9
 
 
 def _factor(message: str) -> int | None:
-    """By how much the one of two refused sizes is larger than the other, where it is a whole number of times."""
+    """By what integer factor one of two sizes in the message is larger than the other."""
     said = next(filter(None, (one.search(message) for one in REFUSED)), None)
     small, large = sorted(map(int, said.groups())) if said is not None else (0, 0)
     return large // small if small and large > small and large % small == 0 else None
@@ -522,7 +521,7 @@ def _factor(message: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Together:
-    """The call that joins, how many tensors it is given, and whether what it gives clashes with the other operand."""
+    """A concatenation, its number of tensors, and whether its result does not broadcast with the other operand."""
 
     call: ast.Call
     count: int
@@ -530,7 +529,7 @@ class _Together:
 
 
 def _together(subject: Subject, operand: ast.expr, other: Shape) -> _Together | None:
-    """The joining that made an operand, where the other one has an axis of as many elements as tensors were joined."""
+    """The concatenation that an operand comes from, if the other one has an axis of as many elements as tensors."""
     call = operand
     if isinstance(operand, ast.Name):
         bound = subject.source.bindings(operand, operand)
@@ -560,7 +559,7 @@ def _axis_written(call: ast.Call) -> int | None:
 
 
 def _listed(subject: Subject, given: ast.expr) -> tuple[int, Shape] | None:
-    """How many tensors a list holds and the shape that all of them have."""
+    """The number of tensors in a list and their common shape."""
     if isinstance(given, (ast.List, ast.Tuple)):
         shapes = [held_values.shape_of(subject, one) for one in given.elts]
         count = len(shapes)
@@ -579,12 +578,12 @@ def _shape(description: object) -> Shape | None:
     return tuple(given) if isinstance(given, list) else None
 
 
-# --- branches of a network -----------------------------------------------------------------------------------------------
+# --- branches of a network
 
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """A merge that crashed, the two inputs that do not go together, and the axis along which it joins, if it does."""
+    """A merge that crashed, the two inputs that do not match, and the axis of a concatenation."""
 
     call: Call
     first: Value
@@ -597,7 +596,7 @@ def _shown(value: Value) -> str:
 
 
 def _matched(subject: Subject, found: _Merge) -> Repairs:
-    yield Decline("no branch is shaped by one argument that could be changed")
+    yield Decline("no change of one argument makes the branches match")
     ways = [*_other_axis(subject, found), *_kept_borders(subject, found), *_same_channels(subject, found)]
     yield from sorted(ways, key=lambda way: -way[2])[:4]
 
@@ -632,14 +631,14 @@ def _clash(a: tuple[int | None, ...], b: tuple[int | None, ...], place: int, axi
 
 
 def _layers(subject: Subject, value: Value) -> bool:
-    """Whether a layer of the network took part in making the value."""
+    """Whether a layer of the network computed the value."""
     return any(
         call.made_at is not None and layer_facts(call) is not None for call in tensor_shapes.way_back(subject, value)
     )
 
 
 def _other_axis(subject: Subject, found: _Merge) -> Iterator[Way]:
-    """The one axis along which the branches could be joined."""
+    """The one axis along which the branches could be concatenated."""
     shapes = [value.shape for value in found.call.inputs if value.shape is not None]
     if found.axis is None or len(shapes) != len(found.call.inputs):
         return
@@ -663,7 +662,7 @@ def _other_axis(subject: Subject, found: _Merge) -> Iterator[Way]:
 
 
 def _spatial(subject: Subject, value: Value) -> Iterator[Call]:
-    """The convolutions and poolings of a branch, the last one first, as far as they belong to this branch alone."""
+    """The convolutions and poolings of a branch, the last one first."""
     for call in tensor_shapes.way_back(subject, value):
         facts = layer_facts(call)
         if (
@@ -676,7 +675,7 @@ def _spatial(subject: Subject, value: Value) -> Iterator[Call]:
 
 
 def _kept_borders(subject: Subject, found: _Merge) -> Iterator[Way]:
-    """Give the smaller branch a padding that keeps the size of its image, or both the same stride."""
+    """Pad the smaller branch so that its image keeps its size, or use the same stride in both."""
     for small, large in ((found.first, found.second), (found.second, found.first)):
         a, b = tensor_shapes.known((small.shape or ())[1:]), tensor_shapes.known((large.shape or ())[1:])
         if a is None or b is None or not any(one < other for one, other in zip(a, b, strict=True)):
@@ -702,7 +701,7 @@ def _padding(subject: Subject, call: Call, small: tuple[int, ...], large: tuple[
     if keras and call.args.get("padding") == "valid" and lost == {max(window) - 1}:
         edits = recipes.set_constructor_argument(subject, call, "padding", '"same"')
         if edits is not None:
-            yield f"Let {short(call.name)} keep the size of its image", edits, 0.8
+            yield f"Pad {short(call.name)} to keep the size of its image", edits, 0.8
     elif not keras and len(lost) == 1 and crashes.sizes(call.args.get("stride"), spatial) == (1,) * spatial:
         missing, now = lost.pop(), crashes.sizes(call.args.get("padding"), spatial)
         if missing % 2 == 0 and now is not None and len(set(now)) == 1 and now[0] + missing // 2 < max(window):
@@ -713,9 +712,9 @@ def _padding(subject: Subject, call: Call, small: tuple[int, ...], large: tuple[
 
 
 def _unstrided(subject: Subject, call: Call, small: tuple[int, ...], large: tuple[int, ...]) -> Iterator[Way]:
-    """Take the stride of a convolution away, where it is the factor by which the branch is too small everywhere.
+    """Remove the stride of a convolution, if the branch is too small by this factor everywhere.
 
-    Only of a convolution that stands behind a widening: on the way down strides are meant.
+    Only after an upsampling: in an encoder strides are meant.
     """
     facts = layer_facts(call)
     if facts is None or facts.kind != "convolution" or "Transpose" in call.name or call.name.startswith("torch."):
@@ -738,11 +737,11 @@ def _unstrided(subject: Subject, call: Call, small: tuple[int, ...], large: tupl
         if node is not None and any(keyword.arg == "strides" for keyword in node.keywords):
             edits = (RemoveArgument(subject.source.site(node), "strides"),)
         if edits is not None:
-            yield f"Let {short(call.name)} move its window by one", edits, 0.85
+            yield f"Remove the stride of {short(call.name)}", edits, 0.85
 
 
 def _stride(subject: Subject, call: Call, large: Value, shared: set[int]) -> Iterator[Way]:
-    """Give the last convolution of the larger branch the stride of this one."""
+    """Set the stride of the last convolution of the larger branch to that of this one."""
     facts = layer_facts(call)
     name = "strides" if call.name.startswith("keras.") else "stride"
     stride = crashes.sizes(call.args.get(name), facts.spatial) if facts is not None else None
@@ -758,11 +757,11 @@ def _stride(subject: Subject, call: Call, large: Value, shared: set[int]) -> Ite
         return
     edits = recipes.set_constructor_argument(subject, other, name, str(stride[0]))
     if edits is not None:
-        yield f"Give {short(other.name)} the stride {stride[0]} of the other branch", edits, 0.75
+        yield f"Set the stride of {short(other.name)} to {stride[0]}, as in the other branch", edits, 0.75
 
 
 def _same_channels(subject: Subject, found: _Merge) -> Iterator[Way]:
-    """Make one branch give as many channels or features as the other."""
+    """Change the number of channels or features of one branch to that of the other."""
     a, b = found.first.shape or (), found.second.shape or ()
     for place in range(1, len(a)):
         if not _clash(a, b, place, found.axis):
@@ -776,5 +775,5 @@ def _same_channels(subject: Subject, found: _Merge) -> Iterator[Way]:
             if network_facts.stated_output(layer) != layer.args.get(facts.gives):
                 continue
             for change in size_edits.size_changes(subject, layer, facts.gives, wanted)[:2]:
-                title = f"Make {short(layer.name)} give {change.written}, as the other branch does"
+                title = f"Make {short(layer.name)} return {change.written}, as the other branch does"
                 yield title, change.edits, prior * change.prior

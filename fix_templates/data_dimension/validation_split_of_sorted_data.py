@@ -1,4 +1,4 @@
-"""`validation_split` cuts the end off data that stand sorted by class."""
+"""`validation_split` holds out the end of data that is sorted by class."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from dnnfix.api import (
 )
 
 ROWS = 20
-"""Samples below which a program is a toy whose validation nobody reads."""
+"""The least number of samples; below it the program is a toy."""
 SAMPLES_PER_CLASS = 5
-"""Samples of each class, on average, below which numbers that rise may be no classes."""
+"""The least number of samples per class; below it rising numbers may not be classes."""
 
 VALIDATION_DATA, SAMPLE_WEIGHT = 7, 10
-"""The places of `validation_data` and `sample_weight` in a call of `fit`."""
+"""The indices of the positional arguments of `fit`."""
 
 IN_TIME = words("""TimeseriesGenerator timeseries_dataset_from_array sliding_window_view look_back lookback
     to_datetime parse_dates DatetimeIndex""")
-"""Words of programs whose samples follow each other in time, where the end is held out on purpose."""
+"""Names in programs on time series, where the end is held out on purpose."""
 
 INDEXED = {"ndarray": "", "DataFrame": ".iloc", "Series": ".iloc"}
-"""What of each type takes an array of positions."""
+"""The attribute of each type that is indexed with an array of positions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A call of `fit` that holds out the end of sorted data, the share, the labels, and the types of both."""
+    """A call of `fit` that holds out the end of sorted data, the fraction, the labels, and the types of both arrays."""
 
     call: ast.Call
     share: float
@@ -58,15 +58,14 @@ class Split:
 
 
 class ValidationSplitOfSortedData(FaultTemplate[Split]):
-    """`fit(x, y, validation_split=0.2)` on data that stand sorted by class: one after the other, as folders are read.
+    """`fit(x, y, validation_split=0.2)` on data sorted by class, as read from one folder after the other.
 
-    Keras holds out the last samples as they stand, before anything is shuffled. The classes at the end are validated
-    and hardly or never trained, the others are never validated: the accuracy of the validation stays at 0, or is that
-    of a single class.
+    Keras holds out the last samples before anything is shuffled. The last classes are validated and hardly trained, the
+    others are never validated: the validation accuracy stays at 0, or is that of a single class.
 
-    Reported where a run saw the labels of a loss over classes only rise, or only fall, from the first sample to the
-    last, with many samples of each class. Programs that want the order are left alone: with `shuffle=False`, with
-    layers that keep their state from batch to batch, or with samples that follow each other in time.
+    Reported where the labels of a classification loss only rise, or only fall, from the first sample to the last, with
+    many samples of each class. Programs that need the order are left alone: with `shuffle=False`, with stateful layers,
+    or on time series.
 
     Fix safety: unsafe. Other samples are held out and trained.
 
@@ -128,7 +127,7 @@ class ValidationSplitOfSortedData(FaultTemplate[Split]):
             edits.append(Wrap(source.site(node), "", f"{rows}[{order}]"))
         drawn = order_edits.order_drawn(order, permutation.code, names[0])
         edits += [InsertBefore(source.site(call), drawn), *permutation.imports]
-        yield "Give `fit` the samples in a random order", tuple(edits), 0.9
+        yield "Pass the samples to `fit` in random order", tuple(edits), 0.9
 
     programs = """
 === example: one class after the other
@@ -202,7 +201,7 @@ model.fit(x, y, validation_split=0.2, shuffle=False, verbose=0)
 
 
 def _split(subject: Subject, call: Call) -> Split | None:
-    """What is at fault with a call of `fit`, where something is."""
+    """The fault of a call of `fit`, if it has one."""
     node, share, types = subject.call_node(call), call.args.get("validation_split"), call.args.get("types")
     if node is None or not isinstance(share, float) or not isinstance(types, Mapping):
         return None
@@ -240,7 +239,7 @@ def _are_sorted_classes(subject: Subject, labels: Value) -> bool:
 
 
 def _are_classes(subject: Subject, labels: Value) -> bool:
-    """Whether a loss over classes took them."""
+    """Whether a classification loss was called with the labels."""
     facts = [network_facts.loss_facts(call) for call in subject.network.users(labels)]
     return any(
         each is not None and each.task in (network_facts.Task.CLASSES, network_facts.Task.LABELS) for each in facts

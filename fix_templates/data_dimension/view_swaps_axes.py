@@ -1,4 +1,4 @@
-"""A view is used to swap axes: it cuts the numbers anew and swaps nothing."""
+"""A view or reshape is used to swap axes, and mixes the values instead."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ VIEWS = frozenset({"torch.Tensor.view", "torch.Tensor.reshape", "torch.reshape"}
 
 
 class ViewSwapsAxes(FixTemplate):
-    """A view is used to swap axes: it cuts the numbers anew and swaps nothing.
+    """A view or reshape is used to swap axes, and mixes the values instead.
 
-    `view` and `reshape` keep the numbers in the order in which they lie in memory. A view of `(batch, steps)` as
-    `(steps, batch)` has the shape of the transposed tensor, and numbers of different samples in every row of it. Nothing
-    fails, and the network learns from mixed samples.
+    `view` and `reshape` keep the order of values in memory. A view of `(batch, steps)` as `(steps, batch)` has the
+    shape of the transposed tensor, but each row has values of different samples. Nothing raises, and the network learns
+    from mixed samples.
 
-    Fix safety: unsafe. The numbers come to stand elsewhere, which is the point.
+    Fix safety: unsafe. The values are ordered differently.
 
     References: torch.Tensor.view, torch.Tensor.transpose, keras.layers.Permute.
     """
@@ -65,7 +65,7 @@ class ViewSwapsAxes(FixTemplate):
             moved = [axis for axis, old in enumerate(order) if axis != old]
             if len(after) > len(before):
                 swapped = self._beside_new_axes(finding, subject, call)
-                yield swapped if swapped is not None else Decline("the view is not a method of what it cuts")
+                yield swapped if swapped is not None else Decline("the view is not called as a method of the tensor")
                 return
             if call.name == "keras.layers.Reshape" and isinstance(node, ast.Call):
                 named = spelling_edits.sibling(subject, node.func, "Permute")
@@ -81,10 +81,10 @@ class ViewSwapsAxes(FixTemplate):
             text = f"{subject.text(subject.source.site(base))}.{axes}"
             yield self.candidate(finding, "Swap the axes", Replace(finding.site, text), prior=0.85)
             return
-        yield Decline("the view is not written as a call of its own")
+        yield Decline("the call of the view is not known")
 
     def _beside_new_axes(self, finding: Finding, subject: Subject, call: Call) -> Candidate | None:
-        """The axes swapped before the view, which then adds its axes of size one and cuts nothing anew."""
+        """Swap the axes before the view, which then only adds axes of size one."""
         node = subject.node(finding.site)
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or call.name == "torch.reshape":
             return None
@@ -163,20 +163,20 @@ other = x.view(4, 3)
 
 
 def _swaps(subject: Subject) -> Iterator[tuple[Call, tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
-    """Views whose shape is that of a transposition, with the order of axes that would give it, each place once."""
+    """Views whose shape is that of a transposition, with the order of axes that gives it, each site once."""
     if subject.trace is None:
         return
     seen: set[object] = set()
     taken_up = {value.producer for call in subject.network.calls for value in call.inputs}
     for call in subject.network.calls:
         if call.id not in taken_up:
-            continue  # what nothing is made of shows no fault
+            continue  # unused
         keras = call.name == "keras.layers.Reshape"
         if (call.name not in VIEWS and not keras) or not call.inputs or not call.outputs or call.site in seen:
             continue
         first, last = call.inputs[0].shape, call.outputs[0].shape
         if keras and first is not None and last is not None:
-            first, last = (0, *first[1:]), (0, *last[1:])  # the batch stays where it is
+            first, last = (0, *first[1:]), (0, *last[1:])  # the batch axis stays
         before, after = tensor_shapes.known(first), tensor_shapes.known(last)
         order = _order(before, after) if before is not None and after is not None else None
         if before is not None and after is not None and order is not None:
@@ -185,7 +185,7 @@ def _swaps(subject: Subject) -> Iterator[tuple[Call, tuple[int, ...], tuple[int,
 
 
 def _order(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The one order of the axes of `before` that gives `after`; `None` where axes of size one alone move or come."""
+    """The order of the axes of `before` that gives `after`; `None` if only axes of size one move or are added."""
     long, now = [size for size in before if size != 1], [size for size in after if size != 1]
     if len(before) < 2 or before == after or long == now:
         return None

@@ -1,1 +1,1 @@
-"""Fix templates of the family data type: dtypes, containers, devices."""
+"""Fix templates of the family data type: dtypes, containers, devices and names."""

@@ -1,4 +1,4 @@
-"""Samples or labels are given to a Keras model in a form that it does not accept."""
+"""A Keras model gets string labels, sequences of different lengths, or inputs and targets of different samples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dnnfix.api import (
 )
 
 TEACHING = words("fit evaluate train_on_batch test_on_batch")
-"""Methods of Keras models that take labels."""
+"""Methods of Keras models with labels as an argument."""
 
 TAKE_DATA = TEACHING | words("predict predict_on_batch")
 
@@ -40,7 +40,7 @@ ARRAYS = words("numpy.array numpy.asarray")
 TRAINING = re.compile(r"train(?:ing)?|tr|trn", re.IGNORECASE)
 
 SPLIT = re.compile(r"train(?:ing)?|tr|trn|test(?:ing)?|te|val(?:id(?:ation)?)?|dev", re.IGNORECASE)
-"""Words that names of a part of the data have, one by one."""
+"""Words for a part of the data in names."""
 
 
 @reads(
@@ -49,7 +49,7 @@ SPLIT = re.compile(r"train(?:ing)?|tr|trn|test(?:ing)?|te|val(?:id(?:ation)?)?|d
     ast.Call,
 )
 def _labels_as_strings(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """The labels that a Keras model is trained on are the names of the classes, as strings: they are numbered."""
+    """A Keras model is trained on class names as strings: they are numbered."""
     node, source, subject = failure.node, failure.source, failure.subject
     labels = argument_value(node, "y", 1) if _calls(node, TEACHING) else None
     form, root = _form(source), _root(source, labels) if labels is not None else None
@@ -74,7 +74,7 @@ def _labels_as_strings(failure: Failure[ast.Call]) -> Iterator[Fault]:
 
 @reads("ValueError TypeError", "", ast.Call)
 def _sequences_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """Sequences of different lengths are given to a Keras model, which takes one array: they are filled up."""
+    """A Keras model gets sequences of different lengths: they are padded."""
     node, subject = failure.node, failure.subject
     given = tensor_axes.first_argument(node) if {"keras", "tensorflow"} & failure.source.frameworks else None
     rows = held_values.row_lengths(subject, given) if given is not None else None
@@ -84,7 +84,7 @@ def _sequences_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Fault]:
     uneven = (
         "inhomogeneous",
         "setting an array element with a sequence",
-    )  # in newer releases of NumPy, and in older ones
+    )  # of newer and older releases of NumPy
     if failure.source.qualified(node.func) in ARRAYS and any(said in failure.crash.message for said in uneven):
         edits = _where_made(subject, node)
     elif _calls(node, TAKE_DATA):
@@ -101,7 +101,7 @@ def _sequences_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Fault]:
     "ValueError", r"(?s)[Dd]ata cardinality is ambiguous.*?'?x'? sizes: (\d+)\s*'?y'? sizes: (\d+)(?:\s|$)", ast.Call
 )
 def _parts_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """Inputs and targets are handed to a Keras model in parts that do not have the same samples."""
+    """A Keras model gets inputs and targets of different samples."""
     node, (first, second) = failure.node, map(int, failure.said.groups())
     for inputs, targets in _pairs(node) if isinstance(node.func, ast.Attribute) else ():
         if (_count(failure, inputs), _count(failure, targets)) not in ((None, None), (first, second)):
@@ -109,32 +109,29 @@ def _parts_of_other_lengths(failure: Failure[ast.Call]) -> Iterator[Fault]:
         found = _by_slices(failure, inputs, targets) or _by_names(failure, inputs, targets, (first, second))
         if found is not None:
             part = failure.source.enclosing(found[0], ast.Subscript) or found[0]
-            what = f"{ast.unparse(part)} and the data given with it are of different samples"
+            what = f"{ast.unparse(part)} and the data passed with it contain different samples"
             yield failure.fault(found[0], what, f"Use {found[1]}", failure.exchange(*found))
             return
 
 
 class DataInAnotherForm(CrashTemplate):
-    """Samples or labels are given to a Keras model in a form that it does not accept.
+    """A Keras model gets string labels, sequences of different lengths, or inputs and targets of different samples.
 
-    Labels that are the names of the classes: a loss computes with numbers, `sparse_categorical_crossentropy` with the number of
-    each sample's class, `categorical_crossentropy` with rows that have a one there, `binary_crossentropy` with 0 and 1. The names
-    become numbers in the order of the alphabet, before the labels are split into those of the training and others, so that every
-    part has the same numbers. A program that has sklearn's `LabelEncoder` uses it. Nothing is proposed for labels of a test that
-    do not come from the same array, since they may lack a class, and for losses of a regression, and where the program has an
-    order of its own for the names (`names[net.predict(x).argmax()]`), which is not that of the alphabet.
+    String labels: a loss needs numbers: class indices for `sparse_categorical_crossentropy`, one-hot rows for
+    `categorical_crossentropy`, 0 and 1 for `binary_crossentropy`. The names are numbered in alphabetical order, before
+    the labels are split, so that every part has the same numbers; with `LabelEncoder` if the program imports it.
+    Nothing is proposed for test labels from another array, which may have fewer classes, for regression losses, and
+    where the program has an order of its own for the names (`names[net.predict(x).argmax()]`).
 
-    Sequences of different lengths are no array of numbers: the rows have to be filled up to one length, which is the one that
-    the model states, or else that of the longest sequence. Where the model states a smaller one nothing is proposed, since the
-    ends of sequences would be cut off.
+    Sequences of different lengths: they are padded to the length that the model states, or else to the longest. If the
+    model states a smaller one nothing is proposed, since sequences would be truncated.
 
-    Inputs and targets in parts that do not have the same samples: where the bounds of two slices differ (`x[:240]`, `y[:200]`),
-    and another slice of the program goes on at one of the bounds (`x[240:]`) and none at the other, both take this one. Where the
-    two names are of other parts (`x_train`, `y_test`), in a training the one that is not of the training becomes the array of the
-    program that is, elsewhere the other way round, where it has as many samples. Everything else is declined: to cut the longer
-    array would pair samples with the targets of others.
+    Inputs and targets of different samples: if the bounds of two slices differ (`x[:240]`, `y[:200]`) and another slice
+    starts at one of them (`x[240:]`), both get this bound. If the names are of different parts (`x_train`, `y_test`),
+    in `fit` both become those of the training part, elsewhere of the other, if that array has as many samples.
+    Truncating the longer array would pair samples with the targets of others, so nothing else is proposed.
 
-    Fix safety: unsafe. The program could not run before; zeros are put before the shorter sequences.
+    Fix safety: unsafe. The program could not run before; shorter sequences are padded with zeros at the start.
 
     References: keras.losses.SparseCategoricalCrossentropy, numpy.unique (`return_inverse`), keras.utils.pad_sequences,
     keras.Model.fit ("Data cardinality is ambiguous").
@@ -296,7 +293,7 @@ net.compile("adam", "sparse_categorical_crossentropy")
 net.fit(x, y, verbose=0)
 print(names[net.predict(x[:1], verbose=0).argmax()])
 
-=== reject: data in the forms that are taken
+=== reject: data in accepted forms
 import keras
 import numpy as np
 from sklearn.metrics import accuracy_score
@@ -318,7 +315,7 @@ model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 model.fit(rows, np.ones(2), verbose=0)
 
-=== reject: prices as text
+=== reject: prices as strings
 import keras
 import numpy as np
 
@@ -327,7 +324,7 @@ net = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 net.compile("adam", "mse")
 net.fit(np.random.rand(4, 4), prices, verbose=0)
 
-=== reject: the samples are text
+=== reject: the samples are strings
 import keras
 import numpy as np
 
@@ -380,7 +377,7 @@ def _are_strings(failure: Failure[ast.Call], labels: ast.expr) -> bool:
 
 
 def _form(source: Source) -> str | None:
-    """What the one loss that is compiled takes: `index` of a class, or `row` with a one at it."""
+    """What the one compiled loss expects: the `index` of a class, or a one-hot `row`."""
     compiled = [
         call
         for call in source.all_calls
@@ -397,7 +394,7 @@ def _form(source: Source) -> str | None:
 
 
 def _root(source: Source, labels: ast.expr) -> ast.expr | None:
-    """The labels as they were before parts of them were taken; `None` where that cannot be told."""
+    """The array that the labels are parts of; `None` if it is not known."""
     for _ in range(4):
         before = _taken_from(source, labels)
         if before is None:
@@ -436,7 +433,7 @@ def _of_tuple(source: Source, value: ast.expr, place: int) -> ast.expr | None:
 
 
 def _one_root(source: Source, root: ast.expr) -> bool:
-    """Whether all the labels that the models of the program are given come from the same array."""
+    """Whether all labels passed to models of the program come from the same array."""
     for call in source.all_calls:
         if not _calls(call, TEACHING):
             continue
@@ -454,7 +451,7 @@ def _one_root(source: Source, root: ast.expr) -> bool:
 
 
 def _uses(source: Source, root: ast.expr) -> list[ast.expr]:
-    """The places where the labels are split or handed over."""
+    """Where the labels are split or passed to a model."""
     if not isinstance(root, ast.Name):
         return [root]
     uses: list[ast.expr] = []
@@ -479,7 +476,7 @@ def _labels_of(source: Source, call: ast.Call) -> list[ast.expr]:
 
 
 def _has_own_order(source: Source) -> bool:
-    """Whether elements are asked by their number of names that are listed in another order than that of the alphabet."""
+    """Whether the program indexes a list of names that is not in alphabetical order."""
     for node in source.nodes(ast.Subscript):
         if isinstance(node.slice, ast.Slice):
             continue
@@ -496,7 +493,7 @@ def _has_own_order(source: Source) -> bool:
 
 
 def _where_given(failure: Failure[ast.Call], given: ast.expr) -> tuple[Edit, ...]:
-    """The edits where the sequences are handed over; none where the model would cut them."""
+    """Edits where the sequences are passed; empty if the model would truncate them."""
     subject = failure.subject
     nodes = tensor_axes.sibling_inputs(subject, given)
     rows = [held_values.row_lengths(subject, node) for node in nodes]
@@ -512,7 +509,7 @@ def _where_given(failure: Failure[ast.Call], given: ast.expr) -> tuple[Edit, ...
 
 
 def _stated_length(failure: Failure[ast.Call]) -> int | None:
-    """The number of steps that the model was built for, where the run shows one."""
+    """The number of steps that the model was built for, if the run shows one."""
     call = failure.crash.call
     shape = tensor_axes.wanted_shape(failure.subject, call) if call is not None else None
     if shape is None:
@@ -526,7 +523,7 @@ def _stated_length(failure: Failure[ast.Call]) -> int | None:
 
 
 def _where_made(subject: Subject, crashed: ast.Call) -> tuple[Edit, ...] | None:
-    """The edits where arrays are made of the sequences that a model gets; `None` where it gets something else."""
+    """Edits where arrays for a model are created from the sequences; `None` if they are not its inputs."""
     source = subject.source
     found: list[tuple[ast.Call, ast.expr, tuple[int, int, bool]]] = []
     for call in source.all_calls:
@@ -553,7 +550,7 @@ def _where_made(subject: Subject, crashed: ast.Call) -> tuple[Edit, ...] | None:
 
 
 def _is_input(subject: Subject, made: ast.Call) -> bool:
-    """Whether an array is handed to a model as its input: where it is made, or by the name that it gets."""
+    """Whether an array is passed to a model as its input, directly or through a name."""
     statement = subject.source.parent(made)
     if isinstance(statement, ast.Call):
         return _calls(statement, TAKE_DATA) and tensor_axes.first_argument(statement) is made
@@ -575,7 +572,7 @@ def _more(length: int | None, whole: bool) -> str:
 
 
 def _pairs(call: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The inputs and targets that a call hands over together."""
+    """The inputs and targets that a call has as arguments."""
     inputs, targets = argument_value(call, "x", 0), argument_value(call, "y", 1)
     if inputs is not None and targets is not None:
         yield inputs, targets
@@ -590,7 +587,7 @@ def _count(failure: Failure[ast.Call], data: ast.expr) -> int | None:
 
 
 def _by_slices(failure: Failure[ast.Call], inputs: ast.expr, targets: ast.expr) -> tuple[ast.expr, str] | None:
-    """The bound that differs, and the one that it has to be."""
+    """The bound that differs, and its replacement."""
     source = failure.source
     first, second = _slice(source, inputs), _slice(source, targets)
     if first is None or second is None:
@@ -598,7 +595,7 @@ def _by_slices(failure: Failure[ast.Call], inputs: ast.expr, targets: ast.expr) 
     whole = (_count(failure, first.value), _count(failure, second.value))
     bounds = list(zip(_bounds(first), _bounds(second), strict=True))
     unlike = [(a, b) for a, b in bounds if _code(a) != _code(b)]
-    if whole[0] != whole[1] or len(unlike) != 1:  # what is not known of either does not count
+    if whole[0] != whole[1] or len(unlike) != 1:  # two unknown counts are equal
         return None
     one, other = unlike[0]
     if one is None or other is None:
@@ -626,7 +623,7 @@ def _code(bound: ast.expr | None) -> str:
 
 
 def _slice(source: Source, data: ast.expr) -> ast.Subscript | None:
-    """The slice of a variable that the data are."""
+    """The slice of a variable that the data is bound to."""
     for _ in range(2):
         if isinstance(data, ast.Subscript):
             plain = isinstance(data.slice, ast.Slice) and isinstance(data.value, ast.Name)
@@ -639,7 +636,7 @@ def _slice(source: Source, data: ast.expr) -> ast.Subscript | None:
 
 
 def _bound(source: Source, data: ast.expr) -> ast.expr | None:
-    """What a name is given, by itself or in a tuple, where that happens once."""
+    """The value of a name that is assigned once, alone or in a tuple."""
     if not isinstance(data, ast.Name):
         return None
     found: list[ast.expr] = []
@@ -656,7 +653,7 @@ def _bound(source: Source, data: ast.expr) -> ast.expr | None:
 def _by_names(
     failure: Failure[ast.Call], inputs: ast.expr, targets: ast.expr, sizes: tuple[int, int]
 ) -> tuple[ast.expr, str] | None:
-    """The name that is of another part than the call is about, and the one that it has to be."""
+    """The name of the wrong part, and its replacement."""
     if not isinstance(inputs, ast.Name) or not isinstance(targets, ast.Name):
         return None
     first, second = _part(inputs.id), _part(targets.id)
@@ -686,7 +683,7 @@ def _part(name: str) -> str | None:
 
 
 def _of_part(name: str, part: str) -> str:
-    """The name with another word for its part, in the capitals that its own word has."""
+    """The name with another word for its part, in the same capitalization."""
     changed = [
         (part.capitalize() if word[0].isupper() else part.lower()) if SPLIT.fullmatch(word) else word
         for word in _words(name)

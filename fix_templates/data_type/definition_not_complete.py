@@ -1,4 +1,4 @@
-"""A class or function lacks a part that Python or a library counts on: `self`, its base set up, its length, `global`."""
+"""A required part of a class or function is missing: `self`, the base constructor call, `__len__` or `global`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LENGTH = "{indent}def __len__(self):\n{indent}    return len({collection})"
     "TypeError", r"(\w+)\(\) takes (?:from \d+ to )?(\d+) positional arguments? but (\d+) (?:was|were) given", ast.Call
 )
 def _without_self(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """A method does not take the object that it is called on."""
+    """A method has no parameter for the object that it is called on."""
     source, (name, taken, given) = failure.source, failure.said.groups()
     found = [
         function
@@ -57,7 +57,7 @@ def _without_self(failure: Failure[ast.Call]) -> Iterator[Fault]:
     object,
 )
 def _base_not_set_up(failure: Failure[object]) -> Iterator[Fault]:
-    """A layer or model keeps parts before the class that it derives from is set up."""
+    """A layer or model assigns attributes before the constructor of its base class is called."""
     source, own = failure.source, [frame.site for frame in failure.crash.frames if not frame.site.path]
     setups = list(_setups(source))
     reached = [one for one in setups if any(source.site(one[1]).encloses(site) for site in own)]
@@ -83,7 +83,7 @@ def _base_not_set_up(failure: Failure[object]) -> Iterator[Fault]:
 
 @reads("TypeError", r"object of type '(\w+)' has no len\(\)", object)
 def _without_length(failure: Failure[object]) -> Iterator[Fault]:
-    """A dataset that is indexed has no `__len__`: the length is that of what `__getitem__` takes its element from."""
+    """A dataset has no `__len__`: its length is that of what `__getitem__` indexes."""
     source = failure.source
     owners = [one for one in source.nodes(ast.ClassDef) if one.name == failure.said[1]]
     getter = graph.method(owners[0], "__getitem__") if len(owners) == 1 else None
@@ -94,13 +94,13 @@ def _without_length(failure: Failure[object]) -> Iterator[Fault]:
         lines = source.text.splitlines()[site.line - 1 : site.end_line]
         added = LENGTH.format(indent=" " * getter.col_offset, collection=collection)
         edit = ReplaceLines(site, "\n".join((*lines, "", added)))
-        what = f"{owners[0].name} has __getitem__ and lacks __len__"
+        what = f"{owners[0].name} has __getitem__ but no __len__"
         yield failure.fault(getter, what, "Add __len__", edit)
 
 
 @reads("UnboundLocalError", r"local variable '(\w+)'", ast.AST)
 def _not_declared(failure: Failure[ast.AST]) -> Iterator[Fault]:
-    """A function changes a variable of the module, or of the function around it, that it does not declare as such."""
+    """A function assigns a variable of the module or an enclosing function without declaring it."""
     source, name = failure.source, failure.said[1]
     function = source.enclosing(failure.node, ast.FunctionDef)
     stores = list(_stores(function, name)) if function is not None else []
@@ -116,27 +116,26 @@ def _not_declared(failure: Failure[ast.AST]) -> Iterator[Fault]:
     first = _first(function)
     if word and first is not None:
         edit = InsertBefore(source.site(first), f"{word} {name}")
-        what = f"{function.name} assigns {name}, which it does not declare {word}"
+        what = f"{function.name} assigns {name} without declaring it {word}"
         yield failure.fault(failure.node, what, f"Declare {name} {word}", edit)
 
 
 class DefinitionNotComplete(CrashTemplate):
-    """A class or function lacks a part that Python or a library counts on.
+    """A required part of a class or function is missing: `self`, the base constructor call, `__len__` or `global`.
 
-    A method whose first parameter is not `self`: Python hands the object over first, so that there is one argument more than
-    the method takes.
+    A method without `self`: Python passes the object first, so that there is one argument too many.
 
-    A layer or model that keeps parts before the class that it derives from is set up: `nn.Module`, and the layers and models of
-    Keras, make in their own `__init__` what holds the parts. It is called first, in the way that the other classes of the
-    program call theirs; a call that comes too late is moved to the front.
+    A layer or model that assigns attributes before the `__init__` of its base class: `nn.Module` and Keras register
+    them in what it sets up. It is called first, written as in the other classes of the program; a late call is moved to
+    the front.
 
-    A dataset without `__len__`, while a loader draws the numbers of samples from 0 to its length. Reported for a class of the
-    program whose `__getitem__` reads one collection of `self` by the number that it is given.
+    A dataset without `__len__`, which the sampler of a loader calls. Reported for a class of the program whose
+    `__getitem__` indexes one collection of `self`.
 
-    A function that changes a variable of the module, or of the function around it: a name that a function assigns is its own,
-    and `count += 1` reads it before it has a value. Reported where every assignment in the function is of the form `name += …`
-    or `name = … name …`, or is under an `if` that compares the name with what it is given, as for a best value, so that it goes
-    on from the value outside, and where one is there.
+    A function that assigns a variable of the module, or of an enclosing function, without `global` or `nonlocal`: the
+    name is local, and `count += 1` reads it unbound. Reported where such a variable exists and every assignment is of
+    the form `name += …` or `name = … name …`, or under an `if` that compares the name with the new value, as for a best
+    value.
 
     Fix safety: unsafe. The class or function could not be used before; it may change the variable outside.
 
@@ -391,7 +390,7 @@ def _takes_self(function: ast.FunctionDef) -> bool:
 
 
 def _setups(source: Source) -> Iterator[tuple[ast.ClassDef, ast.FunctionDef]]:
-    """The classes with a base, and their constructors."""
+    """The classes with a base class, and their constructors."""
     for setup in source.nodes(ast.FunctionDef):
         owner = source.parent(setup)
         if setup.name == "__init__" and isinstance(owner, ast.ClassDef) and owner.bases:
@@ -403,7 +402,7 @@ def _sets_up(call: ast.Call) -> bool:
 
 
 def _first(function: ast.FunctionDef) -> ast.stmt | None:
-    """The first statement behind a docstring."""
+    """The first statement after the docstring."""
     match function.body:
         case [ast.Expr(value=ast.Constant(value=str())), *rest]:
             return rest[0] if rest else None
@@ -411,7 +410,7 @@ def _first(function: ast.FunctionDef) -> ast.stmt | None:
 
 
 def _spelled(source: Source, setup: ast.FunctionDef, owner: ast.ClassDef) -> str:
-    """The call that sets the base up, as the program's other classes write it."""
+    """The call of the base constructor, written as in other classes of the program."""
     old = any(
         _sets_up(call)
         and isinstance(call.func, ast.Attribute)
@@ -425,9 +424,9 @@ def _spelled(source: Source, setup: ast.FunctionDef, owner: ast.ClassDef) -> str
 
 
 def _collection(getter: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
-    """What an element is taken from by the plain number that is asked for, the first one in the text.
+    """The first attribute of `self` in the source that is indexed with the index itself.
 
-    `None` where the number is computed with anywhere: then there may be more or fewer elements than numbers.
+    `None` if something is computed from the index: the number of elements may differ then.
     """
     if len(getter.args.args) != 2:
         return None
@@ -444,17 +443,17 @@ def _collection(getter: ast.FunctionDef | ast.AsyncFunctionDef) -> str | None:
         if isinstance(whole, ast.Attribute) and isinstance(whole.value, ast.Name) and whole.value.id == me:
             found.append(ast.unparse(whole))
     reads = [one for one in within(getter, ast.Name) if one.id == index]
-    kept = any(isinstance(one.ctx, ast.Store) for one in within(getter, ast.Subscript))  # as in a cache
+    kept = any(isinstance(one.ctx, ast.Store) for one in within(getter, ast.Subscript))  # a cache
     return found[0] if found and plain == len(reads) and not kept else None
 
 
 def _stores(scope: ast.AST, name: str) -> Iterator[ast.Name]:
-    """The places where a name is given a value."""
+    """The assignments to a name."""
     return (one for one in within(scope, ast.Name) if one.id == name and isinstance(one.ctx, ast.Store))
 
 
 def _goes_on(source: Source, store: ast.Name, name: str) -> bool:
-    """Whether an assignment goes on from the value that the variable has."""
+    """Whether an assignment uses the current value of the variable."""
     statement = source.parent(store)
     if not isinstance(statement, ast.Assign):
         return isinstance(statement, ast.AugAssign)
@@ -463,7 +462,7 @@ def _goes_on(source: Source, store: ast.Name, name: str) -> bool:
 
 
 def _keeps_best(source: Source, statement: ast.Assign, name: str) -> bool:
-    """Whether an assignment is under `if value > name:` and gives the name that value."""
+    """Whether an assignment of a value is under an `if` that compares it with the name."""
     above = source.parent(statement)
     if not isinstance(above, ast.If) or statement not in above.body:
         return False

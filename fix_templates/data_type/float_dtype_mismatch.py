@@ -1,4 +1,4 @@
-"""Numbers of one dtype meet weights or predictions of another."""
+"""An operation gets data of another floating dtype than that of its weights or predictions."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from dnnfix.api import (
 )
 
 ON_PURPOSE = 0.25
-"""What remains of the likelihood of a cast for what has no weights, where the data say of what kind they are."""
+"""Factor on the prior of a cast for an operation without weights, if the data states its dtype."""
 
 
 class FloatDtypeMismatch(FixTemplate):
-    """A tensor of doubles or integers goes into an operation that computes in another floating dtype, and torch refuses.
+    """An operation gets doubles or integers, and another floating dtype in its weights or predictions: torch raises.
 
-    NumPy makes doubles and Python integers make longs, while weights are float32. The data is cast where it becomes a
-    tensor, so that everything after it agrees; else where it is used. Of a program that is not run, only targets are
-    spoken of that its text makes integers and gives to a binary cross-entropy.
+    NumPy creates doubles and Python integers become longs, while weights are float32. The data is cast where it becomes
+    a tensor, so that everything after it matches; else where it is used. Without a run, only targets of a binary
+    cross-entropy that the source creates as integers are reported.
 
-    Fix safety: unsafe. The program did not run before; what it now computes is rounded to the dtype of the weights.
+    Fix safety: unsafe. The program did not run before; values are rounded to the dtype of the weights.
 
     References: torch.Tensor.dtype and "Type promotion" in the torch documentation; numpy's default float64.
     """
@@ -74,7 +74,7 @@ class FloatDtypeMismatch(FixTemplate):
                 proposed = True
                 yield self.candidate(finding, f"Cast the input to {wanted}", *used, prior=0.6 * meant)
         if not proposed:
-            yield Decline("the place where the data enters is not in this file")
+            yield Decline("the data is not created in this file")
 
     programs = """
 === example (runs): integers into a network
@@ -102,7 +102,7 @@ net = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid())
 loss = torch.nn.BCELoss()(net(torch.rand(8, 4)), labels)
 loss.backward()
 
-=== example: class labels for a binary loss, as the text tells
+=== example: class labels for a binary loss, from the source
 import torch
 import torch.nn.functional as F
 
@@ -129,7 +129,7 @@ def step(net, x, y):
 def mean(net, x, n):
     return nn.MSELoss()(net(x), torch.arange(8).view(8, 1))
 
-=== reject (runs): whole numbers put into a table of floats
+=== reject (runs): integers assigned to an array of floats
 import torch
 table = torch.zeros(4, 3)
 table[:, 0] = torch.arange(4)
@@ -147,6 +147,6 @@ print(torch.nn.Linear(3, 1)(torch.rand(4, 5)))
 
 
 def _states_its_kind(subject: Subject, edits: tuple[Edit, ...]) -> bool:
-    """Whether an expression that is to be cast is a call that says what kind of numbers it makes."""
+    """Whether an expression to be cast is a call with a `dtype`."""
     nodes = (subject.node(edit.site) for edit in edits if isinstance(edit, Wrap))
     return any(isinstance(node, ast.Call) and any(each.arg == "dtype" for each in node.keywords) for node in nodes)

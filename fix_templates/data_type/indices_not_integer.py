@@ -1,4 +1,4 @@
-"""Floats go into an embedding, which looks rows up by integers."""
+"""An embedding is called with floating-point indices."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ LOOKUPS = frozenset({"torch.nn.Embedding", "torch.nn.EmbeddingBag", "torch.nn.fu
 
 
 class IndicesNotInteger(IntegerTemplate):
-    """An embedding is given its indices as floating-point numbers, and torch refuses.
+    """An embedding is called with floating-point indices, for which torch raises.
 
-    It happens where token ids went through a float tensor on their way: a padded buffer made by `torch.zeros`, a table
-    read as numbers. Ids that are whole numbers keep their value in the cast; fractions are left alone.
+    Token ids may have gone through a float tensor: a padded buffer made by `torch.zeros`, or a table read as numbers.
+    Ids with integer values are cast; fractions are left alone.
 
     Fix safety: unsafe. The program did not run before.
 
@@ -22,7 +22,7 @@ class IndicesNotInteger(IntegerTemplate):
     name = "indices-not-integer"
     in_modules = True
     message = "{taker} expects integer indices, got {received}"
-    declined = "the place where the indices enter is not in this file"
+    declined = "the indices are not created in this file"
     index = 0
     make = "Make the indices integers"
     cast = "Cast the indices to integers"
@@ -33,7 +33,7 @@ class IndicesNotInteger(IntegerTemplate):
         return call.name in LOOKUPS and floating and indices.integral is not False
 
     programs = """
-=== example: a float tensor given to a model
+=== example: a float tensor passed to a model
 import torch
 
 class Tagger(torch.nn.Module):
@@ -48,7 +48,7 @@ class Tagger(torch.nn.Module):
 ids = torch.FloatTensor([[1, 2], [3, 0]])
 print(Tagger(6)(ids))
 
-=== example: sampled tokens given back to the network
+=== example: sampled tokens passed back to the network
 import torch
 import torch.nn as nn
 

@@ -1,4 +1,4 @@
-"""Class indices that are not 64-bit integers go into a loss that looks classes up by them."""
+"""A classification loss is called with class indices that are not int64."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dnnfix.api import Call, IntegerTemplate, network_facts
 
 
 class LabelDtypeNotInteger(IntegerTemplate):
-    """A classification loss is given its class indices as floats or as small integers, and torch refuses.
+    """A classification loss is called with class indices that are floats or small integers, for which torch raises.
 
-    `CrossEntropyLoss` and `NLLLoss` take class indices as 64-bit integers. Floats of the prediction's shape would be
-    class probabilities and are left alone, and so are fractions: those are no class indices.
+    `CrossEntropyLoss` and `NLLLoss` expect class indices as int64. Floats of the shape of the prediction would be class
+    probabilities and are left alone, and so are fractions.
 
-    Fix safety: unsafe. The program did not run before; whole numbers keep their value.
+    Fix safety: unsafe. The program did not run before; integer values stay.
 
     References: torch.nn.CrossEntropyLoss and torch.nn.NLLLoss, section "Shape" ("Target").
     """
@@ -20,7 +20,7 @@ class LabelDtypeNotInteger(IntegerTemplate):
     name = "label-dtype-not-integer"
     in_modules = True
     message = "{taker} expects class indices as int64, got {received}"
-    declined = "the place where the labels enter is not in this file"
+    declined = "the labels are not created in this file"
     index = 1
     make = "Make the labels 64-bit integers"
     cast = "Cast the labels to 64-bit integers in the loss"

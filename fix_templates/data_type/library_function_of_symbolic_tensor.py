@@ -1,4 +1,4 @@
-"""A function of numpy, torch, TensorFlow or Python is applied to a symbolic tensor of Keras."""
+"""A function of NumPy, torch, TensorFlow or Python is called with a symbolic Keras tensor."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from dnnfix.api import (
 )
 
 PLACEHOLDER = "KerasTensor"
-"""What every message of a library that refuses a symbolic tensor calls it."""
+"""The name of a symbolic tensor in error messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Operation:
-    """A function of `keras.ops`: its name, how many places mean the same, and the keywords that it has a name for.
+    """A function of `keras.ops`, the number of positional arguments with the same meaning, and its names for keywords.
 
-    `at` is the place of an axis that has to be given; without it the batch would be reduced or joined along.
+    `at` is the index of an axis that must be stated, since the default includes the batch axis.
     """
 
     name: str
@@ -54,7 +54,7 @@ _NUMPY_MODULES = ("numpy", "torch", "tensorflow", "tensorflow.math")
 
 
 def _table() -> dict[str, _Operation]:
-    """The functions that `keras.ops` has with the same meaning, under their canonical names."""
+    """The functions of other libraries that mean the same in `keras.ops`, by qualified name."""
     found: dict[str, _Operation] = {}
 
     def put(modules: Iterable[str], names: Iterable[str], like: _Operation, prefix: str = "") -> None:
@@ -115,15 +115,15 @@ _METHODS = {
     "pow": _Operation("power", 1),
     "matmul": _Operation("matmul", 1),
 }
-"""Methods of arrays and tensors that `keras.ops` has as functions of the same meaning."""
+"""Methods of arrays and tensors that mean the same as functions of `keras.ops`."""
 
 _SIZES = {"reshape": "reshape", "view": "reshape", "permute": "transpose"}
-"""Methods that take sizes or axes one by one, where `keras.ops` takes a tuple."""
+"""Methods with sizes or axes as separate arguments, where `keras.ops` expects a tuple."""
 
 
 @reads("ValueError TypeError AttributeError NotImplementedError", PLACEHOLDER, ast.expr)
 def _of_symbolic(failure: Failure[ast.expr]) -> Iterator[Fault]:
-    """A function of another library, or a method that a symbolic tensor does not have, is applied to one."""
+    """A function of another library, or a missing method, is called with a symbolic tensor."""
     method = isinstance(failure.node, ast.Attribute)
     node = failure.source.parent(failure.node) if method else failure.node
     if not isinstance(node, ast.Call):
@@ -138,13 +138,12 @@ def _of_symbolic(failure: Failure[ast.expr]) -> Iterator[Fault]:
 
 
 class LibraryFunctionOfSymbolicTensor(CrashTemplate):
-    """A function of numpy, torch, TensorFlow or Python is applied to a symbolic tensor of Keras.
+    """A function of NumPy, torch, TensorFlow or Python is called with a symbolic Keras tensor.
 
-    The tensor that `keras.Input` or the call of a layer gives while a model is put together stands for a place in the
-    network and holds no numbers. Other libraries have nothing to compute with there; `keras.ops` has functions that add
-    a step to the network instead. The function of the same meaning takes the place of the foreign one, with the names of
-    its arguments translated, at every call that is given a symbolic tensor. A function that has no counterpart with the
-    same defaults is left alone, and so is a reduction without an axis, which would also run over the batch.
+    `keras.Input`, and a layer called on it, return a tensor without values, with which other libraries cannot compute;
+    functions of `keras.ops` add a step to the model instead. The function is replaced by the one with the same meaning,
+    with its keywords translated, in every call with a symbolic tensor. A function without a counterpart with the same
+    defaults is left alone, and so is a reduction without an axis, which would include the batch.
 
     Fix safety: unsafe. The line could not run before.
 
@@ -157,7 +156,7 @@ class LibraryFunctionOfSymbolicTensor(CrashTemplate):
         "{function} cannot compute with a symbolic Keras tensor, which has no values: expected a function of keras.ops"
     )
     confidence = 0.95
-    declined = "`keras.ops` has no function that is known to mean the same"
+    declined = "`keras.ops` has no known function with the same meaning"
 
     readings = (_of_symbolic,)
 
@@ -205,7 +204,7 @@ model = Model([first, second], layers.Dense(1)(ops.tanh(both)))
 model.compile(loss="mse", optimizer="sgd")
 model.fit([np.ones((6, 3)), np.ones((6, 2))], np.ones((6, 1)), verbose=0)
 
-=== example: sizes given one by one
+=== example: sizes as separate arguments
 import keras
 import numpy as np
 
@@ -225,7 +224,7 @@ given = keras.Input((4,))
 model = keras.Model(given, keras.ops.sqrt(keras.layers.Dense(1, activation="relu")(given)))
 print(np.mean(model.predict(x, verbose=0), axis=0))
 
-=== reject: a symbolic tensor asked whether it is greater
+=== reject: a comparison of a symbolic tensor
 import keras
 
 given = keras.Input((4,))
@@ -242,12 +241,12 @@ parts = [keras.layers.Dense(1)(step) for step in keras.layers.Dense(2)(given)]
 
 
 def _own(source: Source, call: ast.Call) -> bool:
-    """Whether what is called is defined by the program itself."""
+    """Whether the program itself defines the function."""
     return source.definition(call.func) is not None
 
 
 def _ops(subject: Subject) -> spelling_edits.Spelling:
-    """How the program reaches `keras.ops`: by what it imports of Keras, else through TensorFlow."""
+    """The spelling of `keras.ops` in the program: through its imports of Keras, else through TensorFlow."""
     for module in subject.source.tree.body:
         if isinstance(module, ast.Import):
             for item in module.names:
@@ -261,7 +260,7 @@ def _binds_keras(subject: Subject) -> bool:
 
 
 def _rewritten(subject: Subject, crashed: ast.Call) -> tuple[Edit, ...]:
-    """The edits for the call that crashed and for each other one that is given a symbolic tensor."""
+    """Edits of the call that crashed and of every other one with a symbolic tensor."""
     source = subject.source
     spelling = _ops(subject)
     first = _edits(subject, crashed, spelling.code)
@@ -277,7 +276,7 @@ def _rewritten(subject: Subject, crashed: ast.Call) -> tuple[Edit, ...]:
 
 
 def _given_places(subject: Subject, crashed: ast.Call) -> dict[tuple[object, str], bool]:
-    """The parameters of the function that crashed which held symbolic tensors, as `is_symbolic` takes what is known."""
+    """The parameters of the function that crashed which were symbolic tensors, in the form `is_symbolic` expects."""
     function = subject.source.enclosing(crashed, ast.FunctionDef)
     frames = subject.crash.frames if subject.crash is not None else ()
     if function is None or not frames:
@@ -291,7 +290,7 @@ def _given_places(subject: Subject, crashed: ast.Call) -> dict[tuple[object, str
 
 
 def _edits(subject: Subject, call: ast.Call, ops: str) -> tuple[Edit, ...] | None:
-    """The edits that turn one call into that of `keras.ops`; `None` where an argument has no counterpart."""
+    """Edits that turn one call into one of `keras.ops`; `None` if an argument has no counterpart."""
     source = subject.source
     operation = OPERATIONS[source.qualified(call.func) or ""]
     renamed = _translated(call, operation)
@@ -304,7 +303,7 @@ def _edits(subject: Subject, call: ast.Call, ops: str) -> tuple[Edit, ...] | Non
 
 
 def _translated(call: ast.Call, operation: _Operation) -> list[tuple[str, str]] | None:
-    """The keywords of a call with their names in `keras.ops`; `None` where the call cannot be carried over."""
+    """The keywords of a call with their names in `keras.ops`; `None` if the call has no counterpart."""
     starred = any(isinstance(given, ast.Starred) for given in call.args)
     if starred or len(call.args) > operation.places:
         return None
@@ -323,7 +322,7 @@ def _translated(call: ast.Call, operation: _Operation) -> list[tuple[str, str]] 
 
 
 def _rewritten_method(subject: Subject, crash: Crash, call: ast.Call) -> tuple[Edit, ...] | None:
-    """The edits for a method that a symbolic tensor lacks, or has with other arguments; `None` where it is no such call."""
+    """Edits of a method call that a symbolic tensor does not support; `None` if it is another call."""
     function = call.func
     asked = isinstance(function, ast.Attribute) and (
         f"'{PLACEHOLDER}' object has no attribute '{function.attr}'" in crash.message
@@ -333,7 +332,7 @@ def _rewritten_method(subject: Subject, crash: Crash, call: ast.Call) -> tuple[E
         return None
     source, spelling = subject.source, _ops(subject)
     if subject.source.qualified(function) in OPERATIONS:
-        return None  # a function that asked the tensor for a method of its own
+        return None  # a function of a library, which called the missing method
     owner = subject.text(source.site(function.value))
     given = [subject.text(source.site(one)) for one in call.args]
     if function.attr in _SIZES and not call.keywords and not any(isinstance(one, ast.Starred) for one in call.args):

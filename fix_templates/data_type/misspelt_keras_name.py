@@ -1,4 +1,4 @@
-"""A loss, an optimizer, a metric or another setting is named to Keras by a text that it does not know."""
+"""Keras is passed an unknown name of a loss, an optimizer, a metric or another setting."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dnnfix.api import (
 )
 
 METRICS = frozenset(network_facts.METRIC_STRINGS) - words("Mean Sum mean sum")
-"""The metrics that Keras knows by name, without those that are too short to be what a slip was meant for."""
+"""The metrics that Keras knows by name, without those too short to compare."""
 
 
 def _both(text: str) -> frozenset[str]:
@@ -48,13 +48,13 @@ KNOWN = {
     "regularizer": words("L1 L2 L1L2 l1 l2 l1l2"),
     "constraint": _both("MaxNorm MinMaxNorm NonNeg UnitNorm"),
 }
-"""The names that Keras takes as text, by what its message calls them."""
+"""The names that Keras accepts as strings, by their kind in its message."""
 
 OF_OTHERS = words(
     """median_absolute_error mean_absolute_scaled_error adabelief adabound adahessian adamod adamp adan asgd crelu lamb lars log_loss madgrad mbe mpe mre nag nll prelu
     qhadam radam rmse rprop rrelu sgdm sgdp sgdw smape softmin wmape yogi"""
 )
-"""Names of losses, optimizers and activations that other libraries have: they are no slip of a name that is like them."""
+"""Losses, optimizers and activations of other libraries, which are not misspellings."""
 
 IDENTIFIER = re.compile(r"Could not interpret ([\w ]+?) identifier: (.+)", re.DOTALL)
 
@@ -66,12 +66,11 @@ MONITOR = re.compile(r"callback received monitor=(.+?), but Keras isn't able")
 
 
 class MisspeltKerasName(CrashTemplate):
-    """A loss, an optimizer, a metric or another setting is named to Keras by a text that it does not know.
+    """Keras is passed an unknown name of a loss, an optimizer, a metric or another setting.
 
-    Keras finds what it is told by a text under exactly this text: `categorial_crossentropy`, `Binary Crossentropy` and
-    `rleu` are names of nothing. The message says of which kind the name should have been, and where one name of that
-    kind is near, and no other, it is written in its place, wherever the program says it. A metric that a callback
-    monitors is one of those that `compile` lists.
+    `categorial_crossentropy`, `Binary Crossentropy` and `rleu` are not names that Keras knows. The message shows the
+    kind of name; if exactly one name of that kind is close, it replaces the wrong one everywhere in the program. A
+    metric monitored by a callback is one of those passed to `compile`.
 
     Fix safety: unsafe. The program could not run before.
 
@@ -80,7 +79,7 @@ class MisspeltKerasName(CrashTemplate):
 
     code = "DNF631"
     name = "misspelt-keras-name"
-    message = "Keras does not know {wrong!r}, it knows {right!r}"
+    message = "Keras does not know {wrong!r}: did you mean {right!r}?"
     fix_pattern = FixPattern.API_CONTRACT
     kinds = frozenset({"ValueError"})
     confidence = 0.9
@@ -160,14 +159,14 @@ net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 
 
 def _read(source: Source, message: str) -> tuple[str, str] | None:
-    """The name that a message complains of, and the one that it stands for."""
+    """The unknown name in a message, and the name that is meant."""
     said = IDENTIFIER.search(message)
     if said is not None:
         wrong, known = said[2].rstrip("\n"), KNOWN.get(said[1], frozenset())
     elif (said := MONITOR.search(message)) is not None:
         wrong, known = said[1], _logged(source)
         if wrong.removeprefix("val_") in METRICS:
-            return None  # another metric, which nothing asks for
+            return None  # a metric that is not compiled
     else:
         listed, said = ONE_OF.search(message), RECEIVED.search(message)
         if listed is None or said is None:
@@ -178,7 +177,7 @@ def _read(source: Source, message: str) -> tuple[str, str] | None:
 
 
 def _logged(source: Source) -> frozenset[str]:
-    """The names under which a program's `fit` logs its loss and the metrics that `compile` lists as text."""
+    """The names of the loss and the metrics that `fit` logs."""
     names = {"loss"}
     for call in source.all_calls:
         metrics = keyword_value(call, "metrics") if compile_calls.is_compile(call) else None
@@ -188,7 +187,7 @@ def _logged(source: Source) -> frozenset[str]:
 
 
 def _says(source: Source, node: ast.Constant, wrong: str) -> bool:
-    """Whether a text is the name, or the same one in other letters where Keras took them for small ones."""
+    """Whether a string is the name, also in other capitals if Keras lowered it."""
     if not isinstance(node.value, str) or isinstance(source.parent(node), (ast.Expr, ast.JoinedStr)):
         return False
     if node.value == wrong or _is_validated(node, wrong):

@@ -1,4 +1,4 @@
-"""Numbers of a dtype are made that the operation does not take: integers with a gradient, doubles in TensorFlow."""
+"""Numbers are created with an unsupported dtype: integers that require grad, doubles among float32 in TensorFlow."""
 
 from __future__ import annotations
 
@@ -20,34 +20,35 @@ from dnnfix.api import (
     call_arguments,
     keyword_value,
     origins,
+    trees,
 )
 
 FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.arange", "torch.full", "torch.autograd.Variable"})
 
 KEEPERS = frozenset({"Variable", "constant", "convert_to_tensor"})
-"""Functions of TensorFlow that keep the dtype of the array that they are given."""
+"""Functions of TensorFlow that keep the dtype of their argument."""
 
 MAKERS = frozenset(
     [f"numpy.{name}" for name in ("zeros", "ones", "empty", "linspace", "eye", "identity", "full")]
     + [f"numpy.random.{name}" for name in ("rand", "randn", "random", "normal", "uniform", "random_sample")]
 )
-"""Functions of numpy that give doubles unless told otherwise."""
+"""Functions of NumPy that return doubles by default."""
 
 _NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 _FLOAT = re.compile(r"\b(?:float(?:16|32|64)|bfloat16|double|half|float(?= tensor))\b")
 
 
 class NumbersOfAnotherDtype(CrashTemplate):
-    """Numbers of a dtype are made that the operation does not take.
+    """Numbers are created with a dtype that the operation does not support.
 
-    `requires_grad=True` on a tensor made of Python integers: only floating-point tensors can have a gradient. `torch.tensor([1, 2])`
-    takes its dtype from the numbers, so a missing decimal point makes a tensor of integers.
+    `requires_grad=True` on a tensor of Python integers: only floating-point tensors can require grad, and
+    `torch.tensor([1, 2])` is an integer tensor.
 
-    Numbers of one floating dtype meet those of another in TensorFlow, which never casts by itself. NumPy makes doubles, and a
-    variable or constant made of them holds doubles, while the rest of a program is float32: it gets `dtype=tf.float32`. And a
-    program that keeps the dtype of its network in a variable has a placeholder that states another one: it gets the variable.
+    Two floating dtypes in one operation of TensorFlow, which never casts. NumPy creates doubles, and a variable or
+    constant made of them is float64 while the rest of the program is float32: it gets `dtype=tf.float32`. And where a
+    program keeps its dtype in a variable, and a placeholder states another one, the placeholder gets the variable.
 
-    Fix safety: unsafe. The operation could not run before; integers keep their value, and what was a double is rounded.
+    Fix safety: unsafe. The operation could not run before; integers keep their value, and doubles are rounded.
 
     References: torch.tensor, torch.Tensor.requires_grad_, tf.Variable (`dtype`), tf.compat.v1.placeholder.
     """
@@ -60,7 +61,7 @@ class NumbersOfAnotherDtype(CrashTemplate):
     confidence = 0.9
     needs_run = False
     triggers = ("requires_grad", "tensorflow")
-    declined = "the tensor is made by a function that was imported by its own name"
+    declined = "the function that creates the tensor is imported without its module"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         yield from super().read(subject)
@@ -76,7 +77,7 @@ class NumbersOfAnotherDtype(CrashTemplate):
             yield from self._mends(subject, named)
 
     def _mends(self, subject: Subject, named: set[str]) -> Iterator[Fault]:
-        """The repairs of a program in which these two dtypes meet."""
+        """The faults of a program in which these two dtypes are combined."""
         source = subject.source
         if named == {"float32", "float64"}:
             kept = tuple(_keeping(subject))
@@ -85,12 +86,12 @@ class NumbersOfAnotherDtype(CrashTemplate):
             )
             if kept:
                 what = f"{subject.text(source.site(kept[0]))} is float64 and is combined with float32"
-                yield Fault(source.site(kept[0]), what, (("Hold float32", edits, 0.8),))
+                yield Fault(source.site(kept[0]), what, (("Set dtype to float32", edits, 0.8),))
                 return
         for placeholder, stated, setting in _stated_otherwise(subject, named):
             what = f"the placeholder is {stated.value!r} and is combined with {setting}"
             replaced = Replace(source.site(stated), setting)
-            yield Fault(source.site(placeholder), what, ((f"Take {setting}", (replaced,), 0.8),))
+            yield Fault(source.site(placeholder), what, ((f"Use {setting}", (replaced,), 0.8),))
 
     programs = """
 === example: a matrix and a vector
@@ -141,7 +142,7 @@ w = torch.tensor([1.0], requires_grad=True)
 import torch
 w = torch.tensor([1], requires_grad=True, dtype=torch.double)
 
-=== reject: no gradient is asked for
+=== reject: requires_grad=False
 import torch
 w = torch.tensor([1], requires_grad=False)
 
@@ -162,11 +163,16 @@ print(tf.matmul(inputs, weights).shape)
 
 
 def _integers_with_gradient(subject: Subject) -> Iterator[Fault]:
-    """The tensors of Python integers that are to have a gradient."""
+    """Tensors of Python integers that require grad."""
     source = subject.source
     for call in source.calls(*FROM_DATA):
         typed = call_arguments.argument(subject, call, "torch.tensor", "dtype") is not None
-        if typed or not call.args or not _asks_for_gradient(call) or not _all_integers(call.args[0], subject):
+        if (
+            typed
+            or not call.args
+            or not trees.is_true(keyword_value(call, "requires_grad"))
+            or not _all_integers(call.args[0], subject)
+        ):
             continue
         repairs: tuple[tuple[str, tuple[Edit, ...], float], ...] = ()
         if isinstance(call.func, ast.Attribute):
@@ -176,13 +182,6 @@ def _integers_with_gradient(subject: Subject) -> Iterator[Fault]:
                 repairs = (("Make it float", (Wrap(source.site(call.args[0]), "", ".float()"),), 0.5),)
         symptom = Symptom.CRASH if _crashed_at(subject, call) else Symptom.NONE_OBSERVED
         yield Fault(source.site(call), "an integer tensor cannot require a gradient", repairs, symptom=symptom)
-
-
-def _asks_for_gradient(call: ast.Call) -> bool:
-    return any(
-        keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
-        for keyword in call.keywords
-    )
 
 
 def _all_integers(node: ast.expr, subject: Subject) -> bool:
@@ -202,14 +201,14 @@ def _crashed_at(subject: Subject, call: ast.Call) -> bool:
 
 
 OPERATIONS = frozenset({"matmul", "multiply", "add", "subtract", "divide", "mul", "sub"})
-"""Functions of TensorFlow that take two tensors of one dtype."""
+"""Functions of TensorFlow on two tensors of the same dtype."""
 
 OF_FLOAT32 = frozenset({"ones", "zeros", "random_normal", "truncated_normal", "random_uniform", "normal", "uniform"})
-"""Functions of TensorFlow that give float32 unless told otherwise."""
+"""Functions of TensorFlow that return float32 by default."""
 
 
 def _read(subject: Subject) -> Iterator[set[str]]:
-    """The pair of dtypes that the source shows to meet, where one does."""
+    """The pair of dtypes that the source combines, if there is one."""
     source = subject.source
     pairs = [
         (call.args[0], call.args[1])
@@ -227,7 +226,7 @@ def _read(subject: Subject) -> Iterator[set[str]]:
 
 
 def _dtype(subject: Subject, expr: ast.expr) -> str | None:
-    """The dtype of a variable that is made in one place, where the source tells it."""
+    """The dtype of a variable with one value, if the source states it."""
     source = subject.source
     bound = source.bindings(expr) if isinstance(expr, ast.Name) else ()
     made = bound[0] if len(bound) == 1 else None
@@ -248,7 +247,7 @@ def _dtype(subject: Subject, expr: ast.expr) -> str | None:
 
 
 def _stated(subject: Subject, stated: ast.expr) -> str | None:
-    """The dtype that an expression names: a text, an attribute of the library, or a variable that holds one."""
+    """The dtype of an expression: a string, an attribute of the library, or a variable bound to one."""
     if isinstance(stated, ast.Name):
         bound = subject.source.bindings(stated)
         stated = bound[0] if len(bound) == 1 else stated
@@ -258,7 +257,7 @@ def _stated(subject: Subject, stated: ast.expr) -> str | None:
 
 
 def _keeping(subject: Subject) -> Iterator[ast.Call]:
-    """The variables and constants that are made of doubles of numpy and state no dtype."""
+    """The variables and constants created from doubles of NumPy without a dtype."""
     source = subject.source
     for call in source.all_calls:
         name = source.qualified(call.func) or ""
@@ -271,7 +270,7 @@ def _keeping(subject: Subject) -> Iterator[ast.Call]:
 
 
 def _is_double(subject: Subject, value: ast.expr) -> bool:
-    """Whether a value is computed from arrays that numpy makes of doubles, with no cast on the way."""
+    """Whether a value is computed from arrays of doubles without a cast."""
     calls = [origin for origin in origins.origins(subject, value) if isinstance(origin, ast.Call)]
     cast = any(isinstance(call.func, ast.Attribute) and call.func.attr == "astype" for call in calls)
     return not cast and any(_makes_doubles(subject, call) for call in calls)
@@ -282,7 +281,7 @@ def _makes_doubles(subject: Subject, call: ast.Call) -> bool:
     stated = len(call.args) > 1 and name in ("numpy.zeros", "numpy.ones", "numpy.empty")
     given = {keyword.arg for keyword in call.keywords}
     needed = 3 if name in ("numpy.random.normal", "numpy.random.uniform") else 1
-    whole = len(call.args) >= needed or "size" in given  # a single number is a float of Python, which becomes float32
+    whole = len(call.args) >= needed or "size" in given  # a single number is a Python float, which becomes float32
     return name in MAKERS and not stated and whole and "dtype" not in given
 
 
@@ -292,7 +291,7 @@ def _module(subject: Subject, call: ast.Call) -> str:
 
 
 def _stated_otherwise(subject: Subject, named: set[str]) -> Iterator[tuple[ast.Call, ast.Constant, str]]:
-    """The placeholders of one of two dtypes, where a variable of the program that is used holds the other."""
+    """The placeholders of one of two dtypes, if a variable of the program is bound to the other."""
     source = subject.source
     settings = {
         statement.targets[0].id: statement.value.attr

@@ -21,6 +21,7 @@ from dnnfix.api import (
     reads,
     spell,
     training_loop,
+    trees,
     within,
     words,
 )
@@ -47,9 +48,9 @@ def _image(failure: Failure[ast.AST]) -> Iterator[Fault]:
 class PilImageInBatch(CrashTemplate):
     """A dataset returns PIL images, and `DataLoader` collates only tensors, arrays, numbers and strings into batches.
 
-    The image is converted to a tensor where the dataset returns it: floats from 0 to 1, channels first. A dataset that takes a
-    `transform` is given one; a `Compose` without such a step gets it at its end. Reported only where a sample has one image:
-    the second of two may be a mask, whose values must not be scaled.
+    The image is converted to a tensor where the dataset returns it: floats from 0 to 1, channels first. A dataset with
+    a parameter `transform` gets one; a `Compose` without such a step gets it at its end. Reported only where a sample
+    has one image: a second may be a mask, whose values must not be scaled.
 
     Fix safety: unsafe. The program could not run before.
 
@@ -87,7 +88,7 @@ class Faces(Dataset):
 for faces, labels in DataLoader(Faces(np.zeros((4, 8, 8, 3), dtype=np.uint8)), batch_size=2):
     print(faces.shape, labels)
 
-=== example: a transform that is not given
+=== example: a transform that is not passed
 import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset
@@ -218,7 +219,7 @@ def _fault(subject: Subject, at: ast.expr, *ways: tuple[str, tuple[Edit, ...], f
 
 
 def _by_transform(subject: Subject, loader: ast.Call) -> Fault | None:
-    """The missing step of the transform that the dataset is given, or the missing transform."""
+    """The missing step of the transform of the dataset, or the missing transform."""
     source = subject.source
     given = argument_value(loader, "dataset", 0)
     made = source.constructor(given) if given is not None else None
@@ -232,9 +233,9 @@ def _by_transform(subject: Subject, loader: ast.Call) -> Fault | None:
             return None
         owner = source.definition(made.func)
         if isinstance(owner, ast.ClassDef) and len(training_loop.attribute_calls(owner, "transform")) > 1:
-            return None  # a mask, whose numbers are not to be scaled, may go through it too
+            return None  # it may also be applied to a mask, which must not be scaled
         listed = steps.args[0]
-        inside = {one.attr for one in within(listed, ast.Attribute)} | {one.id for one in within(listed, ast.Name)}
+        inside = {one.attr for one in within(listed, ast.Attribute)} | trees.names_in(listed)
         if inside & TO_TENSORS or any("Normalize" in one for one in inside):
             return None
         edits = (InsertElement(source.site(listed), len(listed.elts), _to_tensor(subject)),)
@@ -247,7 +248,7 @@ def _by_transform(subject: Subject, loader: ast.Call) -> Fault | None:
 
 
 def _takes_transform(subject: Subject, made: ast.Call) -> bool:
-    """Whether the class of the program takes a transform that this call does not give it."""
+    """Whether the class of the program has a parameter `transform` without a value in this call."""
     owner = subject.source.definition(made.func)
     setup = graph.method(owner, "__init__") if isinstance(owner, ast.ClassDef) else None
     if setup is None:
@@ -267,7 +268,7 @@ def _to_tensor(subject: Subject) -> str:
 
 
 def _by_getter(subject: Subject, owner: ast.ClassDef) -> Fault | None:
-    """The one image that `__getitem__` returns, made a tensor there."""
+    """The one image that `__getitem__` returns, converted to a tensor there."""
     getter = graph.method(owner, "__getitem__")
     returned = [node.value for node in ast.walk(getter) if isinstance(node, ast.Return)] if getter is not None else []
     if len(returned) != 1 or returned[0] is None:
@@ -277,7 +278,7 @@ def _by_getter(subject: Subject, owner: ast.ClassDef) -> Fault | None:
     unsure = [part for part in parts if isinstance(part, (ast.Name, ast.Subscript)) and not _is_number(subject, part)]
     images = sure or unsure[:1]
     if len(images) != 1 or images[0] is not parts[0]:
-        return None  # behind something else it may be a mask
+        return None  # an image that is not the first part may be a mask
     return _fault(subject, images[0], *_ways(subject, images[0]))
 
 
@@ -306,7 +307,7 @@ def _ways(subject: Subject, image: ast.expr) -> tuple[tuple[str, tuple[Edit, ...
 
 
 def _is_image(subject: Subject, node: ast.expr) -> bool:
-    """Whether an expression is an image, judging by the call that makes it."""
+    """Whether an expression is an image, by the call that creates it."""
     source = subject.source
     if isinstance(node, ast.Name):
         values = [value for value in (source.bindings(node, node) or source.bindings(node)) if value is not node]
@@ -319,7 +320,7 @@ def _is_image(subject: Subject, node: ast.expr) -> bool:
 
 
 def _is_number(subject: Subject, node: ast.expr) -> bool:
-    """Whether an expression is known to be a number or a tensor: computed, or made by a call."""
+    """Whether an expression is known to be a number or a tensor."""
     if not isinstance(node, ast.Name):
         return False
     values = [value for value in subject.source.bindings(node, node) if value is not node]

@@ -1,4 +1,4 @@
-"""A name that nothing defines, where the program shows which one was meant."""
+"""A name is not defined, and the program shows which one was meant."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from dnnfix.api import (
     Subject,
     Symptom,
     spelling,
+    trees,
     undefined_names,
-    within,
     words,
 )
 
@@ -32,18 +32,18 @@ MODULES = words(
     """argparse collections copy csv functools glob gzip itertools json logging math operator os pickle random re shutil
     string struct sys tempfile time warnings"""
 )
-"""Modules of Python that programs use by their own name; each can be looked into without any effect."""
+"""Modules of the standard library that can be imported without side effects."""
 
 OF_PYTHON_2 = frozenset({"basestring", "long", "raw_input", "reduce", "unichr", "unicode", "xrange", "file", "cmp"})
-"""Builtins that Python 3 took away: what they mean is known, and it is no other name of the program."""
+"""Builtins that Python 3 removed, which are not misspellings."""
 
 BINDING = frozenset({"exec", "globals", "setattr", "__dict__", "execfile"})
-"""Words of programs that may bind names out of sight."""
+"""Names in programs that may bind names dynamically."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """What an undefined name stands for: the code in its place, or the import that it lacks."""
+    """The code that replaces an undefined name, or the import statement that is missing."""
 
     uses: tuple[ast.Name, ...]
     code: str = ""
@@ -52,12 +52,12 @@ class Meant:
 
 
 class UndefinedName(FaultTemplate[Meant]):
-    """A name is used that nothing defines: Python stops there with a NameError.
+    """A name is not defined, and Python raises a NameError; the program shows which name was meant.
 
-    Told where the program itself shows what was meant: an attribute or method of the class without its `self.`, a known
-    name in other capitals or with other underscores, a module of Python whose import is missing and which has all that is
-    asked of it; after a crash also a known name one letter off, and the one name of the function, a parameter or a variable,
-    that shares a word with the undefined one (`weight` in the body, `target_weight` in the head) and that nothing is computed with.
+    Reported for an attribute or method of the class without `self.`, a known name in other capitals or with other
+    underscores, and a module of the standard library whose import is missing. After a crash also for a known name one
+    letter off, and for the one unused parameter or variable of the function that shares a word with the undefined name
+    (`weight` in the body, `target_weight` in the parameters).
 
     Fix safety: unsafe. The line could not run before.
 
@@ -71,7 +71,7 @@ class UndefinedName(FaultTemplate[Meant]):
     fix_pattern = FixPattern.API_CONTRACT
     message = "{name} is not defined{meant}"
     needs_run = True
-    declined = "nothing tells which name was meant"
+    declined = "which name was meant is not known"
 
     def faults(self, subject: Subject) -> Faults[Meant]:
         source = subject.source
@@ -87,7 +87,7 @@ class UndefinedName(FaultTemplate[Meant]):
 
     def report(self, site: Site, fault: Meant) -> Finding:
         name = fault.uses[0].id
-        meant = "; its import is missing" if fault.statement else f"; {fault.code} is there"
+        meant = "; its import is missing" if fault.statement else f": did you mean {fault.code}?"
         return self.finding(
             site,
             symptom=Symptom.VIOLATION,
@@ -208,7 +208,7 @@ exec("Batch_Size = 4")
 batch_size = 8
 print(torch.ones(Batch_Size))
 
-=== reject: a name that is asked for and caught
+=== reject: a NameError that is caught
 import torch
 
 try:
@@ -273,7 +273,7 @@ def _meant(subject: Subject, name: str, crashed: bool) -> Meant | None:
 
 
 def _asked_for(subject: Subject, use: ast.Name) -> bool:
-    """Whether the program is ready for the name not to be there."""
+    """Whether the program handles the name being undefined."""
     guard = subject.source.enclosing(use, ast.Try)
     return guard is not None and any(
         handler.type is None or "Error" in ast.unparse(handler.type) or "Exception" in ast.unparse(handler.type)
@@ -282,7 +282,7 @@ def _asked_for(subject: Subject, use: ast.Name) -> bool:
 
 
 def _of_self(subject: Subject, use: ast.Name) -> bool:
-    """Whether the name is an attribute or method of the class in whose method it is used."""
+    """Whether the name is an attribute or method of the class whose method uses it."""
     source = subject.source
     function, owner = source.enclosing(use, ast.FunctionDef), source.enclosing(use, ast.ClassDef)
     if function is None or owner is None or source.parent(function) is not owner:
@@ -293,8 +293,7 @@ def _of_self(subject: Subject, use: ast.Name) -> bool:
         isinstance(node, ast.Attribute)
         and isinstance(node.ctx, ast.Store)
         and node.attr == use.id
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
+        and trees.is_self(node.value)
         for node in ast.walk(owner)
     )
     return stored or any(isinstance(part, ast.FunctionDef) and part.name == use.id for part in owner.body)
@@ -306,12 +305,12 @@ def _in_module(subject: Subject, name: str, use: ast.Name) -> bool:
 
 
 def _unread(subject: Subject, name: str, uses: tuple[ast.Name, ...]) -> Meant | None:
-    """The one name of the function that shares a word with the undefined one, and that nothing is computed with."""
+    """The one unused name of the function that shares a word with the undefined one."""
     function = subject.source.enclosing(uses[0], ast.FunctionDef)
     if function is None:
         return None
     own = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
-    own |= {each.id for each in within(function, ast.Name) if isinstance(each.ctx, ast.Store)}
+    own |= trees.stored_names(function)
     found = [
         one for one in own - {"self", "cls", name} if _shares_word(name, one) and not _read(subject, function, one)
     ]
@@ -320,13 +319,13 @@ def _unread(subject: Subject, name: str, uses: tuple[ast.Name, ...]) -> Meant | 
 
 
 def _shares_word(name: str, other: str) -> bool:
-    """Whether a name has all words of the undefined one, or a word in common with it that is no abbreviation."""
+    """Whether a name has all words of the undefined one, or shares a word of more than two letters."""
     wanted, there = set(spelling.parts(name)), set(spelling.parts(other))
     return wanted < there or any(len(word) > 2 and word.isalpha() for word in wanted & there)
 
 
 def _read(subject: Subject, function: ast.FunctionDef, name: str) -> bool:
-    """Whether the function reads a name other than to see whether it is `None` or to give it another value."""
+    """Whether the function reads a name other than to compare it with `None` or to assign it again."""
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             above = subject.source.parent(node)

@@ -1,4 +1,4 @@
-"""A call gives arguments that what is called does not take, or under names that it does not have."""
+"""A function, layer or method is called with arguments that it does not have, or without required ones."""
 
 from __future__ import annotations
 
@@ -32,31 +32,32 @@ TEXTS = words("name padding mode activation reduction data_format kind dtype sco
 """Parameters that take a string."""
 
 _SPELLING = 0.97
-"""How alike names are at least that differ in capitals and underscores only."""
+"""The least similarity of names that differ in capitals and underscores only."""
 
 OF_EVERY_LAYER = words(
     """activity_regularizer autocast batch_input_shape batch_shape batch_size dtype dynamic input_dim input_shape name
     trainable weights"""
 )
-"""Arguments that the layers of Keras hand on to what they derive from."""
+"""Arguments that Keras layers pass to their base class."""
 
 _Way = tuple[str, tuple[Edit, ...], float]
 
 
 class UnknownArgument(CrashTemplate):
-    """A function, layer or method is called with arguments that it does not take, or without those that it needs.
+    """A function, layer or method is called with arguments that it does not have, or without required ones.
 
-    What it takes was asked of itself at the crash. Of a library, a keyword is renamed if one parameter that is still free is by far
-    the likest (`Conv2D(num_filters=12, stride=2)`): the same words, a slip of a letter, a further word, what other libraries call
-    it (`nn.Linear(4, 2, use_bias=False)`), or the only one that is missing. Where a function of nearly the same name takes the call
-    as it is written (`tf.argmax` for `tf.arg_max`), that one is called. Of one argument too many by place, the one is dropped behind
-    which the others fit again. Of any function, each unknown name means the one free parameter that differs from it in
-    capitals, underscores or a letter, or of which it has all words or that has all its words. Where the parameter is misspelt
-    itself, and the function reads the name that the call gives, the parameter gets that name.
+    Its parameters were recorded at the crash. For a library, a keyword is renamed if one free parameter is by far the
+    likeliest (`Conv2D(num_filters=12, stride=2)`): the same words, one letter off, one more word, its name in another
+    library (`nn.Linear(4, 2, use_bias=False)`), or the only required one. If a function of nearly the same name accepts
+    the call (`tf.argmax` for `tf.arg_max`), that is called. Of one positional argument too many, the one after which
+    the others fit is removed. For any function, an unknown name means the one free parameter that differs in capitals,
+    underscores or a letter, or that contains its words or the reverse. If the parameter itself is misspelled, and the
+    body reads the name in the call, the parameter is renamed.
 
     Fix safety: unsafe. The call could not run before.
 
-    References: https://docs.python.org/3/reference/expressions.html#calls; https://docs.python.org/3/library/inspect.html.
+    References: https://docs.python.org/3/reference/expressions.html#calls;
+    https://docs.python.org/3/library/inspect.html.
     """
 
     code = "DNF610"
@@ -131,12 +132,12 @@ import torch
 
 print(torch.nn.Linear(in_features=3, out_features="4"))
 
-=== reject: an argument that stands for no parameter
+=== reject: an argument that matches no parameter
 import torch
 
 print(torch.nn.Linear(2, 1, activation="relu"))
 
-=== reject: a parameter that is given already
+=== reject: a parameter that is passed already
 import torch
 
 
@@ -159,13 +160,13 @@ print(clip(torch.ones(2), value=2))
 
 
 def _named(site: Site, names: Mapping[str, str], prior: float) -> _Way:
-    """The call with arguments under other names."""
+    """The call with renamed arguments."""
     edits: tuple[Edit, ...] = tuple(RenameArgument(site, given, name) for given, name in names.items())
-    return f"Give {', '.join(names)} as {', '.join(names.values())}", edits, prior
+    return f"Rename {', '.join(names)} to {', '.join(names.values())}", edits, prior
 
 
 def _of_library(subject: Subject, asked: Refusal, call: ast.Call, unknown: tuple[str, ...]) -> Iterator[_Way]:
-    """The function that takes the call, the names that are meant, or the arguments that fit."""
+    """Calls of a similar function, with renamed arguments, or with one argument less."""
     source = subject.source
     sibling = _sibling(asked, call)
     if sibling is not None and isinstance(call.func, ast.Attribute):
@@ -179,11 +180,11 @@ def _of_library(subject: Subject, asked: Refusal, call: ast.Call, unknown: tuple
     dropped = _one_too_many(asked, call)
     if dropped is not None:
         text = subject.text(source.site(call.args[dropped]))
-        yield f"Do not give `{text}`", (RemoveArgument(asked.site, "", dropped),), 0.6
+        yield f"Remove the argument `{text}`", (RemoveArgument(asked.site, "", dropped),), 0.6
 
 
 def _meant(asked: Refusal, call: ast.Call, unknown: tuple[str, ...]) -> Mapping[str, str] | None:
-    """The parameters that are meant by the unknown keywords; `None` where one of them cannot be told."""
+    """The parameters meant by the unknown keywords; `None` if one is not certain."""
     free = list(interfaces.free_parameters(asked, call))
     found: dict[str, str] = {}
     for keyword in unknown:
@@ -203,9 +204,9 @@ def _meant(asked: Refusal, call: ast.Call, unknown: tuple[str, ...]) -> Mapping[
 
 
 def _sibling(asked: Refusal, call: ast.Call) -> str | None:
-    """A function of the same module, under the same name but for its spelling, that takes the call as it stands.
+    """A function of the same module, with another spelling of the name, that accepts the call.
 
-    For a call without any argument, which says nothing by itself, the name may also go on.
+    For a call without arguments the name may also be longer.
     """
     bare = not call.args and not call.keywords
     found = []
@@ -218,7 +219,7 @@ def _sibling(asked: Refusal, call: ast.Call) -> str | None:
 
 
 def _one_too_many(asked: Refusal, call: ast.Call) -> int | None:
-    """The argument given by place that has to go so that a string behind it is where a string is taken."""
+    """The positional argument to remove so that a string after it becomes that of a string parameter."""
     known = [each for each in asked.parameters or () if each.kind <= 1]
     if call.keywords or len(call.args) != len(known) + 1:
         return None
@@ -232,7 +233,7 @@ def _one_too_many(asked: Refusal, call: ast.Call) -> int | None:
 
 
 def _renamed(asked: Refusal, node: ast.Call) -> dict[str, str]:
-    """What each unknown name stands for; empty where one of them stands for nothing."""
+    """The parameter meant by each unknown name; empty if one is not certain."""
     given = [keyword.arg for keyword in node.keywords if keyword.arg is not None]
     if any(isinstance(one, ast.Starred) for one in node.args):
         return {}
@@ -252,7 +253,7 @@ def _renamed(asked: Refusal, node: ast.Call) -> dict[str, str]:
 def _parameter_renamed(
     subject: Subject, node: ast.Call, renamed: dict[str, str]
 ) -> Iterator[tuple[str, tuple[Edit, ...], float]]:
-    """The parameter of a function of the program under the name that the call gives and that the function reads, undefined."""
+    """Renames a parameter of the program to the name in the call, which the body reads and nothing defines."""
     source = subject.source
     function = source.definition(node.func)
     if not isinstance(function, ast.FunctionDef) or len(renamed) != 1:
@@ -266,11 +267,11 @@ def _parameter_renamed(
     for argument in arguments:
         if argument.arg == other:
             uses = (Replace(source.site(each), name) for each in inside if each.id == other)
-            yield f"Call the parameter {name}", (_renamed_at(source, argument, name), *uses), 0.9
+            yield f"Rename the parameter to {name}", (_renamed_at(source, argument, name), *uses), 0.9
 
 
 def _renamed_at(source: Source, argument: ast.arg, name: str) -> Edit:
-    """The line with a parameter under another name."""
+    """The line with a renamed parameter."""
     site = source.site(argument)
     text = source.places.lines[site.line - 1]
     start = site.column - 1
@@ -280,14 +281,14 @@ def _renamed_at(source: Source, argument: ast.arg, name: str) -> Edit:
 
 
 def _same_words(name: str, free: list[str]) -> str | None:
-    """The one parameter of which the name has all words, or that has all words of the name."""
+    """The one parameter that contains all words of the name, or the reverse."""
     own = set(spelling.parts(name))
     found = [one for one in free if set(spelling.parts(one)) < own or own < set(spelling.parts(one))]
     return found[0] if len(found) == 1 else None
 
 
 def _spoken_of(message: str, renamed: dict[str, str], asked: Refusal) -> bool:
-    """Whether the exception is about these arguments: one that is not taken, or one that is missing."""
+    """Whether the exception is about these arguments: unexpected or missing ones."""
     needed = {each.name for each in asked.parameters or () if each.kind != 2 and not each.optional}
     return any(f"'{name}'" in message for name in (*renamed, *renamed.values())) and (
         not asked.passes_on or not needed.isdisjoint(renamed.values())

@@ -1,4 +1,4 @@
-"""A name is asked of an object or a module that does not have it, and that has it in another spelling or another place."""
+"""A module or object has no attribute of this name, but one with a similar name or in another module."""
 
 from __future__ import annotations
 
@@ -24,31 +24,32 @@ from dnnfix.api import (
 )
 
 OTHERS = frozenset({"list", "tuple", "dict", "str", "bytes", "int", "float", "bool", "NoneType", "set", "function"})
-"""Types whose attributes are rarely misspelt: mostly the object is not what it was taken for."""
+"""Types whose attributes are rarely misspelled: more often the object has an unexpected type."""
 
 ARRAYS = frozenset({"ndarray", "Tensor", "Parameter", "Size", "EagerTensor", "KerasTensor"})
-"""Types that a program meets in place of one another: a name that one lacks is mostly a name of the other."""
+"""Types that are often confused: an attribute that one does not have is usually one of another."""
 
 OF_THEIR_NAME = {"datetime": datetime.datetime}
-"""Modules with a class of their own name, which is meant where the module is asked for what only the class has."""
+"""Modules with a class of the same name, which has the attributes that the module does not have."""
 
 _Way = tuple[str, tuple[Edit, ...], float]
 
 
 class UnknownAttribute(CrashTemplate):
-    """A function, class, method or attribute is asked for by a name that its module or object does not have.
+    """A module or object has no function, class, method or attribute of this name, but one with a similar name.
 
-    The run records what is there. Of a library, a name takes the place if it is by far the likest one and takes the call with the
-    arguments as they are written: the same words in another spelling (`matmult`), shortened words (`LayerNorm`), a slip of a letter,
-    the same name in a module beside (`torch.cross_entropy`), or further words. `datetime.now` is asked of the class, and a part of a
-    package that the package does not import itself (`torch.utils.tensorboard`) gets its import. What the tables of API changes know
-    is left to them. Of any object, the one name that differs in capitals, underscores or a letter, or that is much alike; else the
-    one that goes on where this one ends, has its words and the fewest others, or goes on as another name that the program
-    uses of the same object (`train_on_batch` beside `test`). Where several fit, none is taken.
+    The run records the attributes. For a library, a name is used if it is by far the likeliest and accepts the call:
+    another spelling (`matmult`), abbreviated words (`LayerNorm`), one letter off, the same name in another module
+    (`torch.cross_entropy`), or more words. `datetime.now` becomes a call on the class, and a submodule that the package
+    does not import itself (`torch.utils.tensorboard`) is imported. Names in the tables of API changes are left to their
+    rules. For any object, the one name that differs in capitals, underscores or a letter, or is very similar; else a
+    longer one: the closest with all its words, or one with the ending of another name that the program uses of the same
+    object (`train_on_batch` next to `test`). If several fit, nothing is proposed.
 
-    Fix safety: unsafe. Another name is used; that it is the one that was meant rests on its spelling and parameters.
+    Fix safety: unsafe. Another name is used, chosen by its spelling and parameters.
 
-    References: https://docs.python.org/3/library/exceptions.html#AttributeError; https://docs.python.org/3/library/difflib.html.
+    References: https://docs.python.org/3/library/exceptions.html#AttributeError;
+    https://docs.python.org/3/library/difflib.html.
     """
 
     code = "DNF609"
@@ -70,7 +71,7 @@ class UnknownAttribute(CrashTemplate):
         if isinstance(node, ast.Attribute):
             ways += _spelled(subject, asked, node)
         if ways:
-            owner = asked.owner if asked.kind == "module" else f"an object of {asked.owner}"
+            owner = asked.owner if asked.kind == "module" else f"an object of type {asked.owner}"
             what = (
                 f"the module {owner} is called"
                 if asked.asked == "module"
@@ -196,7 +197,7 @@ print(torch.conv(torch.ones(1, 1, 3)))
 
 
 def _called(subject: Subject, node: ast.AST | None) -> ast.Call | None:
-    """The call of what was refused."""
+    """The call that failed, or of the attribute that failed."""
     if isinstance(node, ast.Call):
         return node
     above = subject.source.parent(node) if isinstance(node, ast.Attribute) else None
@@ -204,12 +205,12 @@ def _called(subject: Subject, node: ast.AST | None) -> ast.Call | None:
 
 
 def _type_of(asked: Refusal) -> str:
-    """The type of the object that was asked; empty for modules and classes."""
+    """The type of the object; empty for modules and classes."""
     return asked.owner.rpartition(".")[2] if asked.kind == "object" else ""
 
 
 def _in_tables(subject: Subject, asked: Refusal, node: ast.AST | None) -> bool:
-    """Whether the tables of API changes know the name."""
+    """Whether the tables of API changes contain the name."""
     written = None
     if isinstance(node, ast.Attribute):
         written = subject.source.written(node)
@@ -219,7 +220,7 @@ def _in_tables(subject: Subject, asked: Refusal, node: ast.AST | None) -> bool:
 
 
 def _written(subject: Subject, asked: Refusal, node: ast.AST | None, meant: str) -> Iterator[_Way]:
-    """The name of the library in the place of the one that it does not have."""
+    """The library's name in place of the unknown one."""
     source = subject.source
     if isinstance(node, (ast.Attribute, ast.Call)):
         place = node.func if isinstance(node, ast.Call) else node  # a module was called
@@ -237,7 +238,7 @@ def _written(subject: Subject, asked: Refusal, node: ast.AST | None, meant: str)
 
 
 def _within_module(subject: Subject, asked: Refusal, node: ast.AST | None) -> Iterator[_Way]:
-    """A name that the class of a module's own name has, or a part of a package that is imported by itself only."""
+    """An attribute of the class with the name of the module, or a submodule that has to be imported."""
     source = subject.source
     if asked.kind != "module" or asked.asked != "name" or not isinstance(node, ast.Attribute):
         return
@@ -253,13 +254,13 @@ def _within_module(subject: Subject, asked: Refusal, node: ast.AST | None) -> It
             # `datetime.date` and `datetime.time` are classes of the module, and methods of the class
             if hasattr(OF_THEIR_NAME[asked.owner], use.attr) and not hasattr(sys.modules[asked.owner], use.attr)
         )
-        yield f"Ask the class `{whole}`", tuple(edits), 0.85
+        yield f"Use the class `{whole}`", tuple(edits), 0.85
     elif source.written(node) == f"{asked.owner}.{asked.name}" and isinstance(source.parent(node), ast.Attribute):
         yield f"Import `{asked.owner}.{asked.name}`", (AddImport(f"import {asked.owner}.{asked.name}"),), 0.85
 
 
 def _spelled(subject: Subject, asked: Refusal, node: ast.Attribute) -> Iterator[_Way]:
-    """The one name of the object that differs in its spelling only, wherever the program asks the same object for it."""
+    """The one attribute of the object that differs in spelling, wherever the program uses the same object."""
     kind = _type_of(asked)
     near = tuple(offer.name for offer in asked.near if not offer.path)
     meant = _meant(subject, node, near, kind in ARRAYS) if kind not in OTHERS else None
@@ -274,7 +275,7 @@ def _spelled(subject: Subject, asked: Refusal, node: ast.Attribute) -> Iterator[
 
 
 def _meant(subject: Subject, node: ast.Attribute, near: tuple[str, ...], strict: bool) -> tuple[str, float] | None:
-    """The name that was meant, and how sure that is; `strict` where only another spelling will do."""
+    """The name that was meant, with a prior; `strict` if it may differ in spelling only."""
     name = node.attr
     spelled = spelling.same_letters(name, near) or spelling.one_letter_off(name, near)
     if spelled is not None or strict:
@@ -289,7 +290,7 @@ def _meant(subject: Subject, node: ast.Attribute, near: tuple[str, ...], strict:
 
 
 def _ended_alike(subject: Subject, node: ast.Attribute, near: tuple[str, ...]) -> str | None:
-    """The name that goes on as one does that the program uses of the same object."""
+    """The longer name with the ending of another name that the program uses of the same object."""
     of = ast.unparse(node.value)
     used = {use.attr for use in subject.source.nodes(ast.Attribute) if use is not node and ast.unparse(use.value) == of}
     found = {
@@ -302,7 +303,7 @@ def _ended_alike(subject: Subject, node: ast.Attribute, near: tuple[str, ...]) -
 
 
 def _uses(subject: Subject, node: ast.Attribute) -> tuple[ast.Attribute, ...]:
-    """The places that ask for the same attribute: of a class's own object all of them, of a module too."""
+    """The accesses to the same attribute: all of them for `self` and modules."""
     of = ast.unparse(node.value)
     around = subject.source.enclosing(node, ast.ClassDef) if of == "self" else subject.source.tree
     found = [

@@ -1,4 +1,4 @@
-"""A function is given where its result is taken, a class where an object is, or a value is called as if it were a function."""
+"""A method is not called, a value is called like a function, or a class is passed instead of an instance."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from dnnfix.api import (
 )
 
 METHODS = words("method builtin_function_or_method function method_descriptor")
-"""Types of functions, as the run names them."""
+"""Types of functions in the recorded values."""
 
 OF_ITS_NAME = words("tqdm glob time datetime copy pprint random deepcopy")
-"""Modules that have a function or class of their own name."""
+"""Modules with a function or class of the same name."""
 
 ROWS = words("torch.Size Size tuple list")
-"""Types whose elements are taken by their place."""
+"""Types that are indexed by integers."""
 
 PLACES = words("i j k idx index dim axis n")
-"""Names that programs give to a place in a row."""
+"""Usual names of an index."""
 
 PERCENT = re.compile(r"%(?!%)[-+ #0]*\d*(?:\.\d+)?[diouxXeEfFgGcrs]")
 
 ALONE = words("EarlyStopping ReduceLROnPlateau TerminateOnNaN ProgbarLogger History BackupAndRestore TensorBoard")
-"""Callbacks that can be made without being told anything, and do their work then."""
+"""Callbacks that are useful without arguments."""
 
 
 @reads("TypeError AttributeError", r"'?(?:builtin_function_or_method|method|function)'?(?: object)?\b", object)
 def _function_not_called(failure: Failure[object]) -> Iterator[Fault]:
-    """A method is subscripted, computed with, iterated over or formatted, where its result is meant."""
+    """A method is subscripted, computed with, iterated over or formatted instead of its result."""
     source, found = failure.source, list[ast.Attribute]()
     for held in failure.crash.held:
         node = failure.subject.node(held.site)
@@ -61,7 +61,7 @@ def _function_not_called(failure: Failure[object]) -> Iterator[Fault]:
 
 @reads("TypeError", "'module' object is not callable", ast.Call)
 def _module_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """A module is called in place of the function of its own name."""
+    """A module is called instead of its function of the same name."""
     called = failure.node.func
     code, known = failure.code(called), failure.source.qualified(called)
     if isinstance(called, ast.Name) and code in OF_ITS_NAME and known in (None, "", code):
@@ -73,7 +73,7 @@ def _module_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
 
 @reads("TypeError", r"'(?!module|NoneType)([^']*)' object is not callable", ast.Call)
 def _value_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """A shape or list is called with a number, or a value with nothing."""
+    """A shape or list is called with a number, or a value without arguments."""
     node, (kind,) = failure.node, failure.said.groups()
     code, meant = failure.code(node.func), ""
     if kind in ROWS and len(node.args) == 1 and not node.keywords:
@@ -87,7 +87,7 @@ def _value_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
 
 @reads("TypeError", "'str' object is not callable", ast.Call)
 def _string_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """A string with as many places as the call has arguments is called, where it is to be filled in."""
+    """A string is called with as many arguments as it has fields."""
     node, called, held = failure.node, failure.node.func, failure.held(failure.node.func)
     written = called.value if isinstance(called, ast.Constant) and isinstance(called.value, str) else None
     text = written if written is not None or held is None else held.text
@@ -109,7 +109,7 @@ def _string_called(failure: Failure[ast.Call]) -> Iterator[Fault]:
     ast.Call,
 )
 def _class_for_optimizer(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """`compile` is given a class of optimizers."""
+    """`compile` is called with an optimizer class."""
     if compile_calls.is_compile(failure.node):
         given = _written(failure.source, argument_value(failure.node, "optimizer", 0))
         yield from _made(failure, [one for one in given if _is_optimizer(failure.source, one)])
@@ -117,7 +117,7 @@ def _class_for_optimizer(failure: Failure[ast.Call]) -> Iterator[Fault]:
 
 @reads("TypeError ValueError AttributeError", r"Callback\.set_\w+\(\) missing 1 required positional argument", ast.Call)
 def _class_for_callback(failure: Failure[ast.Call]) -> Iterator[Fault]:
-    """`fit` is given classes of callbacks."""
+    """`fit` is called with callback classes."""
     source = failure.source
     given = [each for one in _listed(keyword_value(failure.node, "callbacks")) for each in _written(source, one)]
     yield from _made(failure, [each for one in given for each in _listed(one) if _is_callback(source, each)])
@@ -131,24 +131,24 @@ def _made(failure: Failure[ast.Call], classes: list[ast.expr]) -> Iterator[Fault
 
 
 class ValueTakenForFunction(CrashTemplate):
-    """A function is given where its result is taken, a class where an object is, or a value is called as if it were a function.
+    """A method is not called, a value is called like a function, or a class is passed instead of an instance.
 
-    A method that is subscripted, computed with, iterated over or formatted lacks its brackets: the message names a method as
-    what does not go there, and the failing expression holds exactly one that is not called. One of the program's own
-    functions is taken only where it needs no arguments.
+    A method that is subscripted, computed with, iterated over or formatted is not called: the message names a method,
+    and exactly one in the failing expression is not called. A method of the program is called only if it has no
+    required arguments.
 
-    A shape or list that is called with a number is subscripted; a value that is called with nothing is taken as it is; a
-    module that is called has a function of its own name. A string that is called is filled in, where it has as many places,
-    `{}` or `%d`, as the call has arguments.
+    A shape or list called with a number is subscripted; a value called without arguments is used as it is; a module
+    called like a function is replaced by its function of the same name. A string called with as many arguments as it
+    has fields, `{}` or `%d`, is formatted.
 
-    `fit` calls the methods of the callbacks that it is given, and `compile` takes an optimizer that has its settings. Of a
-    class (`callbacks=[EarlyStopping]`, `compile(Adam, …)`) neither is there: an object is made, where the class needs no
-    arguments that only the program can know.
+    `callbacks=[EarlyStopping]` and `compile(Adam, …)` pass a class where `fit` and `compile` expect an instance: it is
+    instantiated if it has no arguments that only the program can know.
 
     Fix safety: unsafe. The line could not run before.
 
     References: https://docs.python.org/3/reference/expressions.html#calls;
-    https://docs.python.org/3/library/string.html#format-string-syntax; keras.Model.fit (`callbacks`); keras.optimizers.get.
+    https://docs.python.org/3/library/string.html#format-string-syntax; keras.Model.fit (`callbacks`);
+    keras.optimizers.get.
     """
 
     code = "DNF616"
@@ -213,14 +213,14 @@ import torch
 + start = time.time()
 print(torch.ones(1), start > 0)
 
-=== example: a text with names
+=== example: a string with named fields
 import torch
 
 report = "epoch {epoch}: loss {loss:.3f}"
 - print(report(epoch=1, loss=torch.ones(1).item()))
 + print(report.format(epoch=1, loss=torch.ones(1).item()))
 
-=== example: a text without its percent sign
+=== example: a string without its percent sign
 import torch
 
 loss = torch.ones(1).item()
@@ -279,7 +279,7 @@ print(Steps().size + 1, torch.ones(1))
 steps = Steps()
 print(steps.size + 1)
 
-=== reject: functions that are handed on, and objects
+=== reject: functions that are passed on, and objects
 import keras
 import numpy as np
 import torch
@@ -296,7 +296,7 @@ import torch
 x = torch.ones(2)
 print(x(torch.ones(2)))
 
-=== reject: a list called with what is no index
+=== reject: a list called with something other than an index
 import torch
 
 layers = [torch.nn.Linear(2, 2)]
@@ -314,13 +314,13 @@ import torch
 activation = "relu"
 print(activation(torch.ones(2)))
 
-=== reject: another number of places
+=== reject: another number of fields
 import torch
 
 name = "net-{}.pt"
 print(name(1, 2), torch.ones(1))
 
-=== reject: a callback that has to be told a file
+=== reject: a callback with a required file name
 import keras
 import numpy as np
 
@@ -331,7 +331,7 @@ net.fit(np.ones((8, 4)), np.ones(8), callbacks=[keras.callbacks.ModelCheckpoint]
 
 
 def _takes_arguments(source: Source, node: ast.Attribute) -> bool:
-    """Whether a method of that name that the program defines needs arguments besides `self`."""
+    """Whether a method of that name in the program has required arguments besides `self`."""
     return any(
         function.name == node.attr and len(function.args.args) - len(function.args.defaults) > 1
         for function in source.nodes(ast.FunctionDef)
@@ -339,7 +339,7 @@ def _takes_arguments(source: Source, node: ast.Attribute) -> bool:
 
 
 def _is_index(node: ast.expr) -> bool:
-    """Whether an expression reads as a place in a row."""
+    """Whether an expression looks like an index."""
     node = node.operand if isinstance(node, ast.UnaryOp) else node
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int)
@@ -347,7 +347,7 @@ def _is_index(node: ast.expr) -> bool:
 
 
 def _formatted(text: str, given: int, names: list[str | None]) -> bool:
-    """Whether a text has a place for each argument and no others."""
+    """Whether a string has a field for each argument and no others."""
     try:
         places = [field for _, field, _, _ in string.Formatter().parse(text) if field is not None]
     except ValueError:
@@ -368,7 +368,7 @@ def _listed(given: ast.expr | None) -> list[ast.expr]:
 
 
 def _written(source: Source, given: ast.expr | None) -> list[ast.expr]:
-    """What a name was given, where it has one value; else the expression itself."""
+    """The value of a name that is assigned once; else the expression itself."""
     if given is None:
         return []
     bound = source.bindings(given) if isinstance(given, ast.Name) else ()
@@ -381,7 +381,7 @@ def _is_optimizer(source: Source, node: ast.expr) -> bool:
 
 
 def _is_callback(source: Source, node: ast.expr) -> bool:
-    """Whether it is a class of callbacks whose objects can be made without arguments."""
+    """Whether it is a callback class that can be instantiated without arguments."""
     if not isinstance(node, (ast.Name, ast.Attribute)):
         return False
     named = source.qualified(node) or ""

@@ -1,1 +1,1 @@
-"""Fix templates of the family layer dimension: sizes that layers state."""
+"""Rules about the sizes of layers and tensors."""

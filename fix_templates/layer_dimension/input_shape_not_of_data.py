@@ -1,4 +1,4 @@
-"""A Keras model is told another input shape than its data has: another size, an axis too many, or no tuple."""
+"""The stated input shape of a Keras model does not match its data: another size, an axis too many, or not a tuple."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dnnfix.api import (
 )
 
 NO_SHAPE = re.compile(r"Cannot convert '(\d+)' to a shape")
-"""Keras 3; older releases complain that a number cannot be gone through."""
+"""Keras 3; older releases raise that an integer is not iterable."""
 
 OLDER = "'int' object is not iterable"
 
@@ -36,23 +36,23 @@ SHAPES = frozenset({"shape", "input_shape", "batch_shape"})
 
 
 class InputShapeNotOfData(ShapeTemplate):
-    """A Keras model is told another input shape (`input_shape`, `Input(shape=…)`) than its data has.
+    """The input shape of a Keras model (`input_shape`, `Input(shape=…)`) does not match its data.
 
-    The first layer makes its weights for the size that it is told: for the number of samples instead of the number of
-    features, for another data set, or with axes in another order. Keras adds the batch axis itself: with the shape of the whole data
-    set, its length becomes an axis of every sample, and the first layer finds a rank that it does not take. And `Input(shape=10)` and
-    `Dense(8, input_shape=(10))` give a number: brackets alone make no tuple, the comma does.
+    The first layer creates its weights for the stated size: the number of samples instead of features, another data
+    set's size, or axes in another order. Keras adds the batch axis itself: with the shape of the whole data set, the
+    first layer gets an axis too many. And `Input(shape=10)` and `Dense(8, input_shape=(10))` state a number: the comma
+    makes a tuple, not the parentheses.
 
     Fix safety: unsafe. The first layer gets another number of weights.
 
-    References: keras.Input (`shape`: "a shape tuple", "not including the batch size"), keras.layers.Layer (`input_shape`),
-    keras.layers.Dense ("if the input to the layer …"), keras.Model.fit.
+    References: keras.Input (`shape`: "a shape tuple", "not including the batch size"), keras.layers.Layer
+    (`input_shape`), keras.layers.Dense ("if the input to the layer …"), keras.Model.fit.
     """
 
     code = "DNF210"
     name = "input-shape-not-of-data"
     formerly = ("DNF209", "batch-in-input-shape", "DNF244", "number-given-as-shape")
-    message = "the input shape of the model does not match: {what}"
+    message = "the input shape does not match: {what}"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
 
@@ -60,7 +60,9 @@ class InputShapeNotOfData(ShapeTemplate):
         other = _mismatch(subject)
         if other is not None:
             stated, sample = other
-            what = f"{stated.form} states {tensor_shapes.by(stated.shape)}, and a sample has shape {tensor_shapes.by(sample)}"
+            what = (
+                f"{stated.form} is {tensor_shapes.by(stated.shape)}, and a sample has shape {tensor_shapes.by(sample)}"
+            )
             evidence: dict[str, Json] = {"stated": list(stated.shape), "received": list(sample)}
             ways = _as_data(subject, stated, sample)
             yield Fault(subject.source.site(stated.node), what, tuple(ways), evidence, confidence=0.85, reading="size")
@@ -74,7 +76,7 @@ class InputShapeNotOfData(ShapeTemplate):
             )
         value = _number(subject)
         if value is not None:
-            what = f"{ast.unparse(value)} is an integer, and a shape is a tuple, also with one axis"
+            what = f"expected a tuple, got the integer {ast.unparse(value)}"
             yield Fault(
                 subject.source.site(value),
                 what,
@@ -97,7 +99,7 @@ model = Sequential()
 model.compile(optimizer="rmsprop", loss="mse")
 model.fit(x, x * 2.0, verbose=0)
 
-=== example: length of the data taken for its width
+=== example: number of samples instead of the width
 import numpy as np
 from keras import Sequential, layers
 
@@ -199,7 +201,7 @@ model = Sequential([layers.Dense(4, input_shape=data.shape[1:]), layers.Dense(1)
 model.compile(optimizer="sgd", loss="mse")
 model.fit(data, np.random.rand(12, 1), verbose=0)
 
-=== reject: a recurrent layer behind another that gives one step
+=== reject: a recurrent layer after one that returns its last step
 import keras
 from keras import layers
 
@@ -222,11 +224,11 @@ for size in sizes:
 """
 
 
-# --- another size -----------------------------------------------------------------------------------------------------------
+# --- another size -----------------------------------------------------------------------------------------------------
 
 
 def _mismatch(subject: Subject) -> tuple[tensor_shapes.StatedInput, tuple[int, ...]] | None:
-    """What is stated and the shape of one sample of what came, where both have the same number of axes."""
+    """The stated shape and that of one sample, where both have the same number of axes."""
     call = subject.crash.call if subject.crash is not None else None
     if call is None or not call.name.startswith("keras.") or not call.inputs or call.inputs[0].origin == "symbolic":
         return None
@@ -278,11 +280,11 @@ def _part(subject: Subject, part: ast.expr, place: int, size: int) -> Edit | Non
     return Replace(site, str(size)) if arithmetic.number(part) is not None else None
 
 
-# --- an axis too many -------------------------------------------------------------------------------------------------------
+# --- an axis too many -------------------------------------------------------------------------------------------------
 
 
 def _axis_too_many(subject: Subject) -> tuple[tensor_shapes.StatedInput, int, str] | None:
-    """The stated shape, how many axes it should have, and who wants so many."""
+    """The stated shape, how many axes it should have, and what expects so many."""
     crash = subject.crash
     if crash is None or crash.call is None or not crash.call.name.startswith("keras."):
         return None
@@ -305,7 +307,7 @@ def _axis_too_many(subject: Subject) -> tuple[tensor_shapes.StatedInput, int, st
 
 
 def _without_one(subject: Subject, stated: tensor_shapes.StatedInput) -> Repairs:
-    yield Decline("the shape is not written at one place")
+    yield Decline("the shape is not written in one place")
     node = tensor_shapes.where_written(subject, stated.node)
     site = subject.source.site(node)
     if isinstance(node, ast.Attribute) and node.attr == "shape":
@@ -320,11 +322,11 @@ def _without_one(subject: Subject, stated: tensor_shapes.StatedInput) -> Repairs
         texts = [subject.text(subject.source.site(one)) for one in (*node.elts[:place], *node.elts[place + 1 :])]
         inside = ", ".join(texts) + ("," if len(texts) == 1 and isinstance(node, ast.Tuple) else "")
         written = f"({inside})" if isinstance(node, ast.Tuple) else f"[{inside}]"
-        title = f"Leave the {'first' if place == 0 else 'last'} axis out of the input shape"
+        title = f"Remove the {'first' if place == 0 else 'last'} axis from the input shape"
         yield title, (Replace(site, written),), prior if sample is None or left == sample else prior / 3
 
 
-# --- a number where a tuple is taken ----------------------------------------------------------------------------------------
+# --- a number where a tuple is expected -------------------------------------------------------------------------------
 
 
 def _number(subject: Subject) -> ast.expr | None:
@@ -346,13 +348,13 @@ def _as_tuple(subject: Subject, value: ast.expr) -> Repairs:
     edit: Edit = Replace(site, f"({subject.text(site)},)")
     above = subject.source.parent(value)
     call = subject.source.parent(above) if isinstance(above, ast.keyword) else None
-    if isinstance(above, ast.keyword) and above.arg and call is not None:  # with the brackets that it may have
+    if isinstance(above, ast.keyword) and above.arg and call is not None:  # including its parentheses
         edit = SetArgument(subject.source.site(call), above.arg, f"({subject.text(site)},)")
     yield "Convert it to a tuple", (edit,), 0.95
 
 
 def _numbers(subject: Subject, where: ast.AST, wanted: int | None) -> Iterator[ast.expr]:
-    """The shapes within a statement that are the number which was refused."""
+    """The shapes within a statement that are the number that was refused."""
     for call in within(where, ast.Call):
         named = (subject.source.qualified(call.func) or "").startswith("keras.")
         last = (subject.source.qualified(call.func) or "").rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""A layer is made with a number that does not go with what it receives: a window, rows, groups, or the shape of its weight."""
+"""A layer's kernel, embedding rows, groups or weight shape does not fit its input."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from dnnfix.api import (
 WINDOWS = {"convolution": "kernel_size", "pooling": "kernel_size"}
 
 MOST_CHANNELS = 4
-"""Channels that an image has at most: gray, colour, colour with transparency; no image is as few pixels high."""
+"""The most channels of an image: gray, colour, colour with transparency; no image is that few pixels high."""
 
 FUNCTIONS = {f"torch.nn.functional.{kind}_pool{n}d": n for kind in ("max", "avg") for n in (1, 2, 3)}
-"""Pooling functions and their number of spatial axes; their window is the second argument."""
+"""Pooling functions and their number of spatial axes; the window is their second parameter."""
 
 CONVOLUTIONS = {
     "tensorflow.nn.conv1d": 1,
@@ -50,32 +50,32 @@ CONVOLUTIONS = {
     "tensorflow.nn.conv3d": 3,
     "tensorflow.nn.convolution": None,
 }
-"""Convolutions of TensorFlow with the number of axes that their windows move along; `None` for any number."""
+"""Convolutions of TensorFlow and their number of spatial axes; `None` for any number."""
 
 PRODUCTS = frozenset({"tensorflow.matmul", "tensorflow.linalg.matmul"})
 
 LATER = ("filter", "channel", "feature", "unit", "out", "depth", "kernels", "maps")
-"""Words in the name of a size that say that it counts filters, which come last."""
-
-Shape = tuple[int | None, ...]
+"""Words in the name of a size that counts filters, which are the last axis."""
 
 
 class LayerNotMadeForInput(ShapeTemplate):
-    """A layer is made with a number that does not go with what it receives.
+    """A size that a layer is created with does not fit its input.
 
-    A kernel or a pooling window is larger than the image that reaches it, so that nothing would be left of the output: behind too
-    many poolings for the size of the images, for small images in a network for large ones, and where the axes of the input shape are in
-    the wrong order. An embedding has fewer rows than the indices need: rows are counted from 0, and for words numbered from 1 to n, with
-    0 for padding, n + 1 rows are needed. A number of groups or heads does not divide the channels or the width that it shares out.
-    And the weight that a TensorFlow program makes itself has its sizes in another order than `(height, width, channels, filters)` or
-    `(inputs, outputs)`, or another size than what it is used on.
+    - A kernel or pooling window is larger than the image that reaches it: after too many poolings, with small images in
+      a network for large ones, or with the axes of the input shape in the wrong order.
+    - An embedding has fewer rows than its indices need: words numbered from 1 to n, with 0 for padding, need n + 1
+      rows.
+    - The number of groups or heads does not divide the channels or the width.
+    - The weight of a TensorFlow operation has its sizes in another order than `(height, width, channels, filters)` or
+      `(inputs, outputs)`, or another size than its input.
 
-    Fix safety: unsafe. The layer gets another number of weights, or the network computes something else from the same image.
+    Fix safety: unsafe. The layer gets another number of weights, or the network computes something else from the same
+    image.
 
     References: torch.nn.Conv2d (shape of the output; "in_channels and out_channels must both be divisible by groups"),
-    torch.nn.MaxPool2d, keras.layers.Conv2D (`padding`), torch.nn.Embedding (`num_embeddings`), keras.layers.Embedding (`input_dim`:
-    "maximum integer index + 1"), torch.nn.GroupNorm, torch.nn.MultiheadAttention ("embed_dim // num_heads"),
-    keras.layers.GroupNormalization, tf.nn.conv1d, tf.nn.conv2d (`filters`), tf.matmul.
+    torch.nn.MaxPool2d, keras.layers.Conv2D (`padding`), torch.nn.Embedding (`num_embeddings`), keras.layers.Embedding
+    (`input_dim`: "maximum integer index + 1"), torch.nn.GroupNorm, torch.nn.MultiheadAttention ("embed_dim //
+    num_heads"), keras.layers.GroupNormalization, tf.nn.conv1d, tf.nn.conv2d (`filters`), tf.matmul.
     """
 
     code = "DNF211"
@@ -128,7 +128,7 @@ class LayerNotMadeForInput(ShapeTemplate):
             )
 
     programs = """
-=== example: convolution behind two poolings
+=== example: convolution after two poolings
 import torch
 import torch.nn as nn
 
@@ -347,12 +347,12 @@ tf.matmul(a, b)
 """
 
 
-# --- windows ----------------------------------------------------------------------------------------------------------------
+# --- windows ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """A call whose window does not fit; `window` counts dilation, `size` counts padding; `argument` names the window."""
+    """A call whose window does not fit; `window` includes dilation and `size` padding; `argument` is its parameter."""
 
     call: Call
     window: tuple[int, ...]
@@ -400,7 +400,7 @@ def _fitting(
 
 
 def _with_room(subject: Subject, found: _Window) -> Repairs:
-    yield Decline("neither the window nor a pooling before it is written at one place")
+    yield Decline("neither the window nor a pooling before it is written in one place")
     yield from _axes_swapped(subject, found)
     yield from _channels_last(subject, found)
     yield from _padded(subject, found)
@@ -409,7 +409,7 @@ def _with_room(subject: Subject, found: _Window) -> Repairs:
 
 
 def _axes_swapped(subject: Subject, found: _Window) -> Repairs:
-    """A Keras input shape whose axes, the other way round, leave room for the window."""
+    """Swap the two axes of a Keras input shape, where that leaves room for the window."""
     stated = tensor_shapes.stated_keras_input(subject, found.call) if found.call.name.startswith("keras.") else None
     first = bool(found.call.inputs) and found.call.inputs[0].producer is None
     if stated is None or not first or len(stated.shape) != 2:
@@ -420,7 +420,7 @@ def _axes_swapped(subject: Subject, found: _Window) -> Repairs:
 
 
 def _channels_last(subject: Subject, found: _Window) -> Repairs:
-    """A Keras input shape that states an image with its channels first, as Keras 1 on Theano had it."""
+    """Move the channels of a Keras input shape last, where they are first as in Keras 1 on Theano."""
     if not found.call.name.startswith("keras.") or not found.call.inputs:
         return
     path = [found.call, *tensor_shapes.way_back(subject, found.call.inputs[0])]
@@ -435,7 +435,7 @@ def _channels_last(subject: Subject, found: _Window) -> Repairs:
 def _in_order(
     subject: Subject, stated: tensor_shapes.StatedInput, order: tuple[int, ...], title: str, prior: float
 ) -> Repairs:
-    """A stated input shape with its sizes in another order, where they are written one by one."""
+    """Reorder the sizes of an input shape that is written out."""
     node = stated.node
     if not isinstance(node, (ast.Tuple, ast.List)) or len(node.elts) != len(order):
         return
@@ -445,7 +445,7 @@ def _in_order(
 
 
 def _padded(subject: Subject, found: _Window) -> Repairs:
-    """Give the convolution a border, or every one up to the window, so that only the poolings make the image smaller."""
+    """Pad the convolution, or all convolutions up to the window, so that only poolings make the image smaller."""
     facts = layer_facts(found.call)
     if facts is not None and facts.kind == "convolution" and any(size > 1 for size in found.size):
         border = _border(found.call, found.window)
@@ -465,7 +465,7 @@ def _padded(subject: Subject, found: _Window) -> Repairs:
 
 
 def _border(call: Call, window: tuple[int, ...]) -> str:
-    """The padding that keeps the size of an image, as a library is told it."""
+    """The `padding` argument that keeps the size of an image."""
     return '"same"' if call.name.startswith("keras.") else str(max(window) // 2)
 
 
@@ -475,27 +475,27 @@ def _smaller(subject: Subject, found: _Window) -> Repairs:
     fits = min(2, room) if facts is None or facts.kind == "pooling" else room - 1 + room % 2
     node = subject.constructor_node(found.call) if found.call.made_at is not None else subject.call_node(found.call)
     if fits < 2 or node is None:
-        return  # a window of one element looks at nothing around it
+        return  # a window of one element does nothing
     place = 1 if found.call.name in FUNCTIONS else network_facts.argument_position(found.call.name, found.argument)
     edit = SetArgument(subject.source.site(node), found.argument, str(fits), place)
-    yield f"Make the window of {short(found.call.name)} {fits} wide", (edit,), 0.55
+    yield f"Reduce the window of {short(found.call.name)} to {fits}", (edit,), 0.55
 
 
 def _one_pooling_less(subject: Subject, found: _Window) -> Repairs:
-    """Take out the last pooling before the window, where its input has room for the window."""
+    """Remove the last pooling before the window, where its input is large enough."""
     for call in tensor_shapes.way_back(subject, found.call.inputs[0]) if found.call.inputs else ():
         facts = layer_facts(call)
         if (facts is not None and facts.kind == "pooling") or call.name in FUNCTIONS:
-            title = f"Leave out the {short(call.name)} before {short(found.call.name)}"
+            title = f"Remove the {short(call.name)} before {short(found.call.name)}"
             yield title, recipes.bypass(subject, call), 0.4
             return
 
 
-# --- rows of an embedding ---------------------------------------------------------------------------------------------------
+# --- rows of an embedding ---------------------------------------------------------------------------------------------
 
 
 def _more_rows(subject: Subject, call: Call, rows: int, wanted: int) -> Repairs:
-    yield Decline("the number of rows is not written at one place")
+    yield Decline("the number of rows is not written in one place")
     name = _rows_argument(call)
     text = size_edits.made_as(subject, call, name)
     if text is not None and wanted == rows + 1:
@@ -521,12 +521,12 @@ def _beyond(subject: Subject) -> tuple[Call, int, int] | None:
     return call, rows, wanted
 
 
-# --- groups and heads -------------------------------------------------------------------------------------------------------
+# --- groups and heads -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Shares:
-    """A constructor with a number of parts that does not divide all of the sizes."""
+    """A constructor whose number of parts does not divide all of the sizes."""
 
     site: Site
     name: str
@@ -542,8 +542,8 @@ def _other_parts(found: _Shares) -> Repairs:
         edit = SetArgument(
             found.site, found.argument, str(parts), network_facts.argument_position(found.name, found.argument)
         )
-        yield f"Share out among {parts}", (edit,), 0.7 - 0.2 * place
-    yield Decline("nothing divides the sizes")
+        yield f"Set {found.argument} to {parts}", (edit,), 0.7 - 0.2 * place
+    yield Decline("the sizes have no common divisor")
 
 
 def _shares(subject: Subject) -> _Shares | None:
@@ -567,7 +567,7 @@ ASKED: dict[str, tuple[str, tuple[str, ...]]] = {
     },
     **{f"Transformer{kind}Layer": ("nhead", ("d_model",)) for kind in ("Encoder", "Decoder")},
 }
-"""Layers of torch that share out: the argument for the parts, and those for what is shared out."""
+"""Layers of torch that divide sizes: the parameter for the number of parts, and those for the sizes."""
 
 
 def _shares_written(subject: Subject, name: str, node: ast.Call) -> _Shares | None:
@@ -589,7 +589,7 @@ def _number_of(subject: Subject, given: ast.expr | None) -> int | None:
 
 
 def _shares_received(call: Call | Component, site: Site) -> _Shares | None:
-    """A Keras layer whose groups do not divide the channels that came."""
+    """A Keras layer whose groups do not divide the channels it receives."""
     shape = call.inputs[0].shape if isinstance(call, Call) and call.inputs else None
     parts = call.args.get("groups")
     if not shape or not isinstance(parts, int) or parts < 2 or not call.name.startswith("keras."):
@@ -599,12 +599,12 @@ def _shares_received(call: Call | Component, site: Site) -> _Shares | None:
     return _Shares(site, call.name, "groups", parts, sizes) if any(size % parts for size in sizes) else None
 
 
-# --- weights of a TensorFlow program's own ----------------------------------------------------------------------------------
+# --- weights that a TensorFlow program creates ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Weight:
-    """The list that states a weight's shape, the sizes in it, and the axis that has to have another size."""
+    """The list that states a weight's shape, its sizes, the axis that needs `wanted`, and the outputs, if known."""
 
     stated: ast.List | ast.Tuple
     sizes: tuple[int, ...]
@@ -622,10 +622,14 @@ def _other_weight(subject: Subject, fault: _Weight) -> Repairs:
             for one, place in zip(fault.stated.elts, order, strict=True)
             if texts[place] != subject.source.segment(subject.source.site(one))
         )
-        yield f"Give the sizes in the order ({', '.join(texts[place] for place in order)})", edits, 0.9
+        yield f"Order the sizes as ({', '.join(texts[place] for place in order)})", edits, 0.9
     if not orders:
         one = fault.stated.elts[fault.axis]
-        yield f"Make the weight take {fault.wanted}", (Replace(subject.source.site(one), str(fault.wanted)),), 0.8
+        yield (
+            f"Set the input size of the weight to {fault.wanted}",
+            (Replace(subject.source.site(one), str(fault.wanted)),),
+            0.8,
+        )
 
 
 def _weight(subject: Subject, node: ast.expr | ast.stmt) -> _Weight | None:
@@ -660,12 +664,12 @@ def _weight(subject: Subject, node: ast.expr | ast.stmt) -> _Weight | None:
 
 
 def _in_groups(channels: int, taken: int, filters: int) -> bool:
-    """Whether a convolution takes the channels in groups: as many as divide both them and the filters."""
+    """Whether the convolution is grouped: the groups divide both channels and filters."""
     return taken > 0 and channels % taken == 0 and filters % (channels // taken) == 0
 
 
 def _use(subject: Subject, node: ast.expr | ast.stmt) -> tuple[ast.expr, ast.expr, int | None] | None:
-    """What a weight is used on, the weight, and the number of axes that it moves along (0 for a product)."""
+    """The input of a weight, the weight, and its number of spatial axes (0 for a product)."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return node.left, node.right, 0
     if not isinstance(node, ast.Call):
@@ -685,7 +689,7 @@ def _use(subject: Subject, node: ast.expr | ast.stmt) -> tuple[ast.expr, ast.exp
 
 
 def _listed(subject: Subject, weight: ast.expr, sizes: tuple[int, ...]) -> ast.List | ast.Tuple | None:
-    """The list of these sizes in the expression that made a variable."""
+    """The list of these sizes in the expression that created a variable."""
     for made in origins.origins(subject, weight):
         name = subject.source.qualified(made.func) or "" if isinstance(made, ast.Call) else ""
         if not name.startswith("tensorflow.") or name.rpartition(".")[2] not in ("Variable", "get_variable"):
@@ -698,7 +702,7 @@ def _listed(subject: Subject, weight: ast.expr, sizes: tuple[int, ...]) -> ast.L
 
 
 def _states(subject: Subject, listed: ast.List | ast.Tuple, sizes: tuple[int, ...]) -> bool:
-    """Whether a list has as many elements as there are sizes, and none that is known to be another one."""
+    """Whether a list has as many elements as there are sizes, and none is known to differ."""
     if len(listed.elts) != len(sizes):
         return False
     known = [held_values.size_of(subject, one) for one in listed.elts]
@@ -706,7 +710,7 @@ def _states(subject: Subject, listed: ast.List | ast.Tuple, sizes: tuple[int, ..
 
 
 def _added(subject: Subject, node: ast.expr | ast.stmt) -> int | None:
-    """The number of values that is added to what the operation gives: the number of its outputs."""
+    """The size of the bias added to the result: the number of outputs."""
     around = subject.source.parent(node)
     if not isinstance(around, ast.BinOp) or not isinstance(around.op, ast.Add):
         return None
@@ -723,7 +727,7 @@ def _orders(fault: _Weight, texts: list[str]) -> Iterator[tuple[int, ...]]:
         if fault.sizes[order[fault.axis]] != fault.wanted or (fault.gives is not None and last != fault.gives):
             continue
         if fault.gives is None and order[fault.axis] != len(places) - 1 and any(text.isdigit() for text in texts):
-            continue  # the side of a window that happens to be as long as there are channels
+            continue  # the side of a window that happens to equal the number of channels
         named = any(word in texts[order[-1]].lower() for word in LATER)
         moved = sum(place != now for place, now in zip(order, places, strict=True))
         fits.append(((not named, moved, order), order))

@@ -1,4 +1,4 @@
-"""A layer is made for other axes than it receives: for signals in the place of images, or for channels on another axis."""
+"""A layer is made for another number of axes than its input has, or for another order of axes than its neighbours."""
 
 from __future__ import annotations
 
@@ -35,24 +35,23 @@ LAYERS = tuple(
     for name in ("Conv", "MaxPooling", "AveragePooling", "GlobalMaxPooling", "GlobalAveragePooling", "UpSampling")
     for rank in (2, 3)
 ) + ("keras.layers.Conv2DTranspose", "keras.layers.SeparableConv2D", "keras.layers.ZeroPadding2D")
-"""Layers of images that take `data_format`."""
+"""Layers of images that have a `data_format`."""
 
 LEAST = 2
-"""As many other layers have to state the order for one without it to be an oversight."""
+"""How many other layers have to state the data format for one without it to be an oversight."""
 
 
 class LayerOfOtherDimensionality(ShapeTemplate):
-    """A layer for signals (`Conv1d`) is used on images, one for images (`BatchNorm2d`) on tables or signals, or one for another order of axes.
+    """A layer gets tensors of another rank, as `Conv1d` images or `BatchNorm2d` tables, or lacks its `data_format`.
 
-    The number in the name is the number of axes beside the batch and the channels. The layer refuses tensors of another
-    rank, and the program stops at the first batch. And where every layer of images but one is told `data_format="channels_first"`,
-    the one that is not takes the last axis for the channels, as Keras does unless told otherwise: it moves its window over
-    other axes than the layers around it, and gives another shape.
+    The number in the name is the number of axes beside the batch and the channels; a tensor of another rank raises. And
+    where all image layers but one have `data_format="channels_first"`, that one treats the last axis as the channels,
+    by default: its window moves over other axes than its neighbours', and its output has another shape.
 
     Fix safety: unsafe. The layer gets other weights, which is the point.
 
-    References: torch.nn.BatchNorm1d ("2D or 3D input"), torch.nn.BatchNorm2d ("4D input"), keras.layers.Conv1D, keras.layers.Conv2D
-    (`data_format`), keras.config.image_data_format.
+    References: torch.nn.BatchNorm1d ("2D or 3D input"), torch.nn.BatchNorm2d ("4D input"), keras.layers.Conv1D,
+    keras.layers.Conv2D (`data_format`), keras.config.image_data_format.
     """
 
     code = "DNF219"
@@ -77,14 +76,14 @@ class LayerOfOtherDimensionality(ShapeTemplate):
         odd = _untold(subject)
         if odd is not None:
             call, stated = odd
-            what = f"this layer lacks data_format={stated}, which all other layers of the network have"
+            what = f"it has no data_format, and all other layers of the network have data_format={stated}"
             site = subject.source.site(call)
             edit = SetArgument(site, "data_format", stated)
-            ways = iter([("Give the layer the data_format of the other layers", (edit,), 0.9)])
+            ways = iter([("Set the data_format of the other layers", (edit,), 0.9)])
             yield Fault(site, what, tuple(ways), {}, confidence=0.8, reading="format")
 
     programs = """
-=== example: batch norm for images behind a linear layer
+=== example: batch norm for images after a linear layer
 import torch
 import torch.nn as nn
 
@@ -170,13 +169,13 @@ x = layers.Conv2D(4, 9)(x)
 """
 
 
-# --- the number in the name -------------------------------------------------------------------------------------------------
+# --- the number in the name -------------------------------------------------------------------------------------------
 
 
 def _with_digit(subject: Subject, conflict: crashes.RankConflict, digit: int) -> Repairs:
     own = _renamed(subject, conflict.call.made_at, digit)
     if own is None:
-        yield Decline("the layer's name is not written where it is made")
+        yield Decline("the layer's name is not written where it is created")
         return
     together = _like_it(subject, conflict, digit)
     if together:
@@ -226,7 +225,7 @@ def _renamed(subject: Subject, site: Site | None, digit: int) -> list[Edit] | No
 
 
 def _like_it(subject: Subject, conflict: crashes.RankConflict, digit: int) -> list[Edit]:
-    """The other layers of the same kind, made for the same rank, where all are made in the same function."""
+    """The edits for the other layers of this dimensionality in the model."""
     edits: list[Edit] = []
     for made in subject.network.components:
         same = made.site != conflict.call.made_at and _same_kind(made, conflict)
@@ -262,16 +261,16 @@ def _same_name(name: str, conflict: crashes.RankConflict) -> bool:
 
 
 def _unique(edits: list[Edit]) -> tuple[Edit, ...]:
-    """Edits with every import once."""
+    """Edits with each import once, first."""
     imports = dict.fromkeys(edit for edit in edits if isinstance(edit, AddImport))
     return (*imports, *(edit for edit in edits if not isinstance(edit, AddImport)))
 
 
-# --- the order of axes ------------------------------------------------------------------------------------------------------
+# --- the order of axes ------------------------------------------------------------------------------------------------
 
 
 def _untold(subject: Subject) -> tuple[ast.Call, str] | None:
-    """The one layer that is not told the order of axes that all the others of its function are told, and how they are."""
+    """The one layer without the `data_format` that all others in its function have, and that format's source text."""
     made = list(subject.source.calls(*LAYERS)) if "data_format" in subject.source.words else []
     if "set_image_data_format" in subject.source.words or any(
         one.arg is None for call in made for one in call.keywords
@@ -283,5 +282,5 @@ def _untold(subject: Subject) -> tuple[ast.Call, str] | None:
         return None
     value, around = stated[0][1], subject.source.enclosing(untold[0], ast.FunctionDef)
     apart = any(subject.source.enclosing(call, ast.FunctionDef) is not around for call, _ in stated)
-    own_order = isinstance(value, ast.Constant) and value.value in ("channels_last", None)  # as Keras has it by itself
+    own_order = isinstance(value, ast.Constant) and value.value in ("channels_last", None)  # the default of Keras
     return None if apart or own_order else (untold[0], subject.source.segment(subject.source.site(value)))

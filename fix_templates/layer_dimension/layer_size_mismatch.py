@@ -1,4 +1,4 @@
-"""A layer is made for another size than it receives."""
+"""A layer is created for another size than its input has."""
 
 from __future__ import annotations
 
@@ -36,26 +36,29 @@ UNITS = {
     "recurrent": "features per step",
     "attention": "features per step",
 }
-"""The kinds of layers that are spoken of (`LayerFacts.kind`), and what each takes a number of."""
+"""Layer kinds (`LayerFacts.kind`) that are reported, and what the size counts."""
 
 MOST = 4
-"""Candidates for one conflict: the layer, the one before it, and the two ways of writing each."""
+"""The most candidates for one conflict: the layer and the one before it, with two spellings each."""
 
 
 class LayerSizeMismatch(FixTemplate):
-    """A layer is made for another size than it receives, so that the program stops at the first batch.
+    """A layer is created for another size than its input has, and the first batch crashes.
 
-    A linear layer for another number of features: typical after a layer was added, a kernel or an image size changed, or the size of
-    the flattened image was guessed. A convolution, transposed or not, for another number of channels: gray images in a network for
-    colour images, a block changed on one side only, a concatenation. A batch, instance, group or layer normalization for the size of
-    another layer. A recurrent layer whose `input_size` is the length of the sequence or the size of the batch. A multi-head attention
-    or transformer layer for another width (`embed_dim`, `d_model`) than that of the sequence.
+    - A linear layer with another number of features: after a layer was added, a kernel or image size changed, or the
+      size of the flattened image was guessed.
+    - A convolution with another number of channels: gray images in a network for colour images, a block changed on one
+      side only, a concatenation.
+    - A batch, instance, group or layer normalization with the size of another layer.
+    - A recurrent layer whose `input_size` is the length of the sequence or the batch size.
+    - A multi-head attention or transformer layer with another width (`embed_dim`, `d_model`) than the sequence.
 
-    Fix safety: unsafe. The layer, or the one before it, gets another number of weights; saved weights do not fit any more.
+    Fix safety: unsafe. The layer, or the one before it, gets another number of weights; saved weights do not fit any
+    more.
 
-    References: torch.nn.Linear (`in_features`, "size of each input sample"), torch.nn.Conv2d (`in_channels`), torch.nn.BatchNorm2d
-    (`num_features`), torch.nn.LayerNorm (`normalized_shape`), torch.nn.LSTM (`input_size`, "the number of expected features in the
-    input x"), torch.nn.MultiheadAttention (`embed_dim`).
+    References: torch.nn.Linear (`in_features`, "size of each input sample"), torch.nn.Conv2d (`in_channels`),
+    torch.nn.BatchNorm2d (`num_features`), torch.nn.LayerNorm (`normalized_shape`), torch.nn.LSTM (`input_size`, "the
+    number of expected features in the input x"), torch.nn.MultiheadAttention (`embed_dim`).
     """
 
     code = "DNF201"
@@ -121,7 +124,7 @@ class LayerSizeMismatch(FixTemplate):
         for change in changes[:MOST]:
             yield self.candidate(finding, change.title, *change.edits, prior=change.prior, at_either_end=between)
         if not changes:
-            yield Decline("neither size is written at a place that can be changed alone")
+            yield Decline("neither size can be changed alone")
 
     def _normalize(
         self, finding: Finding, subject: Subject, call: Call, received: tuple[int, ...]
@@ -134,7 +137,7 @@ class LayerSizeMismatch(FixTemplate):
             written = f"[{', '.join(map(str, received))}]"
             edits = recipes.set_constructor_argument(subject, call, "normalized_shape", written)
             if edits is None:
-                yield Decline("the normalized shape is not written at one place")
+                yield Decline("the normalized shape is not written in one place")
                 return
             yield self.candidate(finding, f"Make {short(call.name)} normalize over {written}", *edits, prior=0.8)
 
@@ -221,7 +224,7 @@ import torch.nn as nn
 + net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.LayerNorm([4, 6, 6]))
 net(torch.randn(2, 1, 8, 8))
 
-=== example: length of the sequence given as its width
+=== example: length of the sequence instead of its width
 import torch
 import torch.nn as nn
 
@@ -281,24 +284,21 @@ nn.MultiheadAttention(30, 4)
 
 
 def _is_alone(subject: Subject, conflict: crashes.SizeConflict) -> bool:
-    """Whether the size alone is at fault, and not a missing axis or flatten, or axes in another order, which other rules repair."""
+    """Whether only the size is wrong; missing axes or flattens and axes in another order belong to other rules."""
     shape, kind = conflict.value.shape or (), conflict.facts.kind
-    if kind == "linear":  # of an image that was not flattened, or a batch that was
+    if kind == "linear":  # otherwise an image that was not flattened, or a batch that was
         return len(shape) == 2 or len(shape) > 2 and tensor_shapes.image_behind(subject, conflict.value) is None
-    if kind == "convolution":  # of an image without batch, or with its channels last
+    if kind == "convolution":  # otherwise an image without a batch axis, or with its channels last
         given_last = conflict.value.producer is None and bool(shape) and shape[-1] == conflict.stated
         return len(shape) == conflict.facts.batched_rank and not given_last
-    if kind == "normalization":  # of features on the last axis
+    if kind == "normalization":  # otherwise features on the last axis
         on_last = len(shape) > 2 and conflict.axis % len(shape) == 1 and shape[-1] == conflict.stated
         return not (on_last and conflict.call.name.endswith("1d"))
     return kind in UNITS
 
 
 def _is_of_no_image(subject: Subject, conflict: crashes.SizeConflict) -> bool:
-    """Whether no image, of another size or with other channels, has as many values as a layer takes of one that is flattened.
-
-    Then the layer is at fault, and nothing before it.
-    """
+    """Whether no image has as many values as the layer expects: then only the layer is at fault."""
     flattened = tensor_shapes.before_flattening(subject, conflict.value)
     if flattened is None:
         return False
@@ -308,13 +308,13 @@ def _is_of_no_image(subject: Subject, conflict: crashes.SizeConflict) -> bool:
 
 
 def _comes_of_layers(subject: Subject, value: Value) -> bool:
-    """Whether a value was made by layers of the network, and not given to it as it is."""
+    """Whether layers of the network computed a value."""
     call = subject.network.producer(value)
     return call is not None and any(map(layer_facts, graph.upstream(subject.network, call).values()))
 
 
 def _normalized(subject: Subject) -> tuple[Call, tuple[int, ...], tuple[int, ...]] | None:
-    """The crashed layer normalization, its normalized shape, and the last axes of what it received."""
+    """The crashed layer normalization, its normalized shape, and the last axes of its input."""
     found = crashes.crashed_layer(subject)
     if found is None or found[1].takes != "normalized_shape":
         return None

@@ -1,4 +1,4 @@
-"""An image or a sequence reaches a linear layer, or the loss, without having been flattened."""
+"""An image or a sequence reaches a linear layer, or the loss, without being flattened."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ from dnnfix.api import (
 )
 
 MOST_WEIGHTS = 20_000_000
-"""A linear layer behind a flatten with more weights than this is hardly what anyone wants (80 MB in float32)."""
+"""More weights than a linear layer after a flatten plausibly has (80 MB in float32)."""
 
 
 class MissingFlatten(FixTemplate):
-    """An image or a sequence reaches a linear layer without having been flattened.
+    """An image or a sequence reaches a linear layer without being flattened.
 
-    Linear layers work on the last axis alone. In torch the sizes then do not meet and the program stops; in Keras the
-    layer takes any rank, every position gets a prediction of its own, and the loss cannot compare them with one label
-    per sample (or, worse, broadcasts them).
+    Linear layers only use the last axis. In torch the sizes then do not match and the program crashes. In Keras the
+    layer accepts any rank and every position gets its own prediction, which the loss cannot compare with one label per
+    sample, or broadcasts.
 
-    Fix safety: unsafe. The layer behind gets other weights, which is the point.
+    Fix safety: unsafe. The layer after the flatten gets other weights, which is the point.
 
-    References: torch.nn.Flatten, torch.flatten (`start_dim=1` keeps the batch), keras.layers.Flatten,
-    keras.layers.LSTM (`return_sequences`).
+    References: torch.nn.Flatten, torch.flatten (`start_dim=1` keeps the batch), keras.layers.Flatten, keras.layers.LSTM
+    (`return_sequences`).
     """
 
     code = "DNF206"
     name = "missing-flatten"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.ADD_LAYER
-    message = "{what} of {rank} axes comes unflattened to {where}"
+    message = "{what} with {rank} axes reaches {where} without being flattened"
     needs_run = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
@@ -105,13 +105,13 @@ class MissingFlatten(FixTemplate):
         edits = _flatten_before(subject, call)
         sizes = tensor_shapes.known((value.shape or ())[1:])
         if edits is None or sizes is None:
-            yield Decline("the input of the linear layer is not written at one place")
+            yield Decline("the input of the linear layer is not written in one place")
             return
         if prod(sizes) == call.args.get("in_features"):
             yield self.candidate(finding, f"Flatten before {short(call.name)}", *edits, prior=0.95)
             return
         for change in size_edits.size_changes(subject, call, "in_features", prod(sizes), factors=sizes):
-            title = f"Flatten before {short(call.name)} and make it take {change.written}"
+            title = f"Flatten before {short(call.name)} and set its in_features to {change.written}"
             yield self.candidate(finding, title, *edits, *change.edits, prior=0.8 * change.prior)
 
     def _in_graph(
@@ -120,13 +120,13 @@ class MissingFlatten(FixTemplate):
         head = _head(subject, conflict)
         behind = _behind(subject, head)
         none = True
-        if behind is not None and _returns_sequences(subject, behind):
+        if behind is not None and _returns_sequences(behind):
             edits = recipes.set_constructor_argument(subject, behind, "return_sequences", "False")
             steps = [unwrap for call in head if (unwrap := _for_every_step(subject, call)) is not None]
             if edits is not None and behind.args.get("return_sequences") is True:
                 none = False
                 yield self.candidate(
-                    finding, f"Let {short(behind.name)} return its last output only", *edits, *steps, prior=0.8
+                    finding, f"Make {short(behind.name)} return only its last output", *edits, *steps, prior=0.8
                 )
         places = [
             call for call in reversed(head)
@@ -137,10 +137,10 @@ class MissingFlatten(FixTemplate):
             flatten = _flatten_before(subject, call)
             if flatten is not None:
                 none = False
-                weaker = 0.5 if behind is not None and _returns_sequences(subject, behind) else 1.0
+                weaker = 0.5 if behind is not None and _returns_sequences(behind) else 1.0
                 yield self.candidate(finding, f"Flatten before {short(call.name)}", *flatten, prior=prior * weaker)
         if none:
-            yield Decline("no place for the flattening is written as a layer of its own")
+            yield Decline("no layer before which to flatten is written out")
 
     programs = """
 === example: torch sequential without Flatten
@@ -272,7 +272,7 @@ nn.Linear(5, 2)(torch.randn(3, 7, 4))
 
 
 def _linear(subject: Subject) -> tuple[Call, Value] | None:
-    """The linear layer that crashed over an image which nothing flattened, with what it received."""
+    """The linear layer that crashed on an image that nothing flattens, with its input."""
     found = crashes.crashed_layer(subject)
     if found is None or found[1].kind != "linear" or not found[0].name.startswith("torch."):
         return None
@@ -286,7 +286,7 @@ def _linear(subject: Subject) -> tuple[Call, Value] | None:
 
 
 def _flatten_before(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
-    """Edits that flatten what comes to a layer: a layer of a container, or a function around the input expression."""
+    """Edits that flatten a layer's input: a layer of the container, or a function around the input expression."""
     constructor = subject.constructor_node(call)
     if constructor is None:
         return None
@@ -309,7 +309,7 @@ def _flatten_before(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
 
 
 def _losses(subject: Subject) -> Iterator[tuple[crashes.LossConflict, bool]]:
-    """Losses of Keras that compare predictions of three or more axes with targets of two or one."""
+    """Losses of Keras whose predictions have three or more axes and whose targets have fewer; whether each crashed."""
     crashed = crashes.loss_conflict(subject)
     if crashed is not None and _unflattened(crashed):
         yield crashed, True
@@ -346,7 +346,7 @@ def _head(subject: Subject, conflict: crashes.LossConflict) -> list[Call]:
 
 
 def _for_every_step(subject: Subject, call: Call) -> Unwrap | None:
-    """The edit that takes a linear layer out of the `TimeDistributed` around it."""
+    """The edit that removes the `TimeDistributed` around a linear layer."""
     made = subject.constructor_node(call) if call.name == "keras.layers.TimeDistributed" else None
     inner = made.args[0] if made is not None and len(made.args) == 1 and not made.keywords else None
     if made is None or not isinstance(inner, ast.Call) or subject.source.qualified(inner.func) != "keras.layers.Dense":
@@ -359,7 +359,7 @@ def _last_layer(subject: Subject, conflict: crashes.LossConflict) -> Call | None
 
 
 def _behind(subject: Subject, head: list[Call]) -> Call | None:
-    """The first layer before the linear ones that is more than an activation, dropout or normalization."""
+    """The last layer before the linear ones that is not an activation, dropout or normalization."""
     for call in tensor_shapes.way_back(subject, head[-1].inputs[0]) if head and head[-1].inputs else ():
         facts = layer_facts(call)
         passed = (
@@ -372,7 +372,7 @@ def _behind(subject: Subject, head: list[Call]) -> Call | None:
     return None
 
 
-def _returns_sequences(subject: Subject, call: Call) -> bool:
+def _returns_sequences(call: Call) -> bool:
     facts = layer_facts(call)
     return facts is not None and facts.kind == "recurrent" and call.args.get("return_sequences") is True
 

@@ -1,4 +1,4 @@
-"""Two tensors are combined or multiplied, and the axes of one do not go with those of the other."""
+"""Two tensors are combined or multiplied whose shapes do not match."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ PICKS = frozenset(
     for home in ("", "Tensor.")
     for name in ("gather", "scatter", "scatter_", "scatter_add", "scatter_add_")
 )
-"""Operations whose index has to have as many axes as what it points into."""
+"""Operations whose index needs as many axes as the tensor it indexes."""
 
 RANKS = {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1), "vdot": (1, 1)}
-"""The ranks that a product takes where it does not take any."""
+"""The ranks of the factors in products with fixed ranks."""
 
 PRODUCTS = frozenset(f"torch.{home}{name}" for home in ("", "Tensor.") for name in (*RANKS, "matmul", "addmm"))
 
 LINEAR = "torch.nn.functional.linear"
-"""The product with a weight of (outputs, inputs), as layers keep it."""
+"""The product with a weight of shape (outputs, inputs), as layers have it."""
 
 TURNED = frozenset(
     f"torch.{home}{name}"
     for home in ("", "Tensor.")
     for name in ("t", "transpose", "permute", "swapaxes", "swapdims", "T", "mT")
 )
-"""Calls that give a matrix with its axes exchanged."""
+"""Calls that return a matrix with its axes swapped."""
 
 ELEMENTWISE = words("""add sub mul div truediv floordiv pow add_ sub_ mul_ div_ maximum minimum masked_fill masked_fill_
     eq ne lt le gt ge copy_ and or lerp""")
@@ -60,30 +60,28 @@ ELEMENTWISE = words("""add sub mul div truediv floordiv pow add_ sub_ mul_ div_ 
 FACTORS = frozenset({"mm", "matmul", "bmm", "addmm", "mv"})
 
 CONVOLUTION = re.compile(r"torch\.(?:nn\.functional\.)?conv[123]d")
-"""Convolutions with a weight that is given to them, of (channels out, channels in, kernel)."""
+"""Convolutions with an explicit weight of shape (output channels, input channels, kernel)."""
 
 Shape = tuple[int, ...]
 Way = tuple[str, tuple[Edit, ...], float]
 
 
 class OperandsDoNotAlign(ShapeTemplate):
-    """Two tensors are combined or multiplied, and the axes of one do not go with those of the other.
+    """Two tensors are combined or multiplied whose shapes do not match.
 
-    What is combined number by number is aligned at its last axes. One weight per channel, one length per sample or one mask entry per
-    step does not stand on the axis that it belongs to, unless axes of one element follow it: `scale[:, :, None, None]`. Of products,
-    `torch.dot` takes two vectors, `torch.mm` two matrices, `torch.bmm` two batches of them; NumPy's and Lua's functions of
-    these names take more. And the last axis of the first factor has to be as long as the last but one of the second: a
-    factor may have to be turned, or the two to change places.
+    - Elementwise operations align the last axes: one weight per channel, one length per sample or one mask entry per
+      step needs axes of size 1 after it, as in `scale[:, :, None, None]`.
+    - `torch.dot` multiplies two vectors, `torch.mm` two matrices, `torch.bmm` two batches of matrices; functions of
+      these names in NumPy and Lua accept more. The last axis of the first factor needs the size of the last but one of
+      the second: a factor may need to be transposed, or the two to be swapped.
+    - A weight, state or mask is created with literal sizes or those of another tensor, and they are swapped, read from
+      the wrong axis (`x.size(1)` for `x.size(0)`), or were not changed along with the layer before.
 
-    A weight, a state or a mask is made beforehand with sizes that are written down or read off another tensor. Where they
-    are exchanged, read off the wrong axis (`x.size(1)` for `x.size(0)`), or were not changed along with the layer before,
-    the operation in which the tensor is used refuses it.
+    Fix safety: unsafe. The program did not run before. An operand is moved only where its sizes fit one position; uses
+    of the product decide which one was meant.
 
-    Fix safety: unsafe. The program did not run before. An operand is moved only where its sizes fit one place; which product was meant
-    is told by what is done with it.
-
-    References: "Broadcasting semantics" of the torch manual; torch.unsqueeze, torch.matmul, torch.mm, torch.bmm, torch.dot, torch.zeros,
-    torch.Tensor.size.
+    References: "Broadcasting semantics" of the torch manual; torch.unsqueeze, torch.matmul, torch.mm, torch.bmm,
+    torch.dot, torch.zeros, torch.Tensor.size.
     """
 
     code = "DNF226"
@@ -159,7 +157,7 @@ counts = torch.arange(1.0, 7.0)
 - sums /= counts + 1
 + sums /= (counts + 1).unsqueeze(-1)
 
-=== example: values of the actions that were taken
+=== example: values of the chosen actions
 import torch
 import torch.nn.functional as F
 
@@ -193,7 +191,7 @@ def steps_within(lengths, most):
 
 steps_within(torch.tensor([2, 5, 1]), 5)
 
-=== example: two matrices given to dot
+=== example: dot of two matrices
 import torch
 
 users = torch.rand(6, 3)
@@ -201,7 +199,7 @@ films = torch.rand(3, 5)
 - ratings = torch.dot(users, films) + 1
 + ratings = torch.mm(users, films) + 1
 
-=== example: rows of one sample given to dot
+=== example: dot of rows of one sample
 import torch
 from torch import nn
 
@@ -360,12 +358,12 @@ y = (x + state) @ weight
 """
 
 
-# --- tensors that are combined number by number --------------------------------------------------------------------------
+# --- elementwise operations --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Meeting:
-    """An operation that failed, its operand of fewer axes (or the second one) and the one that it meets."""
+    """An elementwise operation that failed, its operand with fewer axes (or the second one), and the other operand."""
 
     operation: failed_operands.Operation
     small: failed_operands.Operand
@@ -386,12 +384,12 @@ def _meeting(operation: failed_operands.Operation) -> _Meeting | None:
 
 
 def _stretch(one: Shape, other: Shape) -> bool:
-    """Whether tensors of these shapes are stretched to one."""
+    """Whether the shapes broadcast."""
     return all(a == b or 1 in (a, b) for a, b in zip_longest(reversed(one), reversed(other), fillvalue=1))
 
 
 def _aligned(subject: Subject, found: _Meeting) -> Repairs:
-    yield Decline("the sizes do not tell which axes belong together")
+    yield Decline("the sizes do not show which axes belong together")
     node, small, large = found.small.node, found.small.shape, found.large.shape
     if isinstance(getattr(node, "ctx", None), ast.Store):
         return
@@ -407,7 +405,7 @@ def _aligned(subject: Subject, found: _Meeting) -> Repairs:
 
 
 def _index_with_axis(subject: Subject, found: _Meeting) -> Repairs:
-    """Give the index the axis along which it points; what is gathered with it can lose that axis again."""
+    """Add the axis of the indexing to the index; the result of a gather may lose it again."""
     axis, small, large = found.operation.call.args.get("dim"), found.small.shape, found.large.shape
     if not isinstance(axis, int) or len(small) != len(large) - 1 or not -len(large) <= axis < len(large):
         return
@@ -424,26 +422,26 @@ def _index_with_axis(subject: Subject, found: _Meeting) -> Repairs:
 
 
 def _places(small: Shape, large: Shape) -> Iterator[Shape]:
-    """The axes of the large operand, in order, on which all sizes of the small one stand."""
+    """The axes of the large operand, in order, whose sizes are those of the small one."""
     for axes in combinations(range(len(large)), len(small)):
         if small and all(size == large[axis] for size, axis in zip(small, axes, strict=True)):
             yield axes
 
 
 def _axes(axes: Shape, rank: int) -> str:
-    """The code that puts axes of one element between and behind those of the small operand."""
+    """The code that adds axes of size 1 between and after those of the small operand."""
     missing = [axis for axis in range(axes[0], rank) if axis not in axes]
     if len(missing) == 1:
         return f".unsqueeze({-1 if missing[0] == rank - 1 else missing[0] - axes[0]})"
     return f"[{', '.join(':' if axis in axes else 'None' for axis in range(axes[0], rank))}]"
 
 
-# --- products -------------------------------------------------------------------------------------------------------------
+# --- products ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """A product that failed, and its two factors; `added` is what `addmm` adds to it."""
+    """A product that failed, and its two factors; `added` is the summand of `addmm`."""
 
     operation: failed_operands.Operation
     left: failed_operands.Operand
@@ -471,7 +469,7 @@ def _product(operation: failed_operands.Operation) -> _Product | None:
 
 
 def _multiplied(subject: Subject, found: _Product) -> Repairs:
-    yield Decline("neither another product nor turning a factor makes the sizes meet")
+    yield Decline("neither another product nor transposing a factor makes the sizes match")
     ranks = RANKS.get("mm" if found.added is not None else found.operation.short)
     wrong = ranks is not None and ranks != _ranks(found)
     ways = list(_other_product(subject, found)) if wrong else list(_turned(subject, found))
@@ -483,12 +481,12 @@ def _ranks(found: _Product) -> tuple[int, int]:
 
 
 def _fits(a: Shape, b: Shape) -> bool:
-    """Whether `matmul` takes tensors of these shapes."""
+    """Whether `matmul` accepts tensors of these shapes."""
     return bool(a) and bool(b) and a[-1] == b[-2 if len(b) > 1 else 0] and _stretch(a[:-2], b[:-2])
 
 
 def _other_product(subject: Subject, found: _Product) -> Iterator[Way]:
-    """The product that takes the factors as they are, or as they are but for an axis of one element."""
+    """Products that accept the factors unchanged, or with an axis of size 1 more."""
     a, b = found.left.shape, found.right.shape
     if found.operation.short == "bmm" and a[:1] == b[:1] and sorted(_ranks(found)) == [2, 3]:
         few, code = (found.left, ".unsqueeze(1)") if len(a) == 2 else (found.right, ".unsqueeze(2)")
@@ -515,8 +513,8 @@ def _other_product(subject: Subject, found: _Product) -> Iterator[Way]:
     elif a == b and len(a) == 2:
         both = f"({failed_operands.enclosed(subject, found.left.node)} * {failed_operands.enclosed(subject, found.right.node)})"
         site = subject.source.site(found.operation.node)
-        yield "Take the products of the rows", (Replace(site, f"{both}.sum(1)"),), 0.7
-        yield "Take one product of all numbers", (Replace(site, f"{both}.sum()"),), 0.6
+        yield "Compute the dot product of each row", (Replace(site, f"{both}.sum(1)"),), 0.7
+        yield "Compute one dot product of all values", (Replace(site, f"{both}.sum()"),), 0.6
 
 
 def _spelled_out(subject: Subject, found: _Product) -> Way:
@@ -543,7 +541,7 @@ def _other_function(subject: Subject, operation: failed_operands.Operation, name
 
 
 def _turned(subject: Subject, found: _Product) -> Iterator[Way]:
-    """The ways of turning one factor, or of exchanging the two, that make the inner sizes meet."""
+    """Transposes of one factor, or a swap of the two, that make the inner sizes match."""
     left, right = found.left, found.right
     if found.operation.call.name == LINEAR:
         for shape, title, edit, prior in _flips(subject, right):
@@ -561,7 +559,7 @@ def _turned(subject: Subject, found: _Product) -> Iterator[Way]:
 
 
 def _flips(subject: Subject, operand: failed_operands.Operand) -> Iterator[tuple[tuple[int, ...], str, Edit, float]]:
-    """The shapes that a factor has with its axes exchanged, each with the edit that gives it."""
+    """The shapes of a factor with its last axes swapped, each with its title, edit and prior."""
     shape = operand.shape
     if len(shape) < 2:
         return
@@ -585,7 +583,7 @@ def _flips(subject: Subject, operand: failed_operands.Operand) -> Iterator[tuple
 
 
 def _before_turning(subject: Subject, operand: failed_operands.Operand) -> tuple[ast.expr, tuple[int, ...]] | None:
-    """The expression whose axes the factor exchanges on the spot, and its sizes."""
+    """The expression that the factor transposes, and its sizes."""
     call = subject.network.producer(operand.value)
     if call is None or call.name not in TURNED or call.site != subject.source.site(operand.node) or not call.inputs:
         return None
@@ -620,12 +618,12 @@ def _written(subject: Subject, node: ast.expr) -> str:
     return subject.text(subject.source.site(node))
 
 
-# --- tensors that are made with written sizes -----------------------------------------------------------------------------
+# --- tensors that are created with explicit sizes ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """An operand of a failed operation that is made with written sizes, and what its sizes would have to be."""
+    """An operand of a failed operation that is created with explicit sizes, and the sizes it needs."""
 
     operation: failed_operands.Operation
     operand: failed_operands.Operand
@@ -635,12 +633,12 @@ class _Made:
 
     @property
     def right(self) -> Shape:
-        """The shape that the operand would have to have."""
+        """The shape that the operand needs."""
         return tuple(self.wanted.get(axis, size) for axis, size in enumerate(self.operand.shape))
 
 
 def _made_otherwise(subject: Subject, operation: failed_operands.Operation) -> Iterator[_Made]:
-    """The operands of the failed operation that are made with written sizes, each with the sizes that would do."""
+    """The operands of the failed operation that are created with explicit sizes, each with the sizes it needs."""
     pair = operation.operands[-2:] if operation.short == "addmm" else operation.operands[:2]
     for operand, partner in (pair, pair[::-1]):
         wanted = _needed(operation, operand, partner, first=operand is pair[0])
@@ -652,13 +650,13 @@ def _made_otherwise(subject: Subject, operation: failed_operands.Operation) -> I
 
 
 def _drawn(subject: Subject, made: ast.Call) -> bool:
-    """Whether the numbers of a tensor are drawn, as those of weights and of data for a trial are."""
+    """Whether a tensor is random, as weights and synthetic data are."""
     name = subject.source.qualified(made.func) or ""
     return name.rpartition(".")[2] in ("rand", "randn")
 
 
 def _is_data(operand: failed_operands.Operand) -> bool:
-    """Whether a tensor that is drawn may be data for a trial: nothing learns it."""
+    """Whether a random tensor may be synthetic data: it is not trained."""
     return operand.value.requires_grad is not True and operand.value.origin != "parameter"
 
 
@@ -669,7 +667,7 @@ def _needed(
     *,
     first: bool,
 ) -> dict[int, int]:
-    """The axes of an operand whose sizes do not meet the other's, each with the size that would."""
+    """The axes of an operand whose sizes do not match the other's, each with the size it needs."""
     own, other = operand.shape, partner.shape
     if operation.short in FACTORS:
         if not own or not other or (first and len(other) < 2 and operation.short != "mv"):
@@ -707,17 +705,17 @@ def _of_other_sizes(subject: Subject, found: _Made) -> Iterator[Way]:
         return
     moved = _other_axis(subject, given, needed)
     if moved is not None:
-        yield f"Read the size off axis {moved[1]}", (moved[0],), 0.9
+        yield f"Read the size of axis {moved[1]}", (moved[0],), 0.9
         return
     names = _names_of(subject, given, needed)
     if len(names) == 1:
-        yield f"Make the tensor with {names[0]}", (Replace(sites[axis], names[0]),), 0.85
+        yield f"Create the tensor with size {names[0]}", (Replace(sites[axis], names[0]),), 0.85
     elif arithmetic.number(given) is not None and not _may_be_batch(found, needed):
-        yield f"Make the tensor with {needed}", (Replace(sites[axis], str(needed)),), 0.75
+        yield f"Create the tensor with size {needed}", (Replace(sites[axis], str(needed)),), 0.75
 
 
 def _other_axis(subject: Subject, given: ast.expr, needed: int) -> tuple[Edit, int] | None:
-    """The edit that reads a size off another axis of the same tensor, where one axis alone has the size."""
+    """The edit that reads the size of another axis of the same tensor, and that axis, where only one has the size."""
     axis: ast.expr | None = None
     match given:
         case ast.Call(func=ast.Attribute(value=thing, attr="size"), args=[axis]):
@@ -740,7 +738,7 @@ def _other_axis(subject: Subject, given: ast.expr, needed: int) -> tuple[Edit, i
 
 
 def _names_of(subject: Subject, given: ast.expr, needed: int) -> list[str]:
-    """Names of the module that stand for the needed number, where the size is given by such a name too."""
+    """Module-level names with the needed value, where the size is such a name too."""
     if not isinstance(given, ast.Name) or _number_of(subject, given) is None:
         return []
     found = {
@@ -752,11 +750,11 @@ def _names_of(subject: Subject, given: ast.expr, needed: int) -> list[str]:
 
 
 def _number_of(subject: Subject, name: ast.Name) -> int | None:
-    """The number that a name stands for, where it is bound once."""
+    """The value of a name that is bound once to a number."""
     bound = subject.source.bindings(name, name)
     return arithmetic.number(bound[0]) if len(bound) == 1 else None
 
 
 def _may_be_batch(found: _Made, needed: int) -> bool:
-    """Whether the needed number may be that of the samples, which is not to be written down."""
+    """Whether the needed size may be the batch size, which should not be a literal."""
     return len(found.partner.shape) > 0 and needed == found.partner.shape[0] and len(found.operand.shape) > 1

@@ -1,4 +1,4 @@
-"""The output is a smaller image than the targets: the network makes images smaller and never larger again."""
+"""The output image is smaller than the targets: the network downsamples and does not upsample enough."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from dnnfix.api import (
 )
 
 MODES = {1: "linear", 2: "bilinear", 3: "trilinear"}
-"""How images of so many spatial axes are made larger without edges at the old pixels."""
+"""The smooth interpolation mode for each number of spatial axes."""
 
 ONE_OF_SEVERAL = 0.25
-"""What remains of the likelihood where the network makes images larger by layers of another kind: one of those may be missing."""
+"""Factor on the prior where the network already upsamples with other layers: one of those may be missing instead."""
 
 Way = tuple[str, tuple[Edit, ...] | None, float]
 
 
 @dataclass(frozen=True, slots=True)
 class _Smaller:
-    """A loss over images of two sizes: the last convolution, how many axes they have and how much is missing on each."""
+    """A loss over images of two sizes: the last convolution, its spatial axes, the ratio, and the calls in between."""
 
     call: Call
     last: Call
@@ -50,10 +50,10 @@ class _Smaller:
 
 
 class OutputSmallerThanImage(FaultTemplate[_Smaller]):
-    """The output is a smaller image than the targets: the network makes images smaller and never larger again.
+    """The output image is smaller than the targets: the network downsamples and does not upsample enough.
 
-    Every pooling, and every convolution with a stride, gives a smaller image. A network whose answer is an image of the
-    input's size, such as a mask, has to undo that: with upsampling, or with transposed convolutions.
+    Every pooling, and every convolution with a stride, makes the image smaller. A network whose output has the size of
+    its input, such as a mask, has to undo that with upsampling or transposed convolutions.
 
     Fix safety: unsafe. The output is interpolated to the size of the targets.
 
@@ -66,7 +66,7 @@ class OutputSmallerThanImage(FaultTemplate[_Smaller]):
     fix_pattern = FixPattern.ADD_LAYER
     message = "the output is {times} times smaller than the targets, which have the size of the input"
     needs_run = True
-    declined = "where the network ends is not written in a way that a layer can be added"
+    declined = "no layer can be added at the end of the network as it is written"
 
     def faults(self, subject: Subject) -> Faults[_Smaller]:
         found = _smaller(subject)
@@ -179,7 +179,7 @@ def _smaller(subject: Subject) -> _Smaller | None:
 
 
 def _enlarges(call: Call, spatial: int) -> bool:
-    """Whether a call gives larger images than it takes."""
+    """Whether a call returns larger images than it receives."""
     taken, given = (tensor_shapes.known(values[0].shape) if values else None for values in (call.inputs, call.outputs))
     if taken is None or given is None or len(taken) != len(given) or len(taken) <= spatial:
         return False
@@ -187,7 +187,7 @@ def _enlarges(call: Call, spatial: int) -> bool:
 
 
 def _widened(subject: Subject, found: _Smaller) -> Iterator[Way]:
-    """Let the last upsampling that is there undo all of it."""
+    """Increase the scale of the last upsampling."""
     for call in found.path:
         scale = call.args.get("scale_factor")
         if call.name != "torch.nn.Upsample" or not isinstance(scale, (int, float)) or scale != int(scale):
@@ -197,14 +197,14 @@ def _widened(subject: Subject, found: _Smaller) -> Iterator[Way]:
         if arithmetic.number(written) == scale:
             text = str(int(scale) * found.times)
             edits = recipes.set_constructor_argument(subject, call, "scale_factor", text)
-            yield f"Make the image {text} times larger", edits, 0.85
+            yield f"Upsample by a factor of {text}", edits, 0.85
         return
 
 
 def _added(subject: Subject, found: _Smaller) -> Iterator[Way]:
-    """Interpolate what the last convolution gives: as an element of its container, or where it is called."""
+    """Interpolate the last convolution's output: as an element of its container, or around its call."""
     settings = f'scale_factor={found.times}, mode="{MODES[found.spatial]}"'
-    title = f"Make the output {found.times} times larger"
+    title = f"Upsample the output by a factor of {found.times}"
     constructor = subject.constructor_node(found.last)
     listed = subject.source.parent(constructor) if constructor is not None else None
     if isinstance(listed, (ast.List, ast.Tuple)) and constructor in listed.elts:

@@ -24,10 +24,10 @@ from dnnfix.api import (
 class OutputUnitsNotClasses(ReadTemplate):
     """The last layer has another number of units than there are classes.
 
-    A label without a unit of its own is out of bounds for the loss, and one-hot targets of another width cannot be
-    compared with the output: the program stops in the loss.
+    A label without its own unit is out of bounds for the loss, and one-hot targets of another width cannot be compared
+    with the output: the loss crashes.
 
-    Fix safety: unsafe. The output gets another width; code that reads it by column sees other columns.
+    Fix safety: unsafe. The output gets another width; code that reads its columns sees other columns.
 
     References: torch.nn.CrossEntropyLoss ("class indices in the range [0, C)"), keras.losses.CategoricalCrossentropy
     ("`y_pred` and `y_true` of the same shape"), keras.losses.SparseCategoricalCrossentropy.
@@ -39,7 +39,7 @@ class OutputUnitsNotClasses(ReadTemplate):
     fix_pattern = FixPattern.LAYER_DIMENSION
     message = "{layer} returns {units} values per sample, and the targets need {wanted}"
     needs_run = True
-    declined = "the number of units is not written at one place"
+    declined = "the number of units is not written in one place"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         found = _mismatch(subject)
@@ -51,7 +51,7 @@ class OutputUnitsNotClasses(ReadTemplate):
             size_edits.size_changes(subject, layer, facts.gives, wanted) if facts is not None and facts.gives else []
         )
         ways = [
-            (f"Make {short(layer.name)} give {one.written} values", one.edits, (0.9 if likely else 0.4) * one.prior)
+            (f"Make {short(layer.name)} return {one.written} values", one.edits, (0.9 if likely else 0.4) * one.prior)
             for one in changes
         ]
         words = {"layer": short(layer.name), "units": units, "wanted": wanted}
@@ -68,7 +68,7 @@ x = torch.randn(64, 4)
 y = torch.randint(0, 10, (64,))
 loss = nn.CrossEntropyLoss()(model(x), y)
 
-=== example: a convolution gives the classes
+=== example: a convolution that returns the classes
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -119,7 +119,7 @@ model.fit(np.random.rand(8, 4), np.arange(8) % 3, verbose=0)
 
 
 def _mismatch(subject: Subject) -> tuple[Call, int, int, bool] | None:
-    """The last layer, its units, how many the targets need, and whether the layer is the likelier end."""
+    """The last layer, its units, the number the targets need, and whether the layer is likely the wrong one."""
     conflict = crashes.loss_conflict(subject)
     if conflict is None:
         return None

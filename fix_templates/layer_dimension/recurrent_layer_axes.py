@@ -1,4 +1,4 @@
-"""What goes into a recurrent layer, or comes out of it, has other axes than are taken."""
+"""The input, state or output of a recurrent layer has other axes than expected."""
 
 from __future__ import annotations
 
@@ -49,27 +49,26 @@ UNSORTED = re.compile(r"lengths.*must be sorted in decreasing order")
 
 
 class RecurrentLayerAxes(ShapeTemplate):
-    """What goes into a recurrent layer, or comes out of it, has other axes than are taken.
+    """The input, state or output of a recurrent layer has other axes than expected.
 
-    The state has a row for every layer (twice that for a bidirectional one), then the batch, then the features, whether
-    the sequences have the batch first or not; that of a cell has no axis for layers. Typical: the number of layers was
-    raised, a state of another batch is used on, the sequences have the batch first and the layer was not told, or the
-    axis of the layers was left out, which the first versions of torch did not look at. Final states come out of torch in the same
-    order, and a linear layer takes their last axis alone: it finds too few features where it was made for all states of a
-    sample, or it gives an answer for every layer and direction.
+    - The state has a row per layer (two for bidirectional ones), then the batch, then the features, whatever
+      `batch_first` is; that of a cell has no axis of layers. Typical: `num_layers` was raised, the state of another
+      batch is reused, `batch_first` is missing, or the axis of layers, which the first versions of torch did not check.
+    - Final states of torch have the same order, and a linear layer uses only their last axis: it gets too few features,
+      or returns an output for every layer and direction.
+    - Keras recurrent layers return only the last output unless `return_sequences=True`, which every stacked layer but
+      the last one needs.
+    - A Keras recurrent layer expects `(batch, steps, features)`; token indices have no axis of features. In a model
+      with two inputs, such as an encoder and a decoder, both need an embedding.
+    - `pack_padded_sequence` expects (steps, batch, features) unless it gets `batch_first=True` itself, and the longest
+      sequence first unless it gets `enforce_sorted=False`.
 
-    Keras recurrent layers give their last output only, unless `return_sequences=True`: stacked on one another, every
-    layer but the last has to give its sequence. They take `(batch, steps, features)`, and an input of word numbers has no axis of
-    features: in a model of two inputs, an encoder and a decoder, both need an embedding. And `pack_padded_sequence` takes (steps, batch,
-    features) unless `batch_first=True` is given to it, too: that the recurrent layer has it does not count. It takes the longest
-    sequence first, unless `enforce_sorted=False` lets it sort them and put what comes out back in place.
+    Fix safety: unsafe. The layer starts from another state, returns a sequence or gets the input that its size was made
+    for; the model may get another layer.
 
-    Fix safety: unsafe. The layer starts from another state, gives a sequence or takes what its size was made for; the model may get
-    another layer.
-
-    References: torch.nn.LSTM (`h_0`, shape of `h_n`, `batch_first`: "does not apply to hidden or cell states"), keras.layers.LSTM
-    (`return_sequences`, input shape), keras.layers.Embedding, torch.nn.utils.rnn.pack_padded_sequence (`batch_first`,
-    `enforce_sorted`).
+    References: torch.nn.LSTM (`h_0`, shape of `h_n`, `batch_first`: "does not apply to hidden or cell states"),
+    keras.layers.LSTM (`return_sequences`, input shape), keras.layers.Embedding, torch.nn.utils.rnn.pack_padded_sequence
+    (`batch_first`, `enforce_sorted`).
     """
 
     code = "DNF213"
@@ -207,7 +206,7 @@ model.add(Dropout(0.2))
 model.add(GRU(4))
 model.add(Dense(1))
 
-=== example: functional model with a convolution behind
+=== example: functional model with a convolution after it
 import keras
 from keras.layers import Conv1D, SimpleRNN
 
@@ -407,7 +406,7 @@ pack_padded_sequence(torch.rand(3, 7, 4), [7, 5], batch_first=True)
 """
 
 
-# --- the state that a layer is given ----------------------------------------------------------------------------------------
+# --- the initial state ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,7 +433,7 @@ def _state(subject: Subject) -> _State | None:
     if call.args.get("proj_size") or axes not in (1, 2, 3) or call.name.endswith("Cell") and axes == 2:
         return None
     if sequence[-1] != call.args.get("input_size") and ranks == {len(sequence)}:
-        return None  # the features are looked at after the number of axes, and before the sizes of the state
+        return None  # torch checks the features after the number of axes and before the sizes of the state
     wanted: tuple[int, ...] = (hidden,)
     if call.name.endswith("Cell"):
         wanted = (*sequence[:-1], hidden)
@@ -447,26 +446,26 @@ def _state(subject: Subject) -> _State | None:
 
 
 def _restated(subject: Subject, found: _State) -> Repairs:
-    yield Decline("neither the state nor the call that takes it is written at one place")
+    yield Decline("neither the state nor the call of the layer is written in one place")
     order = _other_order(subject, found)
-    stated = bool(found.call.args.get("batch_first"))  # written by hand, which is more than left to its default
+    stated = bool(found.call.args.get("batch_first"))  # written on purpose, not left at its default
     yield "Set batch_first of the layer to match the sequences", order, 0.6 if stated else 0.9
     yield "Add the missing axes to the state", _more_axes(subject, found), 0.8
     for axis, what in _missing_axes(found):
         sequence = call_arguments.input_expression(subject, found.call)
         if sequence is not None:
             longer = Wrap(subject.source.site(sequence), "", f".unsqueeze({axis})")
-            yield f"Give the sequences the axis of {what}", (longer,), 0.6
-    prior = 0.3 if order is not None else 0.85  # how the state is made says which axis is the batch
+            yield f"Add the axis of {what} to the sequences", (longer,), 0.6
+    prior = 0.3 if order is not None else 0.85  # the state's shape shows which axis is the batch
     yield "Create the state with the shape that the layer expects", _written_states(subject, found), prior
     node = subject.call_node(found.call)
     if node is not None and len(node.args) == 2:
         edit = RemoveArgument(subject.source.site(node), "hx", 1)
-        yield "Start from a fresh state (zeros)", (edit,), 0.2 if _is_carried(subject, node) else 0.4
+        yield "Start from the default state (zeros)", (edit,), 0.2 if _is_carried(subject, node) else 0.4
 
 
 def _is_carried(subject: Subject, call: ast.Call) -> bool:
-    """Whether the state comes into a function and leaves it again, as from one step of a sequence to the next."""
+    """Whether the state is a parameter that the function also returns, as from one step to the next."""
     function = subject.source.enclosing(call, ast.FunctionDef)
     if not isinstance(function, ast.FunctionDef) or not isinstance(call.args[1], ast.Name):
         return False
@@ -477,7 +476,7 @@ def _is_carried(subject: Subject, call: ast.Call) -> bool:
 
 
 def _more_axes(subject: Subject, found: _State) -> tuple[Edit, ...] | None:
-    """Put an axis before the states, or take it away, where they then have just the right shape."""
+    """Add or remove the first axis of the states, where they then have the right shape."""
     shapes = {tensor_shapes.known(state.shape) for state in found.states}
     shape = shapes.pop() if len(shapes) == 1 else None
     if shape is None:
@@ -492,7 +491,7 @@ def _more_axes(subject: Subject, found: _State) -> tuple[Edit, ...] | None:
 
 
 def _missing_axes(found: _State) -> Iterator[tuple[int, str]]:
-    """The axes that sequences without a batch may lack, where the state has one for it: its place, and what it is."""
+    """The axes that sequences without a batch may lack, where the state has one for it: index and name."""
     shapes = {tensor_shapes.known(state.shape) for state in found.states}
     shape = shapes.pop() if len(shapes) == 1 else None
     if shape is None or len(shape) != 3 or len(found.sequence) != 2 or found.call.name.endswith("Cell"):
@@ -505,7 +504,7 @@ def _missing_axes(found: _State) -> Iterator[tuple[int, str]]:
 
 
 def _other_order(subject: Subject, found: _State) -> tuple[Edit, ...] | None:
-    """Set or unset `batch_first`, where the states then have just the right shape."""
+    """Set or unset `batch_first`, where the states then have the right shape."""
     first = bool(found.call.args.get("batch_first"))
     if len(found.sequence) != 3 or len(found.wanted) != 3:
         return None
@@ -517,7 +516,7 @@ def _other_order(subject: Subject, found: _State) -> tuple[Edit, ...] | None:
 
 
 def _written_states(subject: Subject, found: _State) -> tuple[Edit, ...] | None:
-    """Rewrite the sizes with which the states are made, without writing the size of the batch down where that can be."""
+    """Rewrite the sizes with which the states are created, without a literal batch size where possible."""
     edits: list[Edit] = []
     for number, state in enumerate(found.states):
         shape = tensor_shapes.known(state.shape)
@@ -537,7 +536,7 @@ def _written_states(subject: Subject, found: _State) -> tuple[Edit, ...] | None:
                 return None
             edits += [Replace(subject.source.site(sizes[place]), texts[place] or "") for place in places]
             continue
-        if shape == found.wanted[1:]:  # the axis of the layers alone is missing
+        if shape == found.wanted[1:]:  # only the axis of layers is missing
             texts[1:] = [subject.text(subject.source.site(size)) for size in sizes]
         if any(text is None for text in texts):
             return None
@@ -550,7 +549,7 @@ def _written_states(subject: Subject, found: _State) -> tuple[Edit, ...] | None:
 
 
 def _maker(subject: Subject, found: _State, number: int) -> ast.AST | None:
-    """The expression that makes a state: where the run saw that, else what the text says of the argument."""
+    """The expression that creates a state: as the run recorded it, else as the argument of the call says."""
     node: ast.AST | None = subject.node(found.states[number].site)
     call = subject.call_node(found.call)
     if node is None and call is not None and len(call.args) == 2:
@@ -564,7 +563,7 @@ def _maker(subject: Subject, found: _State, number: int) -> ast.AST | None:
 
 
 def _bound_last(subject: Subject, node: ast.expr) -> ast.expr | None:
-    """What a name was bound to last before the place where it is used."""
+    """The last value assigned to a name before its use."""
     if not isinstance(node, ast.Name):
         return node
     source = subject.source
@@ -583,7 +582,7 @@ def _bound_last(subject: Subject, node: ast.expr) -> ast.expr | None:
 
 
 def _sizes(node: ast.Call, count: int) -> list[ast.expr] | None:
-    """The sizes that a state is made with, one by one or as a tuple."""
+    """The sizes that a state is created with, as arguments or as a tuple."""
     given = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], (ast.Tuple, ast.List)) else node.args
     plain = len(given) == count and not any(isinstance(size, ast.Starred) for size in given)
     return list(given) if plain and all(keyword.arg for keyword in node.keywords) else None
@@ -600,7 +599,7 @@ def _size_text(subject: Subject, found: _State, state: ast.Call, place: int) -> 
         made = subject.source.bindings(sequence) if isinstance(sequence, ast.Name) else ()
         before = any(one.lineno < state.lineno for one in made)
         if inside is None and not before:
-            return str(found.wanted[1])  # the sequences have no name, or come after the state
+            return str(found.wanted[1])  # the sequences have no name, or are created after the state
         if not isinstance(sequence, ast.Name):
             return None
         return f"{sequence.id}.size({0 if found.call.args.get('batch_first') else 1})"
@@ -612,13 +611,13 @@ def _size_text(subject: Subject, found: _State, state: ast.Call, place: int) -> 
     return str(found.wanted[place])
 
 
-# --- the states that a layer gives ------------------------------------------------------------------------------------------
+# --- the final states ------------------------------------------------------------------------------------------
 
 
 def _joined(subject: Subject, found: _Final) -> Repairs:
     node = call_arguments.input_expression(subject, found.linear)
     if node is None:
-        yield Decline("the states are not given to the linear layer in a call of its own")
+        yield Decline("the states are not the argument of a call of the linear layer")
         return
     site, (count, _, size) = subject.source.site(node), found.shape
     text = subject.text(site)
@@ -636,7 +635,7 @@ def _joined(subject: Subject, found: _Final) -> Repairs:
 
 @dataclass(frozen=True, slots=True)
 class _Final:
-    """Final states on their way into a linear layer that takes `wanted` features."""
+    """Final states that go into a linear layer with `wanted` features."""
 
     recurrent: Call
     linear: Call
@@ -667,7 +666,7 @@ def _final_states(subject: Subject) -> _Final | None:
 
 
 def _final(subject: Subject, linear: Call, given: Value, wanted: int) -> _Final | None:
-    """The recurrent layer whose final states, changed in no axis, are what the linear layer is given."""
+    """The recurrent layer whose final states, with their axes unchanged, are the input of the linear layer."""
     shape, value = given.shape or (), given
     if len(shape) != 3 or not linear.name.startswith("torch."):
         return None
@@ -689,17 +688,17 @@ def _final(subject: Subject, linear: Call, given: Value, wanted: int) -> _Final 
     return None
 
 
-# --- layers that take sequences ---------------------------------------------------------------------------------------------
+# --- layers that expect sequences -------------------------------------------------------------------------------------
 
 
 def _with_sequence(subject: Subject, call: Call) -> Repairs:
-    yield Decline("the recurrent layer before is not made at one place")
+    yield Decline("the recurrent layer before is not created in one place")
     edits = recipes.set_constructor_argument(subject, call, "return_sequences", "True")
-    yield f"Let {short(call.name)} return its sequence", edits, 0.95
+    yield f"Make {short(call.name)} return its sequence", edits, 0.95
 
 
 def _pair(subject: Subject) -> tuple[Call, Call] | None:
-    """The layer that lacks the axis of the steps, and the recurrent layer that took it away."""
+    """The layer whose input has no axis of steps, and the recurrent layer that removed it."""
     conflict = crashes.rank_conflict(subject)
     if conflict is None or conflict.rank != conflict.wanted - 1 or conflict.facts.kind not in TAKES_SEQUENCES:
         return None
@@ -716,7 +715,7 @@ def _pair(subject: Subject) -> tuple[Call, Call] | None:
 
 
 def _bare(subject: Subject) -> tuple[Call, ast.Call] | None:
-    """The call of a recurrent layer that is given word numbers, and the constructor of the embedding beside it."""
+    """The call of a recurrent layer whose input is token indices, and the constructor of another branch's embedding."""
     conflict = crashes.rank_conflict(subject)
     if conflict is None or conflict.facts.kind != "recurrent" or (conflict.rank, conflict.wanted) != (2, 3):
         return None
@@ -736,7 +735,7 @@ def _bare(subject: Subject) -> tuple[Call, ast.Call] | None:
 
 
 def _embedded(subject: Subject, call: Call, beside: ast.Call) -> Repairs:
-    yield Decline("the call of the recurrent layer is not written at one place")
+    yield Decline("the call of the recurrent layer is not written in one place")
     parent = subject.source.parent(beside)
     applied = isinstance(parent, ast.Call) and parent.func is beside
     text = _unnamed(subject, beside) if applied else None
@@ -745,15 +744,15 @@ def _embedded(subject: Subject, call: Call, beside: ast.Call) -> Repairs:
 
 
 def _same_kind(call: Call, value: object) -> bool:
-    """Whether what is embedded has the type of the other input: numbers of one vocabulary."""
+    """Whether the embedded input has the dtype of the other one."""
     return call.inputs[0].dtype == getattr(value, "dtype", None) and call.inputs[0].id != getattr(value, "id", None)
 
 
 def _are_words(subject: Subject, bare: Call, embedded: Call) -> bool:
-    """Whether the input without an embedding is one of word numbers, too.
+    """Whether the input without an embedding contains token indices, too.
 
-    So the data says that is handed over for it; where that does not exist yet, a decoder that begins with the state of
-    the encoder, or inputs of one length, as texts to be compared have.
+    Its data say so; where they do not exist yet, a decoder that starts with the encoder's state, or inputs of one
+    length.
     """
     node = call_arguments.input_expression(subject, bare)
     data = _data_of(subject, node) if isinstance(node, ast.Name) else None
@@ -766,7 +765,7 @@ def _are_words(subject: Subject, bare: Call, embedded: Call) -> bool:
 
 
 def _data_of(subject: Subject, given: ast.Name) -> ast.expr | None:
-    """What `fit` is given for an input of a model with several of them."""
+    """The data that `fit` gets for one of several inputs."""
     inputs = [call.args[0] for call in subject.source.calls("keras.Model", "keras.models.Model") if call.args]
     fits = [call.args[0] for call in subject.source.all_calls if _is_fit(call)]
     if len(inputs) != 1 or len(fits) != 1 or not isinstance(inputs[0], ast.List) or not isinstance(fits[0], ast.List):
@@ -781,13 +780,13 @@ def _is_fit(call: ast.Call) -> bool:
 
 
 def _recurrent_behind(subject: Subject, call: Call) -> list[Call]:
-    """The recurrent layers that take what an embedding gives."""
+    """The recurrent layers that use an embedding's output."""
     users = [user for output in call.outputs for user in subject.network.users(output)]
     return [user for user in users if (facts := layer_facts(user)) is not None and facts.kind == "recurrent"]
 
 
 def _unnamed(subject: Subject, call: ast.Call) -> str | None:
-    """The constructor's text without its name, which no two layers of a model may share."""
+    """The constructor's source without its name, which has to be unique in a model."""
     if any(keyword.arg is None for keyword in call.keywords) or any(
         keyword.arg == "weights" for keyword in call.keywords
     ):
@@ -802,12 +801,12 @@ def _unnamed(subject: Subject, call: ast.Call) -> str | None:
     return f"{source.segment(source.site(call.func))}({', '.join(parts)})"
 
 
-# --- sequences that are packed ----------------------------------------------------------------------------------------------
+# --- packed sequences ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """A call that packs sequences and failed: the argument that it lacks, and why."""
+    """A failed call that packs sequences: its missing argument with the value, and the layout it assumes."""
 
     node: ast.Call
     argument: str
@@ -824,7 +823,7 @@ def _packed_so(subject: Subject, found: _Packed) -> Repairs:
     other = [call for call in subject.source.calls(UNPACK) if not _is_given(call, "batch_first", 1)]
     both = [SetArgument(subject.source.site(call), "batch_first", "True") for call in other]
     if both:
-        yield f"{title}, and unpack so", (own, *both), 0.9
+        yield f"{title}, and unpack with it", (own, *both), 0.9
     yield title, (own,), 0.85
 
 
@@ -835,9 +834,9 @@ def _packed(subject: Subject) -> _Packed | None:
     if crash is None or not isinstance(node, ast.Call) or subject.source.qualified(node.func) != PACK:
         return None
     if UNSORTED.search(crash.message) and not _is_given(node, "enforce_sorted", 3):
-        return _Packed(node, "enforce_sorted", "False", "the longest came first")
+        return _Packed(node, "enforce_sorted", "False", "the longest sequence came first")
     if COUNTED.search(crash.message) and not _is_given(node, "batch_first", 2):
-        return _Packed(node, "batch_first", "True", "the steps were their first axis")
+        return _Packed(node, "batch_first", "True", "their first axis were the steps")
     return None
 
 

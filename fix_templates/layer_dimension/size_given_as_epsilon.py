@@ -1,4 +1,4 @@
-"""A normalization layer is given a second size, which is taken for its epsilon."""
+"""A second size is passed to a normalization layer, whose second parameter is epsilon."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ EPSILONS = {
     "keras.layers.BatchNormalization": "momentum",
     "keras.layers.LayerNormalization": "epsilon",
 }
-"""Normalization layers and the argument that is a small number, not a size; Keras takes `momentum` below one."""
+"""Normalization layers and their parameter that is a small number; Keras expects a `momentum` below 1."""
 
 
 class SizeGivenAsEpsilon(FixTemplate):
-    """A normalization layer is given a second size (`nn.BatchNorm2d(64, 64)`), which it takes for its epsilon.
+    """A second size is passed to a normalization layer (`nn.BatchNorm2d(64, 64)`), whose second parameter is epsilon.
 
-    Epsilon is added to the variance. With a value of one or more the output is squeezed towards zero, the layer
-    normalizes nothing, and nothing is said about it.
+    Epsilon is added to the variance. With a value of one or more the output shrinks towards zero instead of being
+    normalized, without a warning.
 
     Fix safety: unsafe. The layer normalizes from then on, which is the point.
 
@@ -49,7 +49,7 @@ class SizeGivenAsEpsilon(FixTemplate):
     name = "size-given-as-epsilon"
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.API_CONTRACT
-    message = "{layer} reads {text} as its {argument}, which is a small constant"
+    message = "{layer} gets {text} as its {argument}, which should be a small constant"
     triggers = tuple(name.rpartition(".")[2] for name in EPSILONS)
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ class SizeGivenAsEpsilon(FixTemplate):
         name = subject.source.qualified(node.func) if isinstance(node, ast.Call) else None
         place = network_facts.argument_position(name, EPSILONS[name]) if name is not None else None
         if name is None or not isinstance(node, ast.Call) or place is None or len(node.args) != place + 1:
-            yield Decline("more arguments follow by position")
+            yield Decline("more positional arguments follow")
             return
         edit = RemoveArgument(finding.site, EPSILONS[name], place)
         yield self.candidate(finding, f"Leave the {EPSILONS[name]} of {short(name)} at its default", edit, prior=0.95)
@@ -108,14 +108,14 @@ from torch.nn import LayerNorm, Linear, Sequential
 - body = Sequential(Linear(8, 32), LayerNorm(32, 32))
 + body = Sequential(Linear(8, 32), LayerNorm(32))
 
-=== reject: an epsilon of its own
+=== reject: an explicit epsilon
 import torch.nn as nn
 
 nn.BatchNorm2d(64, 1e-3)
 nn.BatchNorm1d(32, eps=0.001, momentum=0.5)
 nn.GroupNorm(8, 64)
 
-=== reject: an epsilon by name from a variable
+=== reject: an epsilon as a keyword argument from a variable
 import torch.nn as nn
 
 
@@ -132,7 +132,7 @@ def _positional(subject: Subject, call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _is_size(subject: Subject, call: ast.Call, name: str, given: ast.expr) -> bool:
-    """Whether what stands for the small number is a size: a whole number above one, or the size's own text again."""
+    """Whether the value is a size: an integer above one, or the layer's size repeated."""
     size = arithmetic.number(given)
     if size is not None:
         return size > 1

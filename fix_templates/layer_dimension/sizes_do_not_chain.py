@@ -1,4 +1,4 @@
-"""Several sizes in a chain of layers disagree, or one layer has its two sizes exchanged."""
+"""Several sizes in a chain of layers disagree, or one layer has its two sizes swapped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dnnfix.api import (
 
 
 class Broken(NamedTuple):
-    """A chain whose sizes disagree, the cheapest ways out, and whether the program crashed in it."""
+    """A chain whose sizes disagree, the cheapest solutions, and whether the program crashed in it."""
 
     links: tuple[size_chains.Link, ...]
     ways: list[size_chains.Solution]
@@ -30,11 +30,11 @@ class Broken(NamedTuple):
 
 
 class SizesDoNotChain(FaultTemplate[Broken]):
-    """The sizes of layers that follow one another disagree: exchanged arguments, or a chain that was changed in part.
+    """The sizes of consecutive layers disagree: swapped arguments, or a chain that was changed in part.
 
-    A layer gives as many values as the next one has to take. Where several edges of a chain disagree, changing each
-    layer that crashes, one after the other, leads to a network that nobody meant; the fewest edits that make the whole
-    chain agree are looked for instead, and what comes out at its end is kept.
+    Each layer has to return as many values as the next one expects. Where several pairs disagree, changing one crashed
+    layer after the other leads to a network that nobody meant. Proposed are the fewest edits that make the whole chain
+    agree and keep its output size.
 
     Fix safety: unsafe. The changed layers get other weights; saved weights do not fit any more.
 
@@ -46,10 +46,10 @@ class SizesDoNotChain(FaultTemplate[Broken]):
     at_either_end = True
     family = Family.LAYER_DIMENSION
     fix_pattern = FixPattern.LAYER_DIMENSION
-    message = "the sizes of {count} layers in a row disagree: {sizes}"
+    message = "the sizes of {count} consecutive layers disagree: {sizes}"
     triggers = ("Linear", "Conv1d", "Conv2d", "Conv3d", "BatchNorm1d", "BatchNorm2d", "LayerNorm", "LSTM", "GRU", "RNN")
     elsewhere = True
-    declined = "no few edits make the whole chain agree"
+    declined = "no small number of edits makes the whole chain agree"
 
     def faults(self, subject: Subject) -> Faults[Broken]:
         if subject.trace is None:
@@ -58,8 +58,8 @@ class SizesDoNotChain(FaultTemplate[Broken]):
                     place = next(n for n, (a, b) in enumerate(pairwise(links)) if a.gives != b.takes)
                     yield links[place + 1].site, Broken(links, size_chains.solutions(links), crashed=False)
             return
-        # After a run only the chain that explains the crash, and only where changing the crashed layer alone is not the
-        # obvious answer: several edges disagree, or exchanging two arguments settles it.
+        # After a crash only the chain that explains it, and only where changing the crashed layer alone is not the
+        # obvious answer: several pairs disagree, or swapping two arguments is enough.
         conflict = crashes.size_conflict(subject)
         site = conflict.call.made_at if conflict is not None else None
         if conflict is None or site is None or len(conflict.value.shape or ()) < 2:
@@ -147,7 +147,7 @@ import torch.nn as nn
 
 model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 128), nn.BatchNorm1d(128), nn.Linear(128, 5))
 
-=== reject: layers that are not called in the order in which they are made
+=== reject: layers that are not called in the order in which they are created
 import torch
 import torch.nn as nn
 

@@ -1,4 +1,4 @@
-"""Weights are loaded into a network that was made with other sizes than the one they were saved from."""
+"""Weights are loaded into a network that was created with other sizes than the saved one."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from dnnfix.api import (
 )
 
 MAX_NAMES = 3
-"""Names followed from an argument to the numbers that it stands for."""
+"""How many names are followed from an argument to its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """A call of `load_state_dict` that failed, the constructor of its network, and the one of the other network."""
+    """A call of `load_state_dict` that failed, the constructor of its network, and that of the other network."""
 
     call: ast.Call
     made: ast.Call
@@ -41,11 +41,10 @@ Difference = tuple[str, Edit]
 
 
 class WeightsOfOtherSizes(FaultTemplate[_Loaded]):
-    """Weights are loaded into a network that was made with other sizes than the one they were saved from.
+    """Weights are loaded into a network that was created with other sizes than the saved one.
 
-    The network that answers is often made a second time, in another place of the program, with a width, a number of
-    classes or an image size that was changed in the place where it is trained only. Saved weights have the sizes of the
-    network that was trained.
+    The network for inference is often created a second time, elsewhere in the program, and a width, a number of classes
+    or an image size was changed only where the first one is trained.
 
     Fix safety: unsafe. The second network gets the sizes of the first.
 
@@ -59,7 +58,7 @@ class WeightsOfOtherSizes(FaultTemplate[_Loaded]):
     message = "{what} is created with other sizes than the network whose weights it loads"
     triggers = ("load_state_dict",)
     needs_run = True
-    declined = "no other network of this kind is made with other numbers in this program"
+    declined = "the program creates no other network of this class with other sizes"
 
     def faults(self, subject: Subject) -> Faults[_Loaded]:
         found = _loaded(subject)
@@ -81,10 +80,10 @@ class WeightsOfOtherSizes(FaultTemplate[_Loaded]):
         for what, edit in differences:
             groups.setdefault(what, []).append(edit)
         for what, edits in groups.items():
-            yield f"Make the network with {what}, as the trained one", tuple(edits), 0.8
+            yield f"Create the network with {what}, as the trained one", tuple(edits), 0.8
         if len(groups) > 1:
             together = tuple(edit for edits in groups.values() for edit in edits)
-            yield "Make the network with the sizes of the trained one", together, 0.6
+            yield "Create the network with the sizes of the trained one", together, 0.6
 
     programs = """
 === example: a number of classes that is left to its default
@@ -170,7 +169,7 @@ def _loaded(subject: Subject) -> _Loaded | None:
 
 
 def _alike(subject: Subject, made: ast.Call, other: ast.Call) -> bool:
-    """Whether another call makes a network of the same class."""
+    """Whether another call creates a network of the same class."""
     if any(isinstance(one, ast.Starred) for one in other.args):
         return False
     definition = subject.source.definition(made.func)
@@ -181,7 +180,7 @@ def _alike(subject: Subject, made: ast.Call, other: ast.Call) -> bool:
 
 
 def _differences(subject: Subject, found: _Loaded) -> Iterator[Difference]:
-    """The numbers in which the two networks differ, each with the edit of the one that is given the weights."""
+    """The sizes in which the two networks differ, each with the edit of the network that loads the weights."""
     if found.other is None:
         return
     names = _parameters(subject, found.made)
@@ -193,13 +192,13 @@ def _differences(subject: Subject, found: _Loaded) -> Iterator[Difference]:
             text = subject.text(subject.source.site(model))
             yield f"{name}={text}", SetArgument(site, name, text, names.index(name) if name in names else None)
         elif model is None and own is not None and not name.isdigit():
-            yield f"the usual {name}", RemoveArgument(site, name, names.index(name) if name in names else None)
+            yield f"the default {name}", RemoveArgument(site, name, names.index(name) if name in names else None)
         elif own is not None and model is not None:
             yield from _between(subject, own, model)
 
 
 def _parameters(subject: Subject, made: ast.Call) -> list[str]:
-    """The names of the constructor's parameters, in order, where the class stands in the program."""
+    """The names of the constructor's parameters, in order, where the program defines the class."""
     owner = subject.source.definition(made.func)
     for method in owner.body if isinstance(owner, ast.ClassDef) else ():
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
@@ -208,13 +207,13 @@ def _parameters(subject: Subject, made: ast.Call) -> list[str]:
 
 
 def _arguments(call: ast.Call, names: list[str]) -> dict[str, ast.expr]:
-    """The arguments of a call by the names of the parameters, or by number where these are not known."""
+    """The arguments of a call by parameter name, or by index where names are not known."""
     found = {names[i] if i < len(names) else str(i): one for i, one in enumerate(call.args)}
     return found | {one.arg: one.value for one in call.keywords if one.arg is not None}
 
 
 def _between(subject: Subject, own: ast.expr, model: ast.expr) -> Iterator[Difference]:
-    """The edits that make an expression mean the numbers that another one means."""
+    """The edits that make an expression equal to another one."""
     value, wanted = _behind(subject, own), _behind(subject, model)
     if ast.dump(value) == ast.dump(wanted):
         return
@@ -222,7 +221,7 @@ def _between(subject: Subject, own: ast.expr, model: ast.expr) -> Iterator[Diffe
         text = subject.text(subject.source.site(model))
         if arithmetic.number(value) != arithmetic.number(wanted) and _plain(model):
             site = subject.source.site(own)
-            yield f"{text} in place of {subject.text(site)}", Replace(site, text)
+            yield f"{text} instead of {subject.text(site)}", Replace(site, text)
     elif isinstance(value, ast.Dict) and isinstance(wanted, ast.Dict):
         entries = {
             ast.dump(key): entry for key, entry in zip(wanted.keys, wanted.values, strict=True) if key is not None
@@ -237,7 +236,7 @@ def _between(subject: Subject, own: ast.expr, model: ast.expr) -> Iterator[Diffe
 
 
 def _behind(subject: Subject, node: ast.expr) -> ast.expr:
-    """The number, tuple or table that a name stands for, where it is bound once."""
+    """The value of a name that is bound once."""
     for _ in range(MAX_NAMES):
         bound = subject.source.bindings(node, node) if isinstance(node, ast.Name) else ()
         if len(bound) != 1:
@@ -247,5 +246,5 @@ def _behind(subject: Subject, node: ast.expr) -> ast.expr:
 
 
 def _plain(node: ast.expr) -> bool:
-    """Whether an expression means the same at another place of the module: a number, or a name."""
+    """Whether an expression means the same elsewhere in the module: a number or a name."""
     return arithmetic.number(node) is not None or isinstance(node, ast.Name)

@@ -1,1 +1,1 @@
-"""Fix templates of the family loss and activation."""
+"""Rules about loss functions, activations and metrics."""

@@ -1,4 +1,4 @@
-"""Hits are divided by the number of batches, or means of batches by the number of samples."""
+"""A sum over samples is divided by the number of batches, or a sum over batches by the number of samples."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SAMPLES, BATCHES = "samples", "batches"
 
 
 class AverageOverWrongCount(ReadTemplate):
-    """What was summed up over the batches of a loader is divided by a number of other things.
+    """An accuracy or loss that is summed over the batches of a loader is averaged over the wrong count.
 
-    `correct += (predicted == labels).sum()` counts samples: over `len(loader)`, the number of batches, it gives
-    accuracies of several thousand percent. `total += criterion(output, target).item()` adds one mean per batch: over
-    `len(loader.dataset)` it gives a loss that is too small by the size of a batch. Reported only where the loader is
-    made in the program, with batches of more than one sample.
+    `correct += (predicted == labels).sum()` counts samples: divided by `len(loader)`, the number of batches, it becomes
+    an accuracy of several thousand percent. `total += criterion(output, target).item()` adds one mean per batch:
+    divided by `len(loader.dataset)`, it becomes a loss that is too small by the batch size. Reported where the program
+    creates the loader with batches of more than one sample.
 
-    Fix safety: unsafe. What is reported changes, and what is decided by it.
+    Fix safety: unsafe. What is reported changes, and decisions that depend on it.
 
     References: torch.utils.data.DataLoader (`len(dataloader)` is the number of batches); torch.nn.CrossEntropyLoss
     (reduction: "`mean`: the weighted mean of the output is taken").
@@ -45,7 +45,7 @@ class AverageOverWrongCount(ReadTemplate):
     message = "`{sum}` {counted}, and is divided by the number of {divided}"
     triggers = ("DataLoader",)
 
-    declined = "the number to divide by is not written at one place"
+    declined = "the divisor cannot be replaced in one place"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
@@ -91,7 +91,7 @@ def test(model, loader):
 
 test(net, DataLoader(digits, batch_size=100, shuffle=False))
 
-=== example: a loss that is made once, and a loop that is counted
+=== example: a loss that is created once, and an enumerated loop
 from torch import nn, optim
 from torch.utils.data import DataLoader
 from tqdm import tqdm
@@ -180,16 +180,16 @@ _LOSSES = words(
     "CrossEntropyLoss NLLLoss MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss KLDivLoss cross_entropy "
     "nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits"
 )
-"""Losses of torch that give the mean of a batch unless they are told otherwise."""
+"""Losses of torch that return the mean over the batch by default."""
 
 _COUNTED = frozenset({"enumerate", "tqdm"})
 _MANY = words("mask masks pixel pixels token tokens seg segmentation map maps")
-"""Words of targets that have many values per sample, so that hits do not count samples."""
+"""Words of targets with many values per sample, so that correct predictions do not count samples."""
 _PLAIN = words("item cpu detach float double int long numpy tolist")
 
 
 def _average(subject: Subject, divisor: ast.expr, name: str, loader: ast.expr, counted: str) -> Fault:
-    """The division by another number than that of what a sum counts."""
+    """The fault of a sum that is divided by the wrong count."""
     site, text = subject.source.site(divisor), subject.text(subject.source.site(loader))
     samples = counted == SAMPLES
     way = f"Divide by the number of {counted}", (Replace(site, f"len({text}{'.dataset' if samples else ''})"),), 0.9
@@ -198,7 +198,7 @@ def _average(subject: Subject, divisor: ast.expr, name: str, loader: ast.expr, c
 
 
 def _loader(subject: Subject, loop: ast.For) -> ast.expr | None:
-    """The expression of the loader whose batches are looped over: made in the program, with several samples a batch."""
+    """The loader that a loop iterates over, where the program creates it with several samples per batch."""
     given: ast.expr = loop.iter
     while isinstance(given, ast.Call) and given.args and ast.unparse(given.func).rpartition(".")[2] in _COUNTED:
         given = given.args[0]
@@ -221,7 +221,7 @@ def _has_batches(subject: Subject, call: ast.Call) -> bool:
 
 
 def _sums(subject: Subject, loop: ast.For) -> dict[str, str]:
-    """What the loop adds up: by name, whether every addition counts samples or adds one mean per batch."""
+    """The names that the loop adds to: whether every addition counts samples or adds one mean per batch."""
     found: dict[str, set[str]] = {}
     for node in within(loop, ast.AugAssign):
         if isinstance(node.op, ast.Add) and isinstance(node.target, (ast.Name, ast.Attribute)):
@@ -231,7 +231,7 @@ def _sums(subject: Subject, loop: ast.For) -> dict[str, str]:
 
 
 def _unit(subject: Subject, added: ast.expr, loop: ast.For, depth: int = 4) -> str:
-    """What one addition counts: samples, one mean per batch, or something that is not known."""
+    """What one addition counts: `SAMPLES`, `BATCHES` (one mean per batch), or "" where it is not known."""
     if depth == 0:
         return ""
     match added:
@@ -262,7 +262,7 @@ def _unit(subject: Subject, added: ast.expr, loop: ast.For, depth: int = 4) -> s
 
 
 def _is_comparison(subject: Subject, value: ast.expr, loop: ast.For, depth: int = 3) -> bool:
-    """Whether the value tells of each sample whether it was hit."""
+    """Whether the value says of each sample whether its prediction is correct."""
     match value:
         case ast.Compare(ops=[ast.Eq()]) | ast.Call(func=ast.Attribute(attr="eq")):
             return not _MANY & {
@@ -281,7 +281,7 @@ def _is_comparison(subject: Subject, value: ast.expr, loop: ast.For, depth: int 
 
 
 def _is_mean_loss(subject: Subject, call: ast.Call) -> bool:
-    """Whether the call computes a loss of torch that gives the mean of its batch."""
+    """Whether the call computes a loss of torch with its default reduction."""
     source = subject.source
     function = (source.qualified(call.func) or "").rpartition(".")
     if function[0] == "torch.nn.functional":
@@ -293,12 +293,12 @@ def _is_mean_loss(subject: Subject, call: ast.Call) -> bool:
 
 
 def _reduces(call: ast.Call) -> bool:
-    """Whether a loss is told how to reduce, or told what is not written out here."""
+    """Whether a loss is called with a reduction, or with arguments that are not known."""
     return any(k.arg in ("reduction", "size_average", "reduce", None) for k in call.keywords)
 
 
 def _divisors(subject: Subject, loop: ast.For, name: str) -> Iterator[ast.expr]:
-    """What the sum is divided by after the loop, in the function of the loop."""
+    """What the sum is divided by in its function after the loop."""
     source = subject.source
     own = source.enclosing(loop, ast.FunctionDef, ast.AsyncFunctionDef)
     around: ast.AST = own if own is not None else source.tree
@@ -312,7 +312,7 @@ def _divisors(subject: Subject, loop: ast.For, name: str) -> Iterator[ast.expr]:
     for update in within(around, ast.AugAssign):
         if not isinstance(update.op, ast.Div) or not last < update.lineno < until:
             continue
-        if ast.unparse(update.target) == name and not _divided_again(subject, update, around):
+        if ast.unparse(update.target) == name and not _divided_again(update, around):
             yield update.value
     for node in within(around, ast.BinOp):
         if not isinstance(node.op, ast.Div) or not last < node.lineno < until:
@@ -322,7 +322,7 @@ def _divisors(subject: Subject, loop: ast.For, name: str) -> Iterator[ast.expr]:
 
 
 def _is_sum(expr: ast.expr, name: str) -> bool:
-    """Whether the expression is the sum, as it is or as a percentage."""
+    """Whether the expression is the sum, unchanged or as a percentage."""
     match expr:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             return any(_is_sum(a, name) and _is_percent(b) for a, b in ((left, right), (right, left)))
@@ -338,7 +338,7 @@ def _is_percent(expr: ast.expr) -> bool:
 
 
 def _scaled(subject: Subject, division: ast.BinOp) -> bool:
-    """Whether the quotient is divided or multiplied further by anything but a hundred."""
+    """Whether the quotient is divided or multiplied by anything but 100."""
     around = subject.source.parent(division)
     if not isinstance(around, ast.BinOp) or not isinstance(around.op, (ast.Div, ast.Mult)):
         return False
@@ -346,14 +346,14 @@ def _scaled(subject: Subject, division: ast.BinOp) -> bool:
     return not _is_percent(other)
 
 
-def _divided_again(subject: Subject, division: ast.AugAssign, around: ast.AST) -> bool:
+def _divided_again(division: ast.AugAssign, around: ast.AST) -> bool:
     name = ast.unparse(division.target)
     others = [node for node in within(around, ast.AugAssign) if ast.unparse(node.target) == name]
     return sum(isinstance(node.op, (ast.Div, ast.Mult)) for node in others) > 1
 
 
 def _divided_by(subject: Subject, divisor: ast.expr, loader: ast.expr, loop: ast.For) -> str:
-    """What the divisor counts: the loader's samples, its batches, or something that is not known."""
+    """What the divisor counts: `SAMPLES`, `BATCHES`, or "" where it is not known."""
     if not isinstance(divisor, ast.Call) or ast.unparse(divisor.func) != "len" or len(divisor.args) != 1:
         return ""
     counted, name = ast.unparse(divisor.args[0]), ast.unparse(loader)
@@ -368,6 +368,6 @@ def _divided_by(subject: Subject, divisor: ast.expr, loader: ast.expr, loop: ast
 
 
 def _same_scope(subject: Subject, made: list[ast.Call], divisor: ast.expr) -> bool:
-    """Whether a name means the same where the loaders are made and where the sum is divided."""
+    """Whether a name means the same where the loaders are created and where the sum is divided."""
     scope = subject.source.enclosing(divisor, ast.FunctionDef)
     return all(subject.source.enclosing(one, ast.FunctionDef) in (scope, None) for one in made)

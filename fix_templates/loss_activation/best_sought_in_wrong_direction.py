@@ -1,4 +1,4 @@
-"""The best is sought in the wrong direction: the smallest accuracy, or the greatest loss, counts as the best."""
+"""The smallest accuracy, or the greatest loss, counts as the best."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from dnnfix.api import (
     origins,
     progress_figures,
     spelling,
+    trees,
     within,
 )
 
 
 class BestSoughtInWrongDirection(ReadTemplate):
-    """A record, a search for the best epoch, a callback or a schedule takes the smallest accuracy (or the greatest loss) for the best.
+    """A record, a search, a callback or a scheduler takes the smallest accuracy or the greatest loss as the best.
 
-    The weights that are kept are the worst ones, and training ends because the accuracy grows. A record that begins where
-    nothing can beat it (a best loss of 0, a best accuracy of infinity) is never improved. What is better is read from the
-    names; where a name does not say, nothing is reported.
+    The weights that are kept are the worst ones, and training stops because the accuracy rises.
+    `EarlyStopping("val_accuracy", mode="min")` keeps the first epoch. `ReduceLROnPlateau(optimizer)` of torch waits for
+    a minimum by default; stepped with an accuracy, it lowers the learning rate while the model improves. A best loss
+    that starts at 0, or a best accuracy that starts at infinity, is never improved.
 
-    `EarlyStopping("val_accuracy", mode="min")` takes the first epoch, the worst one, for the best. `ReduceLROnPlateau(optimizer)` of torch
-    waits for its quantity to fall, unless it is told `mode="max"`; stepped with an accuracy it lowers the learning rate while the model
-    gets better.
+    The direction is inferred from names; where a name says nothing, nothing is reported.
 
     Fix safety: unsafe. Training ends at another time and other weights are kept, which is the point.
 
@@ -47,7 +47,7 @@ class BestSoughtInWrongDirection(ReadTemplate):
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
     message = "{taken} {figure} counts as the best"
-    declined = "the direction is not chosen at one place"
+    declined = "the direction is not chosen in one place"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         if "best" in subject.source.text and subject.source.frameworks:
@@ -179,7 +179,7 @@ lowest = val_accs.min()
 worst_epoch = int(np.argmin(val_accs))
 best_epoch = int(np.argmax(val_accs))
 
-=== reject: a search that is told the direction
+=== reject: a search with an explicit direction
 import numpy as np
 import torch
 
@@ -226,7 +226,7 @@ _CALLBACKS = tuple(
 )
 
 _TURNS = {"smallest": "greater", "greatest": "smaller"}
-"""What has to be better where the smallest, or the greatest, is wrongly taken for the best."""
+"""The direction of the figures for which taking the smallest, or the greatest, is wrong."""
 
 
 def _sought(site: Site, figure: str, taken: str, edits: tuple[Edit, ...], title: str = "") -> Fault:
@@ -235,7 +235,7 @@ def _sought(site: Site, figure: str, taken: str, edits: tuple[Edit, ...], title:
 
 
 def _records(subject: Subject) -> Iterator[Fault]:
-    """`if acc < best: best = acc`, and the right question asked of a record that begins where nothing can beat it."""
+    """`if acc < best: best = acc`, and records whose initial value cannot be improved."""
     source = subject.source
     for branch in source.nodes(ast.If):
         parts = branch.test.values if isinstance(branch.test, ast.BoolOp) else [branch.test]
@@ -287,7 +287,7 @@ def _record(subject: Subject, branch: ast.If, test: ast.Compare) -> Iterator[Fau
 
 
 def _is_kept(branch: ast.If, record: ast.expr, figure: ast.expr) -> bool:
-    """Whether the branch puts the figure, as it was compared, where the record is kept."""
+    """Whether the branch assigns the compared figure to the record."""
     if not isinstance(record, (ast.Name, ast.Attribute)):
         return False
     name, value = ast.unparse(record), ast.unparse(figure)
@@ -300,7 +300,7 @@ def _is_kept(branch: ast.If, record: ast.expr, figure: ast.expr) -> bool:
 
 
 def _begins(subject: Subject, record: ast.expr, branch: ast.If) -> Iterator[ast.expr]:
-    """The values that a record is given outside the branch that improves it."""
+    """The values that a record is assigned outside the branch that improves it."""
     name = ast.unparse(record)
     source = subject.source
     inside = {id(node) for node in ast.walk(branch)}
@@ -335,7 +335,7 @@ def _searches(subject: Subject) -> Iterator[Fault]:
         calls = within(function, ast.Call) if function is not None else [call]
         opposite = "argmax" if name == "argmin" else "argmin"
         if any(_chooser(other) in (opposite, opposite[3:]) for other in calls):
-            continue  # it can look for both
+            continue  # the function may look for both
         edits = tuple(
             edit
             for other in calls
@@ -346,13 +346,13 @@ def _searches(subject: Subject) -> Iterator[Fault]:
 
 
 def _chooser(call: ast.Call) -> str:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = trees.last_name(call.func)
     many = len(call.args) > 1 or any(keyword.arg in ("axis", "dim", "key") for keyword in call.keywords)
     return name if name in ("argmin", "argmax", "min", "max") and not many else ""
 
 
 def _searched(call: ast.Call) -> ast.expr:
-    """What a call of `min`, `np.argmin` or `values.argmin` looks through."""
+    """The values that `min(values)`, `np.argmin(values)` or `values.argmin()` searches."""
     return call.args[0] if call.args else call.func.value if isinstance(call.func, ast.Attribute) else call.func
 
 
@@ -366,9 +366,9 @@ def _turned(subject: Subject, call: ast.Call) -> Iterator[Edit]:
 
 
 def _figures(subject: Subject, searched: ast.expr) -> set[str]:
-    """What the values that are looked through are called, on the way back to where they come from.
+    """The names of the searched values, followed back to their origin.
 
-    A key that is a parameter is followed to what the program gives for it. A name that says nothing is passed over.
+    A key that is a parameter is followed to the arguments of its calls. Names that say nothing are skipped.
     """
     found: set[str] = set()
     for expr in _unwrapped(subject, searched):
@@ -380,7 +380,7 @@ def _figures(subject: Subject, searched: ast.expr) -> set[str]:
 
 
 def _unwrapped(subject: Subject, expr: ast.expr) -> Iterator[ast.expr]:
-    """An expression and what it was made of: through names, `np.array(…)` and `list(…)`."""
+    """An expression and its origins, through names, `np.array(…)` and `list(…)`."""
     for one in origins.origins(subject, expr):
         yield one
         if isinstance(one, ast.Call) and len(one.args) == 1 and _chooser(one) == "":
@@ -388,7 +388,7 @@ def _unwrapped(subject: Subject, expr: ast.expr) -> Iterator[ast.expr]:
 
 
 def _keys(subject: Subject, name: ast.Name, depth: int) -> Iterator[str]:
-    """The texts that the program gives for a parameter, by calls of that method name anywhere in the file."""
+    """The strings that the program passes for a parameter, in calls of a function of that name."""
     source = subject.source
     function = source.enclosing(name, ast.FunctionDef)
     if function is None or depth == 0 or sum(f.name == function.name for f in source.nodes(ast.FunctionDef)) != 1:
@@ -410,7 +410,7 @@ def _keys(subject: Subject, name: ast.Name, depth: int) -> Iterator[str]:
 
 
 def _seeks_best(subject: Subject, call: ast.Call) -> bool:
-    """Whether what is found is called the best, or found in a function that is."""
+    """Whether the result, or the function around the search, is named best."""
     source = subject.source
     statement = source.statement_of(call)
     names = [node.id for node in within(statement, ast.Name) if isinstance(node.ctx, ast.Store)]
@@ -421,13 +421,13 @@ def _seeks_best(subject: Subject, call: ast.Call) -> bool:
 
 
 def _is_turned(subject: Subject, figure: ast.expr) -> bool:
-    """Whether the figure is made with a minus: a share of misses, or a loss that is to grow."""
+    """Whether the figure is computed with a minus: an error rate from an accuracy, or a loss to be maximized."""
     made = subject.source.bindings(figure) if isinstance(figure, (ast.Name, ast.Attribute)) else ()
     return any(isinstance(node, (ast.USub, ast.Sub)) for value in made for node in ast.walk(value))
 
 
 def _number(node: ast.expr) -> float | None:
-    """The number that is written, `float("inf")` and `np.inf` included."""
+    """The value of a literal number, including `float("inf")` and `np.inf`."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return float(value)
@@ -445,7 +445,7 @@ def _number(node: ast.expr) -> float | None:
 
 
 def _of_keras(subject: Subject) -> Iterator[Fault]:
-    """Callbacks that are told another mode than the quantity has that they monitor."""
+    """Callbacks whose `mode` is the wrong one for the quantity they monitor."""
     source = subject.source
     for call in source.calls(*_CALLBACKS):
         given, monitored = keyword_value(call, "mode"), keyword_value(call, "monitor")
@@ -457,7 +457,7 @@ def _of_keras(subject: Subject) -> Iterator[Fault]:
 
 
 def _of_torch(subject: Subject) -> Iterator[Fault]:
-    """Schedules that are stepped with a quantity which has another mode."""
+    """Schedulers that are stepped with a quantity of the other mode."""
     source = subject.source
     made = {id(call) for call in source.calls("torch.optim.lr_scheduler.ReduceLROnPlateau")}
     for call in source.all_calls:
@@ -470,7 +470,7 @@ def _of_torch(subject: Subject) -> Iterator[Fault]:
 
 
 def _watched(subject: Subject, call: ast.Call, given: ast.expr | None, quantity: str) -> Iterator[Fault]:
-    """What is watched for `min` (where no mode is given) or `max`, and is the better the other way."""
+    """The fault of watching a quantity with mode `min` (the default) or `max` where the other one is right."""
     source, mode = subject.source, _string(given) if given is not None else "min"
     best = {"greater": "max", "smaller": "min"}.get(progress_figures.better(quantity))
     if best is None or mode not in ("min", "max") or mode == best:

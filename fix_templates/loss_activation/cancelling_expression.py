@@ -1,4 +1,4 @@
-"""`torch.log(1 + x)`, `torch.exp(x) - 1`, `torch.log(torch.sum(torch.exp(x), 1))`: digits are lost on the way."""
+"""`torch.log(1 + x)`, `torch.exp(x) - 1` or `torch.log(torch.sum(torch.exp(x), 1))` loses precision or overflows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dnnfix.api import (
 
 
 class CancellingExpression(ReadTemplate):
-    """A logarithm or exponential is written so that small values vanish in a one, or large ones overflow.
+    """A logarithm or exponential is written in a form that cancels for small values or overflows for large ones.
 
-    `1 + x` is 1 where x is below the precision of the type, and its logarithm 0; `exp(x) - 1` loses the same digits.
-    The exponentials of a sum under a logarithm overflow where their logarithm would not. `log1p`, `expm1` and
-    `logsumexp` have none of it. Off by default: most programs never come near these values.
+    `1 + x` rounds to 1 where x is below the precision of the dtype, so its logarithm is 0; `exp(x) - 1` loses the same
+    digits. A sum of exponentials overflows where its logarithm would not. `log1p`, `expm1` and `logsumexp` avoid both.
+    Off by default: most programs never come near these values.
 
     Fix safety: unsafe. The value is the same up to rounding, and finite where the old one was not.
 
@@ -35,13 +35,13 @@ class CancellingExpression(ReadTemplate):
     name = "cancelling-expression"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.API_CONTRACT
-    message = "this expression loses precision; torch.{new} computes the same without cancellation"
+    message = "this expression loses precision or overflows; torch.{new} computes the same accurately"
     triggers = ("log", "exp")
     default = False
     declined = "the function is imported by its name"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
-        """The expressions of these three forms, the whole of which is of torch."""
+        """The expressions of these three forms that use functions of torch throughout."""
         source = subject.source
         if "torch" not in source.frameworks:
             return
@@ -83,7 +83,7 @@ x = torch.tensor([1e-9, 0.5])
 - y = 2 * (torch.exp(x) - 1)
 + y = 2 * (torch.expm1(x))
 
-=== example: the normalization of scores
+=== example: the normalization of logits
 import torch as th
 
 scores = th.tensor([[1000.0, 2.0]])
@@ -106,7 +106,7 @@ y = torch.from_numpy(np.log(1 + np.ones(2)))
 
 
 def _in_one_step(subject: Subject, node: ast.expr, function: ast.expr, new: str, given: str) -> Fault:
-    """The expression, and the function that computes it in one step where its module is written."""
+    """The fault of the expression, with the function that replaces it if the module's name is written."""
     site = subject.source.site(node)
     owner = subject.text(subject.source.site(function.value)) if isinstance(function, ast.Attribute) else ""
     way = f"Write {owner}.{new}", (Replace(site, f"{owner}.{new}({given})"),) if owner else None, 0.8
@@ -119,7 +119,7 @@ def _is_exponential(expr: ast.expr | None, subject: Subject) -> TypeGuard[ast.Ca
 
 
 def _after_one(expr: ast.expr) -> ast.expr | None:
-    """What is added to one, where the expression is such a sum."""
+    """The summand beside 1, if the expression is such a sum."""
     if not isinstance(expr, ast.BinOp) or not isinstance(expr.op, ast.Add):
         return None
     if _is_one(expr.left):

@@ -1,4 +1,4 @@
-"""The predicted class is chosen along the batch, or among the outputs of a network that has one output."""
+"""The predicted class is chosen over the batch axis, or among the outputs of a network with one output."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from dnnfix.api import (
 
 
 class ClassChosenOverWrongAxis(ReadTemplate):
-    """`argmax` or `max` of the network's class scores runs along axis 0, the batch, or among the outputs of a network of one unit.
+    """`argmax` or `max` of the class logits runs over axis 0, the batch, or over the single output of a binary network.
 
-    Along the batch the result names for each class the sample that scores highest, not for each sample its class. Compared with the
-    labels it gives a number that looks like an accuracy and says nothing, or shapes that do not meet. Axis 0 is also what `tf.argmax`
-    takes where it is given none: there it is reported where the labels are a placeholder whose first axis is the batch (`[None, classes]`).
+    Over the batch, the result names for each class the sample with the highest logit, not for each sample its class.
+    Compared with the labels it yields a number that looks like an accuracy, or mismatched shapes. `tf.argmax` uses axis
+    0 by default: there it is reported where the labels are a placeholder of shape `[None, classes]`.
 
-    The `argmax` of one output is always 0: every sample is called negative, and what is reported as accuracy is the share of the negative
-    ones. The class of one unit is told by its threshold: a probability above 0.5. Reported where every loss of the program is binary and
-    is given one unit, and the `argmax` runs along the outputs of `model.predict`.
+    The `argmax` of one output is always 0: every sample is classified as negative. The class of one unit is whether its
+    probability is above 0.5. Reported where every loss of the program is binary over one unit, and the `argmax` is over
+    the outputs of `model.predict`.
 
     Fix safety: unsafe. What is reported changes; training is the same unless it depends on the report.
 
-    References: torch.argmax, torch.max (dim: the dimension to reduce); tf.math.argmax (axis: "Default to 0"); numpy.argmax;
-    keras.metrics.BinaryAccuracy (threshold).
+    References: torch.argmax, torch.max (dim: the dimension to reduce); tf.math.argmax (axis: "Default to 0");
+    numpy.argmax; keras.metrics.BinaryAccuracy (threshold).
     """
 
     code = "DNF320"
@@ -53,9 +53,9 @@ class ClassChosenOverWrongAxis(ReadTemplate):
     )
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
-    message = "the class is not chosen over the axis of the classes: {what}"
+    message = "the predicted class is not chosen over the class axis: {what}"
     triggers = ("argmax", "max", "arg_max")
-    declined = "the axis is not given at one place"
+    declined = "the axis cannot be changed in one place"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         yield from _over_batch(subject)
@@ -168,13 +168,13 @@ labels = np.argmax(one_hot, axis=1)
 
 
 _TORCH = frozenset(f"{owner}.{name}" for owner in ("torch", "torch.Tensor") for name in ("argmax", "max"))
-_ALONG_CLASSES = "Choose along the classes (axis 1)"
+_ALONG_CLASSES = "Choose over the class axis (axis 1)"
 _CHOOSING = words("argmax arg_max")
 _SAME = frozenset({"torch.Tensor.data", "torch.Tensor.detach", "torch.Tensor.cpu", "torch.autograd.Variable"})
 
 
 def _over_batch(subject: Subject) -> Iterator[Fault]:
-    """Choices along axis 0 among the scores that a loss over classes is given."""
+    """Choices over axis 0 among the logits that a loss over classes reads."""
     uses = [
         use
         for use in tensor_values.loss_uses(subject)
@@ -190,14 +190,14 @@ def _over_batch(subject: Subject) -> Iterator[Fault]:
         shape, maker, node = call.inputs[0].shape, _scores(network, call), subject.call_node(call)
         if maker is None or _place(maker) not in scores or (shape is not None and len(shape) != 2):
             continue
-        what = f"{short(call.name)} of the class scores runs along the batch (axis 0)"
+        what = f"{short(call.name)} of the logits runs over the batch (axis 0)"
         position = network_facts.argument_position(call.name, "dim")
         edits = (SetArgument(subject.source.site(node), "dim", "1", position),) if node is not None else None
         yield Fault(call.site, what, ((_ALONG_CLASSES, edits, 0.9),), confidence=0.85)
 
 
 def _scores(network: Network, call: Call) -> Call | None:
-    """The call that made the scores, an activation between taken off."""
+    """The call that made the logits, before an activation."""
     maker = network_facts.through(network, call.inputs[0], _SAME)
     if (
         maker is not None
@@ -214,7 +214,7 @@ def _place(call: Call) -> tuple[Site | None, Site | None]:
 
 
 def _compared_over_batch(subject: Subject) -> Iterator[Fault]:
-    """`tf.equal(tf.argmax(y, 0), tf.argmax(y_, 0))`: one answer per class instead of one per sample."""
+    """`tf.equal(tf.argmax(y, 0), tf.argmax(y_, 0))`: one result per class instead of one per sample."""
     source = subject.source
     for call in source.all_calls if "tensorflow" in source.frameworks else ():
         if progress_figures.name_of(call.func) != "equal" or len(call.args) != 2:
@@ -228,12 +228,12 @@ def _compared_over_batch(subject: Subject) -> Iterator[Fault]:
         labels = [ast.unparse(side.args[0]) for side in along if _is_batch(subject, side.args[0])]
         if len(sides) == 2 and labels:
             edits = tuple(SetArgument(source.site(side), _axis(side)[0], "1", 1) for side in along)
-            what = f"argmax runs along the batch, the first axis of `{labels[0]}`"
+            what = f"argmax runs over the batch, the first axis of `{labels[0]}`"
             yield Fault(source.site(call), what, ((_ALONG_CLASSES, edits, 0.9),))
 
 
 def _axis(call: ast.Call) -> tuple[str, ast.expr | None]:
-    """What `tf.argmax` calls its axis here, and what it is given."""
+    """The keyword for the axis of this `tf.argmax`, and its value."""
     for keyword in call.keywords:
         if keyword.arg in ("axis", "dimension"):
             return keyword.arg, keyword.value
@@ -245,7 +245,7 @@ def _is_zero(axis: ast.expr | None) -> bool:
 
 
 def _is_batch(subject: Subject, labels: ast.expr) -> bool:
-    """Whether the labels are a placeholder of rows, of any number, with several values each."""
+    """Whether the labels are a placeholder of shape `[None, n]` with n other than 1."""
     made = subject.source.constructor(labels)
     if made is None or progress_figures.name_of(made.func) != "placeholder":
         return False
@@ -258,7 +258,7 @@ def _is_batch(subject: Subject, labels: ast.expr) -> bool:
 
 
 def _among_one(subject: Subject) -> Iterator[Fault]:
-    """Choices among the outputs of a binary classifier of one unit that ends in a sigmoid."""
+    """Choices among the outputs of a binary classifier with one unit that ends in a sigmoid."""
     uses = [use for use in tensor_values.loss_uses(subject) if use.in_keras]
     binary = (use.facts.task is network_facts.Task.LABELS and use.is_cross_entropy and use.width == 1 for use in uses)
     if not uses or not all(binary) or any(use.activation_name != "sigmoid" for use in uses):
@@ -268,13 +268,13 @@ def _among_one(subject: Subject) -> Iterator[Fault]:
         outputs = _chosen_among(subject, call)
         if outputs is not None and _is_prediction(subject, outputs):
             code = f"({subject.text(source.site(outputs))} > 0.5).astype(int).ravel()"
-            what = "the model has one output, so that its argmax is 0 for every sample"
-            way = "Compare the output with a half", (Replace(source.site(call), code),), 0.9
+            what = "the model has one output, so its argmax is 0 for every sample"
+            way = "Compare the output with 0.5", (Replace(source.site(call), code),), 0.9
             yield Fault(source.site(call), what, (way,), confidence=0.95)
 
 
 def _chosen_among(subject: Subject, call: ast.Call) -> ast.expr | None:
-    """What `argmax` runs through along the last of two axes."""
+    """The expression over whose last of two axes `argmax` runs."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "argmax":
         return None
     function = (subject.source.qualified(call.func) or "") == "numpy.argmax"
@@ -288,7 +288,7 @@ def _chosen_among(subject: Subject, call: ast.Call) -> ast.expr | None:
 
 
 def _is_prediction(subject: Subject, outputs: ast.expr) -> bool:
-    """Whether the outputs are those of `model.predict`, as they are."""
+    """Whether the outputs are the result of `model.predict`, unchanged."""
     bound = subject.source.bindings(outputs, at=outputs) if isinstance(outputs, ast.Name) else (outputs,)
     values = bound or (subject.source.bindings(outputs) if isinstance(outputs, ast.Name) else ())
     return (

@@ -1,4 +1,4 @@
-"""Gradients that were taken for the weights of one model are applied to those of another one."""
+"""Gradients of one model's weights are applied to the weights of another model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject
 class GradientsOfAnotherModel(ReadTemplate):
     """A tape's gradients for one model are zipped with the weights of another one.
 
-    Where a program trains several models, a line that was copied keeps the name of the first one. Weights are then moved
-    along numbers that have nothing to do with them, wherever the shapes happen to agree, and the model whose gradients
-    were meant never changes. The names of the gradients and of the optimizer tell which model is meant.
+    In a program that trains several models, a copied line may keep the name of the first one. The weights then move
+    along unrelated gradients, wherever the shapes agree, and the intended model never changes. The names of the
+    gradients and of the optimizer say which model is meant.
 
     Fix safety: unsafe. The other model is trained from now on, which is the point.
 
@@ -24,7 +24,7 @@ class GradientsOfAnotherModel(ReadTemplate):
     name = "gradients-of-another-model"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.OPTIMIZER
-    message = "the gradients are {what} the weights of `{model}`, expected those of `{meant}`"
+    message = "the gradients are {what} the weights of `{model}`; expected those of `{meant}`"
     triggers = ("apply_gradients",)
 
     declined = "the model is not written there"
@@ -83,14 +83,14 @@ _WEIGHTS = words("trainable_variables trainable_weights variables weights")
 
 
 def _told(name: str, model: str) -> bool:
-    """Whether a name was made from a model's: they share a word, or one begins as the other's goes on (`disc`)."""
+    """Whether a name is derived from a model's: they share a word, or one word starts with another (`disc`)."""
     first = [word for word in spelling.words_of(name) if word not in _COMMON]
     second = [word for word in spelling.words_of(model) if word not in _COMMON]
     return any(a.startswith(b) or b.startswith(a) for a in first for b in second)
 
 
 def _applied_elsewhere(subject: Subject) -> Iterator[Fault]:
-    """Gradients that a tape took for the weights of one model, zipped with the weights of another one."""
+    """Gradients of one model's weights that are zipped with another model's weights."""
     source = subject.source
     for call in source.all_calls:
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "apply_gradients" or not call.args:
@@ -117,7 +117,7 @@ def _applied_elsewhere(subject: Subject) -> Iterator[Fault]:
 def _told_apart(
     subject: Subject, grads: ast.expr, optimizer: ast.expr, taken: ast.expr, applied: ast.expr
 ) -> Iterator[Fault]:
-    """Which of the two models is meant, by the names of the gradients and of the optimizer."""
+    """Decides by the names of the gradients and of the optimizer which of the two models is meant."""
     first, second = ast.unparse(taken), ast.unparse(applied)
     if first == second:
         return
@@ -131,5 +131,5 @@ def _told_apart(
 
 def _mixed(subject: Subject, model: ast.expr, meant: str, what: str) -> Fault:
     site = subject.source.site(model)
-    way = f"Take `{meant}`", (Replace(site, meant),), 0.9
+    way = f"Use `{meant}`", (Replace(site, meant),), 0.9
     return Fault(site, {"what": what, "model": ast.unparse(model), "meant": meant}, (way,))

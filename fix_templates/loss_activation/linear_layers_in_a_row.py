@@ -1,4 +1,4 @@
-"""A network of linear layers with nothing between them."""
+"""A network of linear layers has no activation between them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from dnnfix.api import (
 
 
 class LinearLayersInARow(ReadTemplate):
-    """All hidden layers of a plain network are linear, and no activation stands between them.
+    """All hidden layers of a network are linear, with no activation between them.
 
-    Linear layers one after the other compute what one linear layer could: depth and width add parameters and nothing
-    else. Reported only where the whole way from the data to the loss is such a chain; narrow middle layers (a
-    factorization, a linear autoencoder, word vectors) are left alone.
+    Consecutive linear layers compute what one linear layer could: depth and width only add parameters. Reported where
+    everything from the data to the loss is such a chain; narrow middle layers (a factorization, a linear autoencoder,
+    word vectors) are left alone.
 
     Fix safety: unsafe. The network can represent other functions than before; weights trained before do not fit.
 
@@ -38,10 +38,10 @@ class LinearLayersInARow(ReadTemplate):
     fix_pattern = FixPattern.ACTIVATION
     in_modules = True
     only_hinders = True
-    message = "{count} linear layers in a row with no activation between them compute a single linear layer"
+    message = "{count} consecutive linear layers have no activation between them and are equivalent to one"
     triggers = ("Linear", "Dense", "LazyLinear")
 
-    declined = "the hidden layers cannot be given an activation at one place each"
+    declined = "an activation cannot be added after each hidden layer"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         for use in tensor_values.loss_uses(subject):
@@ -50,7 +50,7 @@ class LinearLayersInARow(ReadTemplate):
                 continue
             ways = [
                 (
-                    f"Put a {activation} behind each hidden layer",
+                    f"Add a {activation} after each hidden layer",
                     recipes.together(*(loss_edits.add_activation(subject, call, activation) for call in chain[:-1])),
                     prior,
                 )
@@ -128,7 +128,7 @@ _PASSING = network_facts.KEEPS_VALUES | {"torch.nn.Dropout", "torch.nn.functiona
 
 
 def _chain(network: Network, use: tensor_values.LossUse) -> tuple[Call, ...]:
-    """The linear layers between data and loss, first one first; empty where anything else is on the way."""
+    """The linear layers between data and loss, in order; empty where anything else is between them."""
     found: list[Call] = []
     value = use.prediction
     last = True
@@ -158,13 +158,13 @@ def _chain(network: Network, use: tensor_values.LossUse) -> tuple[Call, ...]:
 
 
 def _model_input(network: Network, found: list[Call]) -> bool:
-    """Whether the first layer of the chain is the first layer that the program calls at all."""
+    """Whether the first layer of the chain is the first layer that the program calls."""
     layers = [call for call in network.calls if call.component is not None and layer_facts(call) is not None]
     return bool(found) and bool(layers) and layers[0].made_at == found[-1].made_at
 
 
 def _narrows(chain: tuple[Call, ...]) -> bool:
-    """Whether a hidden layer is narrower than what goes in and what comes out (a factorization), or sizes are unknown."""
+    """Whether a hidden layer is narrower than both input and output (a factorization), or sizes are unknown."""
     widths = [network_facts.stated_output(call) for call in chain]
     if any(width is None for width in widths):
         return True

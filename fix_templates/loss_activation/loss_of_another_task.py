@@ -1,4 +1,4 @@
-"""The loss is made for another task than the output or the labels are of."""
+"""The loss is made for another task than the output or the labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dnnfix.api import (
 )
 
 BLUR = 0.5
-"""How far targets may lie outside [0, 1] and still be labels with noise on them, as some generative models use."""
+"""How far targets may lie outside [0, 1] and still be noisy labels, as some generative models use."""
 
 
 def _labels_on_classes(_: Subject, use: tensor_values.LossUse) -> bool:
@@ -89,7 +89,7 @@ def _other_form(_: Subject, use: tensor_values.LossUse) -> bool:
 
 
 def _forms(use: tensor_values.LossUse) -> tuple[str, str]:
-    """The form of labels that a loss over classes takes, and the other one."""
+    """The form of labels that a loss over classes expects, and the other one."""
     rows_last = ("class indices", "one-hot rows")
     return rows_last if use.facts.target is network_facts.Target.INDICES else (rows_last[1], rows_last[0])
 
@@ -167,23 +167,27 @@ def _like_output(subject: Subject, use: tensor_values.LossUse) -> tuple[Edit, ..
 
 
 class LossOfAnotherTask(LossTemplate):
-    """The loss asks another question than the output answers and the labels hold.
+    """The loss is made for another task than the one that the output and the labels describe.
 
-    Binary cross-entropy on a softmax over several classes, or against class indices, asks of each class by itself whether it applies: the
-    many classes that do not apply outweigh the one that does, and Keras reports the accuracy per class, which looks high from the start.
-    Categorical cross-entropy over a single unit is 0 whatever the network says, and any label but 0 is out of range; for two classes
-    there is binary cross-entropy. `categorical_crossentropy` takes one-hot rows and `sparse_categorical_crossentropy` class indices. A
-    squared or absolute error between one output per class and class indices takes names for amounts: class 2 is twice as far from class 0
-    as class 1 is. Against real numbers outside [0, 1] a cross-entropy has no minimum where prediction and target agree, becomes negative,
-    or stops at their type: that task is a regression. A softmax on a single unit is reported by `softmax-over-one-unit`.
+    - Binary cross-entropy on a softmax, or on class indices, judges each class by itself: the many classes that do not
+      apply outweigh the one that does, and Keras reports an accuracy per class that is high from the start.
+    - Categorical cross-entropy over a single unit is always 0, and any label but 0 is out of range; two classes need
+      binary cross-entropy.
+    - `categorical_crossentropy` expects one-hot rows, `sparse_categorical_crossentropy` class indices.
+    - A squared or absolute error between one output per class and class indices treats classes as amounts: class 2 is
+      twice as far from class 0 as class 1 is.
+    - A cross-entropy on real targets outside [0, 1] has no minimum where prediction and target agree, becomes negative,
+      or raises: that task is a regression.
 
-    Fix safety: unsafe. The loss is another one, and the outputs become scores, probabilities or amounts as it asks; whatever reads them
-    has to know.
+    A softmax on a single unit is reported by `softmax-over-one-unit`.
+
+    Fix safety: unsafe. The loss is another one, and the outputs become logits, probabilities or real values as it
+    expects; code that reads them may need the same change.
 
     References: keras.losses.CategoricalCrossentropy ("we expect labels to be provided in a one_hot representation"),
     keras.losses.SparseCategoricalCrossentropy ("labels to be provided as integers"), keras.losses.BinaryCrossentropy,
-    keras.losses.MeanSquaredError, torch.nn.CrossEntropyLoss, torch.nn.BCEWithLogitsLoss, torch.nn.BCELoss (targets "between 0 and 1"),
-    torch.nn.MSELoss.
+    keras.losses.MeanSquaredError, torch.nn.CrossEntropyLoss, torch.nn.BCEWithLogitsLoss, torch.nn.BCELoss (targets
+    "between 0 and 1"), torch.nn.MSELoss.
     """
 
     code = "DNF306"
@@ -199,11 +203,11 @@ class LossOfAnotherTask(LossTemplate):
         "DNF311",
         "class-loss-on-real-targets",
     )
-    message = "the loss is made for another task: {what}"
+    message = "the loss does not fit the task: {what}"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
     in_modules = True
-    declined = "neither the loss nor the output can be changed at one place"
+    declined = "neither the loss nor the output can be changed in one place"
     disagreements = (
         Disagreement(
             _labels_on_classes,
@@ -222,7 +226,7 @@ class LossOfAnotherTask(LossTemplate):
         ),
         Disagreement(
             _other_form,
-            lambda use: f"{use.name} is made for {_forms(use)[0]}, and the labels are {_forms(use)[1]}",
+            lambda use: f"{use.name} expects {_forms(use)[0]}, and the labels are {_forms(use)[1]}",
             _for_the_form,
         ),
         Disagreement(

@@ -1,4 +1,4 @@
-"""Layers that are written as matrix products follow one another with no activation between them."""
+"""Layers written as matrix products have no activation between them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from dnnfix.api import (
 
 
 class MatrixProductsInARow(ReadTemplate):
-    """A classifier of weights and biases of its own has hidden layers whose sums go into the next product as they are.
+    """A classifier that multiplies by its own weights has no activation between its hidden layers.
 
-    `(x W1 + b1) W2 + b2` is `x W + b` with other names: the hidden layers add weights and nothing else, and only what a
-    straight line parts can be learned. Reported for classifiers, where a sum with a bias is used by nothing but the next
-    product with a bias. Products without a bias (embeddings, factorizations) are left alone. A function of the program
-    that takes the activation as an argument and is given none counts as such a layer. A program that has an activation
-    anywhere is left alone: its author knows them. So is one that learns embeddings.
+    `(x W1 + b1) W2 + b2` equals `x W + b`: the hidden layers only add weights, and the decision boundaries stay linear.
+    Reported for classifiers where a product with a bias is used only by the next one. A function of the program that
+    creates such a layer and has an optional parameter for the activation counts as a layer where none is passed.
+
+    Products without a bias (embeddings, factorizations) are left alone, and so are programs that learn embeddings or
+    use an activation anywhere.
 
     Fix safety: unsafe. The network can represent other functions than before; weights trained before do not fit.
 
@@ -42,7 +43,7 @@ class MatrixProductsInARow(ReadTemplate):
     message = "the output of {count} goes into the next matrix product without an activation"
     triggers = ("matmul", "mm", "xw_plus_b", "cross_entropy", "CrossEntropyLoss")
 
-    declined = "the hidden layers cannot be given an activation where they are written"
+    declined = "an activation cannot be added after the hidden layers"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         if not any("entropy" in word.lower() for word in subject.source.words):
@@ -59,7 +60,7 @@ class MatrixProductsInARow(ReadTemplate):
             ]
             number = len(layers)
             words = {"count": "a hidden layer" if number == 1 else f"each of {number} hidden layers"}
-            way = f"Put a {activation.rpartition('.')[2]} behind each hidden layer", (*edits, *needed), 0.8
+            way = f"Put a {activation.rpartition('.')[2]} after each hidden layer", (*edits, *needed), 0.8
             if sites:
                 yield Fault(sites[0], words, (way,), confidence=0.8)
 
@@ -88,7 +89,7 @@ import torch.nn.functional as F
 out = torch.matmul(h2, w3) + b3
 loss = F.cross_entropy(out, y)
 
-=== example: a function that makes layers is given no activation
+=== example: a function that creates layers is called without an activation
 import tensorflow as tf
 
 def add_layer(inputs, in_size, out_size, activation_function=None):
@@ -163,12 +164,12 @@ _SUMS = words("add bias_add")
 _PASSING = words("dropout Dropout")
 _ACTIVATIONS = words("relu tanh sigmoid elu leaky_relu selu gelu softplus relu6 swish silu")
 _LINEAR = re.compile("embed|word2?vec|skip_?gram|cbow|autoencod|factori[sz]", re.IGNORECASE)
-"""Networks whose hidden layer is linear on purpose: its weights are what they are trained for."""
+"""Names of networks whose hidden layer is linear on purpose: its weights are what is learned."""
 _ARGUMENTS = words("activation_function activation act act_fn activation_fn nonlinearity")
 
 
 def _product(expr: ast.expr) -> ast.expr | None:
-    """What is multiplied by weights; `None` where the expression is no product of matrices."""
+    """The input of a matrix product; `None` where the expression is not one."""
     match expr:
         case ast.BinOp(left=left, op=ast.MatMult()):
             return left
@@ -178,7 +179,7 @@ def _product(expr: ast.expr) -> ast.expr | None:
 
 
 def _layer(expr: ast.expr) -> ast.expr | None:
-    """What goes into a product with a bias; `None` where the expression is no such layer."""
+    """The input of a product with a bias; `None` where the expression is not such a layer."""
     match expr:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             entering = [inside for inside in (_product(left), _product(right)) if inside is not None]
@@ -192,7 +193,7 @@ def _layer(expr: ast.expr) -> ast.expr | None:
 
 
 def _layers(subject: Subject) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The layers of the program and what goes into each."""
+    """The layers of the program and the input of each."""
     source = subject.source
     for node in (*source.nodes(ast.BinOp), *source.all_calls):
         entering = _layer(node)
@@ -201,7 +202,7 @@ def _layers(subject: Subject) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _value(subject: Subject, name: ast.expr) -> ast.expr | None:
-    """The only value of a name that is read at one place, and so goes nowhere else."""
+    """The only value of a name that is read only once."""
     source = subject.source
     if not isinstance(name, ast.Name):
         return None
@@ -216,13 +217,13 @@ def _value(subject: Subject, name: ast.expr) -> ast.expr | None:
 
 
 def _kept(expr: ast.expr) -> ast.expr:
-    """What a dropout is given, else the expression itself."""
+    """The input of a dropout; any other expression itself."""
     dropped = isinstance(expr, ast.Call) and progress_figures.name_of(expr.func) in _PASSING and expr.args
     return expr.args[0] if dropped and isinstance(expr, ast.Call) else expr
 
 
 def _hidden(subject: Subject) -> Iterator[ast.expr]:
-    """Layers whose sums go into the next layer and nowhere else."""
+    """Layers whose outputs are used only by the next layer."""
     for _, entering in _layers(subject):
         value = _value(subject, _kept(entering))
         if value is not None and _kept(value) is not value:
@@ -232,7 +233,7 @@ def _hidden(subject: Subject) -> Iterator[ast.expr]:
 
 
 def _unset(subject: Subject) -> dict[str, list[ast.expr]]:
-    """Calls of functions that make a layer with the activation that they are given, where none is given, in a row."""
+    """By activation parameter, consecutive calls of a function that creates a layer, where no activation is passed."""
     source = subject.source
     found: dict[str, list[ast.expr]] = {}
     for call in source.all_calls:
@@ -250,7 +251,7 @@ def _unset(subject: Subject) -> dict[str, list[ast.expr]]:
 
 
 def _taken(subject: Subject, call: ast.Call) -> str | None:
-    """The argument by which the called function of the program takes the activation of the layer that it makes."""
+    """The optional parameter for the activation of the layer that the called function creates."""
     function = subject.source.definition(call.func)
     if not isinstance(function, ast.FunctionDef) or not function.args.defaults:
         return None
@@ -269,7 +270,7 @@ def _is_set(subject: Subject, call: ast.Call, argument: str) -> bool:
 
 
 def _activation(subject: Subject) -> tuple[str, tuple[AddImport, ...]]:
-    """The usual activation, as the framework of the program has it."""
+    """The usual activation, with the program's framework's name for it and the imports it needs."""
     source = subject.source
     if "torch" in source.frameworks:
         return "torch.relu", (AddImport("import torch"),)

@@ -1,4 +1,4 @@
-"""A metric compares labels and predictions of another form than the model's, or counts hits of a regression."""
+"""A Keras accuracy does not fit the labels and predictions of its model, or is reported for a regression."""
 
 from __future__ import annotations
 
@@ -24,29 +24,30 @@ from dnnfix.api import (
 TAKES = {
     "Accuracy": "counts exact equality",
     "BinaryAccuracy": "counts each class by itself",
-    "CategoricalAccuracy": "takes one-hot rows",
-    "SparseCategoricalAccuracy": "takes class indices",
+    "CategoricalAccuracy": "expects one-hot rows",
+    "SparseCategoricalAccuracy": "expects class indices",
 }
-"""The accuracies of Keras, and what each does with labels."""
+"""The accuracies of Keras, and what each expects or counts."""
 
 RIGHT = {
     network_facts.Target.INDICES: "SparseCategoricalAccuracy",
     network_facts.Target.ONE_HOT: "CategoricalAccuracy",
     network_facts.Target.BINARY: "BinaryAccuracy",
 }
-"""By kind of target, the accuracy that goes with it."""
+"""The accuracy for each kind of target."""
 
 
 class MetricOfAnotherTask(ReadTemplate):
-    """A Keras accuracy of one kind is reported for labels of another, or for a regression with a plain output.
+    """A Keras accuracy of one kind is reported for labels of another, or for a regression.
 
-    `keras.metrics.Accuracy()` counts where predictions equal labels exactly: probabilities never do, and real numbers hardly ever, so that
-    it stays at 0 while the model improves; the mean absolute or squared error says how far off the predictions are. `BinaryAccuracy`
-    over several exclusive classes counts every class that was rightly not chosen. `CategoricalAccuracy` takes one-hot
-    rows and `SparseCategoricalAccuracy` class indices. The string `"accuracy"` lets Keras choose by itself.
+    `keras.metrics.Accuracy()` counts predictions that equal labels exactly: probabilities and real numbers hardly ever
+    do, so it stays at 0 while the model improves; a regression needs the mean absolute or squared error.
+    `BinaryAccuracy` over several exclusive classes counts every class that was rightly not chosen.
+    `CategoricalAccuracy` expects one-hot rows and `SparseCategoricalAccuracy` class indices. The string `"accuracy"`
+    lets Keras choose.
 
-    Fix safety: unsafe. Training is the same; the metric counts something else, and its name in the logs and histories may change. Where it
-    becomes an error, places in the same file that read the old name are changed with it.
+    Fix safety: unsafe. Training is the same; the metric counts something else, and its name in logs and histories may
+    change. Where it becomes an error, subscripts in the same file that read the old name are changed with it.
 
     References: keras.metrics.Accuracy ("calculates how often predictions equal labels"), keras.metrics.BinaryAccuracy,
     keras.metrics.SparseCategoricalAccuracy, keras.metrics.MeanAbsoluteError.
@@ -69,7 +70,7 @@ class MetricOfAnotherTask(ReadTemplate):
         "categorical_accuracy",
         "sparse_categorical_accuracy",
     )
-    declined = "the metric is not made at one place"
+    declined = "the metric cannot be changed in one place"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         for component in subject.network.components:
@@ -146,7 +147,7 @@ model.compile(loss="binary_crossentropy", metrics=["binary_accuracy"])
 
 
 def _right(use: tensor_values.LossUse, metric: str) -> str | None:
-    """The accuracy that goes with a loss, where it is another one than `metric`, which says nothing of that loss."""
+    """The accuracy that fits a loss, if `metric` does not."""
     if use.facts.task not in (network_facts.Task.CLASSES, network_facts.Task.LABELS) or use.crashed:
         return None
     right = RIGHT.get(use.facts.target)
@@ -155,7 +156,7 @@ def _right(use: tensor_values.LossUse, metric: str) -> str | None:
 
 
 def _as_right(subject: Subject, node: ast.AST, right: str) -> tuple[Repair, ...]:
-    """The accuracy that goes with the loss, in the form of the one that is written."""
+    """The repair to the accuracy that fits, written in the same form as the old one."""
     if isinstance(node, ast.Constant):
         name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", right).lower()
         return ((f"Report {name}", (recipes.reword(subject, node, name),), 0.85),)
@@ -175,9 +176,9 @@ def _is_regression(use: tensor_values.LossUse) -> bool:
 
 
 def _as_errors(subject: Subject, node: ast.AST) -> tuple[tuple[Repair, ...], str]:
-    """The errors that say how far off a regression is, where they are not reported already; else why none can be."""
+    """The repairs to an error for regressions that is not reported yet; else the reason why there is none."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-        return (), "the metric is not given as a string"
+        return (), "the metric is not written as a string"
     others = _readers(subject, node)
     if others is None:
         return (), "the metric's name is read elsewhere, where accuracy is expected to rise"
@@ -197,7 +198,7 @@ def _as_errors(subject: Subject, node: ast.AST) -> tuple[tuple[Repair, ...], str
 
 
 def _readers(subject: Subject, metric: ast.Constant) -> list[ast.Constant] | None:
-    """The other places that name the metric as a key; `None` where one of them counts on accuracy as such."""
+    """Subscripts that read the metric by its name; `None` where a monitor depends on it being an accuracy."""
     found: list[ast.Constant] = []
     for node in ast.walk(subject.source.tree):
         if not isinstance(node, ast.Constant) or node is metric or not isinstance(node.value, str):

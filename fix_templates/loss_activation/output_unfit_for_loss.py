@@ -1,4 +1,4 @@
-"""The activation of the output gives other values than the loss takes."""
+"""The activation of the output does not return what the loss expects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _at_output(_: Subject, use: tensor_values.LossUse) -> Site | None:
 
 
 def _at_seen_end(_: Subject, use: tensor_values.LossUse) -> Site | None:
-    """The output where it is known to end without activation or in a softmax, else the loss that was seen to be given its values."""
+    """The output where it is known to have no activation or a softmax, else the loss whose input the run recorded."""
     return use.output_site if use.plain or use.rows_sum_to_one else use.site
 
 
@@ -37,13 +37,13 @@ def _repeated(_: Subject, use: tensor_values.LossUse) -> bool:
 def _once_only(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     name = use.activation_name
     if use.producer is not None:
-        yield f"Give the loss the scores before {name}", recipes.bypass(subject, use.producer), 0.85
-    title = f"Tell the loss that it gets the values of {name}"
+        yield f"Pass the loss the logits before {name}", recipes.bypass(subject, use.producer), 0.85
+    title = f"Use the loss for outputs of {name}"
     if use.in_keras and use.facts.has_from_logits:
         yield title, loss_edits.set_from_logits(subject, use.call, False), 0.7
     elif use.facts.task is network_facts.Task.LABELS and name == "sigmoid" and use.in_torch:
         yield title, loss_edits.change_loss(subject, use.call, "torch.nn.BCELoss"), 0.7
-    yield Decline(f"the {name} cannot be taken out at one place")
+    yield Decline(f"the {name} cannot be removed in one place")
 
 
 def _logarithm_repeated(_: Subject, use: tensor_values.LossUse) -> bool:
@@ -55,10 +55,10 @@ def _one_logarithm(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     others = [u for u in tensor_values.loss_uses(subject) if u.site == use.site and u.producer != use.producer]
     if all(u.activation is not None and u.activation.facts.log for u in others):
         edits = loss_edits.change_loss(subject, use.call, "torch.nn.NLLLoss")
-        yield "Use the NLL loss, which takes log-probabilities", edits, 0.6
+        yield "Use the NLL loss, which expects log-probabilities", edits, 0.6
     if use.producer is not None:
-        yield "Give the loss the scores before log_softmax", recipes.bypass(subject, use.producer), 0.5
-    yield Decline("neither the loss nor the log_softmax can be changed at one place")
+        yield "Pass the loss the logits before log_softmax", recipes.bypass(subject, use.producer), 0.5
+    yield Decline("neither the loss nor the log_softmax can be changed in one place")
 
 
 def _scores_for_probabilities(_: Subject, use: tensor_values.LossUse) -> bool:
@@ -74,16 +74,16 @@ def _scores_for_probabilities(_: Subject, use: tensor_values.LossUse) -> bool:
 def _probabilities(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     activation = "softmax" if use.facts.task is network_facts.Task.CLASSES else "sigmoid"
     if use.producer is not None and use.plain:
-        title = f"Take a {activation} of the output"
+        title = f"Apply a {activation} to the output"
         yield title, loss_edits.add_activation(subject, use.producer, activation), 0.85 if use.in_keras else 0.7
     elif activation == "sigmoid" and use.in_torch:
-        title = "Give the loss a sigmoid of the scores"
+        title = "Pass the loss the sigmoid of the logits"
         yield title, loss_edits.wrap_input(subject, use.call, 0, "torch.sigmoid(", ")"), 0.5
     if use.in_keras and use.facts.has_from_logits:
-        yield "Tell the loss that it gets raw scores", loss_edits.set_from_logits(subject, use.call, True), 0.7
+        yield "Set from_logits=True in the loss", loss_edits.set_from_logits(subject, use.call, True), 0.7
     elif use.in_torch and use.facts.task is network_facts.Task.LABELS:
         edits = loss_edits.change_loss(subject, use.call, "torch.nn.BCEWithLogitsLoss")
-        yield "Use the loss that takes raw scores", edits, 0.75
+        yield "Use the loss that expects logits", edits, 0.75
 
 
 def _no_log_probabilities(_: Subject, use: tensor_values.LossUse) -> bool:
@@ -105,15 +105,15 @@ def _log_probabilities(subject: Subject, use: tensor_values.LossUse) -> Repairs:
         else None
     )
     if maker is not None and use.rows_sum_to_one:
-        yield "Take the log-softmax", loss_edits.change_activation(subject, maker, "log_softmax", axis), 0.85
-        yield "Use cross-entropy on the raw scores", recipes.together(recipes.bypass(subject, maker), swap), 0.6
+        yield "Use a log-softmax", loss_edits.change_activation(subject, maker, "log_softmax", axis), 0.85
+        yield "Use cross-entropy on the logits", recipes.together(recipes.bypass(subject, maker), swap), 0.6
         return
-    yield "Use cross-entropy, which takes raw scores", swap, 0.75
+    yield "Use cross-entropy, which expects logits", swap, 0.75
     if maker is not None and use.plain:
-        yield "Take the log-softmax of the output", loss_edits.add_activation(subject, maker, "log_softmax", axis), 0.6
+        yield "Apply a log-softmax to the output", loss_edits.add_activation(subject, maker, "log_softmax", axis), 0.6
     else:
         wrapped = loss_edits.wrap_input(subject, use.call, 0, "torch.log_softmax(", f", dim={axis})")
-        yield "Give the loss the log-softmax of the scores", wrapped, 0.5
+        yield "Pass the loss the log-softmax of the logits", wrapped, 0.5
 
 
 def _no_distribution(_: Subject, use: tensor_values.LossUse) -> bool:
@@ -127,18 +127,18 @@ def _no_distribution(_: Subject, use: tensor_values.LossUse) -> bool:
 def _distribution(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     maker = use.producer
     if maker is not None and use.facts.task is network_facts.Task.LABELS:
-        yield "Take a sigmoid of the output", loss_edits.change_activation(subject, maker, "sigmoid"), 0.85
+        yield "Use a sigmoid at the output", loss_edits.change_activation(subject, maker, "sigmoid"), 0.85
     elif maker is not None:
         if not use.target_is_multi_hot:
-            yield "Take a softmax over the classes", loss_edits.change_activation(subject, maker, "softmax"), 0.85
+            yield "Use a softmax over the classes", loss_edits.change_activation(subject, maker, "softmax"), 0.85
         if (
             use.activation_name == "sigmoid"
             and use.facts.target is network_facts.Target.ONE_HOT
             and not use.target_is_one_hot
         ):
             edits = loss_edits.change_loss(subject, use.call, "keras.losses.BinaryCrossentropy")
-            yield "Judge each label by itself", edits, 0.85 if use.target_is_multi_hot else 0.4
-    yield Decline("the activation cannot be changed at one place")
+            yield "Use binary cross-entropy for each label", edits, 0.85 if use.target_is_multi_hot else 0.4
+    yield Decline("the activation cannot be changed in one place")
 
 
 def _out_of_reach(subject: Subject, use: tensor_values.LossUse) -> bool:
@@ -158,7 +158,7 @@ def _out_of_reach(subject: Subject, use: tensor_values.LossUse) -> bool:
 
 
 def _is_reconstruction(subject: Subject, use: tensor_values.LossUse) -> bool:
-    """Whether the target is what the network was given: an image out of range is then to be scaled, not the output."""
+    """Whether the target is the network's input: then the data should be scaled, not the output."""
     target = use.target
     if target is None or target.id is None:
         return False
@@ -167,7 +167,7 @@ def _is_reconstruction(subject: Subject, use: tensor_values.LossUse) -> bool:
 
 
 def _made(subject: Subject, use: tensor_values.LossUse) -> bool:
-    """Whether the target comes out of a layer: what another network says is no data to be reached."""
+    """Whether the target comes out of a layer: the output of another network is not data."""
     network = subject.network
     call = network.producer(use.target) if use.target is not None else None
     for _ in range(24):
@@ -186,27 +186,32 @@ def _reach(use: tensor_values.LossUse) -> str:
 
 def _unbounded(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     if use.producer is not None:
-        yield "Leave the output without activation", recipes.bypass(subject, use.producer), 0.8
-    yield Decline("the activation cannot be taken out at one place")
+        yield "Remove the activation of the output", recipes.bypass(subject, use.producer), 0.8
+    yield Decline("the activation cannot be removed in one place")
 
 
 class OutputUnfitForLoss(LossTemplate):
-    """The output has the wrong activation for its loss, or the loss is told the wrong thing of it.
+    """The output has the wrong activation for its loss, or `from_logits` is wrong.
 
-    A loss takes raw scores (logits), probabilities, or logarithms of probabilities. A softmax or sigmoid before a loss that applies it
-    itself squeezes all scores into [0, 1]: the loss cannot fall below a bound well above zero, and gradients become small. A log-softmax
-    before cross-entropy changes nothing, but belongs to `NLLLoss`: the next edit of either end becomes an error that no message reports.
-    At raw scores torch's `BCELoss` stops; Keras clips them to probabilities, without a slope beyond. Of raw scores `NLLLoss` has no lower
-    bound, and of probabilities its gradient vanishes for confident mistakes. Sigmoids are no distribution over classes, and a tanh or ReLU
-    leaves the [0, 1] of a binary cross-entropy. A regression whose targets lie outside the range of its last activation pushes the output
-    against the bound, where gradients vanish.
+    A loss expects logits, probabilities or log-probabilities:
 
-    Fix safety: unsafe. The loss is computed from other values, which is the point; where the output changes, whatever reads it as
-    probabilities, log-probabilities or scores has to know.
+    - A softmax or sigmoid before a loss that applies it again squeezes the logits into [0, 1]: the loss cannot fall
+      below a bound well above zero, and gradients become small.
+    - A log-softmax before cross-entropy changes nothing, but belongs to `NLLLoss`: changing either of them later
+      becomes an error without a message.
+    - Logits: torch's `BCELoss` raises; Keras clips them, without a gradient beyond; `NLLLoss` has no lower bound.
+    - Probabilities in `NLLLoss`: the gradient vanishes for confident mistakes.
+    - Sigmoids are not a distribution over classes, and a tanh or ReLU leaves the [0, 1] of binary cross-entropy.
+    - A regression whose targets lie outside the range of its last activation pushes the output to the bound, where
+      gradients vanish.
 
-    References: torch.nn.CrossEntropyLoss ("the input is expected to contain the unnormalized logits"; "equivalent to applying LogSoftmax on
-    an input, followed by NLLLoss"), torch.nn.BCELoss, torch.nn.BCEWithLogitsLoss, torch.nn.NLLLoss ("the input given is expected to contain
-    log-probabilities"), torch.nn.KLDivLoss, keras.losses.CategoricalCrossentropy (`from_logits`), keras.activations.softmax.
+    Fix safety: unsafe. The loss is computed from other values, which is the point; code that reads the output as
+    probabilities, log-probabilities or logits may need the same change.
+
+    References: torch.nn.CrossEntropyLoss ("the input is expected to contain the unnormalized logits"; "equivalent to
+    applying LogSoftmax on an input, followed by NLLLoss"), torch.nn.BCELoss, torch.nn.BCEWithLogitsLoss,
+    torch.nn.NLLLoss ("the input given is expected to contain log-probabilities"), torch.nn.KLDivLoss,
+    keras.losses.CategoricalCrossentropy (`from_logits`), keras.activations.softmax.
     """
 
     code = "DNF301"
@@ -224,11 +229,11 @@ class OutputUnfitForLoss(LossTemplate):
         "DNF312",
         "output-cannot-reach-targets",
     )
-    message = "output and loss do not fit: {what}"
+    message = "the output does not fit its loss: {what}"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
     in_modules = True
-    declined = "neither the loss nor the output can be changed at one place"
+    declined = "neither the loss nor the output can be changed in one place"
     disagreements = (
         Disagreement(
             _repeated,
@@ -339,7 +344,7 @@ def build(inputs, classes):
 net = build(6, 3)
 loss = nn.CrossEntropyLoss()(net(torch.rand(4, 6)), torch.tensor([0, 1, 2, 0]))
 
-=== example: Keras loss told that it gets raw scores
+=== example: Keras probabilities with from_logits=True
 import tensorflow as tf
 
 model = tf.keras.models.Sequential()
@@ -367,7 +372,7 @@ model.add(Dense(64, activation="relu", input_shape=(20,)))
 + model.add(Dense(10, activation="softmax"))
 model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
 
-=== example: Keras loss told that it gets scores
+=== example: Keras softmax with from_logits=True
 import keras
 from keras import layers
 
@@ -385,7 +390,7 @@ model = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 1))
 + criterion = nn.BCEWithLogitsLoss()
 loss = criterion(model(torch.rand(4, 5)), torch.ones(4, 1))
 
-=== example: sigmoid put behind the last layer
+=== example: sigmoid after the last layer
 import torch
 import torch.nn as nn
 
@@ -413,7 +418,7 @@ model = nn.Sequential(
 criterion = nn.NLLLoss()
 loss = criterion(model(torch.rand(6, 4)), torch.tensor([0, 1, 2, 0, 1, 2]))
 
-=== example (runs): scores by hand, seen in a run
+=== example (runs): logits computed by hand, seen in a run
 import torch
 import torch.nn.functional as F
 
@@ -501,7 +506,7 @@ from torch import nn
 model = nn.Sequential(nn.Linear(5, 1), nn.Sigmoid())
 loss = nn.BCELoss()(model(torch.rand(4, 5)), torch.ones(4, 1))
 
-=== reject: Keras scores with from_logits
+=== reject: Keras logits with from_logits
 import keras
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3)])
 model.compile(loss=keras.losses.CategoricalCrossentropy(from_logits=True))
@@ -553,7 +558,7 @@ import keras
 model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="softmax")])
 model.compile(loss="categorical_crossentropy", optimizer="sgd")
 
-=== reject: raw scores said to be so
+=== reject: logits with from_logits=True
 import keras
 model = keras.Sequential([keras.Input((7,)), keras.layers.Dense(5, activation="relu"), keras.layers.Dense(5)])
 model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), optimizer="sgd")

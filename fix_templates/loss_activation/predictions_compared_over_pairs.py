@@ -1,4 +1,4 @@
-"""Predictions of shape `(n, 1)` are compared with labels of shape `(n,)`, each with every one of them."""
+"""Predictions of shape `(n, 1)` are compared with labels of shape `(n,)`: broadcasting compares all pairs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from dnnfix.api import (
 
 
 class PredictionsComparedOverPairs(ReadTemplate):
-    """The hits are counted in `pred == y`, where `pred` is of shape `(n, 1)` and `y` of shape `(n,)`.
+    """Correct predictions are counted in `pred == y`, where `pred` has shape `(n, 1)` and `y` has shape `(n,)`.
 
-    Both are stretched to a table of `n` times `n`, in which each prediction meets every label. Its sum counts pairs, so
-    that the accuracy may come out above 1; its mean tells how often the classes occur rather than how many predictions
-    are right. Reported where a run showed that the column is the output of a network, that the labels are not, and that
-    the table is only summed up. A table of pairs on purpose has its axis put in by hand, or is used as a table.
+    Both broadcast to `(n, n)`, in which each prediction meets every label. Its sum counts pairs, so the accuracy may
+    exceed 1; its mean depends on how often the classes occur rather than on how many predictions are right. Reported
+    where the run showed that the column is the output of a network, that the labels are not, and that the result is
+    only summed or averaged.
 
-    Fix safety: unsafe. What is reported changes, and what is decided by it; training is the same.
+    Fix safety: unsafe. What is reported changes, and decisions that depend on it; training is the same.
 
     References: the broadcasting rules of torch; torch.eq ("broadcastable with the first argument").
     """
@@ -41,10 +41,12 @@ class PredictionsComparedOverPairs(ReadTemplate):
     name = "predictions-compared-over-pairs"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACCURACY_METRIC
-    message = "predictions of shape ({count}, 1) are compared with labels of shape ({count},): all pairs are counted"
+    message = (
+        "predictions of shape ({count}, 1) are compared with labels of shape ({count},), which broadcasts to all pairs"
+    )
     needs_run = True
 
-    declined = "predictions and labels are not written at the comparison"
+    declined = "predictions and labels are not operands of the comparison"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         if subject.trace is None:
@@ -63,7 +65,7 @@ class PredictionsComparedOverPairs(ReadTemplate):
                 stood = data_edits.wrapped(subject, sides[1 - column], "", ".unsqueeze(1)")
                 ways = (
                     ("Compare each prediction with its own label", (squeezed,), 0.9),
-                    ("Give the labels the axis of the predictions", (stood,), 0.6),
+                    ("Add the second axis to the labels", (stood,), 0.6),
                 )
                 yield Fault(site, {"count": count}, ways, confidence=0.95, symptom=Symptom.SILENT_BROADCAST)
 
@@ -134,7 +136,7 @@ _PASSES = words("float double half bfloat16 int long short byte to type cpu cuda
 
 
 def _sides(node: ast.AST | None, name: str) -> tuple[ast.expr, ast.expr] | None:
-    """The expressions that are compared, in the order in which the call of that name is given them."""
+    """The expressions that are compared, in the order of the call's inputs."""
     if isinstance(node, ast.Compare) and len(node.comparators) == 1:
         return node.left, node.comparators[0]
     if not isinstance(node, ast.Call) or any(isinstance(one, ast.Starred) for one in node.args):
@@ -147,7 +149,7 @@ def _sides(node: ast.AST | None, name: str) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _column(calls: list[Call]) -> tuple[int, int] | None:
-    """Which side is the `(n, 1)` beside a `(n,)` in every call of a place, and the largest `n`, which is above 1."""
+    """Which side has shape `(n, 1)` beside `(n,)` in every call, and the largest `n`, which is above 1."""
     for side in (0, 1):
         shapes = [
             (tensor_shapes.known(call.inputs[side].shape), tensor_shapes.known(call.inputs[1 - side].shape))
@@ -160,7 +162,7 @@ def _column(calls: list[Call]) -> tuple[int, int] | None:
 
 
 def _is_accuracy(subject: Subject, call: Call, column: int) -> bool:
-    """Whether the column is the output of a network as it came, and the other side is not made by a network."""
+    """Whether the column is the output of a network and the other side is not computed by one."""
     labels = call.inputs[1 - column]
     maker = subject.network.producer(labels)
     made = graph.upstream(subject.network, maker).values() if maker is not None else ()
@@ -174,7 +176,7 @@ def _is_accuracy(subject: Subject, call: Call, column: int) -> bool:
 
 
 def _counts(subject: Subject, labels: Value, maker: Call | None) -> bool:
-    """Whether the flat side is every number once, as `arange` gives them: no labels, but classes to be counted."""
+    """Whether the flat side is an `arange`: classes to be counted, not labels."""
     made = subject.node(maker.site if maker is not None else labels.site)
     return isinstance(made, ast.Call) and subject.source.qualified(made.func) == "torch.arange"
 
@@ -183,26 +185,26 @@ def _is_output(subject: Subject, column: Value) -> bool:
     for call in tensor_shapes.way_back(subject, column):
         if _computes(call):
             return True
-        if not call.inputs or len(call.inputs[0].shape or ()) < 2:  # the axis was put in behind the network
+        if not call.inputs or len(call.inputs[0].shape or ()) < 2:  # the axis was added after the network
             return False
     return False
 
 
 def _computes(call: Call) -> bool:
-    """Whether the call is that of a layer or model, or takes a weight that no layer holds."""
+    """Whether the call is of a layer or model, or has a weight that no layer holds as input."""
     if call.component is not None and not network_facts.is_loss(call):
         return True
     return any(one.origin == "parameter" or (one.origin is not None and one.requires_grad) for one in call.inputs)
 
 
 def _is_only_summed(subject: Subject, calls: list[Call]) -> bool:
-    """Whether sums over all of the tables were seen, and nothing else that is made of them."""
+    """Whether the results are only summed or averaged over all axes."""
     uses = [use for call in calls for use in _uses(subject, call)]
     return bool(uses) and all(use.name in _SUMS and use.outputs and use.outputs[0].shape == () for use in uses)
 
 
 def _uses(subject: Subject, call: Call) -> Iterator[Call]:
-    """The calls that take what a call gives, looked for behind casts and reshapes."""
+    """The calls that use a call's result, looking through casts and reshapes."""
     for output in call.outputs:
         for use in subject.network.users(output):
             if use.name.startswith("torch.Tensor.") and use.name.rpartition(".")[2] in _PASSES:

@@ -1,4 +1,4 @@
-"""What is to grow is minimized: a score given as a loss, or a log-likelihood without its minus."""
+"""A score that should grow is minimized: a Dice coefficient as the loss, or a log-likelihood without its minus."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from dnnfix.api import (
 
 
 class ScoreMinimized(ReadTemplate):
-    """Training minimizes a figure that is better the greater it is.
+    """Training minimizes a quantity of which greater is better.
 
-    A Dice coefficient or an intersection over union that is handed over as the loss falls to 0: the network learns to
-    miss. A cross-entropy that is written out, `sum(y * log(p))`, is negative and falls without a bound where its minus
-    is forgotten: the network learns to give the true class no probability. A score is known by its name, and by a
-    function that returns it as it is; a log-likelihood by the product of labels with a logarithm.
+    A Dice coefficient or an intersection over union used as the loss falls to 0: the network learns to miss. A
+    cross-entropy written out as `sum(y * log(p))` without its minus has no lower bound: the network learns to assign
+    the true class no probability. A score is recognized by its name and a function that returns it unchanged; a
+    log-likelihood by the product of labels with a logarithm.
 
     Fix safety: unsafe. Training goes the other way, which is the point.
 
@@ -40,10 +40,10 @@ class ScoreMinimized(ReadTemplate):
     name = "score-minimized"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
-    message = "{what} is minimized, and a greater value is better"
+    message = "{what} is minimized, although a greater value is better"
     triggers = ("compile", "backward", "minimize", "gradient")
 
-    declined = "the sign cannot be changed at one place"
+    declined = "the sign cannot be changed in one place"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         if _ascends(subject):
@@ -81,7 +81,7 @@ net = unet()
 - net.compile("adam", iou, metrics=["accuracy"])
 + net.compile("adam", iou_loss, metrics=["accuracy"])
 
-=== example: an overlap whose gradient is taken
+=== example: an overlap with a gradient tape
 import torch
 
 def dice_score(pred, mask):
@@ -184,19 +184,19 @@ _LOSSES = words("loss losses cost error err distance dist objective neg negative
 
 
 def _ascends(subject: Subject) -> bool:
-    """Whether the program goes up the gradient by itself."""
+    """Whether the program implements gradient ascent."""
     steps = (node for node in subject.source.nodes(ast.AugAssign) if isinstance(node.op, ast.Add))
     return "maximize" in subject.source.words or any("grad" in ast.unparse(node.value) for node in steps)
 
 
 def _is_score(name: str) -> bool:
-    """Whether a function is called a score, and nothing that is to fall."""
+    """Whether a function's name is that of a score and not of a loss."""
     said = frozenset(spelling.words_of(name))
     return bool(said & _SCORES) and not said & _LOSSES and progress_figures.better(name) != "smaller"
 
 
 def _compiled(subject: Subject) -> Iterator[Fault]:
-    """Functions of the program that are given to `compile` as the loss."""
+    """Functions of the program that `compile` gets as the loss."""
     source = subject.source
     for call in source.all_calls:
         if not compile_calls.is_compile(call):
@@ -214,7 +214,7 @@ def _compiled(subject: Subject) -> Iterator[Fault]:
 
 
 def _turned_round(subject: Subject, name: str) -> Iterator[str]:
-    """Functions of the program that return the score with the other sign."""
+    """Functions of the program that return the negated score."""
     for function in subject.source.tree.body:
         if isinstance(function, ast.FunctionDef) and len(function.args.args) == 2:
             (*_, last) = function.body
@@ -229,7 +229,7 @@ def _turned_round(subject: Subject, name: str) -> Iterator[str]:
 
 
 def _score(subject: Subject, value: ast.expr) -> Iterator[Fault]:
-    """A call of one of the program's scores whose result is minimized as it is."""
+    """A call of one of the program's scores whose result is minimized unchanged."""
     function = subject.source.definition(value.func) if isinstance(value, ast.Call) else None
     if isinstance(function, ast.FunctionDef) and _returns_score(subject, function):
         site = subject.source.site(value)
@@ -238,7 +238,7 @@ def _score(subject: Subject, value: ast.expr) -> Iterator[Fault]:
 
 
 def _returns_score(subject: Subject, function: ast.FunctionDef) -> bool:
-    """Whether a function that is called a score returns it as it is: a quotient, an average, with no minus before it."""
+    """Whether a function named as a score returns a quotient, or its reduction, without a minus."""
     returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return)]
     if not _is_score(function.name) or len(returned) != 1 or returned[0] is None:
         return False
@@ -256,7 +256,7 @@ def _returns_score(subject: Subject, function: ast.FunctionDef) -> bool:
 
 
 def _likelihood(subject: Subject, value: ast.expr) -> Iterator[Fault]:
-    """Reductions of labels times logarithms that are minimized as they are."""
+    """Reductions of labels times logarithms that are minimized without a minus."""
     inner: ast.expr | None = value
     depth = 0
     passed: set[ast.expr] = set()  # `loss = loss.mean()` leads to itself

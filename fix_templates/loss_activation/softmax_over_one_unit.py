@@ -1,4 +1,4 @@
-"""A softmax is taken over an axis that holds one value."""
+"""A softmax runs over an axis of size 1."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from dnnfix.api import (
 
 
 class SoftmaxOverOneUnit(ReadTemplate):
-    """The softmax of a single value is 1 whatever the value: the output is constant and no gradient comes back.
+    """The softmax over a single value is always 1: the output is constant and there is no gradient.
 
-    Seen where a two-class problem is given one output unit, and in regressions copied from a classifier. One unit goes
-    with a sigmoid; a softmax goes with one unit per class.
+    It occurs in binary problems with one output unit, and in regressions copied from a classifier. One unit needs a
+    sigmoid; a softmax needs one unit per class.
 
-    Fix safety: unsafe. The model's output changes from the constant 1 to a probability (or a plain value, or one value
-    per class), and with it whatever reads that output.
+    Fix safety: unsafe. The output changes from the constant 1 to a probability (or a real value, or one value per
+    class), and with it whatever reads that output.
 
     References: keras.activations.softmax, torch.nn.Softmax; Keras 3 warns of "a softmax over axis -1 of a tensor of
     shape (32, 1)".
@@ -40,10 +40,10 @@ class SoftmaxOverOneUnit(ReadTemplate):
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
     in_modules = True
-    message = "{activation} over a single unit is constant"
+    message = "{activation} runs over an axis of size 1, so its output is constant"
     triggers = ("softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin")
 
-    declined = "the softmax is inside the network, where only its author knows the axis that was meant"
+    declined = "the softmax is inside the network, and the intended axis is not known"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         losses = {use.output_site: use for use in tensor_values.loss_uses(subject) if use.producer is not None}
@@ -56,7 +56,7 @@ class SoftmaxOverOneUnit(ReadTemplate):
                 {"activation": activation.name},
                 (
                     *(() if inside else tuple(_ways(subject, call, use))),
-                    Decline("" if inside else "the activation cannot be changed at one place"),
+                    Decline("" if inside else "the activation cannot be changed in one place"),
                 ),
                 {"loss": use.name} if use is not None else {},
                 confidence=0.95,
@@ -64,7 +64,7 @@ class SoftmaxOverOneUnit(ReadTemplate):
             )
 
     programs = """
-=== example (runs): an Activation layer of its own behind the single unit
+=== example (runs): an Activation layer after the single unit
 import numpy
 from keras.models import Sequential
 from keras.layers import Dense, Activation
@@ -157,17 +157,17 @@ model.compile(loss="binary_crossentropy")
 def _ways(
     subject: Subject, call: Call, use: tensor_values.LossUse | None
 ) -> Iterator[tuple[str, tuple[Edit, ...] | None, float]]:
-    """What the single unit is to give, by the loss that it goes into."""
+    """The repairs for a single unit, by the loss that reads it."""
     task = use.facts.task if use is not None else None
-    sigmoid = "Take a sigmoid of the single unit", loss_edits.change_activation(subject, call, "sigmoid")
+    sigmoid = "Use a sigmoid for the single unit", loss_edits.change_activation(subject, call, "sigmoid")
     if use is None:
         yield *sigmoid, 0.6
     elif task is network_facts.Task.REGRESSION:
-        yield "Leave the single unit as it is", recipes.bypass(subject, call), 0.9
+        yield "Remove the activation of the single unit", recipes.bypass(subject, call), 0.9
         if tensor_values.binary(use.target):
             yield *sigmoid, 0.6
     elif task is network_facts.Task.LABELS and use.facts.prediction is network_facts.Prediction.LOGITS:
-        yield "Give the loss the raw score", recipes.bypass(subject, call), 0.9
+        yield "Pass the loss the logits", recipes.bypass(subject, call), 0.9
     elif task is network_facts.Task.LABELS:
         yield *sigmoid, 0.9
     elif task is network_facts.Task.CLASSES:
@@ -175,14 +175,14 @@ def _ways(
 
 
 def _constant(subject: Subject) -> Iterator[tuple[Call, network_facts.ActivationUse]]:
-    """Softmax-like calls whose axis is the one of a layer that gives a single value."""
+    """Softmax-like calls over the axis of a layer with one unit."""
     for call in subject.network.calls:
         use = network_facts.activation_of(call)
         if use is None or not use.facts.has_axis or not (use.facts.rows_sum_to_one or use.facts.log):
             continue
         facts = layer_facts(call)
         layer = call if facts is not None and facts.gives_axis is not None else None
-        if layer is None and call.inputs:  # a function, or a layer that only activates what another gives
+        if layer is None and call.inputs:  # a function, or a layer that only applies the activation
             layer = network_facts.through(subject.network, call.inputs[0], frozenset())
             facts = layer_facts(layer) if layer is not None else None
         if layer is None or facts is None or facts.gives_axis is None or network_facts.stated_output(layer) != 1:

@@ -23,13 +23,12 @@ from dnnfix.api import (
 
 
 class SoftmaxOverWrongAxis(ReadTemplate):
-    """A softmax is taken over the batch, or a log-softmax over another axis than the one its loss reads.
+    """A softmax runs over the batch axis, or a log-softmax over another axis than the one its loss reads.
 
-    Over axis 0 the samples of a batch compete with one another: what is said of one depends on the others. torch's
-    functions called without `dim` choose axis 0 for inputs of one or three axes, which is the batch in most programs,
-    and axis 1 for all others. Where the program goes on to sum with the weights, in a product of matrices for one,
-    they belong on the axis that is summed. A log-softmax before `NLLLoss` belongs on axis 1, also for images and
-    sequences.
+    Over axis 0 the samples of a batch compete: the output for one sample depends on the others. torch's functions
+    called without `dim` choose axis 0 for inputs with one or three axes, and axis 1 for all others. Where the program
+    sums with the resulting weights, as in a matrix product, they belong on the axis that is summed. A log-softmax
+    before `NLLLoss` belongs on axis 1, also for images and sequences.
 
     Fix safety: unsafe. Other values are normalized together; the shape stays.
 
@@ -43,13 +42,13 @@ class SoftmaxOverWrongAxis(ReadTemplate):
     fix_pattern = FixPattern.ACTIVATION
     in_modules = True
     message = "{activation} normalizes over axis {axis}, {what}"
-    declined = "the axis is not given at one place"
+    declined = "the axis cannot be changed in one place"
     triggers = ("softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         for site, call, use, axis, what, confidence in _wrong(subject):
             right, prior = _right_axis(subject, call, use)
-            declined, edits = "nothing that is done with the result tells which axis is meant", None
+            declined, edits = "the uses of the result do not show which axis is meant", None
             if use.axis_argument is None or subject.node(site) is None:
                 declined = self.declined
             elif right is not None:
@@ -163,9 +162,9 @@ def _wrong(subject: Subject) -> Iterator[Wrong]:
         if use.implicit_axis and rank is not None and call.name.startswith("torch."):
             legacy = 0 if rank in (0, 1, 3) else 1
             summed = _summed(subject, call)
-            what = f"which torch chooses for inputs of {rank} axes"
+            what = f"which torch chooses for inputs with {rank} axes"
             if summed is not None and summed != legacy:
-                yield site, call, use, legacy, f"{what}, and axis {summed} is the one that is summed over", 0.9
+                yield site, call, use, legacy, f"{what}, and the result is summed over axis {summed}", 0.9
             elif summed is None and rank == 3 and not all(size == 1 for size in (shape or ())[1:]):
                 yield site, call, use, legacy, what, 0.85
             continue
@@ -182,7 +181,7 @@ def _wrong(subject: Subject) -> Iterator[Wrong]:
 
 
 def _axes_of_losses(subject: Subject) -> dict[int, int]:
-    """By call of a softmax that goes straight into a loss over classes, the axis on which the loss reads them."""
+    """By the id of a call that goes straight into a loss over classes, the class axis of that loss."""
     found: dict[int, int] = {}
     for use in tensor_values.loss_uses(subject):
         axis = use.facts.class_axis
@@ -199,7 +198,7 @@ def _several_units(network: Network, call: Call) -> bool:
 
 
 def _axis_is_batch(subject: Subject, shape: tuple[int | None, ...] | None) -> bool:
-    """Whether all data that entered has as many samples on its first axis as the scores have on theirs."""
+    """Whether the first axis of the logits has the size of the batches that entered."""
     network = subject.network
     if shape is None or len(shape) != 2 or network.known_from != "trace" or None in shape:
         return False
@@ -215,18 +214,18 @@ def _axis_is_batch(subject: Subject, shape: tuple[int | None, ...] | None) -> bo
 
 
 def _summed(subject: Subject, call: Call) -> int | None:
-    """The one axis (from 0) that every call at the same place is summed over afterwards; `None` where they differ."""
+    """The one axis, from 0, over which every call at this site is summed afterwards; `None` where they differ."""
     place = call.made_at or call.site
     alike = [other for other in subject.network.calls if (other.made_at or other.site) == place and other.outputs]
     ranks = {len(other.outputs[0].shape or ()) for other in alike}
-    choices = max(ranks, default=0) > 2  # of two axes, that of the choice may be the wrong one
+    choices = max(ranks, default=0) > 2  # with two axes, an argmax may itself use the wrong one
     told = {axes for other in alike if (axes := summation.summed_axes(subject, other, choices))}
     axes = next(iter(told)) if len(told) == 1 and len(ranks) == 1 else frozenset()
     return next(iter(axes)) if len(axes) == 1 else None
 
 
 def _right_axis(subject: Subject, call: Call, use: network_facts.ActivationUse) -> tuple[int | None, float]:
-    """The axis that the softmax belongs on and how sure that is; `None` where nothing tells."""
+    """The axis for the softmax and how sure it is; `None` where it is not known."""
     right = _axes_of_losses(subject).get(call.id)
     if right is not None:
         return right, 0.9

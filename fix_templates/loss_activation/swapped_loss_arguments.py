@@ -1,4 +1,4 @@
-"""Target and prediction are given to a loss in each other's place."""
+"""The prediction and the target of a loss are swapped."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def _exchanged(subject: Subject, use: tensor_values.LossUse) -> Repairs:
     if isinstance(node, ast.Call) and len(node.args) >= 2 and not any(isinstance(a, ast.Starred) for a in node.args):
         sites = [source.site(each) for each in node.args[:2]]
         first, second = (source.segment(site) for site in sites)
-        yield "Exchange the two arguments", (Replace(sites[0], second), Replace(sites[1], first)), 0.95
+        yield "Swap the two arguments", (Replace(sites[0], second), Replace(sites[1], first)), 0.95
 
 
 def _is_data(network: Network, value: Value, depth: int = 12) -> bool:
-    """Whether the value entered from outside, changed by functions of data at most."""
+    """Whether the value came from outside, possibly transformed by functions without weights."""
     if value.requires_grad or depth == 0:
         return False
     maker = network.producer(value)
@@ -50,7 +50,7 @@ def _is_data(network: Network, value: Value, depth: int = 12) -> bool:
 
 
 def _from_layer(network: Network, value: Value) -> bool:
-    """Whether a layer of the network made the value, on the way of a gradient as far as that is known."""
+    """Whether a layer of the network computed the value."""
     if value.requires_grad is False:
         return False
     pending: list[tuple[Call | None, int]] = [(network.producer(value), 12)]
@@ -67,9 +67,9 @@ def _from_layer(network: Network, value: Value) -> bool:
 class SwappedLossArguments(LossTemplate):
     """A loss that is not symmetric gets the data as its prediction and the network's output as its target.
 
-    torch takes the prediction first, Keras the target. Cross-entropy of the labels against the predictions is another
-    function: the logarithm of the labels, weighted by the outputs; or the program stops at the types. Squared and
-    absolute errors are symmetric and are not reported.
+    torch expects the prediction first, Keras the target. Swapped, cross-entropy computes the logarithm of the labels
+    weighted by the outputs, or raises because of the dtypes. Squared and absolute errors are symmetric and not
+    reported.
 
     Fix safety: unsafe. The loss has another value and gradient, which is the point.
 
@@ -82,11 +82,11 @@ class SwappedLossArguments(LossTemplate):
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.API_CONTRACT
 
-    declined = "the two arguments are not written as the first two of the call"
+    declined = "the two are not the first positional arguments of the call"
     disagreements = (
         Disagreement(
             _swapped,
-            lambda use: f"{use.name} gets the data as prediction and the output of the network as target",
+            lambda use: f"{use.name} gets the data as its prediction and the output of the network as its target",
             _exchanged,
             confidence=0.95,
             place=lambda _, use: use.call.site,
@@ -150,7 +150,7 @@ model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
 loss = nn.BCELoss()(model(torch.rand(8, 4)), torch.ones(8, 1))
 loss.backward()
 
-=== reject (runs): a function of Keras, which takes the target first, in a layer that adds a loss
+=== reject (runs): a function of Keras, which expects the target first, in a layer that adds a loss
 import numpy as np
 import keras
 

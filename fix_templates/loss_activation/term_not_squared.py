@@ -1,4 +1,4 @@
-"""A term of the loss falls without a bound: a penalty on the weights themselves, or an error that keeps its sign."""
+"""A term of the loss has no lower bound: a penalty on the weights themselves, or an error that keeps its sign."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from dnnfix.api import (
     arithmetic,
     goals,
     spelling,
+    trees,
     within,
     words,
 )
 
 
 class Term(NamedTuple):
-    """A term that keeps its sign: its expression, what it is, and what shape it was meant to have by the evidence."""
+    """A term that keeps its sign: its expression, its description, and the forms that may be meant, likeliest first."""
 
     expr: ast.expr
     what: str
@@ -32,11 +33,11 @@ class Term(NamedTuple):
 
 
 class TermNotSquared(ReadTemplate):
-    """A penalty adds weights, or an error adds differences, as they are: neither squared nor as absolute values.
+    """A penalty adds weights, or an error adds differences, without a square or an absolute value.
 
-    Such a term is smallest at minus infinity. The weights are pushed down all the way, and errors of both signs cancel
-    out. Reported where the terms beside it are squared, where the name says which norm is meant (`l1`, `l2`, `mse`), or
-    where the mean difference of prediction and label is all that is minimized.
+    Such a term has no minimum: the weights are pushed towards minus infinity, and errors of both signs cancel. Reported
+    where the terms beside it are squared, where the name says which norm is meant (`l1`, `l2`, `mse`), or where only
+    the mean difference of prediction and label is minimized.
 
     Fix safety: unsafe. The loss is another one, which is the point.
 
@@ -47,9 +48,9 @@ class TermNotSquared(ReadTemplate):
     name = "term-not-squared"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
-    message = "{what} keeps its sign, so that it has no minimum"
+    message = "{what} is neither squared nor an absolute value, so it has no minimum"
 
-    declined = "nothing says whether a square or an absolute value is meant"
+    declined = "the program does not say whether a square or an absolute value is meant"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         if not subject.source.frameworks:
@@ -159,7 +160,7 @@ _WEIGHTS = words("parameters named_parameters trainable_variables trainable_weig
 
 
 def _beside_squares(subject: Subject) -> Iterator[Term]:
-    """Terms of a sum of penalties that are a weight itself, where all others are squares of other weights."""
+    """Penalties on a weight itself, beside penalties on squares of other weights."""
     for node in subject.source.nodes(ast.BinOp):
         if not isinstance(node.op, ast.Add) or _is_added(subject.source.parent(node)):
             continue
@@ -184,7 +185,7 @@ def _is_added(node: ast.AST | None) -> bool:
 
 
 def _scaled(term: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    """A rate and what it scales."""
+    """The factor and the scaled value in a product."""
     if (
         isinstance(term, ast.BinOp)
         and isinstance(term.op, ast.Mult)
@@ -195,19 +196,19 @@ def _scaled(term: ast.expr) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _squared(body: ast.expr) -> bool:
-    """Whether a term is a reduced square."""
+    """Whether a term is a square, possibly reduced."""
     inner: ast.expr | None = body
     while isinstance(inner, ast.Call) and (deeper := goals.reduced(inner)) is not None:
         inner = deeper
     if isinstance(inner, ast.Call):
-        name = inner.func.attr if isinstance(inner.func, ast.Attribute) else getattr(inner.func, "id", "")
+        name = trees.last_name(inner.func)
         return name in ("square", "pow")
     square = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Pow)
     return square and isinstance(inner, ast.BinOp) and isinstance(inner.right, ast.Constant) and inner.right.value == 2
 
 
 def _is_penalty(subject: Subject, node: ast.expr) -> bool:
-    """Whether the sum is called a penalty: by the name that it is bound to, its function or its class."""
+    """Whether the sum is named a penalty: by its variable, function or class."""
     source = subject.source
     statement = source.statement_of(node)
     names = [ast.unparse(t) for t in statement.targets] if isinstance(statement, ast.Assign) else []
@@ -217,7 +218,7 @@ def _is_penalty(subject: Subject, node: ast.expr) -> bool:
 
 
 def _sums_of_weights(subject: Subject) -> Iterator[Term]:
-    """Sums over all weights of a model of their plain sums, under a name that says which norm is meant."""
+    """Sums over a model's weights of their sums, under a name that says which norm is meant."""
     for target, body in _loops(subject):
         weight = target.elts[-1] if isinstance(target, ast.Tuple) else target
         for added, name in body:
@@ -233,7 +234,7 @@ def _of_weights(iterated: ast.expr) -> bool:
 
 
 def _loops(subject: Subject) -> Iterator[tuple[ast.expr, list[tuple[ast.expr, str]]]]:
-    """Loops and generators over weights with their target, and what they add up under which name."""
+    """Loops and comprehensions over weights: their target, and what they add to which name."""
     source = subject.source
     for loop in source.nodes(ast.For):
         if not _of_weights(loop.iter):
@@ -260,7 +261,7 @@ def _shape(name: str) -> str:
 
 
 def _differences(subject: Subject) -> Iterator[Term]:
-    """Mean differences of predictions and labels that are all that is minimized."""
+    """Mean differences of predictions and labels that are minimized alone."""
     source = subject.source
     for value in goals.minimized(subject):
         inner: ast.expr | None = value
@@ -285,7 +286,7 @@ def _is_label(side: ast.expr) -> bool:
     if not isinstance(side, (ast.Name, ast.Attribute, ast.Subscript)):
         return False
     base = side.value if isinstance(side, ast.Subscript) else side
-    name = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+    name = trees.last_name(base)
     said = frozenset(spelling.words_of(name))
     return bool(said & _LABELS) and not said & {"pred", "hat", "predicted", "prediction", "out", "output", "fake"}
 

@@ -1,4 +1,4 @@
-"""A logarithm, a root or a quotient is taken where it is not finite, or has no finite slope."""
+"""A logarithm, root or division is computed where it is not finite or has no finite gradient."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from dnnfix.api import (
 
 
 class UnguardedFunction(ReadTemplate):
-    """`log` is written around a softmax or sigmoid, or a logarithm, root or division met 0 in the run.
+    """`log` of a softmax or sigmoid, or a logarithm, root or division whose argument was 0 in the run, is not guarded.
 
-    In float32 a softmax is exactly 0 for scores about 104 below the largest, a sigmoid for scores below -104, and one
-    minus a sigmoid already for scores above 17. The logarithm is then minus infinity, and the gradient not a number.
-    `log_softmax` and `logsigmoid` compute the same from the scores without leaving the finite numbers; elsewhere a small
-    constant keeps the argument away from 0. The slope of the square root at 0 is infinite, and infinity times the 0 that comes from
-    behind is not a number: one such element makes every weight's gradient not a number. Below 0 the root itself is none. The quotient by a
-    sum, count, norm or spread that is 0 is infinite or not a number, and so is everything computed from it.
+    In float32 a softmax is exactly 0 for logits about 104 below the largest, a sigmoid for logits below -104, and one
+    minus a sigmoid for logits above 17: the logarithm is then minus infinity, and the gradient NaN. `log_softmax` and
+    `logsigmoid` compute the same from the logits and stay finite; elsewhere a small constant keeps the argument above
+    0. The gradient of a square root at 0 is infinite, and times an incoming 0 it is NaN, as the root of a negative
+    number is. A quotient by a sum, count, norm or standard deviation of 0 is infinite or NaN, and so is everything
+    computed from it.
 
-    Fix safety: unsafe. `log_softmax` gives the same values up to rounding; an added constant changes values near 0, and quotients by a
-    relative amount of the constant over the divisor.
+    Fix safety: unsafe. `log_softmax` returns the same values up to rounding; an added constant changes values near 0,
+    and quotients by a relative amount of the constant over the divisor.
 
     References: torch.nn.functional.log_softmax ("while mathematically equivalent to log(softmax(x)), doing these two
-    operations separately is slower and numerically unstable"), torch.nn.functional.logsigmoid; torch.sqrt; torch.autograd mechanics,
-    "gradients for non-differentiable functions"; torch.div; IEEE 754 division by zero.
+    operations separately is slower and numerically unstable"), torch.nn.functional.logsigmoid; torch.sqrt;
+    torch.autograd mechanics, "gradients for non-differentiable functions"; torch.div; IEEE 754 division by zero.
     """
 
     code = "DNF315"
@@ -51,7 +51,7 @@ class UnguardedFunction(ReadTemplate):
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
     message = "the argument can be outside the domain of the function: {what}"
-    declined = "the argument is not written at its call"
+    declined = "the argument is not an expression of the call"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         yield from _logarithms(subject)
@@ -199,7 +199,7 @@ _HOMES = frozenset({"torch", "torch.Tensor", "tensorflow", "tensorflow.math", "k
 
 
 def _seen_in(subject: Subject) -> Symptom:
-    """The symptom of a value that left the finite numbers, where training went on for a while."""
+    """The symptom of a value that was not finite, where training went on for a while."""
     trains = subject.trace is not None and len(subject.trace.steps) > 1
     return Symptom.NON_FINITE if trains else Symptom.VIOLATION
 
@@ -207,7 +207,7 @@ def _seen_in(subject: Subject) -> Symptom:
 def _guards(
     subject: Subject, inner: ast.expr | None, least: str, added: float, clamped: float, argument: str = "argument"
 ) -> tuple[Repair, ...]:
-    """The ways to keep an argument at `least` off the edge: added to it, or as the least that it may be; none at 0."""
+    """The repairs that keep an argument above 0, by adding `least` or clamping to it; none with prior 0."""
     if inner is None:
         return ()
     site = subject.source.site(inner)
@@ -219,10 +219,10 @@ def _guards(
 
 
 def _logarithms(subject: Subject) -> Iterator[Fault]:
-    """Logarithms that met 0, and those that are written around a probability that can be 0."""
+    """Logarithms whose argument was 0, and those of a softmax or sigmoid that can be 0."""
     known = subject.source.words
     if subject.trace is None and any(known.isdisjoint(some) for some in (_LOGARITHMS, _TRAINING, _PROBABILITIES)):
-        return  # spares most files of a scan the work of reading their network
+        return  # most files of a scan need not have their network read
     observed = {call.site for call, spoilt in tensor_values.edge_calls(subject, _LOGARITHMS) if spoilt}
     told: set[Site] = set()
     for call in subject.network.calls:
@@ -240,7 +240,7 @@ def _logarithms(subject: Subject) -> Iterator[Fault]:
             inner = call_arguments.input_expression(subject, call)
             ways = _guards(subject, inner, "1e-12", 0.6, 0.5 if call.name.startswith("torch.") else 0.0)
             if activation is not None and inner is not None:
-                ways = (("Compute the logarithm from the scores", _joined(subject, node, *activation), 0.9), *ways)
+                ways = (("Compute the logarithm from the logits", _joined(subject, node, *activation), 0.9), *ways)
         of = f"a {activation[1].name}" if activation is not None else "a value"
         what = f"logarithm of {of}{' that was 0 in the run' if seen else ', which can be 0'}"
         symptom = _seen_in(subject) if seen else Symptom.VIOLATION
@@ -248,7 +248,7 @@ def _logarithms(subject: Subject) -> Iterator[Fault]:
 
 
 def _roots(subject: Subject) -> Iterator[Fault]:
-    """Roots, and powers below 1, that met 0 or a negative number where a gradient or the loss was not finite then."""
+    """Roots, and powers below 1, of 0 or negative numbers in a run whose gradient or loss was not finite."""
     steps = subject.trace.steps if subject.trace is not None else ()
     if not any(
         number is not None and not math.isfinite(number) for step in steps for number in (step.gradient, step.loss)
@@ -288,7 +288,7 @@ def _divisor(node: ast.AST | None) -> ast.expr | None:
 
 
 def _of_activation(subject: Subject, call: Call) -> tuple[Call, network_facts.ActivationUse] | None:
-    """The softmax or sigmoid whose result is given to the logarithm as it is, on the way of a gradient."""
+    """The softmax or sigmoid whose result is the argument of the logarithm."""
     maker = subject.network.producer(call.inputs[0])
     use = network_facts.activation_of(maker) if maker is not None else None
     if maker is None or use is None or not use.facts.probabilities or use.as_argument is not None:
@@ -297,9 +297,9 @@ def _of_activation(subject: Subject, call: Call) -> tuple[Call, network_facts.Ac
 
 
 def _written_around(subject: Subject, call: Call, maker: Call) -> bool:
-    """Whether the logarithm is written around the activation, where one function does both, and trains something.
+    """Whether the logarithm's argument is the call of the activation, in a computation that is trained.
 
-    A logarithm taken to look at a value does no harm.
+    A logarithm for inspection only does no harm.
     """
     inner = call_arguments.input_expression(subject, call)
     if inner is None or inner is not subject.call_node(maker) or call.phase == "eval":
@@ -308,7 +308,7 @@ def _written_around(subject: Subject, call: Call, maker: Call) -> bool:
 
 
 def _joined(subject: Subject, node: ast.Call, maker: Call, use: network_facts.ActivationUse) -> tuple[Edit, ...] | None:
-    """Edits that put the function that does both in place of a logarithm written around an activation."""
+    """Edits that replace a logarithm of an activation by the one function that computes both."""
     source = subject.source
     given = subject.call_node(maker)
     inside = given is not None and any(given is part for part in (*node.args, getattr(node.func, "value", None)))

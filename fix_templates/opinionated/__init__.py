@@ -1,1 +1,1 @@
-"""Fix templates that are off by default: what some want said of every program, and others of none."""
+"""Rules that are off by default: matters of taste that some projects want reported."""

@@ -1,4 +1,4 @@
-"""`zero_grad(set_to_none=False)`: gradients are written over with zeros where they could be let go."""
+"""`zero_grad(set_to_none=False)` fills gradients with zeros instead of releasing them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from dnnfix.api import (
 
 
 class GradientsFilledWithZeros(FixTemplate):
-    """Since PyTorch 2.0 `zero_grad` lets the gradients go; filling them with zeros costs memory and time.
+    """`zero_grad(set_to_none=False)` fills gradients with zeros; the default since PyTorch 2.0 releases their memory.
 
-    Off by default: some programs read gradients between steps, and rely on the zeros.
+    Off by default: some programs read gradients between steps and rely on the zeros.
 
-    Fix safety: unsafe. An optimizer passes over a parameter whose gradient is gone, where it would have decayed or moved
-    one with a gradient of zeros; and `parameter.grad` is `None` after the call.
+    Fix safety: unsafe. An optimizer skips parameters whose gradient is `None`, and would have applied weight decay or
+    momentum for zeros; and `parameter.grad` is `None` after the call.
 
     References: https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html.
     """
@@ -33,12 +33,11 @@ class GradientsFilledWithZeros(FixTemplate):
     name = "gradients-filled-with-zeros"
     family = Family.OPINIONATED
     fix_pattern = FixPattern.API_CONTRACT
-    message = "zero_grad fills the gradients with zeros; set to None they need no memory"
+    message = "zero_grad fills the gradients with zeros instead of setting them to None, which frees their memory"
     triggers = ("set_to_none",)
     default = False
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        """One finding for each call that asks for zeros."""
         source = subject.source
         if "torch" not in source.frameworks:
             return
@@ -50,8 +49,9 @@ class GradientsFilledWithZeros(FixTemplate):
                 yield self.finding(source.site(call), symptom=Symptom.NONE_OBSERVED, confidence=0.5)
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        """The default of today."""
-        yield self.candidate(finding, "let the gradients go", RemoveArgument(finding.site, "set_to_none"), prior=0.5)
+        yield self.candidate(
+            finding, "set the gradients to None", RemoveArgument(finding.site, "set_to_none"), prior=0.5
+        )
 
     programs = """
 === example (runs): of the network
@@ -69,7 +69,7 @@ net = torch.nn.Linear(2, 1)
 net.zero_grad()
 net.zero_grad(set_to_none=True)
 
-=== reject: a choice that is made elsewhere
+=== reject: a value from elsewhere
 import torch
 
 

@@ -1,4 +1,4 @@
-"""`DataLoader(data, batch_size=64)`: the batches are made in the process that trains."""
+"""`DataLoader(data, batch_size=64)` loads its batches in the training process."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from dnnfix.api import (
 )
 
 WORKERS = 6
-"""The place of `num_workers` among the arguments of a loader, from 1."""
+"""The position of `num_workers` among the arguments of a loader, from 1."""
 
 
 class LoadingInOneProcess(FixTemplate):
-    """A loader that is not told how many processes load: the training waits for every batch.
+    """A `DataLoader` without `num_workers` loads in the training process, which waits for every batch.
 
-    Off by default: whether processes are worth their start depends on the data, and `num_workers=0`, written out, says
-    that somebody has thought of it.
+    Off by default: whether worker processes pay off depends on the data, and an explicit `num_workers=0` shows that
+    somebody has considered it.
 
     Fix safety: unsafe. Where processes are spawned and not forked, a program without `if __name__ == "__main__"` starts
-    itself over; random numbers that a data set draws come from another generator; and small data sets load slower.
+    itself again; random numbers that a data set draws come from another generator; and small data sets load slower.
 
     References: https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading.
     """
@@ -42,7 +42,6 @@ class LoadingInOneProcess(FixTemplate):
     default = False
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        """One finding for each loader that is not told."""
         source = subject.source
         for call in source.calls(loaders.LOADER):
             told = any(k.arg in (None, "num_workers") for k in call.keywords)
@@ -50,17 +49,16 @@ class LoadingInOneProcess(FixTemplate):
                 yield self.finding(source.site(call), symptom=Symptom.NONE_OBSERVED, confidence=0.5)
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        """Two processes, the least that work side by side."""
         yield self.candidate(finding, "load in two processes", SetArgument(finding.site, "num_workers", "2"), prior=0.3)
 
     programs = """
-=== example: a loader of pictures
+=== example: a loader of images
 from torch.utils.data import DataLoader
 
 - loader = DataLoader(pictures, batch_size=64, shuffle=True)
 + loader = DataLoader(pictures, batch_size=64, shuffle=True, num_workers=2)
 
-=== reject: a loader that is told
+=== reject: a loader with num_workers
 from torch.utils.data import DataLoader
 
 loader = DataLoader(rows, num_workers=0)

@@ -20,9 +20,9 @@ from dnnfix.api import (
 
 
 class SubmoduleImportedUnderAName(FixTemplate):
-    """A part of torchvision is imported under its own last word, which `from` says in half the words.
+    """A submodule of torchvision is imported under its own name, which a `from` import says in fewer words.
 
-    Off by default: it is a matter of taste. Imports of several modules in one line are left as they are.
+    Off by default: it is a matter of taste. Imports of several modules in one line are left alone.
 
     Fix safety: safe: both ways import the package and bind the same module to the same name.
 
@@ -38,7 +38,6 @@ class SubmoduleImportedUnderAName(FixTemplate):
     default = False
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        """One finding for each import of this form."""
         source = subject.source
         for statement in source.nodes(ast.Import):
             module = statement.names[0]
@@ -49,14 +48,13 @@ class SubmoduleImportedUnderAName(FixTemplate):
                 )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        """The same with `from`."""
         package, _, last = finding.message.partition(" ")[0].rpartition(".")
         code = f"from {package} import {last}"
         edit = Replace(finding.site, code)
         yield self.candidate(finding, f"write {code}", edit, applicability=Applicability.SAFE, prior=0.9)
 
     programs = """
-=== example: data sets, with a comment
+=== example: datasets, with a comment
 import torch
 - import torchvision.datasets as datasets  # MNIST
 + from torchvision import datasets  # MNIST

@@ -1,1 +1,1 @@
-"""Fix templates of the family training: loops, settings and data of a training."""
+"""Rules about training: the loop, its settings and its data."""

@@ -1,4 +1,4 @@
-"""The best weights are kept as a reference to the model, which goes on changing."""
+"""The best weights of a training are kept as references to the model's tensors, which later steps overwrite."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ TRAINING = frozenset({"backward", "step", "train_one_epoch", "train_epoch"})
 
 
 class BestStateByReference(ReadTemplate):
-    """`best = model.state_dict()` holds the tensors of the model itself: every later step changes them as well.
+    """`best = model.state_dict()` refers to the model's own tensors: every later step changes `best` as well.
 
-    Loaded after the training, `best` is the state of the last epoch, whatever the validation said.
+    After the training, `load_state_dict(best)` restores the weights of the last epoch instead of the best ones.
 
-    Reported where a state is kept under a name in a loop that trains, not copied, and loaded again by that name.
+    Reported where a training loop assigns `model.state_dict()` to a name without a copy, and the program loads that
+    name into the same model after the loop.
 
-    Fix safety: unsafe. The model gets the best weights back instead of the last ones, which is the point.
+    Fix safety: unsafe. The model gets the best weights instead of the last ones, which is the point.
 
     References: https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html ("Saving & Loading Model for
     Inference", on `best_model_state`).
@@ -37,7 +38,7 @@ class BestStateByReference(ReadTemplate):
 
     code = "DNF715"
     name = "best-state-by-reference"
-    message = "`{kept}` is not a copy of the weights: it changes with the model in every later step"
+    message = "`{kept}` refers to the model's own weights: every later training step changes it"
     family = Family.TRAINING
     fix_pattern = FixPattern.DATA_WRANGLING
     triggers = ("state_dict",)
@@ -123,7 +124,7 @@ net.load_state_dict(best)
 
 
 def _references(source: Source) -> Iterator[tuple[ast.Call, str]]:
-    """The calls of `state_dict()` whose result is kept in a loop that trains, with the name that keeps it."""
+    """The `state_dict()` calls that a training loop keeps and the program loads later, each with its name."""
     loaded = {
         call.args[0].id: call
         for call in source.all_calls
@@ -147,7 +148,7 @@ def _references(source: Source) -> Iterator[tuple[ast.Call, str]]:
 
 
 def _parts(statement: ast.Assign) -> Iterator[tuple[ast.Name, ast.expr]]:
-    """The names that an assignment binds, with what each is bound to."""
+    """The names that an assignment binds, each with its value."""
     for target in statement.targets:
         if isinstance(target, ast.Name):
             yield target, statement.value

@@ -1,4 +1,4 @@
-"""A function of dropout is not told whether the model is in training: it drops in evaluation too."""
+"""`F.dropout` is called without `training`: it drops values in evaluation mode too."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ from dnnfix.api import (
 )
 
 SPREAD = words("var std stack simcse augment views")
-"""Words of programs that may call a model again and again for the spread of what it says, or for two views of a sample."""
+"""Words of programs that may call a model repeatedly on purpose: for a spread, or two views of a sample."""
 ROWS = words("sample samples n_samples num_samples")
-"""Words that also stand for the rows of any data."""
+"""Words that also name the rows of any data."""
 _IN_NAMES = re.compile(r"bayes|(?:^|_)mc(?:_|$)|mcdrop|epistemic|stochastic|ensemble", re.IGNORECASE)
 _ASKS = frozenset({"training", "train", "eval"})
 
 DROPOUT = tuple(f"torch.nn.functional.dropout{axes}" for axes in ("", "1d", "2d", "3d"))
-"""Functions whose `training` is true where nothing is said; it is the third argument."""
+"""Functions whose third parameter, `training`, defaults to true."""
 
 
 class DropoutInEvaluation(ReadTemplate):
-    """`F.dropout(x, 0.5)` in a model drops values after `model.eval()` as well: a function does not know of the mode.
+    """`F.dropout(x, 0.5)` drops values after `model.eval()`, too: the function does not know the model's mode.
 
-    The layer `nn.Dropout` rests in evaluation; the function has to be told, by `training=self.training`, and takes
-    `training` for true otherwise. What the model then says of a sample is another thing each time. Reported in the
-    `forward` of modules that the program puts in evaluation mode and that nowhere ask for it; programs that may want the
-    chance, for samples or for uncertainty, are left alone.
+    The layer `nn.Dropout` does nothing in evaluation mode. The function has to be called with `training=self.training`,
+    since `training` defaults to true; without it, each evaluation of the same sample returns something else.
 
-    Fix safety: unsafe. What is measured changes; training is the same.
+    Reported in the `forward` of modules that the program puts in evaluation mode and whose class never reads the mode.
+    Programs that may want the randomness, to draw samples or to estimate uncertainty, are left alone.
+
+    Fix safety: unsafe. Results of evaluation change; training is the same.
 
     References: torch.nn.functional.dropout ("training: apply dropout if is True. Default: True").
     """
 
     code = "DNF714"
     name = "dropout-in-evaluation"
-    message = "{call} is called without training=self.training: it drops values in evaluation, too"
+    message = "{call} is called without training=self.training: it drops values in evaluation mode, too"
     confidence = 0.85
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
@@ -68,7 +69,12 @@ class DropoutInEvaluation(ReadTemplate):
                 words = {"call": ast.unparse(calls[0].func)}
                 edits = [SetArgument(source.site(call), "training", "self.training") for call in calls]
                 yield Fault.with_repair(
-                    source.site(calls[0]), words, "Drop values in training only", *edits, prior=0.95, confidence=0.9
+                    source.site(calls[0]),
+                    words,
+                    "Drop values in training mode only",
+                    *edits,
+                    prior=0.95,
+                    confidence=0.9,
                 )
 
     programs = '''
@@ -107,7 +113,7 @@ class Reader(Base):
 model = Reader()
 model.train(False)
 
-=== reject: told, in every way
+=== reject: training is passed, in every way
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -198,19 +204,19 @@ def _is_within(source: Source, call: ast.Call, forward: ast.FunctionDef | ast.As
 
 
 def _names(owner: ast.ClassDef) -> set[str]:
-    """The attributes that a class reads and the methods that it has."""
+    """The attributes that a class reads, and its methods."""
     methods = {each.name for each in within(owner, ast.FunctionDef)}
     return methods | {each.attr for each in within(owner, ast.Attribute)}
 
 
 def _told(call: ast.Call) -> bool:
-    """Whether the call says, or may say, whether it is training."""
+    """Whether the call passes, or may pass, `training`."""
     named = {keyword.arg for keyword in call.keywords}
     return len(call.args) > 2 or any(isinstance(a, ast.Starred) for a in call.args) or bool(named & {"training", None})
 
 
 def _evaluated(source: Source, owner: ast.ClassDef) -> bool:
-    """Whether an object of the class is put in evaluation mode, or a model that a function of the program is given."""
+    """Whether the program puts an instance of the class, or a model that is a parameter, in evaluation mode."""
     off = [call for call in training_loop.attribute_calls(source.tree, "eval") if not call.args]
     for call in training_loop.attribute_calls(source.tree, "train"):
         off += [call for mode in call.args[:1] if isinstance(mode, ast.Constant) and mode.value is False]

@@ -1,4 +1,4 @@
-"""Gradients of earlier batches are added to those of each step."""
+"""A training loop never clears the gradients, so each step uses the sum over all earlier batches."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from dnnfix.api import (
 
 CLEARED_OTHERWISE = frozenset({"zero_", "grads", "zero_grads"})
 IN_PLACE = frozenset({"sub_", "add_", "addcmul_", "addcdiv_"})
-"""Methods that change a tensor by what they are given."""
+"""Methods that change a tensor in place by their arguments."""
 
 
 class GradientsNeverCleared(ReadTemplate):
-    """`backward` adds to the gradients that are there, so those of every earlier batch take part in each step.
+    """`backward` adds to existing gradients: without `zero_grad`, each step follows the sum over all batches so far.
 
-    Reported where a loop calls `backward` and then the `step` of an optimizer, both in every iteration, and the gradients of this
-    optimizer are cleared nowhere, or only outside of this loop; or where it changes weights in place by their gradients, without an
-    optimizer. Programs that accumulate the gradients of several batches are left alone: they step less often than they compute gradients.
+    Reported where every iteration of a loop calls `backward` and then the `step` of an optimizer whose gradients are
+    cleared nowhere, or only outside this loop; or where a loop updates weights in place by gradients that are never
+    cleared. Programs that accumulate gradients step less often than they compute gradients, and are left alone.
 
     Fix safety: unsafe. Every step follows the gradient of its own batch from now on, which is the point.
 
@@ -41,7 +41,7 @@ class GradientsNeverCleared(ReadTemplate):
 
     code = "DNF701"
     name = "gradients-never-cleared"
-    message = "{step} follows the gradients of all earlier batches: {why}"
+    message = "{step} uses the gradients of all earlier batches, too: {why}"
     confidence = 0.85
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
@@ -97,7 +97,7 @@ for turn in range(200):
 +         slope.grad.zero_()
 +         offset.grad.zero_()
 
-=== reject: weights that are made anew in every turn
+=== reject: weights that are recreated in every iteration
 import torch
 
 slope = torch.randn(1, requires_grad=True)
@@ -183,7 +183,7 @@ for x, y in loader:
 
 
 def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
-    """Steps in a loop whose gradients are cleared nowhere, or only outside of this loop."""
+    """Steps in a loop whose gradients are cleared nowhere, or only outside this loop."""
     clearings = training_loop.operations_named(source, "zero_grad")
     if not CLEARED_OTHERWISE.isdisjoint(program) or _written_over(source, "grad", "data"):
         return
@@ -226,7 +226,7 @@ def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
 
 
 def _is_given(source: Source, optimizer: ast.expr) -> bool:
-    """Whether a function is given the optimizer, by a name that nothing else has."""
+    """Whether the optimizer is a parameter of the function around it, under a usual name, and is not rebound."""
     around = function_around(source, optimizer)
     return (
         isinstance(optimizer, ast.Name)
@@ -238,7 +238,7 @@ def _is_given(source: Source, optimizer: ast.expr) -> bool:
 
 
 def _first_since(backwards: list[training_loop.LoopOperation], before: list[ast.stmt]) -> training_loop.LoopOperation:
-    """The first backward pass after the last step of any optimizer that stands before this one."""
+    """The first backward pass after the last earlier step of any optimizer."""
     start = 0
     for place, statement in enumerate(before):
         call = statement.value if isinstance(statement, ast.Expr) else None
@@ -249,12 +249,12 @@ def _first_since(backwards: list[training_loop.LoopOperation], before: list[ast.
 
 
 def _once(loop: ast.AST) -> bool:
-    """Whether a loop ends in its first turn."""
+    """Whether a loop always ends in its first iteration."""
     return isinstance(loop, (ast.For, ast.While)) and any(isinstance(s, (ast.Break, ast.Return)) for s in loop.body)
 
 
 def _written_over(source: Source, *attributes: str) -> bool:
-    """Whether the program gives gradients, or data, a value of its own."""
+    """Whether the program assigns to one of these attributes."""
     return any(
         isinstance(target, ast.Attribute) and target.attr in attributes
         for node in source.nodes(ast.Assign)
@@ -263,7 +263,7 @@ def _written_over(source: Source, *attributes: str) -> bool:
 
 
 def _updated_by_hand(source: Source) -> Iterator[Fault]:
-    """Weights that a loop changes in place by their gradients, which nothing in the program clears."""
+    """Weights that a loop updates in place by their gradients, which the program never clears."""
     if not CLEARED_OTHERWISE.isdisjoint(source.words) or "zero_grad" in source.words or _written_over(source, "grad"):
         return
     for backward in training_loop.operations_named(source, "backward"):
@@ -290,7 +290,7 @@ def _updated_by_hand(source: Source) -> Iterator[Fault]:
 
 
 def _changed_by_its_gradient(statement: ast.stmt) -> str:
-    """The weight that a statement such as `w.data -= rate * w.grad` changes in place; empty for all other statements."""
+    """The weight that a statement such as `w.data -= rate * w.grad` updates; empty for other statements."""
     if isinstance(statement, ast.AugAssign):
         changed: ast.AST = statement.target
         by: ast.AST = statement.value
@@ -309,7 +309,7 @@ def _changed_by_its_gradient(statement: ast.stmt) -> str:
 
 
 def _is_made_in(loops: Sequence[ast.AST], weight: str) -> bool:
-    """Whether the loops assign the weight, or go through it."""
+    """Whether the outermost loop assigns the weight or iterates over it."""
     made = {ast.unparse(target) for node in within(loops[-1], ast.Assign) for target in node.targets}
     augmented = {n.target.id for n in within(loops[-1], ast.AugAssign) if isinstance(n.target, ast.Name)}
     return weight in made or weight.partition(".")[0] in trees.stored_names(loops[-1]) - augmented

@@ -1,4 +1,4 @@
-"""The history of a training is asked for a number that this training does not log."""
+"""A key is read from the history of a Keras training that `fit` does not log."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ ERRORS = frozenset(
 MEASURES = frozenset(map(str.lower, network_facts.METRIC_STRINGS)).difference(MEANINGS[0]) | words(
     "auroc roc_auc f1 iou mean_iou rmse r2 kld median_absolute_error"
 )
-"""Metrics of their own: none of them is a slip of another one that is like it (`auc`, `acc`)."""
+"""Metrics in their own right: never taken for a misspelling of a similar name (`auc`, `acc`)."""
 
 WATCHERS = ("ReduceLROnPlateau", "LearningRateScheduler")
-"""Callbacks that log the rate, in Keras 3 under its whole name."""
+"""Callbacks that log the learning rate, in Keras 3 as `learning_rate`."""
 
 TRAINING = re.compile(r"train(?:ing)?|tr|trn", re.IGNORECASE)
 
 HELD_OUT = ("val", "valid", "validation", "dev", "test", "testing")
-"""What names of data that are kept from the training have, the likeliest to be meant for validation first."""
+"""Words in names of held-out data, the likeliest to be meant for validation first."""
 
 PRE = "val_"
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """The call of `fit` that the history is of, what was compiled for it, and what it logs; `None` for unknown metrics."""
+    """The `fit` and the `compile` behind a history, and the logged metrics; `None` where they are not known."""
 
     fit: ast.Call
     compiled: ast.Call
@@ -65,23 +65,25 @@ class Training:
 
 
 class HistoryLacksKey(CrashTemplate):
-    """The history of a training is asked for a number that this training does not log.
+    """`history.history["val_acc"]` raises `KeyError`: `fit` logs only the loss and the compiled metrics.
 
-    `fit` logs the loss and each metric of `compile`, and those of the validation as `val_…` where it is given data for
-    one. A `KeyError` on the history is then one of three faults. The key has another name for a metric that is logged:
-    the key becomes that name. The training has no validation: it is given the data that the program has kept from the
-    training under the same name (`x_train`, `x_test`), else a fifth of its arrays. Nothing asks for the metric:
-    `compile` is told accuracy where its loss is a cross-entropy, and an error where it is not.
+    Each is logged again as `val_…` where `fit` has validation data. The missing key has one of three causes:
 
-    Fix safety: unsafe. A validation leaves the weights alone, but a fifth of the data that it takes is trained on no
-    more.
+    - A logged metric has another name: the key becomes that name.
+    - There is no validation: `fit` gets the held-out data whose names match the training data (`x_train`, `x_test`),
+      else `validation_split=0.2`.
+    - The metric is not compiled: `compile` gets accuracy for a cross-entropy, or the error that the key names for other
+      losses.
+
+    Fix safety: unsafe. A validation leaves the weights alone, but `validation_split` takes a fifth of the training
+    data.
 
     References: keras.Model.fit (`validation_data`, `validation_split`), keras.Model.compile (`metrics`).
     """
 
     code = "DNF722"
     name = "history-lacks-key"
-    message = "the history has no key {key!r}: the training does not log it"
+    message = "the history has no key {key!r}: this training does not log it"
     family = Family.TRAINING
     fix_pattern = FixPattern.MONITOR
     kinds = frozenset({"KeyError"})
@@ -134,7 +136,7 @@ data = np.random.rand(24, 4)
 answers = data.sum(1)
 curves(train(data[:16], answers[:16], data[16:], answers[16:]).history)
 
-=== example: a metric that nothing asks for
+=== example: a metric that is not compiled
 import keras
 import numpy as np
 
@@ -163,7 +165,7 @@ net.compile("adam", "binary_crossentropy", metrics=["acc"])
 past = net.fit(np.ones((8, 4)), np.ones(8), verbose=0)
 print(past.history["auc"])
 
-=== reject: accuracy of logits, which is not told by one half
+=== reject: accuracy of logits, which should not be compared with 0.5
 import keras
 import numpy as np
 
@@ -203,7 +205,7 @@ print(past.history["val_mae"])
 
 
 def _training(subject: Subject, history: ast.expr) -> Training | None:
-    """The training whose history an expression is."""
+    """The training that an expression is the history of."""
     source = subject.source
     behind = list(origins.origins(subject, history))
     behind += [one for call in behind if isinstance(call, ast.Call) for one in call.args]
@@ -235,7 +237,7 @@ def _is_fit(source: Source, node: ast.expr) -> bool:
 
 
 def _logged(source: Source, compiled: ast.Call) -> frozenset[str] | None:
-    """The names of the metrics that `compile` lists, where each of them tells."""
+    """The names of the metrics in `compile`; `None` where one of them is not known."""
     metrics = argument_value(compiled, "metrics", 3)
     if metrics is None:
         return frozenset()
@@ -289,7 +291,7 @@ def _is_split(fit: ast.Call) -> bool:
 
 
 def _other_name(source: Source, base: str, known: frozenset[str]) -> str | None:
-    """The name under which what is meant is logged."""
+    """The logged name of the metric that is meant."""
     if base == "lr" and any((source.qualified(c.func) or "").endswith(WATCHERS) for c in source.all_calls):
         return "learning_rate"
     same = [name for meaning in MEANINGS if base in meaning for name in known if name in meaning]
@@ -297,7 +299,7 @@ def _other_name(source: Source, base: str, known: frozenset[str]) -> str | None:
 
 
 def _reworded(subject: Subject, base: str, other: str) -> tuple[Edit, ...]:
-    """Edits of each key that says the wrong name; a key that is put together elsewhere is left alone."""
+    """Edits of every key with the wrong name; keys that are computed are left alone."""
     edits: list[Edit] = []
     for node in subject.source.nodes(ast.Subscript):
         match node.slice:
@@ -307,19 +309,19 @@ def _reworded(subject: Subject, base: str, other: str) -> tuple[Edit, ...]:
 
 
 def _suits(subject: Subject, compiled: ast.Call, metric: str) -> bool:
-    """Whether a metric is one for the loss that is compiled."""
+    """Whether a metric fits the compiled loss."""
     loss = argument_value(compiled, "loss", 1)
     written = ast.unparse(loss).lower() if loss is not None else ""
     if isinstance(loss, ast.Name):
         written = " ".join(ast.unparse(one).lower() for one in subject.source.bindings(loss))
     if metric in ("accuracy", "acc"):
-        # of logits, Keras would still ask which are above one half
+        # for logits, Keras would still compare with one half
         return "crossentropy" in written and not ("binary" in written and "from_logits" in written)
     return metric in ERRORS and bool(written) and "entropy" not in written
 
 
 def _validation(subject: Subject, fit: ast.Call) -> tuple[str, str] | None:
-    """The argument that gives a training its validation."""
+    """The keyword argument for `fit` that provides validation data, and its value."""
     inputs, targets = argument_value(fit, "x", 0), argument_value(fit, "y", 1)
     if inputs is None or any(isinstance(one, ast.Starred) for one in fit.args):
         return None
@@ -329,12 +331,12 @@ def _validation(subject: Subject, fit: ast.Call) -> tuple[str, str] | None:
         if None not in names and all(map(_alike_seen, (subject,) * len(data), data, names)):
             shown = ", ".join(name or "" for name in names)
             return "validation_data", f"({shown})" if len(data) > 1 else shown
-    # a generator or a dataset has its targets in itself, and cannot be split
+    # a generator or a dataset contains its targets, and cannot be split
     return ("validation_split", "0.2") if targets is not None else None
 
 
 def _in_place_of_training(subject: Subject, data: ast.expr, word: str, fit: ast.Call) -> str | None:
-    """The name that differs from that of the training's data in its word for training, where it is bound before."""
+    """The name of the training data with its word for training replaced, where that name is bound before `fit`."""
     if not isinstance(data, ast.Name):
         return None
     parts = re.split(r"(_)|(?<=[a-z])(?=[A-Z])", data.id)
@@ -350,9 +352,9 @@ def _in_place_of_training(subject: Subject, data: ast.expr, word: str, fit: ast.
 
 
 def _bound(source: Source, function: ast.FunctionDef | None, fit: ast.Call) -> set[str]:
-    """The names that are bound where a training begins, in its function or, outside of any, before it.
+    """The names that hold data ready for validation when `fit` is called.
 
-    What is changed after the training, as by a scaling, is not ready for a validation.
+    Names that are assigned again later, as by a scaling, are not ready.
     """
     scope: ast.AST = source.tree if function is None else function
     stored = [
@@ -368,7 +370,7 @@ def _bound(source: Source, function: ast.FunctionDef | None, fit: ast.Call) -> s
 
 
 def _alike_seen(subject: Subject, data: ast.expr, name: str | None) -> bool:
-    """Whether data could be validated with the data of a name, as far as the run saw them."""
+    """Whether the data under a name have the sample shape of the training data, as far as the run recorded them."""
     shape = held_values.shape_of(subject, data)
     if shape is None or held_values.held(subject, data) is None:
         return True

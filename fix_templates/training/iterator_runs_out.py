@@ -1,4 +1,4 @@
-"""Batches are taken with `next` from one pass over the data, and the training wants more of them than there are."""
+"""`next` is called on an iterator over a `DataLoader` more often than the loader has batches."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dnnfix.api import (
     Source,
     Subject,
     training_loop,
+    trees,
     within,
 )
 
@@ -28,13 +29,12 @@ def {name}(data):
 
 
 class IteratorRunsOut(CrashTemplate):
-    """`next(batches)` in a loop that counts its own steps ends in `StopIteration` when the data are through once.
+    """`next(batches)` in a loop that counts its own steps raises `StopIteration` after one pass over the data.
 
-    An iterator over a `DataLoader` gives each batch once. A training that takes its batches with `next` has to begin
-    another pass when the last one is over, as `for` does by itself in every epoch.
+    An iterator over a `DataLoader` returns each batch once. A loop that calls `next` has to start another pass when the
+    last one is over, as `for` does by itself in every epoch.
 
-    Reported where the run ended so, and the data are something that can be gone through again: a loader, or what the
-    program itself calls one.
+    Reported where the run ended with that error and the iterator is over a loader, which can be iterated again.
 
     Fix safety: unsafe. The training goes on with the same data, in the order of a new pass.
 
@@ -58,7 +58,9 @@ class IteratorRunsOut(CrashTemplate):
                 name = next(name for name in ("endless", "endlessly", "passes_over") if name not in source.words)
                 edits = (Replace(source.site(begun[0].func), name), AddDefinition(ENDLESS.format(name=name)))
                 words = {"call": ast.unparse(asked)}
-                yield Fault(source.site(asked), words, (("Start another pass when one has ended", edits, 0.9),))
+                yield Fault(
+                    source.site(asked), words, (("Start another pass over the data when one has ended", edits, 0.9),)
+                )
 
     programs = '''
 === example: a loop that counts its steps
@@ -136,7 +138,7 @@ for step in range(3):
 
 
 def _asked(source: Source, crashed: Site) -> Iterator[ast.expr]:
-    """The iterators that are asked within the place of a crash, in a loop or in a function that one may run."""
+    """The iterators whose `next` is called at the crash, in a loop or in a function that may be called in one."""
     for call in source.all_calls:
         if not crashed.encloses(source.site(call)) and not source.site(call).encloses(crashed):
             continue
@@ -153,13 +155,13 @@ def _asked(source: Source, crashed: Site) -> Iterator[ast.expr]:
 
 
 def _again(source: Source, begun: ast.Call) -> bool:
-    """Whether `iter(data)` is of data that can be gone through once more."""
+    """Whether the iterator is `iter(data)` of data that can be iterated again."""
     if source.qualified(begun.func) != "builtins.iter" or len(begun.args) != 1 or begun.keywords:
         return False
     data = begun.args[0]
     made = data if isinstance(data, ast.Call) else source.constructor(data)
     if made is not None:
         return (source.qualified(made.func) or "").rpartition(".")[2].endswith("DataLoader")
-    last = data.attr if isinstance(data, ast.Attribute) else data.id if isinstance(data, ast.Name) else ""
+    last = trees.last_name(data)
     functions = {call.func.id for call in within(data, ast.Call) if isinstance(call.func, ast.Name)}
     return "loader" in last.lower() and not functions

@@ -1,4 +1,4 @@
-"""Losses are summed up or collected for a report together with the graphs that computed them."""
+"""Losses are summed or collected for reporting together with their autograd graphs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from dnnfix.api import (
 )
 
 OF_TENSOR = words("item detach cpu data numpy tolist backward")
-"""What is done with tensors and not with numbers."""
+"""Attributes of tensors that numbers do not have, or that a report does not need."""
 
 
 class LossKeptWithGraph(ReadTemplate):
-    """`total += loss` makes of the total a tensor that holds the graph of every batch: the memory grows with each.
+    """`total += loss` keeps the autograd graph of every batch alive: memory use grows with each iteration.
 
-    Reported where a loss whose `backward` is called in the same loop is added to a running sum, or put in a list, that
-    was a plain number or an empty list before the loop, and with which nothing is done that a tensor is needed for.
+    Reported where a loss whose `backward` is called in the same loop is added to a name that started as a number, or
+    appended to a list that started empty, and nothing later needs a tensor.
 
     Fix safety: unsafe. The sum is a number instead of a tensor, and prints as one.
 
@@ -36,7 +36,7 @@ class LossKeptWithGraph(ReadTemplate):
 
     code = "DNF708"
     name = "loss-kept-with-graph"
-    message = "`{keeper}` keeps the graph of every `{loss}`, and only its value is used"
+    message = "`{keeper}` keeps the autograd graph of every `{loss}`, and only its value is used"
     family = Family.TRAINING
     fix_pattern = FixPattern.MONITOR
     triggers = ("backward",)
@@ -97,7 +97,7 @@ for x, y in loader:
     total += loss.item()
     losses.append(loss.detach())
 
-=== reject: the value is taken in the end
+=== reject: the value is read in the end
 import torch
 
 total = 0.0
@@ -107,7 +107,7 @@ for x, y in loader:
     total += loss
 print(total.item())
 
-=== reject: the value of the mean is taken in the end
+=== reject: the value of the mean is read in the end
 import torch
 
 losses = []
@@ -131,7 +131,7 @@ for x, y in loader:
 
 
 def _kept(source: Source) -> Iterator[tuple[ast.Name, str]]:
-    """Losses where they are kept, each with the name that keeps it."""
+    """The losses that are kept, each with the name that keeps it."""
     for step in training_loop.operations_named(source, "backward"):
         loss = training_loop.operated_on(step)
         loops = training_loop.loops_around(source, step.statement)
@@ -145,13 +145,13 @@ def _kept(source: Source) -> Iterator[tuple[ast.Name, str]]:
         ]
         if stores:
             continue
-        for added, keeper, starts in _keepers(source, loops[0], loss.id):
+        for added, keeper, starts in _keepers(loops[0], loss.id):
             if _begins(source, keeper, starts, added) and not _needs_tensor(source, keeper, around or source.tree):
                 yield added, keeper
 
 
-def _keepers(source: Source, loop: ast.AST, loss: str) -> Iterator[tuple[ast.Name, str, type[ast.expr]]]:
-    """Where a loss is kept in a loop: the loss there, what keeps it, and what that was at the start."""
+def _keepers(loop: ast.AST, loss: str) -> Iterator[tuple[ast.Name, str, type[ast.expr]]]:
+    """Where a loop keeps a loss: the loss there, the name that keeps it, and the type of that name's initial value."""
     for statement in within(loop, ast.AugAssign):
         value = statement.value
         weighed = isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div))
@@ -169,7 +169,7 @@ def _keepers(source: Source, loop: ast.AST, loss: str) -> Iterator[tuple[ast.Nam
 
 
 def _begins(source: Source, keeper: str, kind: type[ast.expr], at: ast.Name) -> bool:
-    """Whether what keeps the losses is, wherever it is assigned in its function, zero or an empty list."""
+    """Whether every assignment to the keeper in its function is a constant or an empty list."""
     around = function_around(source, at) or source.tree
     values = [
         value
@@ -191,14 +191,14 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
 
 
 def _made_of(keeper: str, where: ast.AST) -> Iterator[str]:
-    """The names that are given something computed from what was kept."""
+    """The names that are assigned something computed from the keeper."""
     for statement in within(where, ast.Assign):
         if any(node.id == keeper for node in within(statement.value, ast.Name)):
             yield from (node.id for target in statement.targets for node in within(target, ast.Name))
 
 
 def _needs_tensor(source: Source, keeper: str, where: ast.AST) -> bool:
-    """Whether something is done with what was kept that a number does not know."""
+    """Whether the keeper is used in a way that needs a tensor."""
     names = {keeper, *_made_of(keeper, where)}
     for node in within(where, ast.Name):
         if node.id not in names or isinstance(node.ctx, ast.Store):

@@ -22,25 +22,25 @@ from dnnfix.api import (
 )
 
 LAYERS = words("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm")
-"""Layers that compute another thing in evaluation than in training."""
+"""Layers that compute something else in evaluation mode than in training mode."""
 DIFFERENT = LAYERS | words("""LazyBatchNorm1d LazyBatchNorm2d dropout resnet18 resnet34 resnet50 vgg16 densenet121 mobilenet_v2
     inception_v3 efficientnet_b0 alexnet TransformerEncoderLayer Transformer""")
-"""Words of programs whose models compute another thing in evaluation than in training."""
+"""Words of programs whose models may contain such layers."""
 MEASURED = words("argmax max eq topk accuracy_score item mean")
 
 
 class ModelInWrongMode(ReadTemplate):
-    """`model.eval()` without `model.train()` after it, or a model with dropout or batch normalization evaluated without `model.eval()`.
+    """A model is trained after `model.eval()` without `model.train()`, or evaluated without `model.eval()`.
 
-    After `model.eval()` without `model.train()`, dropout drops nothing from the second epoch on, and batch normalization keeps its
-    statistics. Evaluated in training mode, a model drops activations at random, and batch normalization takes the statistics of the
-    very batch and adds them to its running ones. Nothing crashes.
+    Trained in evaluation mode, dropout drops nothing and batch normalization keeps its statistics. Evaluated in
+    training mode, dropout drops activations at random, and batch normalization uses the statistics of the batch and
+    adds them to its running ones. Nothing crashes.
 
-    Reported where a loop both trains and puts its model in evaluation mode, itself or by a function that it calls, and nothing puts it
-    back; and where a program with such layers trains a model, evaluates it under `torch.no_grad()`, and never changes a mode. Programs
-    that draw samples with dropout are left alone.
+    Reported where a loop over epochs trains a model, then puts it in evaluation mode, itself or in a function it calls,
+    and never puts it back; and where a program with such layers trains a model, evaluates it under `torch.no_grad()`,
+    and never changes the mode. Programs that draw samples with dropout are left alone.
 
-    Fix safety: unsafe. Dropout and batch normalization take part in the training, and rest in the evaluation, from now on.
+    Fix safety: unsafe. Dropout and batch normalization act as meant in training and in evaluation from now on.
 
     References: torch.nn.Module.eval; torch.nn.BatchNorm1d (`track_running_stats`);
     https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval.
@@ -224,7 +224,7 @@ for x, y in loader:
 
 
 def _left_in_evaluation(source: Source) -> Iterator[Fault]:
-    """Loops over epochs that train a model and put it in evaluation mode behind that, and do not put it back."""
+    """Loops over epochs that train a model, put it in evaluation mode afterwards, and never put it back."""
     loops: list[ast.For | ast.While] = [*source.nodes(ast.For), *source.nodes(ast.While)]
     for loop in loops:
         calls = within(loop, ast.Call)
@@ -248,7 +248,7 @@ def _left_in_evaluation(source: Source) -> Iterator[Fault]:
 
 
 def _evaluated(source: Source, call: ast.Call) -> str | None:
-    """The model that a call puts in evaluation mode, itself or in a function of the program that it is given to."""
+    """The model that a call puts in evaluation mode, directly or in a function of the program that is called."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "eval" and not call.args:
         return ast.unparse(call.func.value)
     definition = source.definition(call.func)
@@ -266,7 +266,7 @@ def _evaluated(source: Source, call: ast.Call) -> str | None:
 
 
 def _puts_back(source: Source, call: ast.Call) -> bool:
-    """Whether a call may put a model in training mode: `train()`, or what the program does in a function or method."""
+    """Whether a call may put a model in training mode, directly or in a function or method of the program."""
     if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "training", "set_mode"):
         return True
     definition = source.definition(call.func)
@@ -277,7 +277,7 @@ def _puts_back(source: Source, call: ast.Call) -> bool:
 
 
 def _measured_in_training(source: Source) -> Iterator[Fault]:
-    """Models that are trained and then measured under `torch.no_grad()`, in a program that never changes a mode."""
+    """Models that are trained and then evaluated under `torch.no_grad()`, in a program that never changes a mode."""
     trained = training_loop.attribute_calls(source.tree, "backward")
     layers = next(source.calls(*(f"torch.nn.{name}" for name in sorted(LAYERS))), None)
     changed = training_loop.attribute_calls(source.tree, "eval", "train", "training", "functional_call")
@@ -311,7 +311,7 @@ def _measured_in_training(source: Source) -> Iterator[Fault]:
 
 
 def _is_model(source: Source, name: ast.Name) -> bool:
-    """Whether a name holds a model: a container of torch or a class of the program with layers."""
+    """Whether a name holds a `Sequential` or an instance of one of the program's modules."""
     made = source.constructor(name)
     if made is None:
         return False

@@ -1,4 +1,4 @@
-"""An optimizer is given something else than the parameters that it shall change."""
+"""An optimizer of torch is created with something other than the parameters that it should update."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ _ADDED = re.compile(
 )
 _EMPTY = "optimizer got an empty parameter list"
 _GENERATORS = frozenset({"generator", "Module.parameters"})
-"""What torch calls the generator that `parameters` gives."""
+"""Names that error messages have for the generator that `parameters()` returns."""
 _Repair = tuple[str, tuple[Edit, ...]]
 
 LOADED = words(
     "load_state_dict deepcopy pretrained from_pretrained hub requires_grad requires_grad_ eval IMAGENET1K_V1 load"
 )
-"""Words of a program that may leave one of its models as it is on purpose."""
+"""Words of programs that may leave a model untrained on purpose."""
 
 
 class OptimizerWithoutParameters(ReadTemplate):
-    """An optimizer is given something else than the parameters that it shall change, or not those of a model that the loss trains.
+    """An optimizer is created without parameters it can update, or without those of a model that the loss trains.
 
-    An optimizer takes what can be gone through for tensors. A network is asked for its `parameters()`; so is one whose
-    `state_dict()` was given, whose tensors hand no gradient on. Of a dictionary it would see the names alone. The
-    parameters of several networks are unpacked into one list. What `parameters()` gives can be gone through once: where
-    that was done before, to count them, nothing is left for the optimizer.
+    Crashes: a module is passed instead of its `parameters()`; a `state_dict()`, whose tensors carry no gradients; a
+    dictionary, which iterates over its keys; several generators added or listed instead of unpacked into one list; or a
+    generator that was exhausted before, as by counting the parameters.
 
-    An optimizer changes what it was given when it was made. A model that is made afterwards, made twice, or forgotten in the list stays
-    as it was initialized, whatever its gradients are. Reported where the loss trains a whole model that no optimizer holds:
-    all models, or, in a program that neither loads nor freezes nor copies weights, one of several. A backbone whose head alone is trained
-    is left alone.
+    Nothing crashes where the optimizer lacks a model: one that is created later, created twice, or left out keeps its
+    initial weights. Reported where the loss trains a whole model that no optimizer holds: all models, or, in a program
+    that neither loads nor freezes nor copies weights, one of several. A backbone of which only the head is trained is
+    left alone.
 
-    Fix safety: unsafe. The optimizer could not be made before, or the model is trained from now on, which is the point.
+    Fix safety: unsafe. The optimizer could not be created before, or the model is trained from now on, which is the
+    point.
 
     References: torch.optim ("Constructing it"); torch.optim.Optimizer; torch.nn.Module.parameters.
     """
@@ -71,7 +71,7 @@ class OptimizerWithoutParameters(ReadTemplate):
     code = "DNF719"
     name = "optimizer-without-parameters"
     formerly = ("DNF404", "parameters-not-in-optimizer")
-    message = "the optimizer lacks parameters: {what}"
+    message = "the optimizer does not get its parameters: {what}"
     family = Family.TRAINING
     fix_pattern = FixPattern.OPTIMIZER
     needs_run = True
@@ -191,7 +191,7 @@ for _ in range(3):
     loss.backward()
     opt.step()
 
-=== example: a model made anew after the optimizer
+=== example: a model recreated after the optimizer
 import torch
 from torch import nn
 
@@ -277,11 +277,11 @@ for _ in range(3):
 
 
 def _refused(subject: Subject, crash: Crash) -> Iterator[Fault]:
-    """The repair of what an optimizer of torch refused."""
+    """The fault behind an error that an optimizer raised about its parameters."""
     node = subject.node(crash.site)
     if isinstance(node, ast.BinOp) and _ADDED.search(crash.message):
         place: ast.expr = node
-        what, repair = "the parameters of several networks are added, and only lists can be", _joined(subject, node)
+        what, repair = "the parameters of several networks are added, and generators cannot be", _joined(subject, node)
     elif (given := _params(subject, node)) is not None:
         what, place = f"it expects an iterable of tensors, got `{ast.unparse(given)}`", given
         repair = _repair(subject, crash, given)
@@ -292,7 +292,7 @@ def _refused(subject: Subject, crash: Crash) -> Iterator[Fault]:
 
 
 def _orphans(subject: Subject) -> Iterator[Fault]:
-    """The models that the loss trains and no optimizer holds."""
+    """Models that the loss trains and no optimizer holds."""
     network = subject.network
     optimizers = [c for c in network.components if c.kind == "optimizer" and c.name.startswith("torch.") and c.site]
     trained = [(root, own) for root, own in _roots(network) if any(p.gradient for p in own)]
@@ -320,7 +320,7 @@ def _orphans(subject: Subject) -> Iterator[Fault]:
 
 
 def _params(subject: Subject, node: ast.AST | None) -> ast.expr | None:
-    """What the failing call gives an optimizer of torch for its parameters."""
+    """The `params` argument of the call that failed, if it creates an optimizer of torch."""
     if not isinstance(node, ast.Call):
         return None
     name = subject.source.qualified(node.func) or ""
@@ -356,7 +356,7 @@ def _repair(subject: Subject, crash: Crash, given: ast.expr) -> _Repair | None:
 
 
 def _kind(subject: Subject, crash: Crash, given: ast.expr) -> str:
-    """The type of what is given: as the run saw it, else that of the class that is constructed there."""
+    """The type of the argument: as the run recorded it, else the class that is called to create it."""
     told = crash.held_at(subject.source.site(given))
     if told is not None:
         return told.kind
@@ -371,13 +371,13 @@ def _is_module(subject: Subject, kind: str) -> bool:
 
 
 def _asks(node: ast.expr, *methods: str) -> bool:
-    """Whether an expression is a call of such a method without arguments."""
+    """Whether an expression calls one of these methods without arguments."""
     plain = isinstance(node, ast.Call) and not node.args and not node.keywords
     return plain and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods
 
 
 def _of_dictionary(subject: Subject, crash: Crash, given: ast.expr) -> _Repair | None:
-    """The values of a dictionary, or a list around one that describes a group of parameters."""
+    """The values of a dictionary, or a list around a dictionary that is a parameter group."""
     source = subject.source
     place = source.site(given)
     values = source.bindings(given) if isinstance(given, (ast.Name, ast.Attribute)) else (given,)
@@ -397,7 +397,7 @@ def _of_dictionary(subject: Subject, crash: Crash, given: ast.expr) -> _Repair |
 
 
 def _unpacked(subject: Subject, given: ast.expr, one: str) -> _Repair | None:
-    """The parameters of all networks of a list, where it is written."""
+    """One list of the parameters of all networks in a list that is written out."""
     source = subject.source
     values = source.bindings(given) if isinstance(given, (ast.Name, ast.Attribute)) else (given,)
     written = values[0] if len(values) == 1 else None
@@ -421,7 +421,7 @@ def _unpacked(subject: Subject, given: ast.expr, one: str) -> _Repair | None:
 
 
 def _joined(subject: Subject, node: ast.BinOp) -> _Repair | None:
-    """One list of all parameters whose generators were added."""
+    """One list of all parameters, where their generators are added."""
     source = subject.source
     outer: ast.expr = node
     while isinstance(above := source.parent(outer), ast.BinOp) and isinstance(above.op, ast.Add):
@@ -442,14 +442,14 @@ def _joined(subject: Subject, node: ast.BinOp) -> _Repair | None:
 
 
 def _in_list(source: Source, term: ast.expr) -> ast.expr:
-    """What a call of `list` is given."""
+    """The argument of `list(…)`; any other expression itself."""
     if isinstance(term, ast.Call) and source.qualified(term.func) == "builtins.list" and len(term.args) == 1:
         return term.args[0]
     return term
 
 
 def _used_up(source: Source, given: ast.expr) -> _Repair | None:
-    """A list of the parameters, where they were gone through between their making and the optimizer."""
+    """A list of the parameters, where their generator is iterated over before the optimizer gets it."""
     values = source.bindings(given) if isinstance(given, ast.Name) else ()
     if len(values) != 1 or not isinstance(given, ast.Name):
         return None
@@ -468,7 +468,7 @@ def _used_up(source: Source, given: ast.expr) -> _Repair | None:
 
 
 def _roots(network: Network) -> Iterator[tuple[Component, list[Parameter]]]:
-    """The models that the program calls as wholes, with all of their parameters that may train."""
+    """The models that the program calls as a whole, with their trainable parameters."""
     inner = {child for component in network.components for child in component.children}
     for component in network.components:
         if component.id in inner or component.kind not in ("layer", "model") or not component.called:
@@ -492,12 +492,12 @@ def _under(network: Network, component: Component) -> set[int]:
 
 
 def _moves_data(network: Network) -> bool:
-    """Whether an optimizer changes tensors of no model, such as an image, along gradients through the network."""
+    """Whether an optimizer updates tensors outside any model, such as an image."""
     return any(p.component is None and p.optimized is not False and p.gradient is not None for p in network.parameters)
 
 
 def _meant(network: Network, optimizers: list[Component], every: bool) -> Component | None:
-    """The optimizer that should hold the model: the only one there is, among those whose parameters are idle first."""
+    """The optimizer that should hold the model: the only one, or the only one whose parameters receive no gradient."""
     named = {parameter.name: parameter for parameter in network.parameters}
     idle = [
         optimizer
@@ -509,7 +509,7 @@ def _meant(network: Network, optimizers: list[Component], every: bool) -> Compon
 
 
 def _visible(subject: Subject, call: ast.Call, name: ast.expr) -> bool:
-    """Whether the name means the same where the optimizer is made."""
+    """Whether the name refers to the same model where the optimizer is created."""
     source = subject.source
     own = source.enclosing(name, ast.FunctionDef)
     other = source.enclosing(call, ast.FunctionDef)

@@ -1,4 +1,4 @@
-"""`ReduceLROnPlateau` is stepped without the figure that it watches."""
+"""`ReduceLROnPlateau.step()` is called without the metric that the scheduler watches."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from dnnfix.api import (
 _NO_LOSS = words(
     "weight weights scale factor coef coeff ratio lambda alpha beta threshold best min max prev previous last"
 )
-"""Words in the names of figures that go with a loss and are none of an epoch."""
+"""Words in names that contain `loss` and are not the loss of an epoch."""
 
 _HELD_OUT = ("val", "valid", "validation", "test", "dev", "eval")
 
 
 class PlateauWithoutMetric(CrashTemplate):
-    """`scheduler.step()` of a `ReduceLROnPlateau`, which lowers the rate where a figure gets no better, without the figure.
+    """`ReduceLROnPlateau` lowers the learning rate when a metric stops improving; its `step()` needs that metric.
 
-    Other schedules only count. This one is given the loss of the validation in every epoch, or that of the training
-    where there is no validation. Proposed where the program computes just one such figure before the step: one loss, or
-    one loss of held-out data. A schedule that waits for the maximum is left alone.
+    Other schedulers only count steps. This one needs the validation loss of each epoch, or the training loss where
+    there is no validation. Proposed where the program computes exactly one such loss before the step. Schedulers with
+    `mode="max"` are left alone.
 
-    Fix safety: unsafe. The rate follows the loss that is given.
+    Fix safety: unsafe. The learning rate follows the loss that is passed.
 
     References: torch.optim.lr_scheduler.ReduceLROnPlateau.
     """
@@ -103,7 +103,7 @@ def fit(net, batches):
 
 fit(torch.nn.Linear(3, 1), torch.ones(2, 4, 3))
 
-=== reject: the figure is given
+=== reject: the metric is passed
 import torch
 
 net = torch.nn.Linear(3, 1)
@@ -179,7 +179,7 @@ for epoch in range(2):
 
 
 def _figure(subject: Subject, crash: Crash, step: ast.Call) -> str | None:
-    """The one loss that is computed in the turn of the loop before the step: of held-out data, else of the training."""
+    """The one loss that is computed before the step in its loop: of held-out data, else of the training."""
     source = subject.source
     loops = training_loop.loops_around(source, step)
     around: ast.AST | None = loops[0] if loops else function_around(source, step)
@@ -195,14 +195,14 @@ def _figure(subject: Subject, crash: Crash, step: ast.Call) -> str | None:
     held_out = [name for name in depths if set(name.lower().split("_")) & set(_HELD_OUT)]
     if held_out:
         whole = len(held_out) == 1 and depths[held_out[0]] <= len(loops)
-        return held_out[0] if whole else None  # that of the last batch is none of the epoch
-    # A loss in an inner loop is that of the last batch; one that is made outside of it is that of the epoch.
+        return held_out[0] if whole else None  # the loss of the last batch is not that of the epoch
+    # A loss assigned in an inner loop is that of the last batch; one assigned outside it is that of the epoch.
     outer = [name for name, depth in depths.items() if depth <= len(loops)]
     return outer[0] if len(outer) == 1 else None
 
 
 def _is_number(crash: Crash, name: str) -> bool:
-    """Whether the name held a number, or a tensor of one, at the crash."""
+    """Whether the name held a number, or a tensor without axes, at the crash."""
     value = crash.frames[-1].names.get(name) if crash.frames else None
     if isinstance(value, dict):
         return value.get("shape") == []

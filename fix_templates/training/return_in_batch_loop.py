@@ -1,4 +1,4 @@
-"""A function returns at the end of the first turn of the loop in which it trains or adds up."""
+"""A function returns in the first iteration of the loop that trains or accumulates."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, ReplaceLines, So
 
 
 class ReturnInBatchLoop(ReadTemplate):
-    """`return` stands one level too deep: the loop over the batches ends after its first turn.
+    """`return` is indented one level too deep, which ends the loop over the batches in its first iteration.
 
-    One batch is trained on, or measured, where all of them were meant.
+    Only one batch is trained on or evaluated, where all of them were meant.
 
-    Reported where a `for` loop ends its body with a `return`, has no other way to its next turn, and trains or adds to a
-    sum, which only makes sense over several turns.
+    Reported where a `for` loop ends with a `return`, has no `continue`, and trains, or adds to a sum that it returns.
 
-    Fix safety: unsafe. The loop goes through all of its batches, which takes as much longer.
+    Fix safety: unsafe. The loop goes through all batches, which takes longer.
 
     References: https://docs.python.org/3/reference/simple_stmts.html#the-return-statement.
     """
@@ -82,7 +81,7 @@ def found(names, wanted):
         count += 1
         return name
 
-=== reject: behind the loop
+=== reject: after the loop
 import torch
 
 def train(net, loader, optimizer):
@@ -103,7 +102,7 @@ class Stream:
 
 
 def _early(source: Source) -> Iterator[tuple[ast.Return, ast.For, ast.stmt]]:
-    """The returns that end the first turn of a loop, with the loop and the outermost one around it."""
+    """The returns that end a loop in its first iteration, with the loop and the outermost loop that they also end."""
     for loop in source.nodes(ast.For):
         back = loop.body[-1]
         if not isinstance(back, ast.Return) or loop.orelse or back.value is None:
@@ -124,7 +123,7 @@ def _early(source: Source) -> Iterator[tuple[ast.Return, ast.For, ast.stmt]]:
 
 
 def _adds_to_local(loop: ast.For, back: ast.Return) -> bool:
-    """Whether the loop adds something up in a local name that is returned."""
+    """Whether the loop adds to a local name that is returned."""
     added = {
         statement.target.id
         for statement in loop.body

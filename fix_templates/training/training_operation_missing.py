@@ -24,16 +24,16 @@ from dnnfix.api import (
 MODES = words("eval train")
 CALLED = words("zero_grad backward step") | MODES
 KEPT_BY = words("zero_grad param_groups state_dict load_state_dict defaults state")
-"""What is done with an optimizer that does not step it."""
+"""Uses of an optimizer that do not step it."""
 
 
 class TrainingOperationMissing(ReadTemplate):
-    """A training loop lacks `loss.backward()` or `optimizer.step()`, or writes `optimizer.step` without its parentheses.
+    """A training loop has no `loss.backward()` or no `optimizer.step()`, or names `optimizer.step` without calling it.
 
-    Without the backward pass there are no gradients, and without the step no use for them. Nothing crashes.
+    Without the backward pass there are no gradients, and without the step the weights do not change. Nothing crashes.
 
-    Reported where the other operations of the training are there, once each, and nothing in the program may do what is missing: no
-    function or library is given the optimizer.
+    Reported where the other operations of the step are there once each, and nothing else may do what is missing: the
+    optimizer is not passed to a function or library.
 
     Fix safety: unsafe. The model is trained as it is written, which is the point.
 
@@ -83,7 +83,7 @@ for epoch in range(100):
 +     cost.backward()
     opt.step()
 
-=== example: an optimizer that nothing uses
+=== example: an unused optimizer
 import torch
 import torch.nn.functional as F
 
@@ -98,7 +98,7 @@ def fit(net, x, y, turns):
         history.append(error.item())
     return history
 
-=== example: the mode is named behind the training
+=== example: the mode is named after the training
 import torch
 
 optimizer = torch.optim.Adam(net.parameters())
@@ -128,7 +128,7 @@ for epoch in range(20):
         optimizer.step()
     scheduler.step()
 
-=== reject: gradients of an image, for which nothing is stepped
+=== reject: gradients of an image, without a step
 import torch
 
 for x, y in loader:
@@ -136,7 +136,7 @@ for x, y in loader:
     criterion(net(x), y).backward()
     x.data += 0.1 * x.grad.sign()
 
-=== reject: the loss of an evaluation, with an optimizer that is made for later
+=== reject: the loss of an evaluation, with an optimizer for later
 import torch
 import torch.nn.functional as F
 
@@ -163,7 +163,7 @@ for _ in range(10):
 
 
 def _missing(source: Source, place: ast.AST, operation: str, edit: Edit) -> Fault:
-    """The explanation for an operation that is missing at a place, with the edit that adds it."""
+    """The fault of an operation that is missing at a node, with the edit that adds it."""
     called = operation.rpartition(".")[2].removesuffix("()")
     effect = "the model keeps its mode" if called in MODES else "this loop trains nothing"
     words = {"operation": operation, "effect": effect}
@@ -171,7 +171,7 @@ def _missing(source: Source, place: ast.AST, operation: str, edit: Edit) -> Faul
 
 
 def _not_called(source: Source) -> Iterator[Fault]:
-    """Statements that name an operation of a training and do not call it."""
+    """Statements that name an operation of the training step without calling it."""
     for statement in source.nodes(ast.Expr):
         named = statement.value
         if not isinstance(named, ast.Attribute) or named.attr not in CALLED or source.enclosing(statement, ast.Try):
@@ -185,7 +185,7 @@ def _not_called(source: Source) -> Iterator[Fault]:
 
 
 def _has_weights(source: Source, text: str) -> bool:
-    """Whether an optimizer is given the weights of what is written so."""
+    """Whether an optimizer gets the parameters of the model that is written so."""
     return any(
         ast.unparse(call.func) == f"{text}.parameters"
         for call in training_loop.attribute_calls(source.tree, "parameters")
@@ -193,7 +193,7 @@ def _has_weights(source: Source, text: str) -> bool:
 
 
 def _no_step(source: Source) -> Iterator[Fault]:
-    """Optimizers that are cleared beside a backward pass, and that nothing steps or is given."""
+    """Optimizers that are cleared beside a backward pass and never stepped or passed on."""
     for clearing in training_loop.operations_named(source, "zero_grad"):
         optimizer = training_loop.operated_on(clearing)
         block = training_loop.block_of(source, clearing.statement)
@@ -211,7 +211,7 @@ def _no_step(source: Source) -> Iterator[Fault]:
 
 
 def _does_more(source: Source, optimizer: ast.Name) -> bool:
-    """Whether anything is done with an optimizer that may step it."""
+    """Whether an optimizer is used in a way that may step it."""
     for node in _reads(source, optimizer.id):
         above = source.parent(node)
         is_kept = isinstance(above, ast.Attribute) and above.attr in KEPT_BY
@@ -224,12 +224,12 @@ def _does_more(source: Source, optimizer: ast.Name) -> bool:
 
 
 def _reads(source: Source, name: str) -> list[ast.Name]:
-    """The places where a name is read, or deleted."""
+    """The nodes that read or delete a name."""
     return [node for node in source.nodes(ast.Name) if node.id == name and not isinstance(node.ctx, ast.Store)]
 
 
 def _no_backward(source: Source) -> Iterator[Fault]:
-    """Steps beside a clearing, in a program that computes no gradients, with a loss before them."""
+    """Steps beside a `zero_grad`, after a loss, in a program that computes no gradients."""
     if not {"backward", "closure", "minimize"}.isdisjoint(source.words):
         return
     for step in training_loop.operations_named(source, "step"):
@@ -247,7 +247,7 @@ def _no_backward(source: Source) -> Iterator[Fault]:
 
 
 def _never_used(source: Source) -> Iterator[Fault]:
-    """Optimizers that are made and not looked at again, in a program that computes no gradients, but a loss in a loop."""
+    """Optimizers that are never used, in a program that computes a loss in a loop and no gradients."""
     if not {"backward", "closure", "minimize", "step"}.isdisjoint(source.words):
         return
     for made in source.nodes(ast.Assign):
@@ -268,7 +268,7 @@ def _never_used(source: Source) -> Iterator[Fault]:
 
 
 def _loss(source: Source, statement: ast.stmt) -> str:
-    """The name that a statement gives a loss: what a criterion of torch computes, or what is called a loss."""
+    """The name that a statement assigns a loss: the result of a criterion of torch, or a usual name of a loss."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return ""
     target, value = statement.targets[0], statement.value

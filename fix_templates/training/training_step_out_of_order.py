@@ -1,4 +1,4 @@
-"""The operations of a training step stand in an order in which one of them finds no gradients."""
+"""The operations of a training step are in an order in which one of them finds no gradients."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from dnnfix.api import (
 
 CLIPPING = tuple(f"torch.nn.utils.clip_grad_{name}" for name in ("norm", "norm_", "value_"))
 HARMLESS = frozenset({"zero_grad", "train", "print", "append", "info", "debug", "set_description"})
-"""What may be called for its effect around the loss of a turn."""
+"""Calls that may be made for their effect around the loss."""
 
 
 class TrainingStepOutOfOrder(ReadTemplate):
-    """`loss.backward()`, `optimizer.zero_grad()`, `optimizer.step()`: the step finds no gradients, nothing is trained.
+    """`backward()`, `zero_grad()`, `step()` in that order: the step finds no gradients, and nothing is trained.
 
-    The same with the step between the clearing and the backward pass: the gradients of a turn are cleared in the next
-    one before anything has used them. Or `optimizer.step()` stands behind the loop over the batches, which clears the gradients of each:
-    those of all but the last one are thrown away. Or `clip_grad_norm_` stands before the backward pass, where it finds no gradients,
-    and the optimizer steps with gradients of any size.
+    Also reported: a step between `zero_grad()` and `backward()`, whose gradients the next iteration clears unused; a
+    step after the loop over the batches, which clears the gradients of all but the last; and `clip_grad_norm_` before
+    `backward()`, which clips nothing.
 
-    Reported where the operations stand in one block, or the step right behind the loop, each of them once. Where gradients are cleared
-    once for all batches, they are collected on purpose.
+    The operations have to be in one block, or the step right after the loop, each of them once. Gradients that are
+    cleared once for all batches are accumulated on purpose.
 
-    Fix safety: unsafe. The model is trained by every batch, and with clipped gradients, from now on, which is the point.
+    Fix safety: unsafe. Every batch trains the model, with clipped gradients, from now on, which is the point.
 
-    References: torch.optim ("Taking an optimization step"), torch.nn.utils.clip_grad_norm_ ("Gradients are modified in-place").
+    References: torch.optim ("Taking an optimization step"), torch.nn.utils.clip_grad_norm_ ("Gradients are modified
+    in-place").
     """
 
     code = "DNF703"
@@ -96,7 +96,7 @@ class Learner:
         self.optimizer.step()
         return loss.item()
 
-=== example: behind the only loop
+=== example: after the only loop
 import torch
 
 def train(model, opt, data):
@@ -165,7 +165,7 @@ for real in loader:
     loss_d.backward()
     opt_d.step()
 
-=== reject: the gradients are taken, changed and put back
+=== reject: the gradients are read, changed and assigned
 import torch
 
 for x, y in loader:
@@ -193,7 +193,7 @@ for epoch in range(epochs):
         criterion(net(x), y).backward()
     optimizer.step()
 
-=== reject: a step in the loop and one behind it
+=== reject: a step in the loop and one after it
 import torch
 
 for epoch in range(epochs):
@@ -281,7 +281,7 @@ for batch in loader:
     entropy(policy).backward()
     optimizer.step()
 
-=== reject: clipped before and behind
+=== reject: clipped before and after
 import torch
 from torch.nn.utils import clip_grad_norm_
 
@@ -295,7 +295,7 @@ for x, y in loader:
 
 
 def _moved(source: Source, statement: ast.stmt, to: ast.stmt, before: bool = False) -> tuple[Edit, ...]:
-    """The edits that put a statement before or behind another one."""
+    """The edits that move a statement before or after another one."""
     place = source.site(statement)
     code = textwrap.dedent("\n".join(source.places.lines[place.line - 1 : place.end_line]))
     put: Edit = InsertBefore(source.site(to), code) if before else InsertAfter(source.site(to), code)
@@ -303,7 +303,7 @@ def _moved(source: Source, statement: ast.stmt, to: ast.stmt, before: bool = Fal
 
 
 def _cleared(source: Source, step: training_loop.LoopOperation) -> Iterator[Fault]:
-    """A clearing between the backward pass and the step, or a step between the clearing and the backward pass."""
+    """A `zero_grad` between the backward pass and the step, or a step between `zero_grad` and the backward pass."""
     block = training_loop.block_of(source, step.statement)
     own = {each.statement: each for each in training_loop.operations_named(source, "zero_grad") if each.on == step.on}
     passes = {each.statement for each in training_loop.operations_named(source, "backward")}
@@ -332,7 +332,7 @@ def _steps(statement: ast.stmt, optimizer: str) -> bool:
 
 
 def _hides(statement: ast.stmt) -> bool:
-    """Whether a backward pass may be hidden in a statement: one within a `with`, an `if` or a loop."""
+    """Whether a statement may contain a backward pass: one within a `with`, an `if` or a loop."""
     if isinstance(statement, ast.Expr):
         return False
     return any(isinstance(n, ast.Attribute) and n.attr in ("backward", "step") for n in ast.walk(statement)) or (
@@ -342,7 +342,7 @@ def _hides(statement: ast.stmt) -> bool:
 
 
 def _outside(source: Source, step: training_loop.LoopOperation) -> Iterator[Fault]:
-    """A step behind the loop over the batches, in which the gradients are cleared and computed."""
+    """A step after the loop over the batches in which the gradients are cleared and computed."""
     block = training_loop.block_of(source, step.statement)
     for loop in block[: block.index(step.statement)]:
         cleared, passes, stepped = (
@@ -362,7 +362,7 @@ def _outside(source: Source, step: training_loop.LoopOperation) -> Iterator[Faul
 
 
 def _clipped(source: Source, call: ast.Call) -> Iterator[Fault]:
-    """The clipping, where its block goes on with one backward pass and one step, and has no others."""
+    """The clipping, where one backward pass and one step follow it in its block."""
     statement = source.statement_of(call)
     if not isinstance(statement, ast.Expr) or statement.value is not call:
         return
@@ -392,7 +392,7 @@ def _clipped(source: Source, call: ast.Call) -> Iterator[Fault]:
 
 
 def _is_harmless(source: Source, statement: ast.stmt) -> bool:
-    """Whether a statement surely computes no gradients and takes no step: what it calls does neither, and is named for neither."""
+    """Whether a statement surely computes no gradients and takes no step."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         return ast.unparse(statement.value.func).rpartition(".")[2] in HARMLESS
     for call in within(statement, ast.Call):

@@ -1,1 +1,1 @@
-"""Fix templates of the family versioning: what libraries renamed and removed."""
+"""Rules about code for other versions of its libraries: removed, renamed and changed APIs."""

@@ -1,4 +1,4 @@
-"""`float(model.predict(x))`, `"%.2f" % w.numpy()`: NumPy turned an array of one element into a number by itself."""
+"""`float(model.predict(x))`, `"%.2f" % w.numpy()`: NumPy no longer converts an array of one element to a number."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dnnfix.api import ApiChange, Edit, Hit, Replace, Subject, Wrap, origins
 
 NUMBERS = frozenset({"builtins.float", "builtins.int", "builtins.complex"})
-"""Functions that make a number of what they are given; those of `math` do too."""
+"""Functions that convert their argument to a number; those of `math` do too."""
 
 PLAIN = frozenset({"builtins.len", "builtins.int", "builtins.float", "builtins.str", "builtins.round", "builtins.repr"})
-"""Functions whose result is no array."""
+"""Functions whose result is not an array."""
 
 ARRAY_METHODS = frozenset({"numpy", "predict", "predict_on_batch", "predict_proba", "reshape", "astype", "flatten"})
 """Methods whose result is an array."""
@@ -21,14 +21,14 @@ INDEX = "only integer scalar arrays can be converted to a scalar index"
 
 
 class ArrayAsNumber(ApiChange):
-    """An array of one element is used as a number; since NumPy 2.4 only arrays without axes can be.
+    """An array of one element is used as a number; since NumPy 2.4 only arrays without axes are converted.
 
-    Predictions, weights and losses come as arrays of shape (1,) or (1, 1), and programs print them with `%.2f`, hand them
-    to `float` or `math.exp`, or put them into an element of another array. `item()` takes the number out, and refuses
-    where there is more than one, as it should. As the end of a slice or of a range (`start = np.random.choice(n, 1)`) such
-    arrays are refused since NumPy 1.12.
+    Predictions, weights and losses are arrays of shape (1,) or (1, 1), and programs format them with `%.2f`, pass them
+    to `float` or `math.exp`, or assign them to an element of another array. `item()` returns the number, and raises for
+    more than one element. As the end of a slice or range (`start = np.random.choice(n, 1)`) such arrays are refused
+    since NumPy 1.12.
 
-    Fix safety: unsafe. The program did not run before; the number is the one that older versions of NumPy took.
+    Fix safety: unsafe. The program did not run before; the number is the one that older versions of NumPy used.
 
     References: https://numpy.org/doc/stable/release/1.25.0-notes.html ("Only ndim-0 arrays are treated as scalars").
     """
@@ -39,7 +39,6 @@ class ArrayAsNumber(ApiChange):
     needs_run = True
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The arrays in the expression at which NumPy stopped the program."""
         crash = subject.crash
         node = subject.node(crash.site) if crash is not None else None
         if crash is None or crash.site is None or node is None or not _says_so(crash.kind, crash.message):
@@ -104,7 +103,7 @@ for _ in range(2):
 +     piece = series[rows, start.item() : start.item() + 3]
 print(torch.from_numpy(piece).shape)
 
-=== reject: a list taken apart by an array of several places
+=== reject: a list indexed by an array of several indices
 import numpy as np
 import torch
 
@@ -129,7 +128,7 @@ print(torch.from_numpy(rows))
 
 
 def _says_so(kind: str, message: str) -> bool:
-    """Whether it is NumPy that refuses: the calls in question are none of the frameworks', so nothing recorded them."""
+    """Whether NumPy raised the error: no framework recorded the call."""
     if kind == "TypeError":
         return (
             INDEX in message
@@ -140,7 +139,7 @@ def _says_so(kind: str, message: str) -> bool:
 
 
 def _operands(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of which the crashed expression makes numbers."""
+    """The expressions that the crashed expression converts to numbers."""
     source = subject.source
     if subject.crash is not None and INDEX in subject.crash.message:
         yield from _ends(subject, node)
@@ -157,7 +156,7 @@ def _operands(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[ast.expr]
 
 
 def _ends(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[ast.expr]:
-    """What is added up to the ends of the slices, or of the range, at which NumPy stopped the program."""
+    """The summands of the bounds of the slices or the range that crashed."""
     within = [part for part in ast.walk(node) if isinstance(part, ast.Slice)]
     ends = [end for part in within for end in (part.lower, part.upper) if end is not None]
     if isinstance(node, ast.Call) and subject.source.qualified(node.func) == "builtins.range":
@@ -171,7 +170,7 @@ def _ends(subject: Subject, node: ast.expr | ast.stmt) -> Iterator[ast.expr]:
 
 
 def _arrays(subject: Subject, operands: list[ast.expr]) -> list[ast.expr]:
-    """Those of the operands that hold arrays, as far as the text tells; the only one that may, where none surely does."""
+    """The operands known to be arrays; else the only one that may be one."""
     possible = [one for one in operands if not _is_plain(subject, one)]
     sure = [one for one in possible if any(_makes_array(subject, origin) for origin in origins.origins(subject, one))]
     return sure or (possible if len(possible) == 1 else [])

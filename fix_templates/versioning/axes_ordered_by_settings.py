@@ -1,4 +1,4 @@
-"""Images with their channels first, in a program that leaves the order of the axes to a file of settings."""
+"""Images have their channels first, in a program that relied on Keras's settings file for the order of the axes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from dnnfix.api import (
     once,
     spell,
     spelling_edits,
+    trees,
     uses_of,
 )
 
 MOST_CHANNELS = 4
-"""Channels that an image has at most: gray, colour, colour with transparency; no image is as few pixels high."""
+"""The most channels of an image: gray, colour, colour with transparency; no image is that few pixels high."""
 
 FIRST, LAST = "channels_first", "channels_last"
 
 TOLD = frozenset({"data_format", "dim_ordering", "image_data_format", "image_dim_ordering", "set_image_data_format",
                   "set_image_dim_ordering"})  # fmt: skip
-"""Names by which a program speaks of the order itself."""
+"""Names by which a program sets the order itself."""
 
 IMAGE_LAYERS = tuple(
     f"keras.layers.{name}2D"
@@ -36,19 +37,19 @@ IMAGE_LAYERS = tuple(
 )  # fmt: skip
 
 SHAPES = frozenset({"shape", "input_shape", "target_shape", "batch_input_shape", "batch_shape"})
-"""Arguments of layers in which a shape stands."""
+"""Parameters of layers that are shapes."""
 
 ARRAYS = frozenset({"reshape", "resize", "zeros", "ones", "empty", "normal", "uniform", "rand", "randn", "random"})
-"""Functions and methods that take the shape of an array."""
+"""Functions and methods with the shape of an array as an argument."""
 
 
 class AxesOrderedBySettings(ApiChange):
-    """Keras up to 2.3 read the order of an image's axes from `~/.keras/keras.json`; on Theano it was channels first.
+    """Keras up to 2.3 read the order of image axes from `~/.keras/keras.json`; with Theano it was channels first.
 
-    A program that states `(1, 28, 28)` and nothing else relied on that file. Today the order is channels last unless
-    the program says otherwise: a row is then taken for the whole height, and kernels and poolings soon find nothing
-    left. The patch says the order once, before the first layer, so that shapes and data stay as they are written. It is
-    proposed for programs of that time in which every shape that tells has its channels first.
+    A program that only states `(1, 28, 28)` relied on that file. Today's default is channels last: a row becomes the
+    whole height, and kernels and poolings soon exceed the image. The patch sets the order once, before the first layer,
+    so that shapes and data stay as they are. Proposed for programs of that time whose shapes all have their channels
+    first.
 
     Fix safety: unsafe: what the layers compute changes, back to what it was with the author's settings.
 
@@ -58,10 +59,9 @@ class AxesOrderedBySettings(ApiChange):
 
     code = "DNF558"
     name = "axes-ordered-by-settings"
-    message = "{shape} has the channels first, which used to be a setting in keras.json; the default is channels_last"
+    message = "{shape} has its channels first, which was a setting in keras.json; the default is channels_last"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The place before the first use of a layer, where the shapes say one thing and the program nothing."""
         source = subject.source
         if "keras" not in source.frameworks or _speaks_of_order(source):
             return
@@ -171,7 +171,7 @@ model.add(Conv2D(8, (3, 3), padding="same", input_shape=(1, 28, 28)))
 
 @once
 def _speaks_of_order(source: Source) -> bool:
-    """Whether a program names the order in its code; a comment does not set it."""
+    """Whether the code, comments aside, names the order."""
     if TOLD.isdisjoint(source.words):
         return False
     spoken = {keyword.arg for call in source.all_calls for keyword in call.keywords}
@@ -181,7 +181,7 @@ def _speaks_of_order(source: Source) -> bool:
 
 
 Told = tuple[ast.expr, str]
-"""A shape and where its channels stand, where it tells."""
+"""A shape, and the order of its axes where that is known."""
 
 
 def _first(shapes: Iterable[Told]) -> ast.expr | None:
@@ -203,9 +203,9 @@ def _of_layers(source: Source, layers: Iterable[ast.Call]) -> Iterator[Told]:
 
 
 def _of_arrays(source: Source) -> Iterator[Told]:
-    """Shapes of four axes that data is given; the first axis is the batch."""
+    """Shapes of data with four axes, the first of which is the batch."""
     for call in source.all_calls:
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        last = trees.last_name(call.func)
         if last in ARRAYS:
             for shape in (call, *call.args, *(keyword.value for keyword in call.keywords)):
                 sizes = _sizes(source, shape)
@@ -225,14 +225,14 @@ def _order(sizes: Sequence[int | None]) -> str:
 
 
 def _order_of_features(sizes: Sequence[int | None]) -> str:
-    """Of what a network makes, as of `Reshape((128, 7, 7))`: the two axes of one size are the sides."""
+    """The order of a feature shape such as `Reshape((128, 7, 7))`: the two equal sizes are the sides."""
     if len(sizes) == 3 and None not in sizes and len(set(sizes)) == 2 and sizes[1] != 1:
         return FIRST if sizes[1] == sizes[2] else LAST if sizes[0] == sizes[1] else ""
     return ""
 
 
 def _sizes(source: Source, shape: ast.expr) -> list[int | None]:
-    """The sizes that a shape, or the arguments of a call, are written with; `None` for one that cannot be read."""
+    """The sizes in a shape, or in the arguments of a call; `None` for one that is not known."""
     if isinstance(shape, ast.Name):
         bound = source.bindings(shape)
         shape = bound[0] if len(bound) == 1 else shape
@@ -242,7 +242,7 @@ def _sizes(source: Source, shape: ast.expr) -> list[int | None]:
 
 
 def _size(source: Source, axis: ast.expr) -> int | None:
-    """The size of an axis, where it is written or one number is assigned to it."""
+    """The size of an axis that is a literal, or a name bound to one number."""
     written = arithmetic.number(axis)
     if written is None and isinstance(axis, (ast.Name, ast.Attribute)):
         values = {arithmetic.number(value) for value in source.bindings(axis)}
@@ -251,7 +251,7 @@ def _size(source: Source, axis: ast.expr) -> int | None:
 
 
 def _behind_imports(source: Source) -> ast.stmt | None:
-    """The first statement of the module behind its last import of Keras; `None` where it imports Keras elsewhere."""
+    """The module's first statement after its last import of Keras; `None` where Keras is imported elsewhere."""
     body = source.tree.body
     of_keras = [
         place

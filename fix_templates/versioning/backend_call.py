@@ -1,4 +1,4 @@
-"""`K.argmax(x)`, `K.batch_dot(x, y)`: functions of `keras.backend` whose successors take other arguments."""
+"""`K.argmax(x)`, `K.batch_dot(x, y)`: functions of `keras.backend` whose successors have other arguments."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dnnfix.api import ApiChange, Hit, Subject, keras_backend, uses_of
 
 
 class BackendCall(ApiChange):
-    """Keras 3 dropped most functions of `keras.backend`; the successors of some take other arguments or are not functions.
+    """Keras 3 removed most functions of `keras.backend`; some successors have other arguments or are not functions.
 
-    `K.argmax` worked along the last axis where none was given, and `keras.ops.argmax` flattens; `K.gather` is `ops.take` along
-    axis 0, `K.int_shape(x)` is `x.shape`, `K.in_train_phase(a, b)` depends on the argument `training`. What depends on the number
-    of axes of a tensor, on a session or on symbolic gradients is left, with the reason. `tf.keras.backend` still has them all.
-    Where only the name changed, `DNF501` changes it.
+    `K.argmax` used the last axis by default, and `keras.ops.argmax` flattens; `K.gather` is `ops.take` along axis 0,
+    `K.int_shape(x)` is `x.shape`, `K.in_train_phase(a, b)` depends on the argument `training`. Calls that depend on the
+    rank of a tensor, on a session or on symbolic gradients are declined with a reason. `tf.keras.backend` still has all
+    of them. Where only the name changed, `DNF501` changes it.
 
     Fix safety: unsafe: the successors were compared with Keras 2.3.1, but not on every backend.
 
@@ -26,7 +26,6 @@ class BackendCall(ApiChange):
     triggers = ("backend",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls of such functions."""
         yield from keras_backend.backend_calls(uses_of(subject.source))
 
     programs = """

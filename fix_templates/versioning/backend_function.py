@@ -1,4 +1,4 @@
-"""`K.function([model.input], [layer.output])`: a function of arrays between two places of a network."""
+"""`K.function([model.input], [layer.output])` maps arrays to outputs of a network; Keras 3 has no such function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dnnfix.api import (
 _NAME = "backend_function"
 _CODE = f'''\
 def {_NAME}(inputs, outputs):
-    """What a network makes of arrays between two places of it; inputs that are no place say whether it trains."""
+    """A function of arrays that computes outputs of a network; inputs that are not tensors set the training mode."""
     import keras
 
     asked = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
@@ -42,24 +42,26 @@ def {_NAME}(inputs, outputs):
 
 
 class BackendFunction(ApiChange):
-    """Keras 3 has no `K.function`: it runs eagerly, and there is no graph that a function could be cut out of.
+    """Keras 3 has no `K.function`: it runs eagerly, and there is no graph to take a function from.
 
-    What lies between two places of a network is a model of its own, whose `predict_on_batch` takes arrays and gives arrays.
-    Where the program may count on lists of one array, or hands over more than arrays, a function of its own sees to that. `K.learning_phase()` among the inputs becomes the question whether the network trains. Where the
-    function updates variables, or gives gradients, there is no such model.
+    The same is computed by a model from the inputs to the outputs, whose `predict_on_batch` maps arrays to arrays.
+    Where the program may rely on lists of one array, or passes more than arrays, a function that is added to the
+    program handles both; `K.learning_phase()` among the inputs becomes the argument `training`. Functions that update
+    variables or return gradients are declined.
 
-    Fix safety: unsafe: the same layers with the same weights are run, by a function of the program's own.
+    Fix safety: unsafe: the same layers with the same weights run in a function of the program's own.
 
     References: https://keras.io/guides/migrating_to_keras_3/, https://keras.io/api/models/model/.
     """
 
     code = "DNF595"
     name = "backend-function"
-    message = "keras.backend.function was removed in Keras 3.0; a model from the inputs to the outputs does the same"
+    message = (
+        "keras.backend.function was removed in Keras 3.0; a model from the inputs to the outputs computes the same"
+    )
     triggers = ("function",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls of the function, with what of them the program asks for elsewhere."""
         source = subject.source
         calls = [call for call in source.all_calls if _full(source, call.func) == "keras.backend.function"]
         if not calls:
@@ -72,7 +74,7 @@ class BackendFunction(ApiChange):
             elif any(_asks_gradients(source, node.func) for node in source.all_calls):
                 decline = "gradients of the graph of Keras are among the outputs"
             elif _NAME in uses.bound or len(call.args) < 2 and not _named(call, "outputs"):
-                decline = "its arguments cannot be read"
+                decline = "its arguments are not known"
             yield Hit(
                 source.site(call),
                 self.message,
@@ -83,7 +85,7 @@ class BackendFunction(ApiChange):
             )
 
     programs = f"""
-=== example: what a layer in the middle gives
+=== example: the output of a layer in the middle
 - from keras import backend as K
 + import keras
 from keras.models import load_model
@@ -163,9 +165,10 @@ def step(x):
 
 
 def _as_model(subject: Subject, call: ast.Call) -> tuple[Edit, ...]:
-    """The call as a model of one line; none where the program may count on what only the function did.
+    """The call as a model in one expression; empty where the program may rely on what only the function did.
 
-    A model gives an array for a list of one output, so each use has to take the first of it; more outputs come in a list.
+    A model returns an array for a list of one output, so each use has to read its first element; several outputs are a
+    list.
     """
     source = subject.source
     places = [*call.args[:2], *_named(call, "inputs", "outputs")]
@@ -199,7 +202,7 @@ def _called(use: ast.Subscript) -> ast.expr:
 
 
 def _first_of_each(source: Source, call: ast.Call) -> list[tuple[ast.Subscript, ast.expr]] | None:
-    """The uses `f([x])[0]` of the name that a call is assigned to, with `x` of each; `None` where there is another use."""
+    """The uses `f([x])[0]` of the name that the call is assigned to, with each `x`; `None` if there are others."""
     made = source.parent(call)
     if not isinstance(made, ast.Assign) or len(made.targets) != 1 or not isinstance(made.targets[0], ast.Name):
         return None
@@ -221,7 +224,7 @@ def _first_of_each(source: Source, call: ast.Call) -> list[tuple[ast.Subscript, 
 
 
 def _edits(source: Source, call: ast.Call) -> Iterator[Edit]:
-    """The call with the program's own function, and that function."""
+    """The edits to the added function, and its definition."""
     given = [source.segment(source.site(arg)) for arg in call.args[:2]]
     given += [
         f"{k.arg}={source.segment(source.site(k.value))}" for k in call.keywords if k.arg in ("inputs", "outputs")
@@ -239,7 +242,7 @@ def _full(source: Source, function: ast.expr) -> str:
 
 
 def _asks_gradients(source: Source, function: ast.expr) -> bool:
-    """Whether what is called gives gradients as parts of the graph, by Keras, by TensorFlow or by an optimizer."""
+    """Whether a function returns gradients of the graph, by Keras, TensorFlow or an optimizer."""
     if isinstance(function, ast.Attribute) and function.attr in ("get_gradients", "compute_gradients"):
         return True
     package, _, last = (source.written(function) or "").rpartition(".")
@@ -251,5 +254,5 @@ def _named(call: ast.Call, *names: str) -> list[ast.expr]:
 
 
 def _is_empty(value: ast.expr) -> bool:
-    """Whether a list is empty, or there is none."""
+    """Whether a list is empty, or a constant such as `None`."""
     return isinstance(value, (ast.List, ast.Tuple)) and not value.elts or isinstance(value, ast.Constant)

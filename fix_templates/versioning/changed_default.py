@@ -1,4 +1,4 @@
-"""A call that leaves out an argument whose default is another one today."""
+"""A call relies on a default that has changed."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from dnnfix.api import (
 )
 
 IN_BRACES = re.compile(r"\{([\w.]+)\}")
-"""A name of a library in the code that a table gives, to be spelled as the program's imports have it."""
+"""The name of a library in the code of a table, spelled as the program imports it."""
 
 
 class ChangedDefault(ApiChange):
-    """A program of before relies on a default that changed: nothing stops, and what is trained is something else.
+    """An older program relies on a default that changed: nothing crashes, but it computes something else.
 
-    `Adadelta()` had the learning rate 1.0 in Keras 2 and has 0.001 today, which all but stops the training;
-    `F.dropout(x)` did nothing and drops values now; weights saved from a GRU no longer fit. A program is told of it only
-    where something in it shows that it was written before the change: a name that is gone, a pinned version, Python 2.
-    What changed is said with the numbers of the table, and the patch states the former value, with the rest of the
-    migration. Where a network is trained anew with gates of another form, a run tells of it, and nothing is changed.
-    Changes without an effect that could be measured are in the table, and nobody is told.
+    `Adadelta()` had the learning rate 1.0 in Keras 2 and has 0.001 today, which all but stops training; `F.dropout(x)`
+    did nothing and drops values now; weights saved from a GRU no longer fit. Reported only where the program shows that
+    it was written before the change: a removed name, a pinned version, Python 2. The patch states the former value.
+    Where the network is trained anew and learned as well with the new default, a run reports it without a patch.
+    Changes without a measurable effect are in the table and never reported.
 
-    Fix safety: unsafe: what is trained today changes, back to what it was when the program was written; whether
-    results of then or of today are wanted, only its owner knows.
+    Fix safety: unsafe: what is trained today changes, back to what it was when the program was written; only its owner
+    knows which results are wanted.
 
-    References: `fix_templates/data/defaults.toml` gives one for each default; https://keras.io/guides/migrating_to_keras_3/.
+    References: `fix_templates/data/defaults.toml` has one for each default;
+    https://keras.io/guides/migrating_to_keras_3/.
     """
 
     code = "DNF521"
@@ -49,7 +49,6 @@ class ChangedDefault(ApiChange):
     stands_alone = True
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """What the table of defaults says of the program's calls."""
         found: dict[str, list[tuple[changed_defaults.Reliance, era.Proof]]] = {}
         for reliance, proof in changed_defaults.relied_defaults(subject):
             found.setdefault(reliance.name, []).append((reliance, proof))
@@ -75,7 +74,7 @@ model = Sequential()
 + model.add(Dense(10, activation="softmax", kernel_initializer="uniform"))
 + model.compile(loss="categorical_crossentropy", optimizer=keras.optimizers.Adagrad(learning_rate=0.01))
 
-=== example: an optimizer given by name, in a program that pins its version
+=== example: an optimizer by name, in a program that pins its version
 # pip install keras==2.2.4
 from keras.models import Sequential
 from keras.layers import Dense
@@ -204,12 +203,12 @@ def _hit(subject: Subject, name: str, proven: list[tuple[changed_defaults.Relian
 
 
 def _harmless(proven: list[tuple[changed_defaults.Reliance, era.Proof]]) -> str:
-    """Why a change is only told of."""
+    """Why a change is only reported."""
     first = proven[0][0].change
     stated = " and ".join(dict.fromkeys(reliance.change.argument for reliance, _ in proven))
     return (
-        f"without {' or '.join(first.beside[:2])} in the program the network is trained anew, and learned as well where it "
-        f"was measured; state {stated} to have it as it was"
+        f"without {' or '.join(first.beside[:2])} in the program the network is trained from scratch, and learned as well in "
+        f"measurements; pass {stated} to keep the old default"
     )
 
 
@@ -222,7 +221,7 @@ def _said(last: str, reliance: changed_defaults.Reliance) -> str:
 
 
 def _stated(subject: Subject, node: ast.Call | ast.Constant, name: str, changes: list[tables.Change]) -> Iterator[Edit]:
-    """The edits by which a call says what was left to the default."""
+    """The edits that state the former defaults in a call."""
     site = subject.source.site(node)
     codes: list[tuple[tables.Change, str]] = []
     for change in changes:
@@ -239,7 +238,7 @@ def _stated(subject: Subject, node: ast.Call | ast.Constant, name: str, changes:
 
 
 def _spelled(call: ast.Call, change: tables.Change) -> str:
-    """The keyword to set: the one of today, unless the call gives the argument under a former name."""
+    """The keyword to set: today's, unless the call uses a former name."""
     return next((k.arg for k in call.keywords if k.arg in change.also), None) or change.argument
 
 

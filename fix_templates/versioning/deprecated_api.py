@@ -1,4 +1,4 @@
-"""What still works but is on its way out."""
+"""Names, keywords and methods that still work and are deprecated."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dnnfix.api import ApiChange, Hit, Subject, changed_calls, changed_forms, ch
 
 
 class DeprecatedApi(ApiChange):
-    """Names, keywords and methods that the libraries have deprecated and still have: `F.upsample`, `xavier_uniform`.
+    """A name, keyword or method is deprecated and still works, such as `F.upsample` or `xavier_uniform`.
 
-    Off by default: the program runs. Where a run shows the library's own warning on the line, the templates for removed
-    names and keywords speak of it without being asked, unless it is a keyword that is merely passed over.
+    Off by default: the program runs. Where a run shows the library's own warning on the line, the rules for removed
+    names and keywords report it anyway, unless the keyword is merely ignored.
 
     Fix safety: safe where the data file says that the new name means the same; otherwise unsafe.
 
-    References: `fix_templates/data/*.toml` give one for each name.
+    References: `fix_templates/data/*.toml` have one for each name.
     """
 
     code = "DNF550"
@@ -25,7 +25,6 @@ class DeprecatedApi(ApiChange):
     speaks_of_deprecated = True
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """What the tables call deprecated."""
         uses = uses_of(subject.source)
         for hit in (
             *changed_imports.renamed_names(uses),
@@ -55,7 +54,7 @@ layer = nn.Linear(2, 2)
 - clip_grad_norm(model.parameters(), 1.0)
 + clip_grad_norm_(model.parameters(), 1.0)
 
-=== example: the length that an embedding does not need to be told
+=== example: the length that an embedding does not need
 from tensorflow.keras.layers import Embedding, LSTM
 from tensorflow.keras.models import Sequential
 
@@ -105,7 +104,7 @@ from torchvision.transforms import v2
 - to_tensor = v2.Compose([v2.Resize(8), v2.ToTensor()])
 + to_tensor = v2.Compose([v2.Resize(8), v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])])
 
-=== example: an optimizer by hand, a grid, and a schedule that is told its step
+=== example: an optimizer by hand, a grid, and a scheduler with an explicit step
 import torch
 from torchvision import models
 

@@ -1,4 +1,4 @@
-"""`model.fit_generator(…)`: a method that `fit` has taken over, with other names for its arguments."""
+"""`model.fit_generator(…)` was removed; `fit` accepts generators, with other names for the arguments."""
 
 from __future__ import annotations
 
@@ -32,34 +32,36 @@ METHODS = {
     "evaluate_generator": ("evaluate", ("", "steps")),
     "predict_generator": ("predict", ("", "steps")),
 }
-"""By method, what took it over, and its parameters in their order as far as all versions agree. Today's methods take
-batch_size second, so they are given by name."""
+"""By method, its successor, and the parameters in an order that all versions agree on.
+
+The successors have `batch_size` second, so these are passed by name.
+"""
 
 DROPPED = ("nb_worker", "workers", "use_multiprocessing", "pickle_safe", "max_q_size", "max_queue_size")
-"""How batches were fetched: Keras 3 asks the data set itself."""
+"""How batches were fetched, which in Keras 3 is up to the data set."""
 
 SAMPLES = {"samples_per_epoch": "steps_per_epoch", "nb_val_samples": "validation_steps", "val_samples": "steps"}
 """Counts of samples in Keras 1 that are counts of batches today."""
 
 KERAS_1 = frozenset({*SAMPLES, "nb_epoch", "nb_worker", "max_q_size", "pickle_safe"})
-"""Keywords by which a call shows that it was written for Keras 1."""
+"""Keywords that show that a call was written for Keras 1."""
 
 STEPS = frozenset({"steps_per_epoch", "validation_steps", "steps"})
-"""Counts of batches in today's methods."""
+"""Counts of batches in the successors."""
 
 COUNTS = frozenset({"nb_sample", "samples", "n", "N"})
-"""Attributes by which an iterator over images tells how many it has."""
+"""Attributes of an iterator over images with its number of images."""
 
 ITERATORS = ("flow", "flow_from_directory", "flow_from_dataframe")
 ITERATOR_SIZE = "32"
-"""The batch size of `flow` and its kin where none is given."""
+"""The default batch size of `flow` and similar methods."""
 
 
 _SIZE = re.compile(r"(?:mini_?)?batch_?(?:size|sz|len|length)", re.IGNORECASE)
-"""What the size of a batch is called in programs."""
+"""Names of a batch size in programs."""
 
 PLAIN = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript)
-"""Expressions that bind more closely than a division."""
+"""Expressions that bind more tightly than a division."""
 
 NUMPY_SIZES = {
     "numpy.zeros": 0,
@@ -71,27 +73,26 @@ NUMPY_SIZES = {
     "numpy.random.uniform": 2,
     "numpy.random.normal": 2,
 }
-"""By function, the place of the size or shape of what it gives."""
+"""By function, the index of the parameter with the size or shape of its result."""
 
 JOINING = frozenset(f"numpy.{name}" for name in ("append", "concatenate", "hstack", "repeat", "tile", "vstack"))
 """Functions that make a batch larger than its parts."""
 
 
 class FitGenerator(ApiChange):
-    """`fit_generator`, `evaluate_generator` and `predict_generator` are gone; `fit`, `evaluate` and `predict` take generators.
+    """`fit_generator` and its siblings were removed; `fit`, `evaluate` and `predict` accept generators.
 
-    Arguments that were given by position are given by name, since today's methods have others at these places. Counts of
-    samples (Keras 1) are divided by the batch size, which is read from the call that made the generator, from the default
-    of its function, or of `flow`, or is asked of an iterator that a function returns; where it cannot be read, nothing is
-    proposed. A count that is the iterator's own is
-    left out: the iterator knows its length. A quotient is rounded up, as both did by going on until the count was reached,
-    also where it was assigned to a name first. Programs that use Keras 2 by `tf_keras` are left alone.
+    Positional arguments become keyword arguments, since the successors have others in these positions. Counts of
+    samples (Keras 1) are divided by the batch size, which is read from the call that created the generator, the default
+    of its function or of `flow`, or from an iterator that a function returns; where it is not known, nothing is
+    proposed. A count that is the iterator's own is dropped. Quotients are rounded up, as older versions did by going on
+    until the count was reached. Programs that use Keras 2 by `tf_keras` are left alone.
 
-    Fix safety: safe for calls of Keras 2 with whole numbers; unsafe where a count of samples had to be divided, or a
-    quotient was rounded.
+    Fix safety: safe for calls of Keras 2 with integers; unsafe where a count of samples was divided or a quotient
+    rounded.
 
-    References: https://github.com/tensorflow/tensorflow/releases/tag/v2.1.0, https://keras.io/api/models/model_training_apis/,
-    https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes.
+    References: https://github.com/tensorflow/tensorflow/releases/tag/v2.1.0,
+    https://keras.io/api/models/model_training_apis/, https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes.
     """
 
     code = "DNF507"
@@ -100,7 +101,6 @@ class FitGenerator(ApiChange):
     triggers = (*METHODS, *STEPS)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls of the methods on models."""
         source = subject.source
         uses = uses_of(source)
         if source.words.isdisjoint({*METHODS, *STEPS}) or keras_era.keeps_to_keras_2(source):
@@ -129,7 +129,7 @@ class FitGenerator(ApiChange):
             yield from self._quotients(source, call, seen)
 
     def _quotients(self, source: Source, call: ast.Call, seen: set[ast.expr]) -> Iterator[Hit]:
-        """Counts of batches that today's methods are given as a quotient, which is a float."""
+        """Counts of batches in calls of the successors that are a quotient, and so a float."""
         function = call.func
         if not isinstance(function, ast.Attribute) or function.attr not in ("fit", "evaluate", "predict"):
             return
@@ -339,14 +339,14 @@ trainer.fit_generator(batches, 10)
 
 
 def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[list[Edit], str, bool]:
-    """The edits, why there are none, and whether they keep the meaning provably."""
+    """The edits, the reason if there are none, and whether they provably keep the meaning."""
     source = subject.source
     site = source.site(call)
     today, positions = METHODS[function.attr]
     if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
         return [], "the call unpacks its arguments", False
     if len(call.args) > len(positions):
-        return [], "too many arguments are given by position", False
+        return [], "there are too many positional arguments", False
     edits: list[Edit] = [Replace(source.site(function), f"{source.segment(source.site(function.value))}.{today}")]
     keywords = {k.arg: k.value for k in call.keywords if k.arg}
     generator = call.args[0] if call.args else keywords.get("generator")
@@ -395,14 +395,14 @@ def _edits(subject: Subject, call: ast.Call, function: ast.Attribute) -> tuple[l
 
 
 def _divides(value: ast.expr) -> bool:
-    """Whether the arithmetic of an expression has a division that makes it a float."""
+    """Whether an expression's arithmetic has a division that makes it a float."""
     if not isinstance(value, ast.BinOp):
         return False
     return isinstance(value.op, ast.Div) or _divides(value.left) or _divides(value.right)
 
 
 def _fractions(source: Source, value: ast.expr) -> tuple[ast.expr, ...]:
-    """The expressions that make a count a float: itself, or all that its name was ever assigned."""
+    """The expressions that make a count a float: itself, or all values of its name."""
     if isinstance(value, (ast.Name, ast.Attribute)):
         bound = source.bindings(value)
         return bound if all(_divides(one) for one in bound) else ()
@@ -410,14 +410,14 @@ def _fractions(source: Source, value: ast.expr) -> tuple[ast.expr, ...]:
 
 
 def _whole(source: Source, name: str, value: ast.expr) -> str:
-    """The text of an argument; a quotient that counts batches is rounded, as today's methods take whole numbers only."""
+    """The source of an argument; a quotient that counts batches is rounded up."""
     if name not in STEPS or not _divides(value):
         return source.segment(source.site(value))
     return _rounded(source, value)
 
 
 def _rounded(source: Source, value: ast.expr) -> str:
-    """The text of an expression with a division, rounded up."""
+    """The source of an expression with a division, rounded up."""
     if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Div):
         return f"math.ceil({source.segment(source.site(value))})"
     size = source.segment(source.site(value.right))
@@ -425,10 +425,10 @@ def _rounded(source: Source, value: ast.expr) -> str:
 
 
 def _batches(source: Source, count: ast.expr, size: str) -> str:
-    """The number of batches that hold so many samples: the last one counts, though it may not be full.
+    """The code for the number of batches of so many samples, the last of which may not be full.
 
-    Keras 1 and 2 went on until the count was reached, and an iterator over images gives as many. One batch less leaves it
-    in the middle, from where Keras 3 goes on in the next epoch, and soon finds nothing.
+    Keras 1 and 2 went on until the count was reached. One batch less would leave an iterator over images in the middle,
+    where Keras 3 goes on in the next epoch and soon runs out.
     """
     text = source.segment(source.site(count))
     if text.isdecimal() and size.isdecimal() and int(text) % max(1, int(size)) == 0:
@@ -437,26 +437,26 @@ def _batches(source: Source, count: ast.expr, size: str) -> str:
 
 
 def _steps(subject: Subject, data: ast.expr | None, name: str, count: ast.expr) -> tuple[str, str]:
-    """The code of the number of batches in place of a count of samples, empty where none is needed, or why there is none."""
+    """The code for the number of batches of so many samples, empty if none is needed, or the reason for none."""
     if data is None:
         return "", f"the data that {name} counts is unknown"
     if isinstance(data, ast.Tuple) or _own_count(count, data):
         return "", ""
     size = _batch_size(subject, data)
     if size is None:
-        return "", f"{name} counts samples, and the generator's batch size cannot be read"
+        return "", f"{name} counts samples, and the generator's batch size is not known"
     return _batches(subject.source, count, size), ""
 
 
 def _own_count(count: ast.expr, data: ast.expr | None) -> str:
-    """The attribute by which a count is asked of the data themselves; empty where it is something else."""
+    """The attribute in which a count is read from the data themselves; empty otherwise."""
     if not isinstance(count, ast.Attribute) or count.attr not in COUNTS or data is None:
         return ""
     return count.attr if ast.dump(count.value) == ast.dump(data) else ""
 
 
 def _batch_size(subject: Subject, data: ast.expr) -> str | None:
-    """The text of the batch size with which a generator was made."""
+    """The source of a generator's batch size."""
     source = subject.source
     made = data if isinstance(data, ast.Call) else source.constructor(data)
     if made is None or source.defined(made.func) is not None:
@@ -474,7 +474,7 @@ def _batch_size(subject: Subject, data: ast.expr) -> str | None:
 
 
 def _constant_of(source: Source, made: ast.Call) -> str | None:
-    """The constant of the module by which a generator of the program's own cuts its batches."""
+    """The module's constant that is the batch size of a generator of the program."""
     function = source.definition(made.func)
     if not isinstance(function, ast.FunctionDef):
         return None
@@ -487,10 +487,10 @@ def _constant_of(source: Source, made: ast.Call) -> str | None:
 
 
 def _cuts(source: Source, function: ast.FunctionDef, size: str) -> bool:
-    """Whether a batch of a generator provably has as many samples as a name says.
+    """Whether each batch of a generator provably has as many samples as a name says.
 
-    It is the length of a slice, a size given to NumPy, or what the length of a list is compared with; and lists grow by one
-    sample in each round over such a part, or up to such a comparison.
+    The name is the length of a slice, a size passed to NumPy, or compared with the length of a list; and lists grow by
+    one sample per iteration over such a slice, or up to such a comparison.
     """
 
     def is_size(expr: ast.AST | None) -> bool:
@@ -541,7 +541,7 @@ def _cuts(source: Source, function: ast.FunctionDef, size: str) -> bool:
 
 
 def _is_long(part: ast.Slice, size: str) -> bool:
-    """Whether a slice is as long as a name says: `[:n]`, `[i : i + n]` or `[i * n : (i + 1) * n]`."""
+    """Whether a slice has the length of a name: `[:n]`, `[i : i + n]` or `[i * n : (i + 1) * n]`."""
     upper = ast.unparse(part.upper) if part.upper is not None else ""
     if part.lower is None:
         return upper == size
@@ -553,7 +553,7 @@ def _is_long(part: ast.Slice, size: str) -> bool:
 
 
 def _counted(source: Source, data: ast.expr, made: ast.Call) -> str | None:
-    """The code that counts a batch of another generator, made alike: that of the training loses none."""
+    """The code that counts a batch of a second generator created alike, so that training loses none."""
     function = source.definition(made.func)
     if not isinstance(function, ast.FunctionDef) or function.decorator_list:
         return None
@@ -563,18 +563,18 @@ def _counted(source: Source, data: ast.expr, made: ast.Call) -> str | None:
     batches = [node.value.elts[0] for node in yields if isinstance(node.value, ast.Tuple) and len(node.value.elts) > 1]
     if not yields or len(batches) != len(yields):
         return None
-    for batch in batches:  # of several inputs, the first would have to be counted
+    for batch in batches:  # with several inputs, the first would have to be counted
         values = symbolic.values_of(source, batch) if isinstance(batch, ast.Name) else [batch]
         if not values or not all(_is_array(source, value) for value in values):
             return None
     arguments = (n for n in ast.walk(made) if n is not made and isinstance(n, (ast.Call, ast.Lambda)))
     if any(True for _ in arguments):
-        return None  # what another call gives may be there only once
+        return None  # another call may return something else the second time
     return f"len(next({source.segment(source.site(made))})[0])"
 
 
 def _is_array(source: Source, value: ast.expr) -> bool:
-    """Whether a batch is one array: made by NumPy, or a part of another."""
+    """Whether a batch is one array: a result of NumPy or a slice."""
     if isinstance(value, ast.Call):
         return (source.qualified(value.func) or "").startswith("numpy.") or (
             isinstance(value.func, ast.Attribute) and value.func.attr in ("astype", "reshape", "transpose", "copy")
@@ -583,7 +583,7 @@ def _is_array(source: Source, value: ast.expr) -> bool:
 
 
 def _size_of_returned(source: Source, data: ast.expr) -> str | None:
-    """The batch size of an iterator over images that a function of the program returns, alone or with others."""
+    """The batch size of an image iterator that a function of the program returns, alone or in a tuple."""
     place, call = None, source.constructor(data) if not isinstance(data, ast.Call) else data
     if call is None and isinstance(data, ast.Name):
         givers = [
@@ -612,7 +612,7 @@ def _size_of_returned(source: Source, data: ast.expr) -> str | None:
 
 
 def _parameter(definition: ast.AST | None, made: ast.Call) -> ast.expr | None:
-    """What a call of the program's own function gives for its parameter that is the size of a batch."""
+    """The argument that a call passes for the function's batch size."""
     if not isinstance(definition, ast.FunctionDef):
         return None
     parameters = definition.args.args

@@ -1,4 +1,4 @@
-"""`for train, test in KFold(len(X), n_folds=5)`: folds that are told the data, and are gone through themselves."""
+"""`for train, test in KFold(len(X), n_folds=5)`: folds were created with the data and iterated over directly."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from dnnfix.api import (
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """How a class was called before 0.18: its arguments in their order, and the names that some have today."""
+    """How a class was called before 0.18: its parameters in order, and the new name of one of them."""
 
     arguments: tuple[str, ...]
     renamed: tuple[str, str] | None = None
     default: str = ""
-    """What the renamed argument was where it was not given, if that is another number today."""
+    """The former default of the renamed parameter, if today's differs."""
     data: str = "{0}"
-    """What `split` is given, of the first argument."""
+    """The arguments of `split`, from the first argument."""
     stays: bool = False
-    """Whether what is behind the data is taken by its place today too."""
+    """Whether positional arguments after the data are still positional."""
 
 
 NUMBERS = ("n", "n_folds", "shuffle", "random_state")
@@ -50,35 +50,34 @@ FOLDS = {
 """By class of `sklearn.cross_validation`, how it was called."""
 
 CONSUMERS = frozenset(("builtins.enumerate", "builtins.list", "builtins.tuple", "builtins.zip", "builtins.iter"))
-"""Functions that go through what they are given."""
+"""Functions that iterate over their argument."""
 
 SPLITTERS = frozenset(
     ("cross_val_score", "cross_val_predict", "cross_validate", "GridSearchCV", "RandomizedSearchCV", "RFECV")
 )
-"""What takes folds by place and gives them the data itself."""
+"""Functions and classes that pass their own data to the folds."""
 
 
 class FoldsOfNumbers(ApiChange):
-    """Folds knew the number of samples, or the labels, when they were made; since 0.18 `split` is told the data.
+    """Folds are created with the number of samples or the labels; since scikit-learn 0.18 `split` gets the data.
 
-    `KFold(len(X), n_folds=5)` is `KFold(n_splits=5)`, and `for train, test in folds` goes through `folds.split(X)`. The
-    same holds for `StratifiedKFold`, `ShuffleSplit`, `StratifiedShuffleSplit`, `LeaveOneOut`, `LeavePOut` and folds of
-    labels. Where folds are handed on, as `cv=folds`, what takes them splits its own data. Three folds, the former default,
-    are written where the number was left out. Where the folds go elsewhere, nothing is proposed.
+    `KFold(len(X), n_folds=5)` becomes `KFold(n_splits=5)`, and `for train, test in folds` iterates over
+    `folds.split(X)`; the same for `StratifiedKFold`, `ShuffleSplit`, `StratifiedShuffleSplit`, `LeaveOneOut`,
+    `LeavePOut` and folds by label. Folds that are passed on, as `cv=folds`, need no data. The former default of three
+    folds is written out. Where the folds are used in other ways, nothing is proposed.
 
-    Fix safety: safe for `KFold`, `LeaveOneOut` and `LeavePOut` without shuffling, whose parts are the same, where they are
-    imported from `sklearn.model_selection` already; unsafe elsewhere, as random numbers are drawn in another order and
-    samples are spread over stratified folds in another way.
+    Fix safety: safe for `KFold`, `LeaveOneOut` and `LeavePOut` without shuffling that are imported from
+    `sklearn.model_selection` already, whose folds are the same; unsafe elsewhere, as random numbers are drawn in
+    another order and stratified folds are filled in another way.
 
     References: https://scikit-learn.org/stable/whats_new/v0.18.html (model selection enhancements and API changes).
     """
 
     code = "DNF581"
     name = "folds-of-numbers"
-    message = "{splitter} does not accept the data since scikit-learn 0.18; its method split does"
+    message = "{splitter} does not accept the data since scikit-learn 0.18; its method split does instead"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The folds that are made in the old way."""
         source = subject.source
         if "sklearn" not in source.words or source.words.isdisjoint(FOLDS):
             return
@@ -116,7 +115,7 @@ y = np.arange(12) % 2
 + for train, test in model_selection.StratifiedKFold(n_splits=4, shuffle=True).split(y, y):
     print(torch.from_numpy(y[test]))
 
-=== example: folds that are handed on, and a number that was left out
+=== example: folds that are passed on, and a number that was left out
 import numpy as np
 import torch
 - from sklearn.cross_validation import KFold, ShuffleSplit, cross_val_score
@@ -161,7 +160,7 @@ for part in KFold(10, n_folds=5):
 
 
 def _is_old(source: Source, call: ast.Call, folds: Folds, module: str) -> bool:
-    """Whether a call gives what the class took before; by place only data can tell, as today's settings stand there too."""
+    """Whether a call has the former arguments; a positional one has to count samples, as today's are numbers, too."""
     given = {keyword.arg for keyword in call.keywords}
     if None in given or any(isinstance(arg, ast.Starred) for arg in call.args):
         return False
@@ -185,14 +184,14 @@ def _hit(source: Source, call: ast.Call, name: str, module: str) -> Hit:
         FoldsOfNumbers.message.format(splitter=name),
         title=f"pass the data to split instead of {name}",
         edits=() if edits is None else (*_settings(source, call, folds), *edits),
-        decline="how the folds are used cannot be read" if edits is None else "",
+        decline="the uses of the folds are not known" if edits is None else "",
         safe=same and module == "sklearn.model_selection",
         removed={"sklearn": "0.20"},
     )
 
 
 def _settings(source: Source, call: ast.Call, folds: Folds) -> Iterator[Edit]:
-    """The edits of what the class itself is given."""
+    """The edits of the class's own arguments."""
     site, named = source.site(call), {keyword.arg for keyword in call.keywords}
     old, new = folds.renamed or ("", "")
     for place in reversed(range(len(call.args))):
@@ -210,7 +209,7 @@ def _settings(source: Source, call: ast.Call, folds: Folds) -> Iterator[Edit]:
 
 
 def _data(source: Source, folds: Folds, first: ast.expr) -> str:
-    """What `split` is given: the labels, what the rows were counted of, or as many numbers."""
+    """The arguments of `split`: the labels, the data that were counted, or a range."""
     text = source.segment(source.site(first))
     if folds.arguments[0] == "n":
         counted = _counted(source, first)
@@ -219,7 +218,7 @@ def _data(source: Source, folds: Folds, first: ast.expr) -> str:
 
 
 def _counted(source: Source, first: ast.expr) -> ast.expr | None:
-    """The data of a number of samples: `X` for `len(X)` and `X.shape[0]`."""
+    """The data whose samples are counted: `X` in `len(X)` and `X.shape[0]`."""
     match first:
         case ast.Call(func=function, args=[data]) if source.qualified(function) == "builtins.len":
             return data
@@ -229,7 +228,7 @@ def _counted(source: Source, first: ast.expr) -> ast.expr | None:
 
 
 def _uses(source: Source, call: ast.Call, data: str) -> list[Edit] | None:
-    """The edits where folds are gone through, or their number is asked for; `None` where more is done with them."""
+    """The edits where folds are iterated over or counted; `None` where they are used in other ways."""
     places = _places(source, call)
     edits: list[Edit] = []
     for place in places or ():
@@ -245,7 +244,7 @@ def _uses(source: Source, call: ast.Call, data: str) -> list[Edit] | None:
 
 
 def _places(source: Source, call: ast.Call) -> list[ast.expr] | None:
-    """The call itself, or where the name that it is assigned to is read; `None` where other folds may be meant there."""
+    """The call itself, or the reads of the name it is assigned to; `None` where they may be other folds."""
     above = source.parent(call)
     if not isinstance(above, ast.Assign):
         return [call]
@@ -258,7 +257,7 @@ def _places(source: Source, call: ast.Call) -> list[ast.expr] | None:
 
 
 def _is_handed_on(source: Source, place: ast.expr) -> bool:
-    """Whether folds are given to a function that splits its own data with them, or are only shown."""
+    """Whether folds are passed to a function that splits its own data, or only printed."""
     above = source.parent(place)
     if isinstance(above, ast.keyword):
         return above.arg == "cv"

@@ -1,4 +1,4 @@
-"""`tf.concat(1, [a, b])`: calls of TensorFlow with the argument order from before 1.0."""
+"""`tf.concat(1, [a, b])`: a call with the argument order from before TensorFlow 1.0."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dnnfix.api import ApiChange, Hit, Subject, changed_forms
 
 
 class FormerArgumentOrder(ApiChange):
-    """TensorFlow 1.0 put values before axes (`tf.concat(1, [a, b])`) and made `tf.reverse` take the indices of axes.
+    """TensorFlow 1.0 moved values before axes (`tf.concat(1, [a, b])`), and `tf.reverse` expects indices of axes since.
 
-    Cross-entropies, whose old order means something else today, are changed only in programs that call what 1.0 removed and
-    nothing that came later. A program that builds a graph is migrated as a whole, by another rule.
+    Cross-entropies, whose old order means something else today, are changed only in programs that call functions that
+    1.0 removed and nothing newer. Programs that build a graph are migrated as a whole, by another rule.
 
     Fix safety: safe: the arguments are the same, in today's order or as keyword arguments.
 
@@ -25,7 +25,6 @@ class FormerArgumentOrder(ApiChange):
     triggers = ("tensorflow",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls in the former order."""
         yield from changed_forms.former_order(subject)
 
     programs = """

@@ -1,4 +1,4 @@
-"""`yield [images, words], labels`: batches whose parts stand in lists, which Keras 3 refuses on TensorFlow."""
+"""`yield [images, words], labels`: a generator yields lists in its batches, which Keras 3 refuses on TensorFlow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, Wrap, changed_calls, uses_of
 
 OLD = frozenset({"fit_generator", "evaluate_generator", "predict_generator"})
-"""Methods that are given generators only, and are gone themselves: a program that calls them is an old one."""
+"""Methods that accept only generators and are removed: a program that calls them is an old one."""
 
 TODAY = frozenset({"fit", "evaluate", "predict"})
 
@@ -20,13 +20,13 @@ REFUSED = "`output_signature` must contain objects"
 
 
 class GeneratorOfLists(ApiChange):
-    """A generator that gives the inputs or targets of a network with several of them as lists.
+    """A generator yields the several inputs or targets of a network as lists.
 
-    Keras 1 and 2 took `[a, b], y` from a generator. Keras 3 hands what TensorFlow's data sets are made of to
-    `tf.data`, which reads a list as one tensor and stops; tuples are taken on every backend.
+    Keras 1 and 2 accepted `[a, b], y`. Keras 3 passes batches on to `tf.data`, which reads a list as one tensor and
+    raises; tuples are accepted on every backend.
 
-    Fix safety: safe where every batch of the generator goes to a network: a tuple holds the same arrays in the same order,
-    and Keras reads both alike. Where the program does anything else with the generator, unsafe: it may change the lists.
+    Fix safety: safe where every batch of the generator goes to a network: a tuple holds the same arrays in the same
+    order, and Keras reads both alike. Unsafe where the program uses the generator otherwise: it may change the lists.
 
     References: https://keras.io/api/models/model_training_apis/ (the forms of `x`).
     """
@@ -37,7 +37,6 @@ class GeneratorOfLists(ApiChange):
     triggers = ("yield",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The batches of generators that networks are trained with."""
         source = subject.source
         if not source.frameworks & {"keras", "tensorflow"} or "torch" in source.frameworks:
             return
@@ -137,7 +136,7 @@ Scaler().fit(preprocess([1, 2]))
 
 
 def _given(subject: Subject) -> dict[ast.FunctionDef, bool]:
-    """The functions whose results are given to such methods of networks, with whether all of their results are."""
+    """The functions whose results are passed to such methods of networks; whether all of their results are."""
     source = subject.source
     handed: dict[ast.expr, list[ast.Call]] = {}
     for call in uses_of(source).calls():
@@ -157,7 +156,7 @@ def _given(subject: Subject) -> dict[ast.FunctionDef, bool]:
 
 
 def _of_network(subject: Subject, call: ast.Call) -> bool:
-    """Whether the call trains or asks a network of Keras, as far as can be told; old names of methods tell by themselves."""
+    """Whether the call trains or evaluates a network of Keras; removed methods are enough by name."""
     source, method = subject.source, call.func
     if not isinstance(method, ast.Attribute) or method.attr not in OLD | TODAY:
         return False
@@ -171,7 +170,7 @@ def _of_network(subject: Subject, call: ast.Call) -> bool:
 
 
 def _is_annotated(source: Source, expr: ast.expr) -> bool:
-    """Whether a parameter is said to be a network."""
+    """Whether a parameter is annotated as a network."""
     function = source.enclosing(expr, *_FUNCTIONS)
     if not isinstance(function, _FUNCTIONS) or not isinstance(expr, ast.Name):
         return False
@@ -184,7 +183,7 @@ def _is_annotated(source: Source, expr: ast.expr) -> bool:
 
 
 def _function(source: Source, named: ast.expr) -> ast.FunctionDef | None:
-    """The program's function or method that is called; one of an unknown object where only one class has such a name."""
+    """The program's function or method that is called; of an unknown object's only where one class has that name."""
     if isinstance(named, ast.Name):
         found = source.definition(named)
         return found if isinstance(found, ast.FunctionDef) else None
@@ -205,7 +204,7 @@ def _function(source: Source, named: ast.expr) -> ast.FunctionDef | None:
 
 
 def _all_handed(source: Source, value: ast.expr, handed: dict[ast.expr, list[ast.Call]]) -> bool:
-    """Whether a network is all that a value is given to, under whichever name it has."""
+    """Whether a value is only passed to networks, under whichever name."""
     if isinstance(value, ast.Call):
         return True
     if isinstance(value, ast.Name):
@@ -218,7 +217,7 @@ def _all_handed(source: Source, value: ast.expr, handed: dict[ast.expr, list[ast
 
 
 def _is_kept_to(source: Source, function: ast.FunctionDef, calls: set[ast.expr]) -> bool:
-    """Whether these are the only places of the program, of all of its files, that name the function."""
+    """Whether the function is not named elsewhere in the program, in any of its files."""
     others = [other for other in source.beside if function.name in other.words]
     names: list[ast.expr] = [node for node in source.nodes(ast.Name) if node.id == function.name]
     names += [node for node in source.nodes(ast.Attribute) if node.attr == function.name]
@@ -229,7 +228,7 @@ def _is_kept_to(source: Source, function: ast.FunctionDef, calls: set[ast.expr])
 
 
 def _edits(source: Source, batch: ast.expr | None) -> Iterator[Edit]:
-    """What makes tuples of the lists of a batch."""
+    """The edits that turn the lists of a batch into tuples."""
     for part in batch.elts if isinstance(batch, ast.Tuple) else ():
         lists = [part] if isinstance(part, ast.List) else list(source.bindings(part))
         if not lists or not all(isinstance(one, ast.List) and one.elts for one in lists):

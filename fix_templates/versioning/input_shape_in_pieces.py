@@ -1,4 +1,4 @@
-"""`LSTM(32, input_dim=8, input_length=10)`, `batch_input_shape=…`: ways of giving the input's shape that are gone."""
+"""`LSTM(32, input_dim=8, input_length=10)`, `batch_input_shape=…`: input shapes in a form that Keras 3 lacks."""
 
 from __future__ import annotations
 
@@ -24,31 +24,28 @@ from dnnfix.api import (
 )
 
 SEQUENCES = frozenset({"keras.layers.LSTM", "keras.layers.GRU", "keras.layers.SimpleRNN", "keras.layers.Conv1D"})
-"""Layers over sequences, for which Keras 1 took the length and the size of a step one by one."""
+"""Layers over sequences, for which Keras 1 accepted length and features separately."""
 
 
 class InputShapeInPieces(ApiChange):
-    """Keras 3 has no `input_length`, reads `input_dim` as a whole shape, and takes no `batch_input_shape`.
+    """Keras 3 has no `input_length` and no `batch_input_shape`, and reads `input_dim` as the whole shape.
 
-    The two numbers become `input_shape=(length, size)`. A shape with the batch goes to an `Input` before the layer,
-    which is where stateful networks state it today; so does the `input_length` of an embedding whose weights are set or
-    loaded before it meets data, since nothing else builds the network then.
+    The two numbers become `input_shape=(length, size)`. A shape with the batch moves to an `Input` before the layer,
+    and so does the `input_length` of an embedding whose weights are set or loaded before its first call, since nothing
+    else builds the network then.
 
-    Fix safety: safe: the layer sees the same shape. Unsafe for an embedding where the weights are asked for in some runs
-    only: in the others data of another length was taken.
+    Fix safety: safe: the layer gets the same shape. Unsafe for an embedding whose weights are read in some runs only:
+    in the others, data of another length were accepted.
 
     References: https://keras.io/guides/migrating_to_keras_3/, https://keras.io/api/layers/core_layers/input/.
     """
 
     code = "DNF518"
     name = "input-shape-in-pieces"
-    message = (
-        "{argument} does not give the whole shape of the input since Keras {version}; put an Input before the layer"
-    )
+    message = "{argument} does not define the whole input shape since Keras {version}; put an Input before the layer"
     triggers = ("input_dim", "batch_input_shape", "input_length")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """Layers whose input is given in a way of Keras 1 or 2."""
         source = subject.source
         if "keras" not in source.frameworks:
             return
@@ -63,11 +60,11 @@ class InputShapeInPieces(ApiChange):
             if "batch_input_shape" in given:
                 shape = source.segment(source.site(given["batch_input_shape"]))
                 edits = _with_input(subject, call, "batch_input_shape", f"batch_shape={shape}")
-                decline = "" if edits else "where an Input would go before this layer cannot be read"
+                decline = "" if edits else "the place for an Input before this layer is not known"
                 what = "batch_input_shape was removed in Keras 3.0; put an Input before the layer"
             elif name in SEQUENCES:
                 edits, decline = _joined(subject, call, given), ""
-                what = "input_dim alone does not give the length of the sequence, which Keras expects since version 2"
+                what = "input_dim alone does not define the sequence length, which Keras expects since version 2"
             else:
                 continue
             keyword = next(k for k in call.keywords if k.arg in ("batch_input_shape", "input_dim"))
@@ -101,7 +98,7 @@ model = tf.keras.Sequential([
     tf.keras.layers.GRU(32),
 ])
 
-=== example: an embedding that is given its weights before the training
+=== example: an embedding whose weights are set before the training
 from keras.models import Sequential
 from keras.layers import Dense, Embedding, Flatten
 + from keras import Input
@@ -153,7 +150,7 @@ model = Sequential([Embedding(100, 3, input_length=4), Flatten(), Dense(1)])
 model.compile("adam", "mse")
 model.fit(x, other.predict(x))
 
-=== reject: shapes as they are given today
+=== reject: shapes in today's form
 from keras import Input, Sequential
 from keras.layers import LSTM
 
@@ -175,7 +172,7 @@ def _joined(subject: Subject, call: ast.Call, given: dict[str, ast.expr]) -> lis
 
 
 def _unbuilt(subject: Subject) -> Iterator[Hit]:
-    """Embeddings that begin a network whose weights are asked for before it has met data."""
+    """Embeddings at the start of a network whose weights are read before its first call."""
     source = subject.source
     if source.words.isdisjoint(_OF_WEIGHTS):
         return
@@ -203,21 +200,21 @@ def _unbuilt(subject: Subject) -> Iterator[Hit]:
 
 
 _OF_WEIGHTS = frozenset({"set_weights", "count_params", "load_weights"})
-"""Methods that a network has to be built for."""
+"""Methods that need a built network."""
 
 _NEUTRAL = frozenset(
     {"add", "compile", "get_config", "get_layer", "get_weights", "layers", "name", "summary", "to_json", "trainable"}
 )
-"""What may be done with a network, or had of it, that neither builds it nor asks for its weights."""
+"""Methods and attributes of a network that neither build it nor need its weights."""
 
 _UNBUILT = re.compile(r"(has not yet been|isn't|is not) built|with a weight list of length")
-"""What Keras says where weights are asked for too early."""
+"""Keras's messages where weights are read too early."""
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 def _begun_by(subject: Subject, call: ast.Call) -> tuple[ast.expr, ast.stmt] | None:
-    """The network that a layer is the first of, as the program calls it, and the statement that puts the layer in."""
+    """The network whose first layer this is, as the program names it, and the statement that adds the layer."""
     source = subject.source
     statement = source.statement_of(call)
     element = call_arguments.element_of(subject, call)
@@ -239,7 +236,7 @@ def _begun_by(subject: Subject, call: ast.Call) -> tuple[ast.expr, ast.stmt] | N
     made_at = source.statement_of(before[-1])
     empty = isinstance(made_at, ast.Assign) and isinstance(made_at.value, ast.Call) and not made_at.value.args
     if not empty or not isinstance(made_at, ast.Assign) or not _is_sequential(source, made_at.value):
-        return None  # another layer was added before, or the network was made with some
+        return None  # another layer was added before, or the network was created with some
     return owner, added
 
 
@@ -248,9 +245,9 @@ def _is_sequential(source: Source, made: ast.expr | None) -> bool:
 
 
 def _asks_first(subject: Subject, network: ast.expr, begun: ast.stmt, further: bool = True) -> bool | None:
-    """Whether the first that a network is used for after a statement needs its weights, in every run; `None` for no.
+    """Whether the first use of a network after a statement needs its weights, in every run; `None` if not.
 
-    The run that stopped there tells it too, though others may not come there.
+    A crash there proves it for that run only.
     """
     source = subject.source
     if _is_used_elsewhere(source, network):
@@ -276,7 +273,7 @@ def _asks_first(subject: Subject, network: ast.expr, begun: ast.stmt, further: b
 
 
 def _uses(source: Source, network: ast.expr) -> list[ast.expr]:
-    """Where the function that an expression stands in names the same thing, in the order of the source."""
+    """The uses of the same name or attribute in the function, in the order of the source."""
     scope, text = source.enclosing(network, *_SCOPES), ast.unparse(network)
     every: list[ast.expr] = (
         [*source.nodes(ast.Name)] if isinstance(network, ast.Name) else [*source.nodes(ast.Attribute)]
@@ -290,7 +287,7 @@ def _place(node: ast.expr | ast.stmt) -> tuple[int, int]:
 
 
 def _chain(source: Source, use: ast.expr) -> tuple[ast.expr, frozenset[str]]:
-    """`model.layers[0].set_weights(…)` around `model`, and the names in it; what is called by no name counts as one."""
+    """`model.layers[0].set_weights(…)` around `model`, and the names in it; a call without a name counts as one."""
     names: set[str] = set()
     while True:
         above = source.parent(use)
@@ -304,13 +301,13 @@ def _chain(source: Source, use: ast.expr) -> tuple[ast.expr, frozenset[str]]:
 
 
 def _is_part(whole: ast.expr) -> bool:
-    """Whether an expression is layers of a network, with which anything may be done under another name."""
+    """Whether an expression is layers of a network, which may be used under another name."""
     called = whole.func if isinstance(whole, ast.Call) else whole
     return isinstance(called, ast.Attribute) and called.attr in ("layers", "get_layer")
 
 
 def _is_used_elsewhere(source: Source, network: ast.expr) -> bool:
-    """Whether another function uses this very variable, whenever it is called."""
+    """Whether another function uses this variable."""
     if not isinstance(network, ast.Name):
         return not isinstance(network, ast.Attribute)
     scope = source.enclosing(network, *_SCOPES)
@@ -328,7 +325,7 @@ def _is_used_elsewhere(source: Source, network: ast.expr) -> bool:
 
 
 def _between(source: Source, network: ast.expr, begun: ast.stmt, use: ast.expr) -> bool:
-    """Whether a method of the same object, which may train the network that it holds, is called in between."""
+    """Whether a method of the object that holds the network, which may train it, is called in between."""
     if not isinstance(network, ast.Attribute):
         return False
     owner = ast.unparse(network.value)
@@ -344,7 +341,7 @@ def _stopped_at(subject: Subject, whole: ast.expr) -> bool:
 
 
 def _asked_by_callers(subject: Subject, returned: ast.expr) -> bool | None:
-    """Whether those that a function gives the network to ask for its weights first; not safe where only some do."""
+    """Whether the function's callers use the network's weights first; unsafe where only some do."""
     source = subject.source
     function = source.enclosing(returned, *_SCOPES)
     if not isinstance(function, ast.FunctionDef) or isinstance(source.parent(function), ast.ClassDef):
@@ -384,7 +381,7 @@ def _with_input(subject: Subject, call: ast.Call, gone: str, shape: str) -> list
 
 
 def _input(subject: Subject, call: ast.Call) -> tuple[str, list[Edit]]:
-    """`Input` as this program can write it, and the import that this needs."""
+    """`Input` as the program can write it, and its import."""
     uses = uses_of(subject.source)
     written = subject.source.written(call.func) or ""
     root = "tensorflow.keras" if written.startswith("tensorflow.keras.") else "keras"

@@ -1,4 +1,4 @@
-"""`tf.python.control_flow_ops = tf`: a repair of TensorFlow 0.12 for Keras 1, which stops a program today."""
+"""`tf.python.control_flow_ops = tf`: a workaround for TensorFlow 0.12 and Keras 1, which raises today."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dnnfix.api import ApiChange, Delete, Hit, Subject, uses_of
 
 
 class InternalsOverwritten(ApiChange):
-    """A statement that puts something into `tf.python`, where Keras 1 looked for it after TensorFlow 0.12 had moved it.
+    """A statement assigns to `tf.python`, as a workaround for Keras 1 after TensorFlow 0.12 had moved its internals.
 
-    `tf.python.control_flow_ops = tf` made dropout and batch normalization of Keras 1 work for a while. Keras does not look
-    there any more, and TensorFlow 2 has no `tf.python`: the statement stops the program. It goes.
+    It made dropout and batch normalization of Keras 1 work. Keras does not read it any more, and TensorFlow 2 has no
+    `tf.python`: the statement raises. It is removed.
 
-    Fix safety: safe: nothing reads what the statement would set, where the program itself does not.
+    Fix safety: safe: nothing else reads the assigned value, and the program itself does not.
 
     References: https://github.com/keras-team/keras/issues/3857.
     """
@@ -25,7 +25,6 @@ class InternalsOverwritten(ApiChange):
     triggers = ("control_flow_ops",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The statements, where the program does not read what they set."""
         source = subject.source
         if "control_flow_ops" not in source.words:
             return

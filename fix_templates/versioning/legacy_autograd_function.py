@@ -1,4 +1,4 @@
-"""An `autograd.Function` whose `forward` is an ordinary method."""
+"""An `autograd.Function` has an ordinary `forward` method instead of a static one."""
 
 from __future__ import annotations
 
@@ -18,35 +18,34 @@ PURE = (
     "numpy.asarray",
     "torch.tensor",
 )
-"""Functions that give the same of the same arguments, whenever and however often they are called."""
+"""Functions that return the same for the same arguments, whenever they are called."""
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 NOT_CONSTANT = frozenset((ast.Name, ast.Attribute, ast.Call, ast.List, ast.Dict, ast.Set))
-"""What is no constant in an expression: it may mean another value later, or can be changed itself."""
+"""Expressions that are not constants: their value may change."""
 
 
 class LegacyAutogradFunction(ApiChange):
-    """Since torch 1.5 the methods of a Function are static and get a context; calling an instance is an error.
+    """Since torch 1.5 the methods of a `Function` are static and get a context; calling an instance raises.
 
-    `forward` and `backward` become static methods whose first parameter is the context, and `relu = MyReLU()` with
-    `relu(x)` becomes `MyReLU.apply(x)`. What a constructor keeps of its arguments is kept by `forward`, which is given them
-    behind its inputs; `backward` then returns `None` for each. Where a constructor does more than that, where it calls what
-    may give something else the next time, or where it cannot be told how many gradients there are, the Function is left.
+    `forward` and `backward` become static methods with the context as their first parameter, and `relu = MyReLU()` with
+    `relu(x)` becomes `MyReLU.apply(x)`. Arguments that a constructor stores become arguments of `forward` after its
+    inputs, and `backward` returns `None` for each. Declined where a constructor does more, calls something that may
+    return another value the next time, or where the number of gradients is not known.
 
-    Fix safety: safe: the context has what the old methods used of `self`, constants that a constructor set included;
-    unsafe where anything else that a constructor kept is worked out at the call from then on.
+    Fix safety: safe: the context holds what the methods stored on `self`, including constants of a constructor; unsafe
+    where anything else that a constructor stored is evaluated at the call from now on.
 
     References: https://docs.pytorch.org/docs/stable/notes/extending.html.
     """
 
     code = "DNF513"
     name = "legacy-autograd-function"
-    message = "{name}.forward is not static; torch 1.5 and later refuse to call such a Function"
+    message = "{name}.forward is not static; since torch 1.5 calling such a Function raises"
     triggers = ("Function",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The classes with a `forward` that is not static."""
         source = subject.source
         for node in uses_of(source).classes():
             bases = {source.qualified(base) for base in node.bases}
@@ -61,9 +60,9 @@ class LegacyAutogradFunction(ApiChange):
             if kept is None or set(methods) - {*METHODS, "__init__"} or _keeps_for_all(node):
                 decline = f"{node.name} stores more than its forward passes to its backward"
             elif kept.names and not _gives_one_each(source, methods):
-                decline = f"how many gradients {node.name}.backward returns cannot be read"
+                decline = f"the number of gradients that {node.name}.backward returns is not known"
             elif not decline and _is_taken(methods, kept):
-                decline = f"{node.name} has a name of its own for the context argument"
+                decline = f"{node.name} uses the name of the context argument for something else"
             edits: tuple[Edit, ...] = ()
             if kept is not None and not decline:
                 edits = (Replace(source.site(node), _static(subject, node, methods, kept)), *uses)
@@ -108,7 +107,7 @@ for t in range(2):
 -     relu(x).sum().backward()
 +     MyReLU.apply(x).sum().backward()
 
-=== example: behind a function
+=== example: after a function
 import torch
 
 
@@ -228,18 +227,18 @@ y = Double()(torch.ones(2))
 
 @dataclass(frozen=True)
 class Kept:
-    """What a constructor keeps: its parameters, their defaults, and what is assigned to which attribute."""
+    """What a constructor stores: its parameters, their defaults, and the value of each attribute."""
 
     names: tuple[str, ...] = ()
     defaults: dict[str, str] = field(default_factory=dict)
     values: tuple[tuple[str, str], ...] = ()
-    """The attributes with the code of their values, in which the context is called `ctx`."""
+    """The attributes with the code of their values, in which the context is named `ctx`."""
     is_constant: bool = True
-    """Whether all of them are constants, which are the same whenever they are set."""
+    """Whether all values are constants."""
 
 
 def _kept(subject: Subject, methods: dict[str, ast.FunctionDef]) -> Kept | None:
-    """What the constructor of a Function keeps; `None` where that cannot become arguments of `forward`."""
+    """What a Function's constructor stores; `None` where that cannot become arguments of `forward`."""
     source, init, forward = subject.source, methods.get("__init__"), methods["forward"]
     if init is None:
         return Kept()
@@ -281,19 +280,19 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _is_of_base(statement: ast.stmt) -> bool:
-    """Whether a statement calls the constructor of the base class."""
+    """Whether a statement calls the base class's constructor."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"
 
 
 def _is_same_again(source: Source, value: ast.expr) -> bool:
-    """Whether an expression gives the same each time that it is worked out with the same arguments."""
+    """Whether an expression has the same value each time it is evaluated with the same arguments."""
     calls = (node for node in ast.walk(value) if isinstance(node, ast.Call))
     return all((source.qualified(call.func) or "").startswith(PURE) for call in calls)
 
 
 def _is_counted_on(methods: dict[str, ast.FunctionDef], kept: Kept) -> bool:
-    """Whether a method sets anew what the constructor kept: the next call of the same instance finds that."""
+    """Whether a method reassigns what the constructor stored, which the next call of the instance would read."""
     own = {name for name, _ in kept.values}
     return any(
         isinstance(node, ast.Attribute) and node.attr in own and not isinstance(node.ctx, ast.Load)
@@ -304,7 +303,7 @@ def _is_counted_on(methods: dict[str, ast.FunctionDef], kept: Kept) -> bool:
 
 
 def _is_taken(methods: dict[str, ast.FunctionDef], kept: Kept) -> bool:
-    """Whether a method means something else by `ctx`, by its own first parameter or by what `forward` would be given."""
+    """Whether a method uses `ctx`, its own first parameter or a name of the new arguments for something else."""
     for name, method in methods.items():
         own = method.args.args[0].arg if method.args.args else ""
         bound = {arg.arg for arg in ast.walk(method.args) if isinstance(arg, ast.arg)} - {own}
@@ -319,18 +318,18 @@ def _is_taken(methods: dict[str, ast.FunctionDef], kept: Kept) -> bool:
 
 
 def _keeps_for_all(node: ast.ClassDef) -> bool:
-    """Whether a class has values of its own, which the context does not have."""
+    """Whether a class has class attributes, which the context does not have."""
     return any(not isinstance(item, (ast.FunctionDef, ast.Pass)) and not _is_text(item) for item in node.body)
 
 
 def _returned(source: Source, method: ast.FunctionDef) -> list[ast.Return]:
-    """What a method returns, the functions within it left out."""
+    """The return statements of a method, not of functions within it."""
     found = (node for node in ast.walk(method) if isinstance(node, ast.Return))
     return [node for node in found if source.enclosing(node, ast.FunctionDef, ast.Lambda) is method]
 
 
 def _gives_one_each(source: Source, methods: dict[str, ast.FunctionDef]) -> bool:
-    """Whether `backward` returns, as far as can be read, one gradient for each input of `forward`."""
+    """Whether `backward` is known to return one gradient per input of `forward`."""
     backward, inputs = methods.get("backward"), len(methods["forward"].args.args) - 1
     if backward is None:
         return True
@@ -345,7 +344,7 @@ def _gives_one_each(source: Source, methods: dict[str, ast.FunctionDef]) -> bool
 
 
 def _is_single(source: Source, given: ast.expr) -> bool:
-    """Whether an expression is one gradient, not several of them."""
+    """Whether an expression is one gradient."""
     if isinstance(given, ast.Name):
         return not any(isinstance(value, (ast.Tuple, ast.List, ast.ListComp)) for value in source.bindings(given))
     if isinstance(given, ast.IfExp):
@@ -355,7 +354,7 @@ def _is_single(source: Source, given: ast.expr) -> bool:
 
 
 def _given_none(source: Source, node: ast.ClassDef, method: ast.FunctionDef, lines: list[str], count: int) -> None:
-    """Let each `return` of `backward` give `None` for so many arguments more."""
+    """Append `None` for so many more arguments to each `return` of `backward`."""
     for statement in sorted(_returned(source, method), key=lambda n: -n.lineno):
         if statement.value is None:
             continue
@@ -370,12 +369,12 @@ def _given_none(source: Source, node: ast.ClassDef, method: ast.FunctionDef, lin
 
 
 def _is_enclosed(code: str) -> bool:
-    """Whether the parentheses of a tuple are its own, not those of its elements: `(a, b)`, and not `(a), (b)`."""
+    """Whether the parentheses are the tuple's own: `(a, b)`, not `(a), (b)`."""
     return code.startswith("(") and isinstance(ast.parse(f"tuple{code}", mode="eval").body, ast.Call)
 
 
 def _static(subject: Subject, node: ast.ClassDef, methods: dict[str, ast.FunctionDef], kept: Kept) -> str:
-    """The class's text with static methods; everything else, comments included, as it was."""
+    """The class's source with static methods and nothing else changed."""
     source = subject.source
     lines = source.segment(source.site(node)).split("\n")
     for method in sorted(methods.values(), key=lambda m: -m.lineno):
@@ -408,7 +407,7 @@ def _static(subject: Subject, node: ast.ClassDef, methods: dict[str, ast.Functio
 
 
 def _arguments(subject: Subject, made: ast.Call, kept: Kept) -> list[str] | None:
-    """The code for each parameter of the constructor at a call of it; `None` where that cannot be told."""
+    """The code for each parameter of the constructor in a call; `None` where it is not known."""
     source = subject.source
     if len(made.args) > len(kept.names) or any(isinstance(arg, ast.Starred) for arg in made.args):
         return None
@@ -422,7 +421,7 @@ def _arguments(subject: Subject, made: ast.Call, kept: Kept) -> list[str] | None
 
 
 def _applied(subject: Subject, call: ast.Call, name: str, arguments: list[str]) -> Edit | None:
-    """The edit of a call of an instance: that of `apply`, with the arguments of the constructor behind its own."""
+    """The edit of a call of an instance to `apply`, with the constructor's arguments after its own."""
     source = subject.source
     if not arguments:
         return Replace(source.site(call.func), f"{name}.apply")
@@ -433,7 +432,7 @@ def _applied(subject: Subject, call: ast.Call, name: str, arguments: list[str]) 
 
 
 def _uses(subject: Subject, node: ast.ClassDef, kept: Kept) -> tuple[list[Edit], str]:
-    """The edits of the places where the class is used, or why they cannot be made."""
+    """The edits of the uses of the class, or the reason why there are none."""
     source = subject.source
     edits: list[Edit] = []
     for name in uses_of(source).names(node.name):
@@ -446,30 +445,30 @@ def _uses(subject: Subject, node: ast.ClassDef, kept: Kept) -> tuple[list[Edit],
             return [], f"{node.name} is passed on at line {name.lineno}, where it cannot be followed"
         arguments = _arguments(subject, made, kept)
         if arguments is None:
-            return [], f"{node.name} is given arguments at line {name.lineno}, which have to become arguments of apply"
+            return [], f"{node.name} receives arguments at line {name.lineno}, which have to become arguments of apply"
         above = source.parent(made)
         if isinstance(above, ast.Call) and above.func is made:
             applied = _applied(subject, above, node.name, arguments)
             if applied is None:
-                return [], f"the arguments of the {node.name} of line {name.lineno} cannot be read"
+                return [], f"the arguments of the {node.name} of line {name.lineno} are not known"
             edits.append(applied)
         elif isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
             calls = _calls_of(subject, above.targets[0].id, node.name, above, arguments)
             edits += calls
             if not calls:
-                return [], f"how the {node.name} of line {name.lineno} is used cannot be read"
+                return [], f"the uses of the {node.name} of line {name.lineno} are not known"
         else:
-            return [], f"how the {node.name} of line {name.lineno} is used cannot be read"
+            return [], f"the uses of the {node.name} of line {name.lineno} are not known"
     return list(dict.fromkeys(edits)), ""
 
 
 def _within_class(subject: Subject, name: ast.Name, node: ast.ClassDef) -> bool:
-    """Whether a class is named by itself: `super(Reverse, self)`."""
+    """Whether a class names itself: `super(Reverse, self)`."""
     return subject.source.enclosing(name, ast.ClassDef) is node
 
 
 def _calls_of(subject: Subject, local: str, name: str, statement: ast.Assign, arguments: list[str]) -> list[Edit]:
-    """The edits that take a variable holding an instance away; empty where it is used otherwise than by calling it."""
+    """The edits that remove a variable with an instance; empty where it is not only called."""
     source = subject.source
     edits: list[Edit] = [Delete(source.site(statement))]
     given = [part for argument in arguments for part in ast.walk(ast.parse(argument, mode="eval").body)]
@@ -495,7 +494,7 @@ def _calls_of(subject: Subject, local: str, name: str, statement: ast.Assign, ar
 
 
 def _stays(source: Source, given: list[ast.AST]) -> bool:
-    """Whether the arguments of a constructor are the same where its object is called: nothing binds their names anew."""
+    """Whether the constructor's arguments have the same value where its instance is called."""
     for part in given:
         if isinstance(
             part, (ast.Call, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.NamedExpr, ast.Await, ast.Yield)

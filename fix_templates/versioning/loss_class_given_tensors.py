@@ -1,4 +1,4 @@
-"""`nn.MSELoss(output, target)`: the class of a loss is called where its object is meant."""
+"""`nn.MSELoss(output, target)`: the class of a loss is called with the tensors instead of an instance."""
 
 from __future__ import annotations
 
@@ -37,15 +37,14 @@ LOSSES = (
     "keras.losses.SparseCategoricalCrossentropy",
 )
 OF_A_LOSS = ("backward", "item", "detach")
-"""What the value of a loss is asked for, and an object of its class does not have."""
+"""Attributes of a loss's value that an instance of the class does not have."""
 
 
 class LossClassGivenTensors(FixTemplate):
-    """A loss is a class whose objects are called: `nn.MSELoss()(output, target)`.
+    """The prediction and the target are passed to the constructor of a loss: `nn.MSELoss()(output, target)` is meant.
 
-    Given to the class, prediction and target are taken for its settings: the call stops with the truth value of a tensor
-    that is ambiguous, or makes a loss object, which has no `backward`. Reported where the result is asked for its gradient
-    or value, or is computed with.
+    The constructor takes them for settings: the call raises that the truth value of a tensor is ambiguous, or returns a
+    loss object without `backward`. Reported where the result's gradient or value is used, or it is computed with.
 
     Fix safety: unsafe. The loss is computed, which it could not be before.
 
@@ -60,7 +59,6 @@ class LossClassGivenTensors(FixTemplate):
     triggers = tuple(name.rpartition(".")[2] for name in LOSSES)
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        """The classes of losses that are called with two values whose loss is asked for."""
         source = subject.source
         for call in source.calls(*LOSSES):
             above = source.parent(call)
@@ -80,7 +78,6 @@ class LossClassGivenTensors(FixTemplate):
             )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        """An object of the class is called."""
         call = subject.node(finding.site)
         if not isinstance(call, ast.Call):
             yield Decline("the loss is created in another file")
@@ -98,7 +95,7 @@ output = net(torch.rand(8, 3))
 + loss = nn.MSELoss()(output, torch.rand(8, 1))
 loss.backward()
 
-=== example: a loss function of the program's own
+=== example: a custom loss function
 import keras
 from keras import ops
 
@@ -107,7 +104,7 @@ def loss(y_true, y_pred):
 -     return keras.losses.MeanSquaredError(y_true, y_pred) + 0.1 * ops.mean(y_pred)
 +     return keras.losses.MeanSquaredError()(y_true, y_pred) + 0.1 * ops.mean(y_pred)
 
-=== example: with settings beside
+=== example: with further settings
 import torch.nn as nn
 
 total = 0
@@ -124,7 +121,7 @@ loss.backward()
 other = nn.MSELoss(None, None, "sum")(model(x), y)
 other.backward()
 
-=== reject: a function that makes the loss
+=== reject: a function that creates the loss
 import torch.nn as nn
 
 
@@ -134,7 +131,7 @@ def make(weight, average):
 
 
 def _object_called(subject: Subject, call: ast.Call) -> Wrap | Replace:
-    """The edit after which an object is made with the keywords, and called with the rest."""
+    """The edit that creates an instance with the keyword arguments and calls it with the positional ones."""
     source = subject.source
     if not call.keywords:
         return Wrap(source.site(call.func), "", "()")
@@ -152,7 +149,7 @@ def _may_be_tensor(expr: ast.expr) -> bool:
 
 
 def _is_value(subject: Subject, call: ast.Call) -> bool:
-    """Whether the result is used as a number: its gradient is asked for, or a loss function computes with it."""
+    """Whether the result is used as a tensor: its gradient or value is read, or it is an operand."""
     source = subject.source
     above = source.parent(call)
     if isinstance(above, ast.Attribute):

@@ -1,4 +1,4 @@
-"""`vae.add_loss(kl_loss)`, and losses that read other places of the network than its outputs."""
+"""`vae.add_loss(kl_loss)`, or a loss function that closes over tensors of the network other than its outputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dnnfix.api import (
 
 _TENSOR = '''\
 class AddedLoss(keras.layers.Layer):
-    """Adds a loss, made of tensors of the network, to what training makes small; the outputs stay as they are."""
+    """Adds a loss computed from tensors of the network to the training loss; the outputs stay as they are."""
 
     def call(self, outputs, loss):
         self.add_loss(loss)
@@ -40,7 +40,7 @@ class AddedLoss(keras.layers.Layer):
 
 _FUNCTION = '''\
 class LossOfTensors(keras.layers.Layer):
-    """Adds the mean of a function of tensors of the network to what training makes small; the outputs stay."""
+    """Adds the mean of a function of tensors of the network to the training loss; the outputs stay as they are."""
 
     def __init__(self, function, **settings):
         super().__init__(**settings)
@@ -54,19 +54,19 @@ _TRAINS = frozenset({"fit", "fit_generator", "train_on_batch", "evaluate", "test
 _WEIGHED = frozenset({"sample_weight", "class_weight"})
 _SAVES = frozenset({"save", "save_model", "to_json", "to_yaml", "export", "clone_model"})
 _PLACES = {"fit": 7, "train_on_batch": 2, "test_on_batch": 2, "evaluate": 4}
-"""How many arguments a method takes by position before those that hold other data or weights."""
+"""By method, the number of positional arguments before those for other data or weights."""
 
 
 class LossOfSymbolicTensors(ApiChange):
-    """A loss of other tensors than a model's outputs and targets, as variational autoencoders have one.
+    """A loss uses other tensors than a model's outputs and targets, as variational autoencoders do.
 
-    Keras 3 does not keep the graph that a model was cut out of: `model.add_loss` with a symbolic tensor is refused, and a
-    loss function that closes over one fails as soon as it meets data. Both become a layer of the network, which adds the
-    loss as it is called and leaves the outputs alone; the model is made anew with the same layers and weights. A function
-    takes the tensors that it closed over as parameters and is given them by the layer, and `compile` gets no loss. It has
-    to be told its targets by the network as well: where it reads them, the model has to be trained on its own input.
-    A model that is saved, known by a second name or asked for layers by their place is left to people, as is one that is
-    compiled with another loss later.
+    Keras 3 does not keep the graph: `model.add_loss` refuses a symbolic tensor, and a loss function that closes over
+    one fails on the first data. Both become a layer of the network that adds the loss when it is called and returns the
+    outputs unchanged; the model is created again with the same layers and weights. A loss function gets the tensors as
+    parameters from the layer, and `compile` gets no loss; if it reads its targets, the model has to be trained on its
+    own input.
+
+    Declined where the model is saved, has a second name, is indexed by layer, or is compiled with another loss later.
 
     Fix safety: unsafe: the model is another object of the same layers, with one more at its end.
 
@@ -81,7 +81,6 @@ class LossOfSymbolicTensors(ApiChange):
     triggers = ("add_loss", "compile")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The losses that are added to a model, and the functions that `compile` is given."""
         source = subject.source
         if any(keras_era.keeps_to_keras_2(file) for file in source.files.values()):
             return
@@ -280,7 +279,7 @@ model.compile("sgd", loss)
 
 
 def _is_model(source: Source, model: ast.expr) -> bool:
-    """Whether it is a model of layers, which is made by a call of `Model` or `Sequential` itself."""
+    """Whether it is a model created by a call of `Model` or `Sequential`."""
     made = source.constructor(model)
     return made is not None and source.qualified(made.func) in ("keras.models.Model", "keras.models.Sequential")
 
@@ -288,12 +287,12 @@ def _is_model(source: Source, model: ast.expr) -> bool:
 def _added(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
     """A loss that is added to a model from outside."""
     given = [*call.args, *(k.value for k in call.keywords if k.arg in ("loss", "losses"))]
-    if not any(symbolic.is_symbolic(source, each) for each in given):  # a number, or a function that is called for one
+    if not any(symbolic.is_symbolic(source, each) for each in given):  # a number, or a function that returns one
         return
     decline = _why_not(source, call, model)
     named = {k.arg for k in call.keywords}
     if not decline and (len(given) != 1 or named - {"loss", "losses"}):
-        decline = "its arguments cannot be read"
+        decline = "its arguments are not known"
     loss = given[0] if given else None
     edits: list[Edit] = []
     several = _several(source, source.constructor(model))
@@ -318,7 +317,7 @@ def _added(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
 
 
 def _compiled(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
-    """A loss function, given to `compile`, that closes over tensors of the network."""
+    """A loss function of `compile` that closes over tensors of the network."""
     loss = argument_value(call, "loss", 1)
     function = source.definition(loss) if isinstance(loss, ast.Name) else None
     if not isinstance(loss, ast.Name) or not isinstance(function, ast.FunctionDef):
@@ -346,7 +345,7 @@ def _compiled(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
     yield Hit(
         source.site(call),
         LossOfSymbolicTensors.message.format(loss=loss.id, tensors=", ".join(closed[function])),
-        title="add the loss in a layer that takes the tensors",
+        title="add the loss in a layer that gets the tensors",
         edits=tuple(edits) if not decline else (),
         decline=decline,
         removed={"keras": "3.0"},
@@ -354,13 +353,13 @@ def _compiled(source: Source, call: ast.Call, model: ast.expr) -> Iterator[Hit]:
 
 
 def _is_old(source: Source, loss: ast.expr) -> bool:
-    """Whether a part of an expression may be out of date itself, and has to be kept as it stands for that."""
+    """Whether an expression has calls that may need a migration themselves, for which its source has to stay."""
     names = (source.written(n) or "" for n in ast.walk(loss) if isinstance(n, (ast.Name, ast.Attribute)))
     return any(name.startswith(("tensorflow.", "keras.")) and not name.startswith("keras.ops") for name in names)
 
 
 def _anew(model: str, layer: str, several: bool) -> str:
-    """The statement that makes the model anew, with the layer at its end."""
+    """The statement that creates the model again, with the layer at its end."""
     outputs = f"[{layer}, *{model}.outputs[1:]]" if several else layer
     return f"{model} = keras.Model({model}.inputs, {outputs}, name={model}.name)"
 
@@ -372,27 +371,27 @@ def _defined(source: Source, code: str) -> Iterator[Edit]:
 
 
 def _why_not(source: Source, call: ast.Call, model: ast.expr) -> str:
-    """Why the model cannot be made anew at the statement of the call."""
+    """Why the model cannot be created again at the statement of the call."""
     uses = uses_of(source)
     statement = source.statement_of(call)
     if not isinstance(statement, ast.Expr) or statement.value is not call:
         return "it is part of another expression"
     if {"AddedLoss", "LossOfTensors"} & uses.bound or "keras" in uses.bound:
-        return "the program has something else of the layer's name"
+        return "another object of the program has the layer's name"
     made = source.constructor(model)
     if made is None:
-        return "how the model is made cannot be read"
+        return "how the model is created cannot be read"
     if decline := _why_not_alone(source, call, model, made) or _why_not_used(source, made):
         return decline
     if _several(source, made):
         for compiled in source.all_calls:
             if compile_calls.is_compile(compiled) and any(isinstance(k.value, ast.Dict) for k in compiled.keywords):
-                return "losses are chosen by the names of the outputs, one of which is another one then"
+                return "losses are chosen by the names of the outputs, one of which would change"
     return ""
 
 
 def _why_not_alone(source: Source, call: ast.Call, model: ast.expr, made: ast.Call) -> str:
-    """Why something else than what the call names may hold the model, which would stay as it is."""
+    """Why the model may be held under another name, which would keep the old one."""
     text = ast.unparse(model)
     bound = source.statement_of(made)
     targets = bound.targets if isinstance(bound, ast.Assign) else [getattr(bound, "target", None)]
@@ -401,7 +400,7 @@ def _why_not_alone(source: Source, call: ast.Call, model: ast.expr, made: ast.Ca
     function = source.enclosing(call, ast.FunctionDef, ast.AsyncFunctionDef)
     apart = source.enclosing(made, ast.FunctionDef, ast.AsyncFunctionDef) is not function
     if apart and isinstance(model, ast.Name):
-        return "the model is made elsewhere, where it would stay as it is"
+        return "the model is created elsewhere, where it would stay unchanged"
     for use in source.nodes(type(model)):
         if not isinstance(use, (ast.Name, ast.Attribute)) or not isinstance(use.ctx, ast.Load):
             continue
@@ -418,20 +417,20 @@ def _why_not_alone(source: Source, call: ast.Call, model: ast.expr, made: ast.Ca
 
 
 def _why_not_used(source: Source, made: ast.Call) -> str:
-    """Why a model with one more layer of the program's own is not as good as the one before."""
+    """Why a model with one more custom layer would not work in place of the old one."""
     for node in source.nodes(ast.Attribute):
         if node.attr != "layers" or not _may_be(source, node.value, made):
             continue
         above = source.parent(node)
         if not (isinstance(above, (ast.For, ast.comprehension)) and above.iter is node):
-            return f"line {node.lineno} takes the model's layers by their indices, which would change"
+            return f"line {node.lineno} reads the model's layers by their indices, which would change"
     for call in source.all_calls:
         named = {k.arg: k.value for k in call.keywords}
         placed = len(call.args) > 1 or "index" in named
         fetches = placed and isinstance(call.func, ast.Attribute) and call.func.attr == "get_layer"
         if fetches and _may_be(source, call.func.value, made):  # type: ignore[attr-defined]
-            return f"line {call.lineno} takes a layer by its index, which would change"
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            return f"line {call.lineno} reads a layer by its index, which would change"
+        name = trees.last_name(call.func)
         if name == "ModelCheckpoint" and not trees.is_true(named.get("save_weights_only")):
             return f"line {call.lineno} saves the model, which would have a layer of the program's own"
         library = (source.qualified(call.func) or "keras").partition(".")[0]
@@ -444,7 +443,7 @@ def _why_not_used(source: Source, made: ast.Call) -> str:
 
 
 def _may_be(source: Source, expr: ast.expr, made: ast.Call) -> bool:
-    """Whether an expression may hold the model that a call made, perhaps within a function that returns it."""
+    """Whether an expression may hold the model that a call created, perhaps in a function that returns it."""
     other = source.constructor(expr)
     if other is None:
         return source.qualified(expr) is None and all(
@@ -453,7 +452,7 @@ def _may_be(source: Source, expr: ast.expr, made: ast.Call) -> bool:
         )
     if other is made:
         return True
-    name = other.func.attr if isinstance(other.func, ast.Attribute) else getattr(other.func, "id", "")
+    name = trees.last_name(other.func)
     function = source.enclosing(made, ast.FunctionDef)
     while function is not None and function.name != name:
         function = source.enclosing(function, ast.FunctionDef)
@@ -480,7 +479,7 @@ def _several(source: Source, made: ast.Call | None, met: frozenset[ast.Call] = f
 
 
 def _closed(source: Source, function: ast.FunctionDef) -> dict[ast.FunctionDef, list[str]]:
-    """The names of the network's tensors that a function, and those of the program that it calls, close over."""
+    """By function, the network's tensors that it, and the program's functions it calls, close over."""
     found: dict[ast.FunctionDef, list[str]] = {}
     calls: dict[ast.FunctionDef, set[ast.FunctionDef]] = {}
     pending = [function]
@@ -496,7 +495,7 @@ def _closed(source: Source, function: ast.FunctionDef) -> dict[ast.FunctionDef, 
             elif isinstance(called := source.definition(name), ast.FunctionDef) and called is not current:
                 calls[current].add(called)
                 pending.append(called)
-    for _ in found:  # what is called has to be told by its caller
+    for _ in found:  # a function that is called gets them from its caller
         for current, several in calls.items():
             for called in several:
                 found[current] += [name for name in found[called] if name not in found[current]]
@@ -504,7 +503,7 @@ def _closed(source: Source, function: ast.FunctionDef) -> dict[ast.FunctionDef, 
 
 
 def _free(source: Source, function: ast.FunctionDef) -> Iterator[ast.Name]:
-    """The names that a function reads from outside of it."""
+    """The names that a function reads from outside."""
     within = {function, *(n for n in ast.walk(function) if isinstance(n, (ast.FunctionDef, ast.Lambda)))}
     for node in ast.walk(ast.Module(function.body, [])):
         if (
@@ -526,10 +525,10 @@ def _why_not_function(source: Source, function: ast.FunctionDef, loss: ast.Name)
 
 
 def _why_not_trained(source: Source, function: ast.FunctionDef, call: ast.Call, model: ast.expr) -> str:
-    """Why the network cannot give the loss what it had from outside."""
+    """Why the network cannot provide what the loss got from outside."""
     made = source.constructor(model)
     if made is None or _several(source, made):
-        return "the loss is asked for each of several outputs"
+        return "the loss is computed for each of several outputs"
     if any(k.arg in ("loss_weights", "sample_weight_mode", "weighted_metrics") for k in call.keywords) or any(
         k.arg is None for k in call.keywords
     ):
@@ -557,22 +556,22 @@ def _why_not_trained(source: Source, function: ast.FunctionDef, call: ast.Call, 
             return f"line {other.lineno} weights the loss"
         method = other.func.attr  # type: ignore[attr-defined]
         if None in named or any(isinstance(arg, ast.Starred) for arg in other.args):
-            return f"what line {other.lineno} is given cannot be read"
+            return f"the arguments of line {other.lineno} are not known"
         if len(other.args) > _PLACES.get(method, len(other.args)):
             return f"line {other.lineno} may weight the loss"
         held = _pairs(source, named.get("validation_data"))
         if held is None and not method.endswith("generator") or any(len(pair) > 2 for pair in held or ()):
-            return f"line {other.lineno} validates on data that cannot be read"
+            return f"the validation data of line {other.lineno} are not known"
         data = named.get("x", other.args[0] if other.args else None)
         wanted = named.get("y", other.args[1] if len(other.args) > 1 else None)
         pairs = [(data, wanted), *(held or ())]
         if reads and (method.endswith("generator") or not all(_are_same(*pair) for pair in pairs)):
             return f"the network does not know the targets of line {other.lineno}"
-    return f"that {target} is the network's input cannot be read" if reads and not trained else ""
+    return f"whether {target} is the network's input is not known" if reads and not trained else ""
 
 
 def _pairs(source: Source, data: ast.expr | None) -> list[list[ast.expr]] | None:
-    """The data, with their targets and perhaps weights, that validation may be done on; `None` where it cannot be read."""
+    """The validation data with targets and perhaps weights; `None` where they are not known."""
     values = symbolic.values_of(source, data) if isinstance(data, ast.Name) else [data]
     found: list[list[ast.expr]] = []
     for value in values or ():
@@ -584,7 +583,7 @@ def _pairs(source: Source, data: ast.expr | None) -> list[list[ast.expr]] | None
 
 
 def _are_same(data: ast.expr | None, wanted: ast.expr | None) -> bool:
-    """Whether two expressions are provably the same data: what is called may give something else each time."""
+    """Whether two expressions are provably the same data, without calls that may return something else each time."""
     if data is None or wanted is None or ast.dump(data) != ast.dump(wanted):
         return False
     parts = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.GeneratorExp, ast.Starred)
@@ -592,7 +591,7 @@ def _are_same(data: ast.expr | None, wanted: ast.expr | None) -> bool:
 
 
 def _parameters(source: Source, closed: dict[ast.FunctionDef, list[str]], call: ast.Call) -> list[Edit] | str:
-    """The edits that hand the tensors from function to function, or why there are none."""
+    """The edits that pass the tensors from function to function, or the reason why there are none."""
     edits: list[Edit] = []
     for function, names in closed.items():
         for name in _free(source, function):

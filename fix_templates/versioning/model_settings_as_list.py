@@ -1,4 +1,4 @@
-"""`model.get_config()[0]["class_name"]`: the settings of a sequential model are no list of its layers any more."""
+"""`model.get_config()[0]["class_name"]`: the configuration of a sequential model is no longer a list."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from dnnfix.api import ApiChange, Hit, Source, Subject, Wrap, keras_era, uses_of
 SEQUENTIAL = frozenset({"keras.Sequential", "keras.models.Sequential"})
 
 OF_LAYER = frozenset({"class_name", "config", "name"})
-"""What the settings of a layer are asked for, and those of a model are not."""
+"""Keys of a layer's configuration that a model's does not have."""
 
 
 class ModelSettingsAsList(ApiChange):
-    """`Sequential.get_config()` gave a list with the settings of each layer until Keras 2.2.2.
+    """`Sequential.get_config()` returned a list of the layers' configurations until Keras 2.2.2.
 
-    It is a dictionary now, as of every other model, with that list under `"layers"`. An index, a loop over layers or a
-    data frame made of it is an error, or goes over the keys. What is read as a list is taken from `"layers"`;
-    `Sequential.from_config` takes what `get_config` gives, and stays.
+    It is a dictionary now, as for every other model, with that list under `"layers"`. An integer index, a loop over
+    layers or a data frame raises or uses the keys. Uses as a list read `"layers"` instead; `Sequential.from_config`,
+    which accepts the dictionary, stays.
 
-    Fix safety: unsafe: the settings of the layers have other entries than then.
+    Fix safety: unsafe: the configurations of the layers have other entries than before.
 
     References: https://keras.io/api/models/model_saving_apis/model_config_serialization/.
     """
 
     code = "DNF565"
     name = "model-settings-as-list"
-    message = "get_config of a Sequential returns a dictionary since Keras 2.2.3; its layers are under the key 'layers'"
+    message = (
+        "get_config of a Sequential returns a dictionary since Keras 2.2.3, with its layers under the key 'layers'"
+    )
     triggers = ("get_config",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The places where settings of a sequential model are read as a list."""
         source = subject.source
         if "get_config" not in source.words or "keras" not in source.frameworks:
             return
@@ -109,7 +110,7 @@ other = keras.Model(net.inputs, net.outputs).get_config()
 
 
 def _settings(source: Source, call: ast.Call) -> bool:
-    """Whether a call asks a sequential model for its settings."""
+    """Whether a call reads the configuration of a sequential model."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "get_config" or call.args:
         return False
     made = source.constructor(call.func.value)
@@ -117,7 +118,7 @@ def _settings(source: Source, call: ast.Call) -> bool:
 
 
 def _reads(subject: Subject, call: ast.Call) -> Iterator[ast.expr]:
-    """The call itself, or where the variable is read that it is assigned to."""
+    """The call itself, or the reads of the variable it is assigned to."""
     source = subject.source
     above = source.parent(call)
     if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):

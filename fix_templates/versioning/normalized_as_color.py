@@ -1,4 +1,4 @@
-"""`Normalize((0.5, 0.5, 0.5), …)` on MNIST: means for three channels, where the images have one."""
+"""`Normalize((0.5, 0.5, 0.5), …)` on MNIST: means for three channels, and images with one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_ONE_CHANNEL = {
     "EMNIST": None,
     "SEMEION": 1,
 }
-"""The data sets of gray images, and the place of `transform` among their arguments."""
+"""The data sets of gray images, and the index of their parameter `transform`."""
 
 KEEPING = words(
     """Resize Scale CenterCrop RandomCrop RandomSizedCrop RandomResizedCrop Pad ToTensor PILToTensor ConvertImageDtype
@@ -26,7 +26,7 @@ KEEPING = words(
     RandomErasing RandomInvert RandomAutocontrast GaussianBlur RandomEqualize RandomPosterize RandomSolarize
     RandomAdjustSharpness Normalize"""
 )
-"""What leaves an image as many channels as it has."""
+"""Transforms that keep the number of channels."""
 
 OTHER_IMAGES = frozenset({"Dataset", "DatasetFolder", "FakeData", "Image", "ImageFolder", "imread"})
 """Words of programs that may have images from elsewhere."""
@@ -35,12 +35,12 @@ REFUSED = re.compile(r"output with shape \[1, .*broadcast shape \[\d+,")
 
 
 class NormalizedAsColor(ApiChange):
-    """`Normalize` is given three means and deviations for images of one channel.
+    """`Normalize` has means and deviations for three channels, and the images have one.
 
-    Up to torchvision 0.2.1 the channels and the means were gone through side by side, so that one channel took the
-    first mean and the rest was passed over. Since 0.2.2 the numbers have to fit: "output with shape [1, 28, 28] doesn't
-    match the broadcast shape [3, 28, 28]". The first of them are kept. Looked at are the transforms of MNIST and its
-    like, and what follows `Grayscale()`, as far as nothing in between may give an image more channels.
+    Up to torchvision 0.2.1 channels and means were zipped, so a single channel used the first mean. Since 0.2.2 their
+    numbers have to match: "output with shape [1, 28, 28] doesn't match the broadcast shape [3, 28, 28]". The first mean
+    and deviation are kept. Reported for the transforms of MNIST and similar data sets, and after `Grayscale()`, where
+    nothing in between may add channels.
 
     Fix safety: safe: the first mean and deviation are those that were used.
 
@@ -53,7 +53,6 @@ class NormalizedAsColor(ApiChange):
     triggers = ("Normalize",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The normalizations with more means than channels."""
         source = subject.source
         if "Normalize" not in source.words:
             return
@@ -73,7 +72,7 @@ class NormalizedAsColor(ApiChange):
                 self.message.format(count=max(count or 0 for count in counts)),
                 title="normalize one channel",
                 edits=found if len(found) == len(edits) else (),
-                decline="" if len(found) == len(edits) else "where the numbers come from cannot be read",
+                decline="" if len(found) == len(edits) else "the source of the numbers is not known",
                 safe=True,
                 removed={"torchvision": "0.2.2"},
                 felt=crash.site if crash is not None and refused else None,
@@ -121,7 +120,7 @@ prepared = {
 }
 data = datasets.MNIST("data", transform=prepared["train"])
 
-=== reject: images that were given three channels
+=== reject: images that were converted to three channels
 from torchvision import datasets, transforms
 
 normalize = transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -155,7 +154,7 @@ def load(name):
 
 
 def _given(call: ast.Call) -> list[ast.expr]:
-    """What a normalization takes for its means and deviations."""
+    """The means and deviations of a normalization."""
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     found = [*call.args[:2]]
     found += [named[name] for name in ("mean", "std")[len(found) :] if name in named]
@@ -163,7 +162,7 @@ def _given(call: ast.Call) -> list[ast.expr]:
 
 
 def _count(source: Source, node: ast.expr) -> int | None:
-    """How many numbers an expression holds; None where that is not plain."""
+    """How many numbers an expression holds; `None` where that is not known."""
     if isinstance(node, (ast.Tuple, ast.List)):
         return None if any(isinstance(one, ast.Starred) for one in node.elts) else len(node.elts)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.right, ast.Constant):
@@ -199,7 +198,7 @@ def _first_of(source: Source, whole: ast.expr, listed: ast.Tuple | ast.List) -> 
 
 
 def _is_gray(source: Source, step: ast.expr, depth: int = 0) -> bool:
-    """Whether what a normalization, or a chain that holds it, is applied to has one channel."""
+    """Whether the input of a transform, or of the chain that holds it, has one channel."""
     parent = source.parent(step)
     if depth > 4:
         return False
@@ -224,7 +223,7 @@ def _is_gray(source: Source, step: ast.expr, depth: int = 0) -> bool:
 
 
 def _data_set(source: Source, transform: ast.expr, parent: ast.AST | None) -> bool | None:
-    """Whether a transform is given to a data set of gray images; None where it is given to no data set."""
+    """Whether a transform is passed to a data set of gray images; `None` where it is not passed to a data set."""
     call = source.parent(parent) if isinstance(parent, ast.keyword) else parent
     name = (source.qualified(call.func) or "") if isinstance(call, ast.Call) else ""
     if not isinstance(call, ast.Call) or not name.startswith(SETS):
@@ -238,7 +237,7 @@ def _data_set(source: Source, transform: ast.expr, parent: ast.AST | None) -> bo
 
 
 def _only_gray(source: Source) -> bool:
-    """Whether the program has gray images only."""
+    """Whether the program only has gray images."""
     sets = [one for one in source.all_calls if (source.qualified(one.func) or "").startswith(SETS)]
     alone = bool(sets) and all((source.qualified(one.func) or "")[len(SETS) :] in OF_ONE_CHANNEL for one in sets)
     return alone and source.words.isdisjoint(OTHER_IMAGES)

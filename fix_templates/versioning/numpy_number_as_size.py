@@ -24,22 +24,22 @@ SIZES = {
     **{f"keras.layers.ZeroPadding{n}D": ("padding",) for n in (1, 2, 3)},
     **{f"keras.layers.Cropping{n}D": ("cropping",) for n in (1, 2, 3)},
 }
-"""By layer, its first arguments, where the named ones have to be integers of Python (tried with Keras 3.15)."""
+"""By layer, its first parameters; the named ones have to be Python integers (tried with Keras 3.15)."""
 
 FORMER = {"units": "output_dim", "n": "n"}
-"""By argument, what Keras 1 called it."""
+"""By parameter, its name in Keras 1."""
 
 REDUCING = frozenset({"max", "min", "sum", "prod", "argmax", "argmin"})
-"""What gives one number of an array, as a function of NumPy and as a method."""
+"""Functions and methods of NumPy that reduce an array to one number."""
 
 NUMBERS = REDUCING | {
     *("amax", "amin", "product", "ceil", "floor", "rint", "round", "around", "sqrt", "log2", "power", "count_nonzero"),
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "int_"),
 }
-"""Functions of NumPy whose result is a number of NumPy, where they are given numbers or no axis."""
+"""Functions of NumPy that return a NumPy number for numbers, or without an axis."""
 
 FRACTIONS = frozenset({"round", "around", "sqrt", "log2", "power", "float32", "float64"})
-"""Those of them that need not give a whole number, which the rest of the program may go on with."""
+"""Those of them that may return a fraction, which the rest of the program may use."""
 
 ENDS = {
     **{f"numpy.{name}": ("shape",) for name in ("zeros", "ones", "empty", "full")},
@@ -47,44 +47,45 @@ ENDS = {
     "numpy.linspace": ("", "", "num"),
     "builtins.range": ("start", "stop", "step"),
 }
-"""By function, its first arguments, where the named ones are whole numbers or, of arrays, lists of them."""
+"""By function, its first parameters; the named ones are integers or, for arrays, shapes."""
 
 ROUNDED = frozenset(f"numpy.{name}" for name in ("ceil", "fix", "floor", "rint", "trunc"))
-"""What gives a whole number as a float."""
+"""Functions that return an integral float."""
 
 ONE = frozenset(("builtins.float", "builtins.int", "builtins.len"))
-"""What gives one number, whatever it is given."""
+"""Functions that return one number for any argument."""
 
 REFUSED = re.compile(r"integer")
 WHICH = re.compile(r"[Rr]eceived:? (\w+)=\d")
-"""How it says which argument that was."""
+"""How Keras names the argument."""
 
 RECEIVED = re.compile(
     r"[Rr]eceived:? (?:\w+=)?\d+(?:\.0)?(?![\d.(,])|got <class 'numpy|state_size must be|of type \w*int\d"
 )
-"""How Keras says that it was given a whole number that is no integer of Python."""
+"""Keras's messages for an integral number that is not a Python integer."""
 
 
 class NumpyNumberAsSize(ApiChange):
     """Keras 3 refuses `numpy.int64` and integral floats as sizes of most layers, which Keras 1 and 2 accepted.
 
-    The maximum of the labels, a product of a shape, or a rounded number is converted to an integer where it is computed, or
-    where it is passed if that is not a single assignment. Seen by reading where NumPy computes the number; after a crash whose
-    message says so also where it came from elsewhere. The functions of NumPy accept such integers, and refuse floats since 1.12:
-    what `floor` and `ceil` return is converted where it is the size of an array or the end of a range. A size that may be
-    an array of sizes is left.
+    The maximum of the labels, a product of a shape, or a rounded number is converted to an integer where it is
+    computed, or where it is passed if that is not a single assignment. Found in the source where NumPy computes the
+    number; after a crash with such a message, wherever it came from. NumPy's own functions accept such integers, and
+    refuse floats since 1.12: the results of `floor` and `ceil` are converted where they are the size of an array or the
+    end of a range. A size that may be an array of sizes is left alone.
 
-    Fix safety: safe where NumPy computes the number, of which only the type changes; unsafe where it was read from a crash.
+    Fix safety: safe where NumPy computes the number, of which only the type changes; unsafe where it was found from a
+    crash.
 
-    References: https://keras.io/api/layers/core_layers/dense/, https://numpy.org/doc/stable/reference/arrays.scalars.html.
+    References: https://keras.io/api/layers/core_layers/dense/,
+    https://numpy.org/doc/stable/reference/arrays.scalars.html.
     """
 
     code = "DNF573"
     name = "numpy-number-as-size"
-    message = "{argument} must be a Python int in Keras 3; {expression} is a NumPy number"
+    message = "{argument} must be a Python int in Keras 3, got the NumPy number {expression}"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """Sizes of the layers of Keras that are numbers of NumPy, and sizes of arrays that are floats."""
         source = subject.source
         yield from _counts(source)
         if "keras" not in source.frameworks:
@@ -123,7 +124,7 @@ model = Sequential()
 model.add(Dense(32, activation="relu"))
 model.add(Dense(classes, activation="softmax"))
 
-=== example: a method of an array, and a size where it is given
+=== example: a method of an array, and a size in the call
 import numpy
 from tensorflow.keras import layers
 
@@ -231,7 +232,7 @@ layer = torch.nn.Linear(4, np.max(np.array([1, 2])))
 
 
 def _counts(source: Source) -> Iterator[Hit]:
-    """Floats that NumPy rounded, given as the size of an array or the end of a range."""
+    """Floats rounded by NumPy that are the size of an array or the end of a range."""
     if not {name.rpartition(".")[2] for name in ROUNDED} & source.words:
         return
     for call in source.all_calls:
@@ -258,7 +259,7 @@ def _counts(source: Source) -> Iterator[Hit]:
 
 
 def _is_rounded(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> bool:
-    """Whether an expression is a float that is a whole number; `under` has the names that are being followed."""
+    """Whether an expression is an integral float; `under` has the names that are being followed."""
     if isinstance(expr, ast.Name):
         bound = source.bindings(expr) if expr.id not in under else ()
         return bool(bound) and all(_is_rounded(source, value, under | {expr.id}) for value in bound)
@@ -269,7 +270,7 @@ def _is_rounded(source: Source, expr: ast.expr, under: frozenset[str] = frozense
 
 
 def _is_scalar(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> bool:
-    """Whether an expression is one number, not an array: constants, lengths, sizes of axes and what is worked out of them."""
+    """Whether an expression is one number, not an array: constants, lengths, sizes of axes and arithmetic of them."""
     if isinstance(expr, ast.Constant):
         return isinstance(expr.value, (int, float))
     if isinstance(expr, ast.Name):
@@ -293,7 +294,7 @@ def _is_scalar(source: Source, expr: ast.expr, under: frozenset[str] = frozenset
 
 
 def _is_whole(expr: ast.expr) -> bool:
-    """Whether an expression is written as a whole number."""
+    """Whether an expression is an integer literal."""
     return isinstance(expr, ast.Constant) and isinstance(expr.value, int)
 
 
@@ -308,7 +309,7 @@ def _numpy_sizes(source: Source, call: ast.Call) -> Iterator[tuple[str, ast.expr
 
 
 def _is_numpy(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> bool:
-    """Whether NumPy makes the number that an expression is; `under` has the names that are being followed."""
+    """Whether NumPy computes the number; `under` has the names that are being followed."""
     if isinstance(expr, ast.Name):
         bound = source.bindings(expr) if expr.id not in under else ()
         return bool(bound) and all(_is_numpy(source, value, under | {expr.id}) for value in bound)
@@ -325,7 +326,7 @@ def _is_numpy(source: Source, expr: ast.expr, under: frozenset[str] = frozenset(
 
 
 def _made(source: Source, value: ast.expr) -> ast.expr:
-    """Where to make the integer: at the one assignment of a variable, or at the argument if that may be a fraction."""
+    """Where to convert: at the one assignment of a variable, or at the argument if the value may be a fraction."""
     bound = source.bindings(value) if isinstance(value, ast.Name) else ()
     if len(bound) != 1 or any(
         (source.qualified(call.func) or "").rpartition(".")[2] in FRACTIONS
@@ -337,7 +338,7 @@ def _made(source: Source, value: ast.expr) -> ast.expr:
 
 
 def _crashed(subject: Subject) -> ast.AST | None:
-    """The call that ended the run, where Keras says that it was given a whole number of another type."""
+    """The call that crashed because Keras refused a number's type."""
     crash = subject.crash
     if crash is None or crash.kind not in ("TypeError", "ValueError"):
         return None
@@ -353,7 +354,7 @@ def _refused(subject: Subject) -> str:
 
 
 def _alike(source: Source, refused: ast.Call, name: str, value: ast.expr) -> Iterator[Site]:
-    """The same argument of other such layers, where it is an expression of the same form: it comes from where this one does."""
+    """The same argument of other such layers in the same form, which likely has the same origin."""
     for call in uses_of(source).calls():
         if call is not refused and source.qualified(call.func) == source.qualified(refused.func):
             for other, given in _numpy_sizes(source, call):
@@ -368,7 +369,7 @@ def _form(expr: ast.expr) -> tuple[object, ...]:
 
 
 def _may_be(source: Source, value: ast.expr) -> bool:
-    """Whether an argument of a call that was refused can be the number: none that is seen to be an integer."""
+    """Whether an argument can be the number: it is not known to be an integer."""
     if isinstance(value, ast.Call):
         return source.qualified(value.func) not in ("builtins.int", "builtins.len", "builtins.round")
     bound = source.bindings(value) if isinstance(value, ast.Name) else ()

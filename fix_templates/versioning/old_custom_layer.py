@@ -1,4 +1,4 @@
-"""`get_output_shape_for`, `self.trainable_weights = [...]`: layers of one's own, written for Keras 1 or 2."""
+"""`get_output_shape_for`, `self.trainable_weights = [...]`: a custom layer written for Keras 1 or 2."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from dnnfix.api import (
 )
 
 POSITIONS = ("name", "shape", "dtype", "initializer", "regularizer", "trainable", "constraint")
-"""The parameters of `add_weight` in Keras 2; Keras 1 and Keras 3 begin with the shape and the initializer."""
+"""The parameters of `add_weight` in Keras 2; Keras 1 and 3 have the shape and the initializer first."""
 
 KERAS_1 = ("shape", "initializer", "name", "trainable", "regularizer", "constraint")
 
 MADE = frozenset(f"keras.backend.{name}" for name in ("zeros", "ones", "random_normal", "random_uniform"))
-"""Functions that made a variable in Keras 1, and give a tensor today."""
+"""Functions that created a variable in Keras 1 and return a tensor today."""
 
 INITIALIZERS = frozenset({"keras.initializers.get", "keras.initializations.get"})
 
@@ -37,13 +37,13 @@ VARIABLES = frozenset({"keras.backend.variable", "keras.Variable"})
 
 
 class OldCustomLayer(ApiChange):
-    """A layer of one's own whose methods Keras 3 does not call, or which sets what Keras 3 works out itself.
+    """A custom layer has methods that Keras 3 does not call, or sets attributes that Keras 3 computes.
 
-    `get_output_shape_for` became `compute_output_shape`. `add_weight` takes the shape before the name. Weights that Keras 1
-    made by an initializer or by `K.zeros` and listed in `self.trainable_weights` are made by `add_weight` or as a
-    `Variable`: a layer trains the variables that it holds, and `trainable_weights` cannot be set.
+    `get_output_shape_for` became `compute_output_shape`. `add_weight` expects the shape before the name. Weights that
+    Keras 1 created with an initializer or `K.zeros` and listed in `self.trainable_weights` are created by `add_weight`
+    or as a `Variable`: a layer trains the variables that are its attributes, and `trainable_weights` cannot be set.
 
-    Fix safety: safe for the method's name and the order of arguments; unsafe where weights are made in another way.
+    Fix safety: safe for the method's name and the order of arguments; unsafe where weights are created in another way.
 
     References: https://keras.io/guides/making_new_layers_and_models_via_subclassing/,
     https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes.
@@ -55,7 +55,6 @@ class OldCustomLayer(ApiChange):
     triggers = ("get_output_shape_for", "add_weight", "trainable_weights")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """What is outdated in the classes that derive from a layer of Keras."""
         source = subject.source
         if "keras" not in source.frameworks:
             return
@@ -141,7 +140,7 @@ class Scale(keras.layers.Layer):
     def compute_output_shape(self, input_shape):
         return input_shape
 
-=== reject: a class that is no layer
+=== reject: a class that is not a layer
 import keras
 
 
@@ -172,9 +171,9 @@ def _methods(subject: Subject, definition: ast.ClassDef) -> Iterator[Hit]:
         yield Hit(
             source.site(method),
             "Keras calls compute_output_shape since 2.0; get_output_shape_for is never called",
-            title="write compute_output_shape for get_output_shape_for",
+            title="rename it to compute_output_shape",
             edits=tuple(edits) if renamed != line else (),
-            decline="" if renamed != line else "the line of its definition is written in another way",
+            decline="" if renamed != line else "its definition is not in a form that can be edited",
             safe=True,
             removed={"keras": "2.0"},
         )
@@ -204,21 +203,21 @@ def _weights(subject: Subject, definition: ast.ClassDef) -> Iterator[Hit]:
         yield Hit(
             source.site(statement),
             "trainable_weights cannot be set since Keras 3.0; a layer trains the variables that are its attributes",
-            title="leave trainable_weights to the layer",
+            title="remove the assignment",
             edits=(Delete(source.site(statement)),) if known else (),
-            decline="" if known else "how its variables were created cannot be read: create them with add_weight",
+            decline="" if known else "how its variables are created is not known: create them with add_weight",
             removed={"keras": "3.0"},
         )
 
 
 def _own(node: ast.AST) -> str:
-    """The attribute of `self` that an expression is; empty for anything else."""
+    """The attribute of `self` in an expression; empty for anything else."""
     own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
     return node.attr if own and isinstance(node, ast.Attribute) else ""
 
 
 def _listing(node: ast.AST) -> ast.expr | None:
-    """What a statement puts into `self.trainable_weights`."""
+    """The value that a statement assigns or adds to `self.trainable_weights`."""
     if isinstance(node, ast.Assign) and _own(node.targets[0]) == "trainable_weights":
         return node.value
     if isinstance(node, ast.AugAssign) and _own(node.target) == "trainable_weights":
@@ -227,7 +226,7 @@ def _listing(node: ast.AST) -> ast.expr | None:
 
 
 def _ordered(subject: Subject, call: ast.Call) -> Iterator[Hit]:
-    """A call of `add_weight` with its arguments in the order of today."""
+    """A call of `add_weight` with its arguments in today's order."""
     source = subject.source
     site = source.site(call)
     texts = [source.segment(source.site(argument)) for argument in call.args]
@@ -251,7 +250,7 @@ def _ordered(subject: Subject, call: ast.Call) -> Iterator[Hit]:
         named = named[1:]
     yield Hit(
         site,
-        "add_weight takes the shape first since Keras 3.0, and the name as a keyword argument",
+        "add_weight expects the shape first since Keras 3.0, and the name as a keyword argument",
         title="pass the shape to add_weight first",
         edits=(*edits, *(SetArgument(site, name, text) for name, text in named)),
         safe=True,
@@ -260,7 +259,7 @@ def _ordered(subject: Subject, call: ast.Call) -> Iterator[Hit]:
 
 
 def _is_text(node: ast.expr) -> bool:
-    """Whether an expression is a text, or `None` in the place of one."""
+    """Whether an expression is a string, or `None`."""
     if isinstance(node, ast.Constant):
         return node.value is None or isinstance(node.value, str)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
@@ -271,7 +270,7 @@ def _is_text(node: ast.expr) -> bool:
 
 
 def _made(subject: Subject, call: ast.Call) -> Hit | None:
-    """A variable made by an initializer or a function of the backend, made as Keras 3 does."""
+    """A variable that is created by an initializer or a function of the backend."""
     source = subject.source
     site = source.site(call)
     edits: list[Edit]

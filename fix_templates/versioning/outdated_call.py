@@ -1,4 +1,4 @@
-"""Calls that are written in another form today: what they are given changed, or an expression takes their place."""
+"""Calls with another form today: their arguments changed, or an expression replaces them."""
 
 from __future__ import annotations
 
@@ -8,50 +8,49 @@ from dnnfix.api import ApiChange, Hit, Subject, changed_forms, tensor_hits
 
 
 class OutdatedCall(ApiChange):
-    """A call whose form changed along with its name or its defaults: `torch.load`, `np.asscalar(x)`, `df.append(other)`.
+    """A call's form changed along with its name or its defaults: `torch.load`, `np.asscalar(x)`, `df.append(other)`.
 
-    Since PyTorch 2.6 `torch.load` reads weights only. A file that holds a whole network is refused unless the call says
-    `weights_only=False`; that a network is in the file is read from what the program does with it. `torch.stft` of a real
-    signal gave pairs of reals and has to be asked for complex numbers since 2.0. Masks of bytes are refused by
-    `masked_select` and its like since 2.1, and what comparing gives cannot be subtracted since 1.2 (`1 - mask`).
-    Nothing is of the type `Variable` since 0.4 (`type(h) == Variable`), and `multinomial()` has to be told how many numbers
-    to draw. Iterators of loaders have no `next()` since 1.13, and `Sampler` no constructor that takes the data since 2.10.
+    torch: `torch.load` reads only weights since 2.6, unless the call says `weights_only=False`; whether a file holds a
+    whole network is inferred from how it is used. `torch.stft` of a real signal returned pairs of reals and needs
+    `return_complex` since 2.0. `masked_select` and similar functions refuse byte masks since 2.1, and boolean masks
+    cannot be subtracted since 1.2 (`1 - mask`). `type(h) == Variable` is never true since 0.4, and `multinomial()`
+    needs the number of samples. Iterators of loaders have no `next()` since 1.13, and `Sampler` has no constructor with
+    the data since 2.10. `view` of elements that are not contiguous, as torch lays them out since 1.7, becomes
+    `reshape`. A cross-entropy whose first argument is named like logits and whose second like labels gets both as
+    keyword arguments.
 
-    Of NumPy, `np.asscalar(x)` is `x.item()`, and `np.fromstring` of bytes is `np.frombuffer`; `np.load` reads objects only
-    if it is told to, which is done where what it read is used as an object, and an array of rows of different lengths is
-    one of objects. SciPy read and resized pictures with Pillow, which does so itself where the numbers are bytes. Of
-    pandas, `df.append(other)` is `pd.concat([df, other])`, `get_value` is `at`, and `df.ix[rows, columns]` took labels or
-    numbers: with names of columns it is `loc`, with numbers of columns and all rows `iloc`; mixed, it is left.
+    NumPy and SciPy: `np.asscalar(x)` is `x.item()`, `np.fromstring` of bytes is `np.frombuffer`, `np.load` needs
+    `allow_pickle` where objects are read, and an array of rows with different lengths needs `dtype=object`. SciPy read
+    and resized images with Pillow, which is called directly where the pixels are bytes.
 
-    Of Keras, `compile` takes its metrics by name where weights of the losses have their place today, layers take the size
-    of their output first and infer that of their input since 1.0, and each stateful layer is reset for itself. A model's
-    method `call` gets symbolic tensors, which functions of TensorFlow and torch refuse, unless Keras calls it. The second
-    positional argument of `set_xticks` of matplotlib is that of labels since 3.5.
+    pandas: `df.append(other)` is `pd.concat([df, other])`, `get_value` is `at`. `df.ix[rows, columns]` is `loc` with
+    names of columns, `iloc` with numbers of columns and all rows; mixed, it is left alone.
 
-    Some are read from names or a run: a cross entropy whose first argument is called as scores are and whose second as
-    labels are is given both by name; `view` that refuses elements which do not lie side by side, as torch lays them out
-    since 1.7, is `reshape`. A writer of summaries in a program without a graph is that of `tf.compat.v1`, in one of its
-    own. `TimeDistributed(Dense(3)(x))` has a parenthesis in the wrong place: the layer is wrapped, and that is called.
+    Keras and TensorFlow: `compile` has the loss weights where it had its metrics, layers expect the size of their
+    output first and infer that of their input since 1.0, and each stateful layer is reset by itself. A model's method
+    `call` gets symbolic tensors, which functions of TensorFlow and torch refuse, unless Keras calls it.
+    `TimeDistributed(Dense(3)(x))` has a misplaced parenthesis: the layer is wrapped, and the wrapper is called. A
+    summary writer without a graph is that of `tf.compat.v1` in a graph of its own. Dropout of TensorFlow took the
+    fraction to keep, and since 2.0 takes the fraction to drop; `show_accuracy=True` of the first Keras is a metric of
+    `compile`. The second positional argument of matplotlib's `set_xticks` is the labels since 3.5.
 
-    Dropout of TensorFlow took the fraction to keep, and since 2.0 takes the fraction to drop; `show_accuracy=True` of the
-    first Keras is a metric of `compile`.
+    Others still work and are reported where the run warned, or by `DNF550`: `torch.cuda.amp.autocast()`,
+    `chain_matmul(a, b)`, `v2.ToTensor()`, `x.add_(2, y)`, `resnet18(True)`, `checkpoint` and `meshgrid` without a
+    keyword argument, `step(epoch)`.
 
-    The others still work and are reported where the run warned, or by `DNF550`: `torch.cuda.amp.autocast()`, `chain_matmul(a, b)`,
-    `v2.ToTensor()`, `x.add_(2, y)`, `resnet18(True)`, `checkpoint` and `meshgrid` without a keyword argument, `step(epoch)`.
+    Fix safety: unsafe for `torch.load` and `np.load`, since such a file can run any code, for `torch.stft`, which
+    returned complex numbers for a complex signal, for `1 - mask`, which is negated where it is a mask and converted to
+    bytes elsewhere, for a scheduler's `step`, `v2.ToTensor`, cross-entropies, wrappers, pandas, and a metric that is
+    added; safe where the tables say so.
 
-    Fix safety: unsafe for `torch.load` and `np.load`, as such a file can run any code when it is read, for `torch.stft`,
-    which gave complex numbers for a complex signal, for `1 - mask`, which is negated where it is a mask and made of bytes
-    elsewhere, for a schedule's `step`, `v2.ToTensor`, cross entropies, wrappers, tables of pandas, and a metric that is added;
-    safe where the tables say so.
-
-    References: the tables in `fix_templates/data` (`[[form]]`) give one for each form;
+    References: the tables in `fix_templates/data` (`[[form]]`) have one for each form;
     https://github.com/pytorch/pytorch/releases/tag/v1.2.0 (truth values),
     https://docs.scipy.org/doc/scipy/release/1.2.0-notes.html (pictures), https://docs.pytorch.org/docs/stable/amp.html.
     """
 
     code = "DNF530"
     name = "outdated-call"
-    message = "{call} takes other arguments or has another form since {package} {version}"
+    message = "{call} has other arguments or another form since {package} {version}"
     formerly = (
         "DNF585", "outdated-array-call",
         "DNF586", "outdated-table-call",
@@ -70,7 +69,6 @@ class OutdatedCall(ApiChange):
     )  # fmt: skip
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls whose form changed."""
         ordered = {hit.site for hit in changed_forms.former_order(subject)}  # another rule's, which is certain there
         yield from (hit for hit in changed_forms.changed_forms(subject) if hit.site not in ordered)
         yield from tensor_hits.refused_mask(subject)
@@ -277,7 +275,7 @@ prob = F.softmax(policy(torch.randn(1, 4)), dim=1)
 - action = prob.multinomial().data
 + action = prob.multinomial(1).data
 
-=== example: a list with a name of its own, and weights behind it
+=== example: a list in a variable, and weights after it
 from keras.models import Model
 from keras.optimizers import Adam
 
@@ -508,7 +506,7 @@ seen = set()
 seen.add(torch.ones(1).item())
 weights = torch.ones(2).add_(torch.ones(2), alpha=0.5).add_(1)
 
-=== reject (runs): a spectrum that is asked for as it is given today
+=== reject (runs): a spectrum in today's form
 import torch
 
 spectrum = torch.stft(torch.ones(64), 16, window=torch.ones(16), return_complex=True)
@@ -528,7 +526,7 @@ import torch
 model = joblib.load("model.pkl")
 model.eval()
 
-=== reject (runs): arrays of numbers, and text that is read as numbers
+=== reject (runs): arrays of numbers, and strings that are read as numbers
 import numpy as np
 import torch
 
@@ -563,7 +561,7 @@ columns = list(table.columns)
 columns.append("b")
 print(Cursor().ix[0], table.iloc[:, 0:1], torch.ones(1))
 
-=== reject: a number that is given
+=== reject: an explicit number
 import torch
 
 p = torch.ones(3)
@@ -625,7 +623,7 @@ class Net(keras.Model):
 net = Net()
 net.reset_states()
 
-=== reject (runs): a class that is no layer
+=== reject (runs): a class that is not a layer
 import keras
 
 

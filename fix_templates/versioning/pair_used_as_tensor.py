@@ -1,4 +1,4 @@
-"""`torch.max(x, dim=1)` gives a pair of values and indices, and is used as if it were one tensor."""
+"""`torch.max(x, dim=1)` returns a pair of values and indices, which is used as a tensor."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from dnnfix.api import (
     Subject,
     Symptom,
     Wrap,
+    argument_value,
     words,
 )
 
 WITH_DIMENSION = ("torch.max", "torch.min", "torch.median", "torch.mode", "torch.nanmedian")
-"""Give one tensor without a dimension, and a pair with one."""
+"""Return one tensor without a dimension, and a pair with one."""
 ALWAYS = ("torch.topk", "torch.kthvalue", "torch.sort", "torch.cummax", "torch.cummin")
 OF_TENSORS = words(
     "backward clone cpu detach eq float item long mean numpy permute reshape shape size squeeze std sum to transpose "
     "unsqueeze view"
 )
-"""What a tensor has, and a pair does not."""
+"""Attributes of a tensor that a pair does not have."""
 
 
 class PairUsedAsTensor(FixTemplate):
-    """The pair of values and indices that a reduction over one dimension gives is used as a tensor.
+    """A reduction over one dimension returns a pair of values and indices, which is used as a tensor.
 
-    `torch.max(x)` is a tensor; `torch.max(x, dim=1)`, `torch.sort(x)` and `torch.topk(x, 5)` are pairs. A pair cannot be
-    added, compared, viewed, or given to a layer. The values are taken from it, or the indices where the result is compared
-    for equality, as predicted classes are.
+    `torch.max(x)` is a tensor; `torch.max(x, dim=1)`, `torch.sort(x)` and `torch.topk(x, 5)` are pairs. A pair cannot
+    be added, compared, viewed, or passed to a layer. The patch uses the values, or the indices where the result is
+    compared for equality, as predicted classes are.
 
     Fix safety: unsafe. The program goes on with one of the two, which it could not before.
 
@@ -44,11 +45,10 @@ class PairUsedAsTensor(FixTemplate):
     name = "pair-used-as-tensor"
     family = Family.VERSIONING
     fix_pattern = FixPattern.API_CONTRACT
-    message = "`{call}` returns a pair of values and indices, and is used as a tensor"
+    message = "`{call}` returns a pair of values and indices, which is used as a tensor"
     triggers = ("max", "min", "median", "mode", "nanmedian", "topk", "kthvalue", "sort", "cummax", "cummin")
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        """The calls whose every use is one of a tensor."""
         source = subject.source
         for call in source.all_calls:
             name = source.qualified(call.func)
@@ -67,9 +67,8 @@ class PairUsedAsTensor(FixTemplate):
             )
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        """The values, or the indices."""
         taken = finding.evidence.get("taken")
-        title = "Take the indices" if taken == 1 else "Take the values"
+        title = "Use the indices" if taken == 1 else "Use the values"
         yield self.candidate(finding, title, Wrap(finding.site, "", f"[{taken}]"), prior=0.85)
 
     programs = """
@@ -80,7 +79,7 @@ import torch
 + predicted = torch.max(net(x), 1)[1]
 correct = (predicted == labels).sum().item()
 
-=== example: a function gives what a layer takes
+=== example: a function returns the input of a layer
 import torch
 import keras
 from keras import layers
@@ -101,7 +100,7 @@ import torch
 + hardest = torch.min(distances, dim=0)[0]
 loss = torch.relu(margin + positive - hardest).mean()
 
-=== reject: one of the pair is taken
+=== reject: one of the pair is selected
 import torch
 
 _, predicted = torch.max(net(x), 1)
@@ -136,17 +135,15 @@ use(kept)
 
 
 def _has_dimension(call: ast.Call) -> bool:
-    """Whether the second argument is a dimension, and no second tensor."""
-    given = next(
-        (each.value for each in call.keywords if each.arg == "dim"), call.args[1] if len(call.args) > 1 else None
-    )
+    """Whether the second argument is a dimension, not a second tensor."""
+    given = argument_value(call, "dim", 1)
     if isinstance(given, ast.UnaryOp):
         given = given.operand
     return isinstance(given, ast.Constant) and type(given.value) is int
 
 
 def _taken(subject: Subject, call: ast.Call) -> int | None:
-    """Which of the pair is meant, 0 or 1, where every use of it is one of a tensor; else `None`."""
+    """Which of the pair is meant, 0 or 1, where every use is that of a tensor; else `None`."""
     uses = _uses(subject, call)
     kinds = {_kind(subject, use) for use in uses} if uses else {None}
     if None in kinds:
@@ -155,7 +152,7 @@ def _taken(subject: Subject, call: ast.Call) -> int | None:
 
 
 def _uses(subject: Subject, call: ast.expr) -> list[ast.expr]:
-    """Where a result is used: there, by the one name it is given, or where the function that returns it is called."""
+    """The uses of a result: directly, by its one name, or where the function that returns it is called."""
     source = subject.source
     above = source.parent(call)
     if isinstance(above, ast.Assign) and len(above.targets) == 1 and isinstance(above.targets[0], ast.Name):
@@ -179,12 +176,12 @@ def _uses(subject: Subject, call: ast.expr) -> list[ast.expr]:
 
 
 def _kind(subject: Subject, use: ast.expr) -> str | None:
-    """How a result is used: `compared` for equality or in another way that only a tensor allows; `None` for any other."""
+    """The kind of a use: `compared` for equality, `tensor` for others that only a tensor allows; else `None`."""
     source = subject.source
     above = source.parent(use)
     if isinstance(above, ast.Compare):
         return "compared" if isinstance(above.ops[0], (ast.Eq, ast.NotEq)) else "tensor"
-    if isinstance(above, ast.BinOp) and not isinstance(above.op, ast.Mod):  # a text is filled with a pair
+    if isinstance(above, ast.BinOp) and not isinstance(above.op, ast.Mod):  # a string is formatted with a pair
         return "tensor"
     if isinstance(above, ast.Attribute) and above.attr in OF_TENSORS:
         return "compared" if above.attr == "eq" else "tensor"
@@ -194,12 +191,12 @@ def _kind(subject: Subject, use: ast.expr) -> str | None:
 
 
 def _is_layer(subject: Subject, call: ast.Call) -> bool:
-    """Whether a call is one of a layer that is made there."""
+    """Whether a layer is created and called here."""
     made = call.func
     name = subject.source.qualified(made.func) if isinstance(made, ast.Call) else None
     return name is not None and name.startswith(("keras.layers.", "torch.nn."))
 
 
 def _is_lambda(subject: Subject, node: ast.AST | None) -> bool:
-    """Whether a call makes a layer of a function, which the next layer takes the result of."""
+    """Whether a call creates a `Lambda` layer, whose result the next layer gets."""
     return isinstance(node, ast.Call) and subject.source.qualified(node.func) == "keras.layers.Lambda"

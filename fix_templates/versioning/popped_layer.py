@@ -1,4 +1,4 @@
-"""`model.layers.pop()`: a layer taken out of a list that is a copy today."""
+"""`model.layers.pop()` removes a layer from a list that is a copy today."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ SEQUENTIAL = ("keras.Sequential", "keras.models.Sequential")
 
 
 class PoppedLayer(ApiChange):
-    """The last layer taken off by `model.layers.pop()`: the list is made anew for each look at it, and nothing happens.
+    """`model.layers.pop()` removes nothing: `layers` is a new list on each access.
 
-    A sequential model has a method `pop` for it. Of a functional one, such as the networks of `keras.applications`, a new
-    `Model` has to be made that ends at an earlier layer; which one depends on how the rest of the program goes on, so that
-    is said and left.
+    A sequential model has the method `pop`. For a functional one, such as the networks of `keras.applications`, a new
+    `Model` has to end at an earlier layer; which one depends on the rest of the program, so there is a reason and no
+    patch.
 
-    Fix safety: unsafe: the network that the program trains with today has the layer still.
+    Fix safety: unsafe: the network that the program trains today still has the layer.
 
     References: https://keras.io/api/models/sequential/#pop-method.
     """
 
     code = "DNF536"
     name = "popped-layer"
-    message = "since Keras 2.4 model.layers is a new list each time: popping from it does not change the model"
+    message = "model.layers is a new list on each access since Keras 2.4: popping from it does not change the model"
     triggers = ("pop",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls of `pop` on the layers of a model."""
         source = subject.source
         if "keras" not in source.frameworks or "layers" not in source.words:
             return
@@ -52,7 +51,7 @@ class PoppedLayer(ApiChange):
                 edits=(Replace(source.site(layers), model),) if simple else (),
                 decline=""
                 if simple
-                else f"make a model that ends earlier: Model({model}.inputs, {model}.layers[-2].output)",
+                else f"create a model that ends earlier: Model({model}.inputs, {model}.layers[-2].output)",
                 removed={"keras": "2.4"},
             )
 
@@ -119,7 +118,7 @@ stack.layers.pop()
 
 
 def _is_passed_over(source: Source, call: ast.Call, layers: ast.expr) -> bool:
-    """Whether the program goes on from a layer before the last: it knows that the last one is there still."""
+    """Whether the program goes on from a layer before the last, and so expects the last one to remain."""
     text = source.segment(source.site(layers))
     for one in source.nodes(ast.Subscript):
         later = (one.lineno, one.col_offset) > (call.lineno, call.col_offset)
@@ -131,7 +130,7 @@ def _is_passed_over(source: Source, call: ast.Call, layers: ast.expr) -> bool:
 
 
 def _is_sequential(source: Source, model: ast.expr, depth: int = 3) -> bool:
-    """Whether a sequential model is held, made there or by a function of the program's own."""
+    """Whether a model is sequential, created here or by a function of the program."""
     made = source.constructor(model)
     if made is None or depth == 0:
         return False

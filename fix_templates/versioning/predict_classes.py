@@ -1,4 +1,4 @@
-"""`model.predict_classes(x)`: a method of sequential models that is gone."""
+"""`model.predict_classes(x)`: a removed method of sequential models."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from dnnfix.api import (
 )
 
 _Made = tuple[str, ast.AST | None, int, int | None]
-"""A network's name (if it has one), the function that it is made in, the line, and the units of its last `Dense` (if a number)."""
+"""A network's name (if any), the function that creates it, its line, and its last `Dense`'s units (if a literal)."""
 
 _MODELS = ("keras.Sequential", "keras.models.Sequential", "keras.Model", "keras.models.Model")
 _EITHER = """\
 def {name}(outputs):
-    # One output unit tells by one half, several by which is the largest.
+    # With one output unit the class is whether it is above 0.5, with several the index of the largest.
     return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
 """
 
 
 class PredictClasses(ApiChange):
-    """`predict_classes` gave class numbers; TensorFlow 2.6 and Keras 3 leave that to the caller.
+    """`predict_classes` returned class indices; TensorFlow 2.6 and Keras 3 leave that to the caller.
 
-    For several output units it was the place of the largest one, for a single unit whether it is above one half. The
-    network tells which; where its last layer is unknown, the loss does. Of several networks in a program it is the one
-    that the statements before the call build up by that name; where a function takes networks of both kinds, or the
-    network is built in a branch or loop that the call is not in, the outputs are asked for their number.
+    With several output units the class was the index of the largest one, with one unit whether it is above 0.5. The
+    network shows which; where its last layer is unknown, the loss does. Of several networks it is the one that the
+    statements before the call build under that name. Where a function gets networks of both kinds, or a network is
+    built in a branch or loop without the call, the patch decides at run time by the shape of the outputs.
 
-    Fix safety: safe where the number of output units is known; otherwise unsafe, as where a branch or loop decides on the
-    layers, more follows the last `Dense`, or a network was loaded.
+    Fix safety: safe where the number of output units is known; otherwise unsafe, as where a branch or loop decides on
+    the layers, layers follow the last `Dense`, or a network was loaded.
 
     References: https://github.com/tensorflow/tensorflow/releases/tag/v2.5.0 names both replacements.
     """
@@ -51,7 +51,6 @@ class PredictClasses(ApiChange):
     message = "predict_classes was removed in TensorFlow 2.6 and Keras 3; compute the classes from predict"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls of the method on models."""
         source = subject.source
         uses = uses_of(source)
         if "predict_classes" not in source.words or "predict_classes" in uses.defined:
@@ -122,13 +121,13 @@ model.compile(loss="categorical_crossentropy", optimizer="adam")
 - three = model.predict_classes(np.zeros((2, 4)))
 + three = np.argmax(model.predict(np.zeros((2, 4))), axis=-1)
 
-=== example: a function that takes both kinds of networks
+=== example: a function that gets both kinds of networks
 from keras.models import Sequential
 from keras.layers import Dense
 
 
 + def predicted_classes(outputs):
-+     # One output unit tells by one half, several by which is the largest.
++     # With one output unit the class is whether it is above 0.5, with several the index of the largest.
 +     return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
 +
 +
@@ -148,7 +147,7 @@ from keras.layers import Dense
 +
 +
 + def classes_of_outputs(outputs):
-+     # One output unit tells by one half, several by which is the largest.
++     # With one output unit the class is whether it is above 0.5, with several the index of the largest.
 +     return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
 +
 
@@ -165,7 +164,7 @@ from keras.layers import Dense, LSTM
 +
 +
 + def predicted_classes(outputs):
-+     # One output unit tells by one half, several by which is the largest.
++     # With one output unit the class is whether it is above 0.5, with several the index of the largest.
 +     return (outputs > 0.5).astype("int32") if outputs.shape[-1] == 1 else outputs.argmax(axis=-1)
 +
 
@@ -197,13 +196,13 @@ print(np.argmax(model.predict(np.zeros((2, 4))), axis=-1))
 
 
 def _free_name(source: Source) -> str:
-    """A name for the function that the program has nowhere: Keras's own example calls the result `predicted_classes`."""
+    """A name for the added function that the program does not use; Keras's own example uses `predicted_classes`."""
     numbered = (f"classes_of_outputs_{number}" for number in count(2))
     return next(n for n in chain(("predicted_classes", "classes_of_outputs"), numbered) if n not in source.words)
 
 
 def _unsettled(source: Source, call: ast.Call, model: ast.expr) -> bool:
-    """Whether it is decided while the program runs which network the call meets, or what its last layer is."""
+    """Whether it is only known at run time which network is called, or what its last layer is."""
     loaded = source.constructor(model)
     if loaded is not None and (source.qualified(loaded.func) or "").rpartition(".")[2] in _LOADING:
         return True
@@ -214,7 +213,7 @@ def _unsettled(source: Source, call: ast.Call, model: ast.expr) -> bool:
         if _varies(source, layer) and not any(_follows(source, layer, other) for other in made):
             return True
         if within <= around:
-            # In a loop, what stands below the call was built when the call comes round again.
+            # In a loop, layers created below the call exist in the next iteration.
             again = any(isinstance(branch, (ast.For, ast.AsyncFor, ast.While)) for branch, _ in within)
             if again and layer.lineno > call.lineno:
                 return True
@@ -224,7 +223,7 @@ def _unsettled(source: Source, call: ast.Call, model: ast.expr) -> bool:
 
 
 def _goes_on(source: Source, model: ast.expr) -> bool:
-    """Whether a network, or any one where it cannot be told which, ends in more than its last `Dense` and what keeps its axes."""
+    """Whether the network, or any one if not known which, ends in more than a `Dense` and layers that keep its axes."""
     kinds: dict[_Group, list[str]] = {}
     for call in sorted(source.all_calls, key=lambda n: (n.lineno, n.col_offset)):
         name = source.qualified(call.func) or ""
@@ -241,7 +240,7 @@ def _goes_on(source: Source, model: ast.expr) -> bool:
         target = _name_in(source, statement)
         listed = any(source.qualified(each.func) in _MODELS[:2] for each in above)
         if not listed and not isinstance(statement, ast.Expr):
-            continue  # a layer of a network of functions, which never had the method
+            continue  # a layer of a functional network, which never had the method
         kind = "Dense" if _is_dense_in_time(source, call) else name.rpartition(".")[2]
         start = max((at for at in _starts(source, target, scope) if at <= call.lineno), default=statement.lineno)
         if target or listed:
@@ -256,7 +255,7 @@ def _goes_on(source: Source, model: ast.expr) -> bool:
 
 
 def _is_dense_in_time(source: Source, call: ast.Call) -> bool:
-    """Whether a layer is a `TimeDistributed(Dense(…))`, whose outputs end in the same axis."""
+    """Whether a layer is `TimeDistributed(Dense(…))`, whose outputs end in the same axis."""
     inner = call.args[0] if call.args else None
     wraps = source.qualified(call.func) == "keras.layers.TimeDistributed"
     return wraps and isinstance(inner, ast.Call) and source.qualified(inner.func) == "keras.layers.Dense"
@@ -269,16 +268,16 @@ def _starts(source: Source, name: str, scope: ast.AST | None) -> list[int]:
 
 
 _Group = tuple[str, ast.AST | None, int]
-"""A network's name (if it has one), the function that it is made in, and the line that it begins at."""
+"""A network's name (if any), the function that creates it, and its first line."""
 
 _KEEPING = frozenset({"Activation", "Dropout", "BatchNormalization", "Softmax", "ReLU", "LeakyReLU"})
-"""Layers that keep the axes of what they are given."""
+"""Layers that keep the axes of their input."""
 
 _LOADING = frozenset({"load_model", "model_from_json", "model_from_yaml", "model_from_config"})
 
 
 def _follows(source: Source, layer: ast.Call, other: ast.Call) -> bool:
-    """Whether the other layer is added to the same network whenever the first one was, so that the first is not last."""
+    """Whether the other layer is added to the same network whenever the first one is, so that the first is not last."""
     statement = source.statement_of(other)
     name = _name_in(source, statement)
     if other.lineno <= layer.lineno or not isinstance(statement, ast.Expr) or not name or _varies(source, other):
@@ -295,7 +294,7 @@ def _follows(source: Source, layer: ast.Call, other: ast.Call) -> bool:
 
 
 def _varies(source: Source, dense: ast.Call) -> bool:
-    """Whether the program decides on the units of a `Dense` while it runs: `1 if binary else 10`."""
+    """Whether the program decides on the units of a `Dense` at run time: `1 if binary else 10`."""
     words = [word.value for word in dense.keywords if word.arg in {"units", "output_dim"}]
     if source.qualified(dense.func) in _MODELS:
         return False
@@ -305,7 +304,7 @@ def _varies(source: Source, dense: ast.Call) -> bool:
 
 
 def _units(subject: Subject, model: ast.expr) -> tuple[int | None, bool]:
-    """The number of outputs of the network that `model` is, and whether it may be one in one run and more in another."""
+    """The network's number of outputs, and whether that may be one in some runs and more in others."""
     made = _made(subject.source)
     numbers = {units for _name, _scope, _line, units in made}
     if len(numbers) > 1 and not numbers.isdisjoint({1, None}):
@@ -324,7 +323,7 @@ def _units(subject: Subject, model: ast.expr) -> tuple[int | None, bool]:
 
 
 def _made(source: Source) -> list[_Made]:
-    """The networks that the program makes, in its order, with the units of their last `Dense`."""
+    """The networks of the program in order, with the units of their last `Dense`."""
     found: list[_Made] = []
     statements: list[ast.stmt] = []
     loose: dict[ast.AST | None, int | None] = {}
@@ -355,13 +354,13 @@ def _name_in(source: Source, statement: ast.stmt) -> str:
 
 
 def _given(dense: ast.Call) -> int | None:
-    """The units of a `Dense`, where the program writes a number."""
+    """The units of a `Dense`, if a literal."""
     words = [word.value for word in dense.keywords if word.arg in {"units", "output_dim"}]
     value = next(iter([*dense.args[:1], *words]), None)
     return value.value if isinstance(value, ast.Constant) and isinstance(value.value, int) else None
 
 
 def _binary(subject: Subject) -> bool:
-    """Whether the program trains for two classes with one output, as its losses say."""
+    """Whether the program trains for two classes with one output, according to its losses."""
     words = subject.source.words
     return "binary_crossentropy" in words and words.isdisjoint({"categorical_crossentropy", "softmax"})

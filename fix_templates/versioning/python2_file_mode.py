@@ -1,4 +1,4 @@
-"""`pickle.load(open("data.pkl"))`: a file opened as text for bytes, or for bytes where text is meant."""
+"""`pickle.load(open("data.pkl"))`: a file is opened in text mode for bytes, or in binary mode for strings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ import ast
 import string
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Hit, InsertElement, SetArgument, Source, Subject, once, python2, uses_of
+from dnnfix.api import (
+    ApiChange,
+    Edit,
+    Hit,
+    InsertElement,
+    SetArgument,
+    Source,
+    Subject,
+    argument_value,
+    once,
+    python2,
+    uses_of,
+)
 
 BYTES = {
     **{f"{module}.load": 0 for module in ("pickle", "cPickle", "dill", "marshal", "joblib", "numpy", "torch")},
@@ -17,13 +29,13 @@ BYTES = {
     "numpy.savez_compressed": 0,
     "torch.save": 1,
 }
-"""By function that reads or writes bytes, the place of the file among its arguments."""
+"""By function that reads or writes bytes, the index of the file among its arguments."""
 
 TEXT = {"csv.reader": 0, "csv.writer": 0, "csv.DictReader": 0, "csv.DictWriter": 0, "json.dump": 1}
-"""By function that reads or writes text, the place of the file among its arguments."""
+"""By function that reads or writes strings, the index of the file among its arguments."""
 
 WRITING = ("csv.writer", "csv.DictWriter")
-"""Functions that write the ends of lines themselves."""
+"""Functions that write line ends themselves."""
 
 TAKEN_APART = frozenset(
     (
@@ -41,7 +53,7 @@ TAKEN_APART = frozenset(
         "partition",
     )
 )
-"""Methods that text and bytes have alike; their arguments have to be of the same kind as what they belong to."""
+"""Methods of both strings and bytes whose arguments have to be of the same type."""
 
 OF_BYTES = (
     "pickle.loads", "cPickle.loads", "dill.loads", "marshal.loads", "struct.", "zlib.", "gzip.", "bz2.", "lzma.", "hashlib.",
@@ -49,10 +61,10 @@ OF_BYTES = (
     "PIL.Image.open", "tensorflow.image.decode", "tensorflow.io.decode", "builtins.bytearray", "builtins.memoryview",
     "builtins.ord", "builtins.int.from_bytes", "msgpack.",
 )  # fmt: skip
-"""Functions that take what was read as bytes."""
+"""Functions that expect bytes."""
 
 SAME = TAKEN_APART | {"lower", "upper", "read", "readline", "readlines", "splitlines", "title"}
-"""Methods that give text of text and bytes of bytes, and what reads either from a file."""
+"""Methods that return strings for strings and bytes for bytes, and methods that read either."""
 
 _WHITE_SPACE = dict.fromkeys(map(ord, string.whitespace))
 
@@ -62,26 +74,26 @@ WORDS = frozenset(
 
 
 class Python2FileMode(ApiChange):
-    """Python 2 made no difference between text and bytes in files; Python 3 refuses the one where the other is meant.
+    """Python 2 made no difference between text and binary files; Python 3 raises where the other one is expected.
 
-    `pickle`, `numpy.save` and `torch.save` read and write bytes: their file is opened with `b` in its mode. `csv`,
-    `json.dump` and `write` with a text take a file without it, and so does a program that takes what it read apart with a
-    text: `line.split(",")`. A file is only looked at where the call of `open` that gave it is known and its mode is
-    written out, and where nothing reads it as bytes as well, or looks for what is no plain text in it.
+    `pickle`, `numpy.save` and `torch.save` read and write bytes, and need `b` in the mode. `csv`, `json.dump`, `write`
+    with a string, and programs that use string arguments on what they read (`line.split(",")`) need a text file.
+    Reported where the call of `open` is known with a literal mode, and nothing also reads the file as bytes or searches
+    it for anything but ASCII.
 
-    Fix safety: unsafe: as it stood, the program stopped at the first read or write; on Windows the bytes of a file that
-    was written as text differ.
+    Fix safety: unsafe: the program crashed at the first read or write; on Windows the bytes of a file that was written
+    as text differ.
 
-    References: https://docs.python.org/3/library/pickle.html#pickle.load, https://docs.python.org/3/library/csv.html#csv.writer,
+    References: https://docs.python.org/3/library/pickle.html#pickle.load,
+    https://docs.python.org/3/library/csv.html#csv.writer,
     https://docs.python.org/3/whatsnew/3.0.html#text-vs-data-instead-of-unicode-vs-8-bit.
     """
 
     code = "DNF580"
     name = "python-2-file-mode"
-    message = "{function} at line {line} expects a file in {wanted} mode; Python 3 refuses this one, which is opened in {given} mode"
+    message = "{function} at line {line} expects a file in {wanted} mode, and this one is opened in {given} mode"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls that are given a file of the other kind."""
         source = subject.source
         if "open" not in source.words and "file" not in source.words or source.words.isdisjoint(WORDS):
             return
@@ -188,7 +200,7 @@ with open("a.bin", "wb") as f:
 
 
 def _file(source: Source, call: ast.Call) -> tuple[ast.expr, bool, str] | None:
-    """What a call reads from or writes to, whether it takes bytes, and its name."""
+    """The file that a call reads or writes, whether as bytes, and the call's name."""
     name = source.written(call.func) or ""
     for places, binary in ((BYTES, True), (TEXT, False)):
         if name in places and places[name] < len(call.args):
@@ -203,7 +215,7 @@ def _file(source: Source, call: ast.Call) -> tuple[ast.expr, bool, str] | None:
 
 
 def _read_as_bytes(source: Source, call: ast.Call) -> Iterator[ast.Call]:
-    """The calls of `open` that gave what a call takes as bytes: it decodes or unpickles it, or looks for bytes in it."""
+    """The calls of `open` whose data a call uses as bytes: it decodes, unpickles or searches for bytes."""
     function, given = call.func, [*call.args, *(keyword.value for keyword in call.keywords)]
     if (source.written(function) or "").startswith(OF_BYTES) and not any(k.arg == "sep" for k in call.keywords):
         for value in given:
@@ -218,7 +230,7 @@ def _read_as_bytes(source: Source, call: ast.Call) -> Iterator[ast.Call]:
 
 
 def _compared_to_bytes(source: Source, comparison: ast.Compare) -> Iterator[ast.Call]:
-    """The calls of `open` that gave what is compared to bytes, or searched for them: `b"," in line`."""
+    """The calls of `open` whose data are compared with bytes, or searched for them: `b"," in line`."""
     sides = [comparison.left, *comparison.comparators]
     if any(_is_bytes(side) for side in sides):
         for side in sides:
@@ -226,7 +238,7 @@ def _compared_to_bytes(source: Source, comparison: ast.Compare) -> Iterator[ast.
 
 
 def _opened(source: Source, value: ast.expr) -> Iterator[ast.Call]:
-    """The call of `open` that gave the file which a value was read from, where that is known."""
+    """The call of `open` for the file that a value was read from, if known."""
     file = _read_from(source, value)
     made = python2.opened_by(source, file) if file is not None else None
     if made is not None:
@@ -235,12 +247,12 @@ def _opened(source: Source, value: ast.expr) -> Iterator[ast.Call]:
 
 @once
 def _has_bytes(source: Source) -> bool:
-    """Whether any constant of the program is one of bytes."""
+    """Whether the program has a bytes literal."""
     return any(_is_of_bytes(constant) for constant in source.nodes(ast.Constant))
 
 
 def _is_bytes(value: ast.expr) -> bool:
-    """Whether a constant is one of bytes, or of letters that only bytes had in Python 2 with one meaning: `"\\xff\\xd8"`."""
+    """Whether a literal is bytes, or a string that was bytes in Python 2: `"\\xff\\xd8"`."""
     return any(isinstance(part, ast.Constant) and _is_of_bytes(part) for part in ast.walk(value))
 
 
@@ -250,12 +262,12 @@ def _is_of_bytes(constant: ast.Constant) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text has nothing but letters of ASCII and white space, which are the same as bytes."""
+    """Whether a string has only printable ASCII characters and white space, which are the same as bytes."""
     return text.isascii() and text.translate(_WHITE_SPACE).isprintable()
 
 
 def _read_from(source: Source, expr: ast.expr, left: int = 12) -> ast.expr | None:
-    """The file that a text, a line or a part of one was read from; `None` where that is not sure."""
+    """The file that a string, a line or a part of one was read from; `None` where that is not known."""
     if python2.opened_by(source, expr) is not None:
         return expr
     if not left:
@@ -274,7 +286,7 @@ def _read_from(source: Source, expr: ast.expr, left: int = 12) -> ast.expr | Non
 
 
 def _looped_over(source: Source, name: ast.Name) -> ast.expr | None:
-    """What the loop or the comprehension around a name gives it one by one."""
+    """The iterable of the loop or comprehension whose target is this name."""
     inside: ast.AST = name
     while (above := source.parent(inside)) is not None:
         generators = getattr(above, "generators", [above] if isinstance(above, ast.For) else [])
@@ -304,9 +316,7 @@ def _hit(source: Source, opened: ast.Call, call: ast.Call, mode: str, by: str) -
     site = source.site(opened)
     binary = "b" not in mode
     new = f"{mode.replace('t', '')}b" if binary else mode.replace("b", "")
-    given = next(
-        (k.value for k in opened.keywords if k.arg == "mode"), opened.args[1] if len(opened.args) > 1 else None
-    )
+    given = argument_value(opened, "mode", 1)
     beside = given if given is not None else opened.args[0] if opened.args else None
     quote = "'" if beside is not None and source.segment(source.site(beside)).endswith("'") else '"'
     code = f"{quote}{new}{quote}"
@@ -326,7 +336,7 @@ def _hit(source: Source, opened: ast.Call, call: ast.Call, mode: str, by: str) -
         Python2FileMode.message.format(function=by, line=call.lineno, wanted=modes[0], given=modes[1]),
         title=f"open the file in mode {new}",
         edits=() if texts else tuple(edits),
-        decline="the file is opened with an encoding, so text may be meant" if texts else "",
+        decline="the file is opened with an encoding, so text mode may be meant" if texts else "",
         confidence=0.9,
         felt=source.site(call),
     )

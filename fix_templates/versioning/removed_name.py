@@ -1,4 +1,4 @@
-"""A name, method, attribute or argument that the installed libraries do not have any more, or not under this name."""
+"""A name, method, attribute or argument that the installed libraries no longer have, or have under another name."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ ELSEWHERE = keras_backend.APART | {
     "torch.nn._assert_no_grad",
     "torch.nn.modules.loss._assert_no_grad",
 }
-"""Names that have a template of their own where they are used; here they are only taken out of imports."""
+"""Names whose uses another rule repairs; here they are only removed from imports."""
 
 INITIALIZERS = "keras.initializations"
-"""A module of functions of a shape, which are classes today: a rule that writes such calls anew claims this name."""
+"""A module of functions of a shape, which are classes today; a rule that rewrites such calls claims this name."""
 
 VERSION_1 = "tensorflow.compat.v1"
 
@@ -62,11 +62,11 @@ OF_GRAPHS = {
         )
     ),
 }  # fmt: skip
-"""What graphs are made and asked with, which TensorFlow 2 has below compat.v1 only, and by what name where by another."""
+"""Names for graphs that TensorFlow 2 only has in compat.v1, with their name there if it differs."""
 
 
 OF_ARGUMENTS = frozenset({"keep_prob", "weights"})
-"""Keywords that have a template of their own."""
+"""Keywords that another rule repairs."""
 
 SOLVERS = {
     "torch.solve": ("torch.linalg.solve", ""),
@@ -74,32 +74,34 @@ SOLVERS = {
     "torch.lstsq": ("torch.linalg.lstsq", ".solution"),
     "torch.gels": ("torch.linalg.lstsq", ".solution"),
 }
-"""By the old function, which gave a solution and a factorization, today's and the part of its result that is the solution."""
+"""By former function, which returned a solution and a factorization: today's, and how it returns the solution."""
 
 EIGEN = {"torch.symeig": "torch.linalg.eigh", "torch.eig": "torch.linalg.eig"}
 
 
 class RemovedName(ApiChange):
-    """A name that moved or went away: an import, a function, a method or attribute, a keyword or literal of a call.
+    """A name was moved or removed: an import, a function, a method or attribute, a keyword or a literal argument.
 
-    Keras 3 has no `keras.layers.core` and no `np_utils`, NumPy no `np.int`, scikit-learn no `cross_validation`. Where
-    the name only moved, the import is changed in place and its uses follow; a name that is imported and never used
-    leaves the import. Imports that a program tries under `except ImportError` are left alone. What Keras 3 has under a
-    private name only, such as `ImageDataGenerator` and `Tokenizer`, is taken from TensorFlow where that is there.
+    Keras 3 has no `keras.layers.core` and no `np_utils`, NumPy no `np.int`, scikit-learn no `cross_validation`. Where a
+    name only moved, the import is changed in place and its uses follow; unused names are removed from imports. Imports
+    in a `try` with `except ImportError` are left alone. What Keras 3 has under a private name only, such as
+    `ImageDataGenerator` and `Tokenizer`, is imported from TensorFlow where that is installed.
 
-    Of a method or attribute, the object's class is read from its constructor; a method whose name no other class has is taken at its
-    word. Renamed keywords (`Dense(output_dim=…)`, `fit(nb_epoch=…)`, `Adam(lr=…)`) are renamed in place. One that only chose how to
-    compute is dropped; one whose effect would be lost is left, with the reason. Arguments that pandas, scikit-learn and seaborn take
-    by their names only are named: `df.drop("x", 1)` is `df.drop("x", axis=1)`. Functions of linear algebra whose arguments and results
-    changed are written anew: `symeig(A, eigenvectors=True)` is `linalg.eigh(A)`; `solve(B, A)` is `linalg.solve(A, B)` and returns the
-    solution alone, so that it is repaired where only the solution is used.
+    The object of a method or attribute is known from its constructor, or from a name that no other class has. Renamed
+    keywords (`Dense(output_dim=…)`, `fit(nb_epoch=…)`, `Adam(lr=…)`) are renamed in place; one that only chose how to
+    compute is dropped; one whose effect would be lost is declined with a reason. Arguments that pandas, scikit-learn
+    and seaborn accept by keyword only get their keyword: `df.drop("x", 1)` is `df.drop("x", axis=1)`.
+
+    Functions of linear algebra whose arguments and results changed are rewritten: `symeig(A, eigenvectors=True)` is
+    `linalg.eigh(A)`; `solve(B, A)` is `linalg.solve(A, B)`, which only returns the solution, where only that is used.
 
     Fix safety: safe where the data file says that the new name means the same; otherwise unsafe, as for
-    `keras.optimizers.legacy`, whose replacements have arguments of their own, for a keyword that had an effect, and for `eigh`, which
-    reads the lower triangle where `symeig` read the upper one.
+    `keras.optimizers.legacy`, whose replacements have arguments of their own, for a keyword that had an effect, and for
+    `eigh`, which reads the lower triangle where `symeig` read the upper one.
 
-    References: `fix_templates/data/*.toml` give one for each name; https://keras.io/guides/migrating_to_keras_3/;
-    https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes; https://pandas.pydata.org/docs/whatsnew/v1.0.0.html;
+    References: `fix_templates/data/*.toml` have one for each name; https://keras.io/guides/migrating_to_keras_3/;
+    https://github.com/keras-team/keras/wiki/Keras-2.0-release-notes;
+    https://pandas.pydata.org/docs/whatsnew/v1.0.0.html;
     https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigh.html;
     https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve.html.
     """
@@ -117,7 +119,6 @@ class RemovedName(ApiChange):
     )
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """What the tables say of the imports, names, attributes, methods and arguments of the program."""
         source, claims = subject.source, migration.claimed(subject)
         uses = uses_of(source)
         uses.on_tensorflow |= subject.trace is not None and "tensorflow" in subject.trace.versions
@@ -128,7 +129,7 @@ class RemovedName(ApiChange):
                 hit = replace(
                     hit,
                     edits=(),
-                    decline="an initializer is an object today, which is created with its scale and called with a shape",
+                    decline="an initializer is now an object, which is created with its scale and called with a shape",
                 )
             if not hit.decline or hit.evidence.get("old") not in ELSEWHERE:
                 yield hit
@@ -161,7 +162,7 @@ from keras.models import Sequential
 
 model = Sequential([Dense(4), Dropout(0.5)])
 
-=== example: np_utils was made part of keras.utils
+=== example: np_utils became part of keras.utils
 from keras.models import Sequential
 - from keras.utils import np_utils
 + from keras.utils import to_categorical
@@ -498,7 +499,7 @@ class Net(keras.Model):
 net = Net()
 print(net.predict_proba(x))
 
-=== reject: what is drawn is given by name, or the data alone
+=== reject: keyword arguments, or only the data
 import keras
 import seaborn as sns
 
@@ -558,7 +559,7 @@ y = torch.ones(2)
 
 
 def _calls_initializers(subject: Subject) -> bool:
-    """Whether the program calls one of the functions of `INITIALIZERS`; `get` returns a function and keeps its arguments."""
+    """Whether the program calls a function of `INITIALIZERS` other than `get`, whose arguments did not change."""
     if "initializations" not in subject.source.words:
         return False
     called = (subject.source.written(call.func) or "" for call in subject.source.all_calls)
@@ -566,7 +567,7 @@ def _calls_initializers(subject: Subject) -> bool:
 
 
 def _of_version_1(subject: Subject, hit: Hit) -> Hit:
-    """A hit about a name of graphs, repaired where the program has its other names of graphs from compat.v1."""
+    """A hit on a name for graphs, repaired where the program already uses compat.v1."""
     name = str(hit.evidence.get("old", "")).removeprefix("tensorflow.")
     node = subject.node(hit.site)
     if not hit.decline or name not in OF_GRAPHS or not isinstance(node, ast.Attribute):
@@ -580,7 +581,7 @@ def _of_version_1(subject: Subject, hit: Hit) -> Hit:
 
 
 def _linear_algebra(subject: Subject) -> Iterator[Hit]:
-    """Calls of the functions of linear algebra whose arguments and results changed."""
+    """Calls of functions of linear algebra whose arguments and results changed."""
     source = subject.source
     if source.words.isdisjoint(("symeig", "solve", "gesv", "lstsq", "gels", "eig")):
         return
@@ -592,7 +593,7 @@ def _linear_algebra(subject: Subject) -> Iterator[Hit]:
         elif name in SOLVERS:
             yield _solver(subject, call, name)
         elif name == "torch.eig":
-            reason = "linalg.eig returns complex numbers, where eig returned pairs of reals: the code around it has to change"
+            reason = "linalg.eig returns complex numbers, while eig returned pairs of real numbers; the surrounding code has to change"
             yield _hit(subject, call, name, (), reason)
 
 
@@ -613,7 +614,7 @@ def _symeig(subject: Subject, call: ast.Call, method: str) -> Hit:
 def _solver(subject: Subject, call: ast.Call, name: str) -> Hit:
     source = subject.source
     if len(call.args) != 2 or call.keywords or any(isinstance(a, ast.Starred) for a in call.args):
-        return _hit(subject, call, name, (), "its arguments are not the two matrices alone")
+        return _hit(subject, call, name, (), "its arguments are not just the two matrices")
     right, left = (source.segment(source.site(argument)) for argument in call.args)
     new, part = SOLVERS[name]
     code = f"{_name(subject, call, new)}({left}, {right}){part}"
@@ -651,7 +652,7 @@ def _hit(subject: Subject, call: ast.Call, name: str, edits: tuple[Edit, ...], d
 
 
 def _name(subject: Subject, call: ast.Call, new: str) -> str:
-    """Today's function as this program can write it, given how it writes torch."""
+    """Today's function, spelled as the program imports torch."""
     source = subject.source
     if isinstance(call.func, ast.Attribute):
         owner = source.segment(source.site(call.func.value))

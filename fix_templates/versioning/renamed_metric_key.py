@@ -1,4 +1,4 @@
-"""`history.history["acc"]`: a metric read under a name that it does not have."""
+"""`history.history["acc"]`: a metric is read under a name that Keras does not log it by."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ ALIKE = (
     ("acc", "accuracy"),
     *((short, network_facts.METRIC_ALIASES[short]) for short in ("mae", "mse", "mape", "msle")),
 )
-"""The names of each metric. Up to 2.2 Keras logged the first of accuracy and the second of the others, whatever was asked."""
+"""The names of each metric. Up to 2.2 Keras logged the first of accuracy and the second of the others in any case."""
 
 WATCHERS = {"EarlyStopping": 0, "ReduceLROnPlateau": 0, "ModelCheckpoint": 1}
-"""By callback, the position of the metric that it watches."""
+"""By callback, the index of the parameter with the metric that it watches."""
 
 HOOKS = ("on_epoch_end", "on_epoch_begin", "on_batch_end", "on_train_batch_end", "on_test_batch_end", "on_train_end")
-"""Methods of callbacks that are given the metrics, as their last parameter."""
+"""Methods of callbacks whose last parameter is the metrics."""
 
 
 class RenamedMetricKey(ApiChange):
-    """Keras up to 2.2 logged `metrics=["accuracy"]` as "acc"; since 2.3 a metric is logged as it was asked for.
+    """Keras up to 2.2 logged `metrics=["accuracy"]` as "acc"; since 2.3 it logs a metric under the name in `compile`.
 
-    Reading `history.history["acc"]` is then a KeyError, and a callback that monitors "val_acc" never acts. The key is
-    brought in line with what `compile` says, wherever it stands: in the history, in what a callback is told, in the
-    name of a checkpoint's file. Where the program asks for both names, nothing is touched.
+    `history.history["acc"]` is then a KeyError, and a callback that monitors "val_acc" never acts. The key follows the
+    name in `compile` wherever it is used: in the history, in a callback's logs or `monitor`, in a checkpoint's file
+    name. Where the program uses both names, nothing is changed.
 
     Fix safety: safe: the key names the same numbers.
 
@@ -37,7 +37,6 @@ class RenamedMetricKey(ApiChange):
     message = "the metric is logged as {wanted!r} since Keras 2.3, not as {other!r}"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """Keys and monitors that name a metric in the other way."""
         source = subject.source
         if "keras" not in source.frameworks:
             return
@@ -95,7 +94,7 @@ model = keras.Sequential([keras.layers.Dense(1)])
 + best = keras.callbacks.ModelCheckpoint(path, 'val_accuracy', mode='max')
 model.fit(x, y, callbacks=[Enough(), best])
 
-=== example: names that a function, a loop and a table of the history are given
+=== example: names in a function, a loop and a data frame of the history
 import matplotlib.pyplot as plt
 import pandas as pd
 from keras.models import Sequential
@@ -124,7 +123,7 @@ history = pd.DataFrame(record.history)
 - print(history[['accuracy', 'loss']], history.get('val_accuracy'))
 + print(history[['acc', 'loss']], history.get('val_acc'))
 
-=== example: columns of tables that are made of histories
+=== example: columns of data frames of histories
 import pandas as pd
 from keras.models import Sequential
 
@@ -169,7 +168,7 @@ print(history.history["acc"], history.history["val_acc"])
 
 
 def _asked(source: Source, pair: tuple[str, str]) -> set[str]:
-    """The names of a metric by which `compile` asks for it."""
+    """The names under which `compile` lists a metric."""
     if source.words.isdisjoint(pair) and not any(
         isinstance(n.value, str) and n.value.endswith(pair) for n in source.nodes(ast.Constant)
     ):
@@ -187,12 +186,12 @@ def _asked(source: Source, pair: tuple[str, str]) -> set[str]:
 
 
 def _renamed(key: str, other: str, wanted: str) -> str:
-    """A key that is the metric's other name, alone or behind `val_` or the name of an output."""
+    """A key with the metric's other name replaced, alone or after `val_` or the name of an output."""
     return key[: -len(other)] + wanted if key == other or key.endswith(f"_{other}") else key
 
 
 def _renamed_in_name(name: str, other: str, wanted: str) -> str:
-    """The name of a file, in whose braces the metric's other name stands."""
+    """A file name with the metric's other name replaced in its braces."""
     for before in ("{", "{val_"):
         for after in ("}", ":"):
             name = name.replace(f"{before}{other}{after}", f"{before}{wanted}{after}")
@@ -200,7 +199,7 @@ def _renamed_in_name(name: str, other: str, wanted: str) -> str:
 
 
 def _keys(source: Source) -> list[tuple[ast.Constant, bool]]:
-    """The texts that name a metric, each with whether it is the name of a file with the metric in braces."""
+    """The strings that name a metric, each with whether it is a file name with the metric in braces."""
     uses = uses_of(source)
     own = _stored(source) | _tested(source)
     found: dict[ast.Constant, bool] = {}
@@ -230,7 +229,7 @@ def _keys(source: Source) -> list[tuple[ast.Constant, bool]]:
 
 
 def _columns(source: Source, call: ast.Call, function: ast.Attribute) -> list[ast.expr]:
-    """What a method of a table made of histories takes by the names of its columns."""
+    """The names of columns that a method of a data frame of histories gets."""
     if function.attr == "plot" and _is_history(source, function.value):
         return [keyword.value for keyword in call.keywords if keyword.arg == "y"]
     by_column = any(k.arg == "axis" and isinstance(k.value, ast.Constant) and k.value.value == 1 for k in call.keywords)
@@ -238,7 +237,7 @@ def _columns(source: Source, call: ast.Call, function: ast.Attribute) -> list[as
 
 
 def _stored(source: Source) -> set[object]:
-    """The keys under which the program puts something into a dictionary itself."""
+    """The keys that the program stores in a dictionary itself."""
     stores = [n for n in uses_of(source).subscripts() if isinstance(n.ctx, ast.Store)]
     found: set[object] = {n.slice.value for n in stores if isinstance(n.slice, ast.Constant)}
     for table in source.nodes(ast.Dict):
@@ -247,13 +246,13 @@ def _stored(source: Source) -> set[object]:
 
 
 def _tested(source: Source) -> set[object]:
-    """The texts of which the program asks whether they are among the keys: it goes on without them."""
+    """The strings that the program tests for among keys: it handles their absence."""
     tests = (node for node in source.nodes(ast.Compare) if isinstance(node.ops[0], (ast.In, ast.NotIn)))
     return {node.left.value for node in tests if isinstance(node.left, ast.Constant)}
 
 
 def _texts(source: Source, key: ast.expr) -> Iterator[ast.Constant]:
-    """The literals that a key can be: itself, a part of a sum, an element of a list, what a loop or a caller gives."""
+    """The string literals that a key can be: itself, an operand, an element of a list, or a name's."""
     if isinstance(key, ast.Constant):
         if isinstance(key.value, str):
             yield key
@@ -269,7 +268,7 @@ def _texts(source: Source, key: ast.expr) -> Iterator[ast.Constant]:
 
 
 def _given(source: Source, name: ast.Name) -> Iterator[ast.Constant]:
-    """The literals that a name stands for: what it is assigned, what its loop goes over, what its function is called with."""
+    """The literals that a name can be: by assignment, by its loop, or by calls of its function."""
     for bound in source.bindings(name):
         if isinstance(bound, ast.Constant):
             yield from _texts(source, bound)
@@ -296,9 +295,9 @@ def _given(source: Source, name: ast.Name) -> Iterator[ast.Constant]:
 
 
 def _is_history(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> bool:
-    """Whether an expression is the dictionary, or table, of a training's history, or what a callback is told.
+    """Whether an expression is the dictionary or data frame of a history, or the logs of a callback.
 
-    `under` has the names that are being followed, one of which may be made of itself.
+    `under` has the names that are being followed, one of which may be computed from itself.
     """
     if isinstance(expr, ast.Attribute):
         return expr.attr == "history"
@@ -312,6 +311,6 @@ def _is_history(source: Source, expr: ast.expr, under: frozenset[str] = frozense
         return True
     bound = source.bindings(expr)
     history = [_is_history(source, value, under | {expr.id}) for value in bound]
-    # `history = history.history`: the object of the training and its dictionary under one name
+    # `history = history.history`: the history object and its dictionary under one name
     fitted = (isinstance(v, ast.Call) and getattr(v.func, "attr", "").startswith("fit") for v in bound)
     return any(history) and all(one or other for one, other in zip(history, fitted, strict=True))

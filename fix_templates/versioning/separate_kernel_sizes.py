@@ -1,4 +1,4 @@
-"""`Convolution2D(32, 3, 3)`: the kernel's height and width in two arguments."""
+"""`Convolution2D(32, 3, 3)`: the kernel's height and width are two arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIZES = {
     "SeparableConv2D": ("nb_row", "nb_col"),
     "Conv3D": ("kernel_dim1", "kernel_dim2", "kernel_dim3"),
 }
-"""By today's layer, the names that Keras 1 had for the sizes of the kernel."""
+"""By today's layer, Keras 1's names for the sizes of the kernel."""
 
 OLD_LEAVES = ("Convolution", "AtrousConvolution", "Deconvolution", "SeparableConvolution")
 
@@ -21,18 +21,18 @@ KERAS_1 = frozenset({"border_mode", "subsample", "init", "dim_ordering", "bias",
 """Keywords that only Keras 1 had."""
 
 KERAS_2 = frozenset({"strides", "padding", "data_format"})
-"""Keywords beside which no version took the sizes one by one."""
+"""Keywords beside which no version accepted separate sizes."""
 
 BEHIND = ("kernel_initializer", "activation")
-"""What Keras 1 took by place behind the sizes, as it is called today."""
+"""Keras 1's positional parameters after the sizes, by today's names."""
 
 
 class SeparateKernelSizes(ApiChange):
-    """Keras 1 took the sides of a kernel one by one; Keras 2 and 3 take `(3, 3)`, and the next number as the stride.
+    """Keras 1 accepted the sides of a kernel separately; Keras 2 and 3 expect `(3, 3)`, followed by the stride.
 
-    `Convolution2D(32, 3, 3)` is therefore no error today: it strides by 3 and the network shrinks far too fast. Calls
-    by the old name of the layer, or with another keyword of Keras 1, get one tuple. `Conv2D(32, 3, 3)` gets one in
-    programs that something else shows to be older than Keras 2.4: until then the two numbers were the sides.
+    `Convolution2D(32, 3, 3)` is therefore not an error today: its stride is 3 and the network shrinks too fast. Calls
+    by the layer's former name, or with another keyword of Keras 1, get one tuple. `Conv2D(32, 3, 3)` gets one in
+    programs that are shown to be older than Keras 2.4: until then the two numbers were the sides.
 
     Fix safety: unsafe: the strides that the program runs with today change.
 
@@ -41,11 +41,10 @@ class SeparateKernelSizes(ApiChange):
 
     code = "DNF505"
     name = "separate-kernel-sizes"
-    message = "{layer} takes its kernel size as one tuple since Keras 2; {size} would be read as the strides"
+    message = "{layer} expects its kernel size as one tuple since Keras 2, and reads {size} as the strides"
     triggers = (*SIZES, *(f"{leaf}{rank}D" for leaf in OLD_LEAVES for rank in (1, 2, 3)))
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """Convolutions whose kernel is given in pieces."""
         source = subject.source
         uses = uses_of(source)
         if "keras" not in source.frameworks:
@@ -97,7 +96,7 @@ model.compile(loss="categorical_crossentropy", optimizer="sgd")
 - model.fit(x, y, nb_epoch=2)
 + model.fit(x, y, epochs=2)
 
-=== example: initializer and activation behind the sizes
+=== example: initializer and activation after the sizes
 - from keras.layers import Convolution2D, Deconvolution2D
 + from keras.layers import Convolution2D, Conv2DTranspose
 
@@ -129,7 +128,7 @@ square = Convolution2D(32, 3, activation="relu")
 
 
 def _edits(subject: Subject, call: ast.Call, names: tuple[str, ...], written: str) -> tuple[list[Edit], str]:
-    """The edits that make one tuple of the sizes, and the text of the second size; none where nothing is in pieces."""
+    """The edits that combine the sizes into a tuple, and the source of the second size; none if not separate."""
     source = subject.source
     site = source.site(call)
     if any(isinstance(argument, ast.Starred) for argument in call.args):
@@ -147,7 +146,7 @@ def _edits(subject: Subject, call: ast.Call, names: tuple[str, ...], written: st
     if not _is_old(subject, written, keywords):
         return [], ""
     if written.endswith("Deconvolution2D") and behind and isinstance(behind[0], (ast.Tuple, ast.List)):
-        behind = behind[1:]  # the shape of the output, which the layer works out itself
+        behind = behind[1:]  # the shape of the output, which the layer infers
     if len(behind) > len(BEHIND) or not all(_is_choice(subject, one) for one in behind):
         return [], ""
     sizes = [source.segment(source.site(size)) for size in given]
@@ -160,7 +159,7 @@ def _edits(subject: Subject, call: ast.Call, names: tuple[str, ...], written: st
 
 
 def _is_old(subject: Subject, written: str, keywords: dict[str, ast.expr]) -> bool:
-    """Whether a call is of a time when sizes stood one by one."""
+    """Whether a call is from a time of separate sizes."""
     if written.rpartition(".")[2].startswith(OLD_LEAVES) or not KERAS_1.isdisjoint(keywords):
         return True
     return written.startswith("keras.") and KERAS_2.isdisjoint(keywords) and keras_era.is_multi_backend(subject.source)
@@ -177,7 +176,7 @@ def _renamed(subject: Subject, call: ast.Call, old: str) -> Edit:
 
 
 def _is_size(subject: Subject, size: ast.expr) -> bool:
-    """Whether an argument is one number, as far as can be read."""
+    """Whether an argument is one number, as far as known."""
     if isinstance(size, ast.Constant):
         return isinstance(size.value, int)
     if isinstance(size, ast.Name):

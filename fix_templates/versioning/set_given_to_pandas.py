@@ -1,4 +1,4 @@
-"""`df["word"] = set(words)`: a set where pandas wants an order."""
+"""`df["word"] = set(words)`: a set is passed to pandas, which needs an order."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ MAKERS = ("pandas.DataFrame", "pandas.Series", "pandas.Index")
 
 
 class SetGivenToPandas(ApiChange):
-    """A set has no order: pandas refuses one as a column, as data, and as the labels that choose rows or columns.
+    """A set has no order: pandas refuses one as a column, as data, and as labels that select rows or columns.
 
-    Up to 1.0 a set became the column in the order in which Python goes through it, and up to 1.5 it chose rows and
-    columns. `list` of it is that order.
+    Up to 1.0 a set became a column in Python's iteration order, and up to 1.5 it selected rows and columns. `list` has
+    the same order.
 
-    Fix safety: unsafe: the order is what Python makes of it, as it was before; texts come in another order in every run.
+    Fix safety: unsafe: the order is Python's, as before; strings come in another order in every run.
 
-    References: https://pandas.pydata.org/docs/whatsnew/v1.1.0.html, https://pandas.pydata.org/docs/whatsnew/v2.0.0.html.
+    References: https://pandas.pydata.org/docs/whatsnew/v1.1.0.html,
+    https://pandas.pydata.org/docs/whatsnew/v2.0.0.html.
     """
 
     code = "DNF583"
     name = "set-given-to-pandas"
-    message = "a set is passed to pandas as {role}; pandas refuses sets, which have no order"
+    message = "a set, which has no order, is passed to pandas as {role}"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The sets that are assigned to columns, given as data, or used as an index."""
         source = subject.source
         if "pandas" not in source.words:
             return

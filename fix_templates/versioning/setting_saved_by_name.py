@@ -1,4 +1,4 @@
-"""`"init": self.init.__name__`: what a layer saves of its initializers, regularizers and constraints."""
+"""`"init": self.init.__name__`: a custom layer saves its initializer by name, or a regularizer's bare configuration."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MODULES = frozenset({"initializers", "initializations", "regularizers", "constra
 
 
 class SettingSavedByName(ApiChange):
-    """Initializers were functions with a name in Keras 1; since Keras 2 they are objects, and `__name__` is an error.
+    """A custom layer saves an initializer, regularizer or constraint in a form that Keras 3 cannot restore.
 
-    It stands in `get_config` of layers of one's own, so that it shows only when the model is saved. The settings of a
-    regularizer or constraint alone, as `get_config()` gives them, do not say any more which one it is: a saved layer
-    cannot be made again from them. `serialize` gives what `get` reads, and `None` for `None`.
+    Initializers were functions in Keras 1; since Keras 2 they are objects, whose `__name__` raises when the model is
+    saved. The bare `get_config()` of a regularizer or constraint no longer says which class it is of. `serialize`
+    returns what `get` restores, and `None` for `None`.
 
-    Fix safety: unsafe: the saved settings have another form, which later versions of Keras read.
+    Fix safety: unsafe: the saved configuration has another form, which later versions of Keras read.
 
     References: https://keras.io/api/layers/initializers/, https://keras.io/guides/serialization_and_saving/.
     """
@@ -36,7 +36,6 @@ class SettingSavedByName(ApiChange):
     triggers = ("__name__", "get_config")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """Names of initializers, and settings in a `get_config` that are saved without what they are of."""
         source = subject.source
         if "keras" not in source.frameworks or source.words.isdisjoint(MODULES):
             return
@@ -140,7 +139,7 @@ def describe(loss):
 
 
 def _made_by(source: Source, setting: ast.expr) -> str | None:
-    """The module whose `get` gave a setting, as the program writes it; `None` for anything else."""
+    """The module whose `get` returned a setting, as the program writes it; `None` for anything else."""
     made = source.constructor(setting)
     if made is None or not isinstance(made.func, ast.Attribute) or source.qualified(made.func) not in GETTERS:
         return None
@@ -154,7 +153,7 @@ def _today(subject: Subject, module: str) -> str:
 
 
 def _renamed(subject: Subject, module: str) -> bool:
-    """Whether the program has the module under a name of its own, which stays."""
+    """Whether the program imports the module under another name, which stays."""
     meant = uses_of(subject.source).imported.get(module)
     return meant is not None and meant.rpartition(".")[2] != module
 

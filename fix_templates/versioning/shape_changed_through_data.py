@@ -1,4 +1,4 @@
-"""`x.data.t_()`: the shape of a tensor is changed through `.data`, which is a tensor of its own by now."""
+"""`x.data.t_()`: a shape is changed through `.data`, which is a separate tensor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dnnfix.api import ApiChange, Edit, Hit, Replace, Subject, uses_of, words
 
 TURNED = words("t_ transpose_ unsqueeze_ squeeze_ swapaxes_ swapdims_")
-"""Methods that have a twin without the underscore, which gives another tensor of the same values."""
+"""Methods with a counterpart without the underscore that returns another tensor of the same values."""
 
 MADE_ANEW = words("resize_ resize_as_ set_ as_strided_")
 PACKED = ("torch.nn.utils.rnn.pack_padded_sequence", "torch.nn.utils.rnn.pack_sequence")
@@ -17,12 +17,12 @@ PARAMETERS = frozenset({"weight", "bias"})
 
 
 class ShapeChangedThroughData(ApiChange):
-    """The shape of `x.data` is changed in place, which leaves `x` itself as it is since torch 1.1.
+    """The shape of `x.data` is changed in place, which does not change `x` itself since torch 1.1.
 
-    `.data` gives a tensor that shares the values of `x` and nothing else, so that `x.data.t_()` and
-    `x.data.resize_(n)` change the shape of something that is dropped at once; no message appears. What only changes
-    values, such as `x.data.fill_(0)`, reaches `x` as ever. The method is called on `x`; of a parameter, to which
-    autograd would refuse that, `.data` is assigned. Calls whose result is used are left alone: their shape is the new one.
+    `.data` returns a tensor that only shares the values of `x`: `x.data.t_()` and `x.data.resize_(n)` change the shape
+    of a temporary, without an error. Changes of values, such as `x.data.fill_(0)`, still reach `x`. The patch calls the
+    method on `x`; for a parameter, where autograd would refuse that, it assigns `.data`. Calls whose result is used are
+    left alone.
 
     Fix safety: unsafe: the shape changes, as it did before 1.1, where it does not change today.
 
@@ -32,11 +32,10 @@ class ShapeChangedThroughData(ApiChange):
 
     code = "DNF562"
     name = "shape-changed-through-data"
-    message = "since torch 1.1 {call} does not change the shape of {tensor} itself"
+    message = "{call} does not change the shape of {tensor} itself since torch 1.1"
     triggers = (*TURNED, *MADE_ANEW)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls whose change is lost."""
         source = subject.source
         if "torch" not in source.frameworks or "data" not in source.words or source.words.isdisjoint(self.triggers):
             return
@@ -127,7 +126,7 @@ packed.data.unsqueeze_(1)
 
 
 def _is_dropped(subject: Subject, call: ast.Call) -> bool:
-    """Whether nothing uses what a call, or the chain of calls that goes on with it, gives."""
+    """Whether the result of a call, or of the chain of calls on it, is unused."""
     node: ast.AST = call
     while True:
         parent = subject.source.parent(node)
@@ -158,7 +157,7 @@ def _edits(subject: Subject, call: ast.Call, method: str, data: ast.Attribute) -
 
 
 def _has_gradient(subject: Subject, tensor: ast.expr) -> bool:
-    """Whether a tensor is a parameter, or was asked to record gradients."""
+    """Whether a tensor is a parameter, or was created with `requires_grad`."""
     if isinstance(tensor, ast.Attribute) and tensor.attr in PARAMETERS:
         return True
     made = subject.source.constructor(tensor)
@@ -169,7 +168,7 @@ def _has_gradient(subject: Subject, tensor: ast.expr) -> bool:
 
 
 def _runs_over_parameters(subject: Subject, name: ast.Name) -> bool:
-    """Whether a name is that of a loop over the parameters of a network."""
+    """Whether a name is the target of a loop over a network's parameters."""
     loop = subject.source.enclosing(name, ast.For)
     bound = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)} if loop is not None else set()
     return loop is not None and name.id in bound and "parameters()" in ast.unparse(loop.iter)

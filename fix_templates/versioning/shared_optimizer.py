@@ -1,4 +1,4 @@
-"""`gan.compile(optimizer=adam)` after `discriminator.compile(optimizer=adam)`: one optimizer for several models."""
+"""`gan.compile(optimizer=adam)` after `discriminator.compile(optimizer=adam)`: several models share one optimizer."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dnnfix.api import ApiChange, Hit, Replace, RunOutcome, Subject, argument_va
 
 
 class SharedOptimizer(ApiChange):
-    """One optimizer given to `compile` of several models, as programs with two networks did until Keras 3.
+    """Several models are compiled with one optimizer, which Keras 3 refuses.
 
-    Keras 1 and 2 made new states for each model. A Keras 3 optimizer belongs to the variables that it was first used with,
-    and refuses others at the second model's first step. Each further model gets a copy with the same settings. A model
-    that the program never trains needs none, where the program shows which ones it trains.
+    Keras 1 and 2 created new states for each model. A Keras 3 optimizer belongs to the variables that it was first used
+    with, and raises at the second model's first step. Each further model gets a copy with the same settings. Models
+    that the program never trains need none, where it is known which ones it trains.
 
     Fix safety: unsafe: the models shared the count of steps, on which a decay and the first steps of Adam depend.
 
@@ -22,11 +22,10 @@ class SharedOptimizer(ApiChange):
 
     code = "DNF537"
     name = "shared-optimizer"
-    message = "{optimizer} belongs to the first model that is compiled with it since Keras 3.0, and refuses others"
+    message = "{optimizer} belongs to the first model compiled with it since Keras 3.0, and refuses others"
     triggers = ("compile",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The compile calls after the first that are given the same optimizer."""
         source = subject.source
         if "keras" not in source.frameworks or "compile" not in source.words or _was_trained(subject):
             return
@@ -135,24 +134,24 @@ third.compile("adam", "mse")
 
 
 TRAINS = frozenset({"fit", "fit_generator", "train_on_batch"})
-"""The methods by which a compiled model is trained."""
+"""The methods that train a compiled model."""
 
 
 def _was_trained(subject: Subject) -> bool:
-    """Whether the program ran to its end and trained on the way: no optimizer refused a model."""
+    """Whether the program finished and trained: no optimizer refused a model."""
     trace = subject.trace
     return trace is not None and trace.outcome is RunOutcome.FINISHED and not trace.cut and bool(trace.steps)
 
 
 def _owners(subject: Subject, methods: frozenset[str]) -> Iterator[ast.expr]:
-    """What these methods are called on."""
+    """The objects that these methods are called on."""
     for call in uses_of(subject.source).calls():
         if isinstance(call.func, ast.Attribute) and call.func.attr in methods:
             yield call.func.value
 
 
 def _stays(subject: Subject, model: ast.expr) -> bool:
-    """Whether a model is known by this name alone: one of the module, or of an object, that no function is given."""
+    """Whether a model is known by this name alone: a module's or an object's, not passed to a function."""
     source = subject.source
     if isinstance(model, ast.Name) and source.enclosing(model, ast.FunctionDef, ast.Lambda) is not None:
         return False
@@ -166,7 +165,7 @@ def _stays(subject: Subject, model: ast.expr) -> bool:
 
 
 def _is_set(subject: Subject, optimizer: ast.Name) -> bool:
-    """Whether the program changes something of the optimizer after it was made."""
+    """Whether the program changes an attribute of the optimizer."""
     source = subject.source
     for node in uses_of(source).all_attributes():
         if isinstance(node.value, ast.Name) and node.value.id == optimizer.id:

@@ -1,4 +1,4 @@
-"""`F.log_softmax(x)`: the axis is guessed from the number of axes, which is on its way out."""
+"""`F.log_softmax(x)` without `dim`: torch guesses the axis from the number of axes, which is deprecated."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ LAYERS = frozenset(f"torch.nn.{name}" for name in ("Softmax", "LogSoftmax", "Sof
 WARNING = "Implicit dimension choice"
 
 FIRST = (0, 1, 3)
-"""The numbers of axes for which torch takes the first axis, and not the second."""
+"""The numbers of axes for which torch uses the first axis instead of the second."""
 
 
 class SoftmaxWithoutAxis(ApiChange):
-    """A softmax is not told its axis: torch warns since 0.3, and takes the first axis of 1 or 3, the second of 2 or 4.
+    """A softmax is called without `dim`: torch warns since 0.3, and uses axis 0 of 1 or 3 axes, axis 1 of 2 or 4.
 
-    Off by default: the program runs as it always did. Once selected, it reports only what torch warned of in the run, and writes out
-    the axis that torch took for the tensors of that run. For three axes that is the first, which in most programs is the batch or the
-    time, and hardly what was meant.
+    Off by default: the program runs as it always did. It reports only what torch warned about in the run, and states
+    the axis that torch used for the tensors of that run. With three axes that is the first, in most programs the batch
+    or the time, and hardly what was meant.
 
-    Fix safety: unsafe: the same axis is taken as in the run; tensors with another number of axes would have got another.
+    Fix safety: unsafe: the same axis is used as in the run; tensors with another number of axes would have used
+    another.
 
     References: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html.
     """
 
     code = "DNF546"
     name = "softmax-without-axis"
-    message = "{function} is called without dim, which torch asks for since 0.3"
+    message = "{function} is called without dim, which is deprecated since torch 0.3"
     default = False
     triggers = ("softmax", "log_softmax", "softmin", "Softmax", "LogSoftmax", "Softmin")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls and layers that are not told."""
         if subject.source.words.isdisjoint(self.triggers):
             return
         trace = subject.trace
@@ -66,14 +66,14 @@ from torch import nn
 + net = nn.Sequential(nn.Linear(4, 3), nn.LogSoftmax(dim=1))
 print(nn.NLLLoss()(net(torch.ones(2, 4)), torch.tensor([0, 1])).item())
 
-=== reject (runs): the axis is told
+=== reject (runs): the axis is passed
 import torch
 import torch.nn.functional as F
 
 net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Softmax(1))
 print(F.softmax(net(torch.ones(2, 4)), -1), F.log_softmax(net(torch.ones(2, 4)), dim=1))
 
-=== reject (runs): methods, which always had to be told
+=== reject (runs): methods, which always needed the axis
 import torch
 
 net = torch.nn.Linear(4, 3)
@@ -87,7 +87,7 @@ def _hit(subject: Subject, site: Site, name: str, warned: bool) -> Hit:
         for call in subject.network.calls
         if site in (call.site, call.made_at) and (axes := _axes(call)) is not None
     }
-    decline = "" if len(axes) == 1 else "how many axes its input has is not known"
+    decline = "" if len(axes) == 1 else "the number of axes of its input is not known"
     if len(axes) > 1:
         decline = "its inputs have different numbers of axes"
     axis = "0" if axes and axes <= set(FIRST) else "1"

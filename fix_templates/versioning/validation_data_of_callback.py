@@ -1,4 +1,4 @@
-"""`self.validation_data` in a callback: what `fit` once handed to it."""
+"""`self.validation_data` in a callback: `fit` no longer sets it."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from dnnfix.api import (
 _NAME = "with_validation_data"
 _CODE = f'''\
 def {_NAME}(callback, data):
-    """The callback, with the data by which it judges the network."""
+    """The callback, with the validation data as an attribute."""
     callback.validation_data = data
     return callback'''
 
 _FITS = ("fit", "fit_generator")
 _DATA = "validation_data"
 _SETS = frozenset({"__dict__", "setattr", "vars", "__setattr__", "__getattr__", "__getattribute__"})
-"""Names by which a class may give itself an attribute that it does not name."""
+"""Names by which a class may set an attribute that it does not name."""
 
 
 class ValidationDataOfCallback(ApiChange):
-    """A callback asks `self.validation_data`, which `fit` has not set since Keras 2.4 and in `tf.keras`.
+    """A callback reads `self.validation_data`, which `fit` has not set since Keras 2.4, and never in `tf.keras`.
 
-    It was a list of the inputs, the targets and the weights of the samples that `fit` validates on. Where `fit` is given
-    arrays and a callback of such a class, the callback gets the same arrays before. The weights were made by `fit`: a
-    callback that reads these too, or that takes the list apart, is left to people, as are generators, from which no list
-    was ever made. Nothing is said of a class that may have an attribute of the name by itself.
+    It was a list of the inputs, targets and sample weights of the validation data. Where `fit` gets arrays and a
+    callback of such a class, the callback gets the same arrays before. Declined where the callback also reads the
+    weights, which `fit` created, or unpacks the list, and for generators. Classes that may have an attribute of that
+    name themselves are left alone.
 
     Fix safety: unsafe: the callback keeps the data, and sees them as the program last changed them.
 
@@ -53,7 +53,6 @@ class ValidationDataOfCallback(ApiChange):
     triggers = ("validation_data",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The callbacks that are given to `fit`, and the classes of which none is."""
         source = subject.source
         if "validation_data" not in source.words:
             return
@@ -74,7 +73,9 @@ class ValidationDataOfCallback(ApiChange):
             if isinstance(definition, ast.ClassDef) and definition not in met and (reads := _reads(source, definition)):
                 others = [other for other in source.files.values() if other is not source]
                 if not any(definition.name in other.words for other in others):
-                    yield _found(source, reads[0], (), "that it is given to fit, and with which data, cannot be read")
+                    yield _found(
+                        source, reads[0], (), "whether it is passed to fit, and with which data, cannot be read"
+                    )
 
     programs = f"""
 === example (runs): a callback that has a name
@@ -96,7 +97,7 @@ scores = Scores()
 + scores.validation_data = [x_test, y_test]
 model.fit(x, y, epochs=1, validation_data=(x_test, y_test), callbacks=[scores])
 
-=== example: one that is made within the call, and asks the model
+=== example: one that is created in the call and reads from the model
 import keras
 +
 +
@@ -139,7 +140,7 @@ model = tf.keras.models.load_model("pairs.keras")
 + watch.validation_data = [a, b, labels]
 history = model.fit(x, y, validation_data=([a, b], labels), callbacks=listeners)
 
-=== reject: a callback that is given its data
+=== reject: a callback that gets its data
 import keras
 
 
@@ -155,7 +156,7 @@ class Scores(keras.callbacks.Callback):
 def train(model, x, y):
     model.fit(x, y, validation_data=(x, y), callbacks=[Scores((x, y))])
 
-=== reject: a class that is no callback
+=== reject: a class that is not a callback
 import keras
 
 
@@ -165,7 +166,7 @@ class Trainer:
     def fit(self, model, x, y):
         model.fit(x, y, validation_data=self.validation_data, callbacks=[keras.callbacks.TerminateOnNaN()])
 
-=== reject: a callback that is handed the data from outside already
+=== reject: a callback that already gets the data from outside
 import keras
 
 
@@ -181,7 +182,7 @@ model.fit(x, y, validation_data=(x, y), callbacks=[scores])
 
 
 def _callbacks(source: Source, call: ast.Call) -> Iterator[ast.expr]:
-    """The callbacks that a call of `fit` lists."""
+    """The callbacks in a call of `fit`."""
     for keyword in call.keywords:
         if keyword.arg == "callbacks":
             value = keyword.value
@@ -192,7 +193,7 @@ def _callbacks(source: Source, call: ast.Call) -> Iterator[ast.expr]:
 
 
 def _reads(source: Source, definition: ast.ClassDef) -> list[ast.Attribute]:
-    """Where a class of callbacks asks for the data, unless the program gives them itself."""
+    """Where a class of callbacks reads the data, unless the program sets them itself."""
     if not any((source.qualified(base) or "").startswith("keras.callbacks.") for base in definition.bases):
         return []
     asked = [n for n in uses_of(source).all_attributes() if n.attr == "validation_data"]
@@ -208,7 +209,7 @@ def _reads(source: Source, definition: ast.ClassDef) -> list[ast.Attribute]:
 
 
 def _defines(source: Source, definition: ast.ClassDef, met: frozenset[ast.ClassDef]) -> bool:
-    """Whether a class, or one that it is derived from, may have an attribute of that name by itself."""
+    """Whether a class or a base class may define an attribute of that name."""
     if definition in met or definition.decorator_list:
         return True
     for node in ast.walk(definition):
@@ -256,17 +257,17 @@ def _found(source: Source, at: ast.expr, edits: tuple[Edit, ...], decline: str) 
 
 
 def _hit(source: Source, call: ast.Call, callback: ast.expr, where: Source, reads: list[ast.Attribute]) -> Hit:
-    """A callback that is given to `fit` and asks for the data that `fit` validates on."""
+    """A callback in a call of `fit` that reads the validation data."""
     data = keyword_value(call, "validation_data")
     parts = _parts(data)
     statement = source.statement_of(call)
     decline = ""
     if not parts:
-        decline = "the data are not written as arrays in the call of fit"
+        decline = "the data are not passed as arrays in the call of fit"
     elif not all(_is_part(where, node, len(parts)) for node in reads):
-        decline = "the callback reads more than the data that fit is given"
+        decline = "the callback reads more than the data that fit receives"
     elif where is not source and any(isinstance(node.value, ast.Attribute) for node in reads):
-        decline = "the callback asks the model in another file"
+        decline = "the callback uses the model in another file"
     elif not isinstance(statement, (ast.Expr, ast.Assign, ast.Return)):
         decline = "fit is called within another statement"
     if decline:
@@ -285,7 +286,7 @@ def _hit(source: Source, call: ast.Call, callback: ast.expr, where: Source, read
 
 
 def _parts(data: ast.expr | None) -> list[ast.expr]:
-    """The arrays of validation data, in the one list that callbacks got; empty where they are not written out."""
+    """The arrays of the validation data, in the one list that callbacks got; empty where they are not written out."""
     if not isinstance(data, (ast.Tuple, ast.List)) or len(data.elts) not in (2, 3):
         return []
     parts: list[ast.expr] = []
@@ -296,7 +297,7 @@ def _parts(data: ast.expr | None) -> list[ast.expr]:
 
 
 def _is_part(source: Source, read: ast.Attribute, count: int) -> bool:
-    """Whether a callback asks for one of so many parts, or only whether there are any."""
+    """Whether a callback reads one of so many parts, or only tests whether there are any."""
     above = source.parent(read)
     if isinstance(above, ast.Subscript):
         index = above.slice

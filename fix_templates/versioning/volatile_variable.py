@@ -1,4 +1,4 @@
-"""`Variable(x, volatile=True)`: a request to record no gradients that does nothing any more."""
+"""`Variable(x, volatile=True)`: a request to record no gradients that has no effect any more."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dnnfix.api import (
     Site,
     Source,
     Subject,
+    trees,
     uses_of,
 )
 
@@ -28,7 +29,7 @@ MODES = ("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled")
 KEEPING = frozenset(
     {"append", "extend", "insert", "add", "put", "isinstance", "len", "range", "cuda", "cpu", "to", "size", "print"}
 )
-"""Calls that work nothing out."""
+"""Calls that compute nothing."""
 REMOVED = {"torch": "0.4"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -37,29 +38,29 @@ Enclosed = dict[ast.AST, str]
 
 
 class VolatileVariable(ApiChange):
-    """`volatile` has no effect since torch 0.4: evaluation records gradients again and fills the memory.
+    """`volatile` has no effect since torch 0.4: evaluation records gradients and fills the memory.
 
-    The argument is dropped, and the rest of the block is put under `torch.no_grad()`, unless something in it, or a
-    function that it calls, calls `backward()` or the variable is only made to be handed out; under `torch.set_grad_enabled(…)`
-    where a variable said whether. Where the branches of an `if` make what comes after it volatile, that is what goes
-    under `no_grad`; a function that hands its own `volatile` on loses the parameter, and the blocks of its calls are
-    treated so. `x.volatile = False` took a result out of the graph, and becomes `x = x.detach()`; `x.volatile = True`
-    goes with it, or puts what follows under `no_grad` where it stands alone. Asking for `x.volatile` becomes asking
-    whether gradients are recorded.
+    The argument is dropped, and the rest of the block goes under `torch.no_grad()`, or `torch.set_grad_enabled(…)`
+    where a variable decided, unless something in it calls `backward()` or the variable is only created to be returned.
+    Where the branches of an `if` create it, the statements after the `if` go under the mode; a function that passes its
+    own `volatile` on loses the parameter, and the blocks of its calls are treated the same.
 
-    Fix safety: safe where the argument alone goes; unsafe for assignments and questions. Under `torch.no_grad()` values
-    stay the same, but what leaves the block has no gradient, so that this is unsafe.
+    `x.volatile = False` detached a result and becomes `x = x.detach()`; `x.volatile = True` is removed, and what
+    follows goes under `no_grad` where it is used alone. Reading `x.volatile` becomes a test whether gradients are
+    recorded.
+
+    Fix safety: safe where only the argument is removed; unsafe for assignments and reads. Under `torch.no_grad()`
+    values stay the same, but what leaves the block has no gradient, so that is unsafe.
 
     References: https://github.com/pytorch/pytorch/releases/tag/v0.4.0.
     """
 
     code = "DNF512"
     name = "volatile-variable"
-    message = "volatile has no effect since torch 0.4: gradients are recorded all the same"
+    message = "volatile has no effect since torch 0.4: gradients are still recorded"
     triggers = ("volatile",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The calls with `volatile`, and the assignments and questions."""
         source = subject.source
         if "volatile" not in source.words:
             return
@@ -77,7 +78,7 @@ class VolatileVariable(ApiChange):
                 mode = "" if not header else NO_GRAD
             else:
                 mode = _mode(subject, keyword.value)
-                later = source.enclosing(call, ast.Lambda) is not None  # it runs elsewhere than where it stands
+                later = source.enclosing(call, ast.Lambda) is not None  # it runs elsewhere than where it is written
                 header = [] if later else _block(subject, source.statement_of(call), enclosed, mode)
             yield Hit(
                 source.site(keyword),
@@ -213,7 +214,7 @@ def evaluate(model, loss, loader):
 +                 given += (target,)
 +             print(loss(*given))
 
-=== example: a helper that is told
+=== example: a helper with the flag as a parameter
 import torch
 from torch.autograd import Variable
 
@@ -296,7 +297,7 @@ def _is_own_word(source: Source) -> bool:
 
 
 def _assignments(subject: Subject, enclosed: Enclosed) -> Iterator[Hit]:
-    """`x.volatile = …`, which took a result out of the graph, or kept what follows from getting into it."""
+    """`x.volatile = …`, which detached a result, or kept what follows out of the graph."""
     source = subject.source
     found: dict[ast.AST, list[tuple[ast.Assign, str, ast.expr]]] = {}
     for statement in uses_of(source).assignments():
@@ -322,7 +323,7 @@ def _assignments(subject: Subject, enclosed: Enclosed) -> Iterator[Hit]:
             goes = not taken_out or bool(getattr(value, "value", None))
             yield Hit(
                 site,
-                "volatile has no effect since torch 0.4: what follows is a part of the graph",
+                "volatile has no effect since torch 0.4: subsequent operations are part of the graph",
                 title="evaluate under torch.no_grad()"
                 if header
                 else "drop volatile"
@@ -335,7 +336,7 @@ def _assignments(subject: Subject, enclosed: Enclosed) -> Iterator[Hit]:
 
 
 def _questions(subject: Subject, asked: set[ast.AST]) -> Iterator[Hit]:
-    """`x.volatile` where its value is asked for: since there is one state for all, whether gradients are recorded."""
+    """Reads of `x.volatile`, for which there is now one global state: whether gradients are recorded."""
     source = subject.source
     torch = next((local for local, name in uses_of(source).imported.items() if name == "torch"), "")
     if not torch and "torch" in uses_of(source).bound or not source.calls(VARIABLE):
@@ -359,7 +360,7 @@ def _questions(subject: Subject, asked: set[ast.AST]) -> Iterator[Hit]:
 
 
 def _helper(source: Source, call: ast.Call, value: ast.expr) -> Function | None:
-    """The function of the program that is told whether what it makes is volatile, and only hands that on."""
+    """The function of the program that only passes a parameter on as `volatile`."""
     function: Function | None = source.enclosing(call, ast.FunctionDef)
     if function is None or not isinstance(value, ast.Name) or value.id not in {a.arg for a in function.args.args}:
         return None
@@ -370,7 +371,7 @@ def _helper(source: Source, call: ast.Call, value: ast.expr) -> Function | None:
 
 
 def _calls_of(source: Source, function: Function) -> list[ast.Call]:
-    """The calls of a function of the program; none where it is put to other uses, or is a method."""
+    """The calls of a function of the program; none where it is a method or used otherwise."""
     if source.enclosing(function, ast.ClassDef) is not None:
         return []
     calls = [call for call in source.all_calls if source.definition(call.func) is function]
@@ -379,7 +380,7 @@ def _calls_of(source: Source, function: Function) -> list[ast.Call]:
 
 
 def _through(subject: Subject, function: Function, value: ast.expr, enclosed: Enclosed) -> list[Edit]:
-    """The edits for the parameter of a function that hands `volatile` on: it goes, and so do the arguments for it."""
+    """The edits that remove the parameter of a function that passes `volatile` on, and its arguments."""
     source, name = subject.source, ast.unparse(value)
     place = [a.arg for a in function.args.args].index(name)
     header = _without_parameter(subject, function, place)
@@ -402,7 +403,7 @@ def _through(subject: Subject, function: Function, value: ast.expr, enclosed: En
 
 
 def _without_parameter(subject: Subject, function: Function, place: int) -> Edit | None:
-    """The edit that takes a parameter out of a function whose head is written in one line."""
+    """The edit that removes a parameter of a function whose head is in one line."""
     source, given = subject.source, function.args
     defaults = [None] * (len(given.args) - len(given.defaults)) + list(given.defaults)
     sites = [(source.site(one), source.site(default or one)) for one, default in zip(given.args, defaults, strict=True)]
@@ -417,19 +418,19 @@ def _without_parameter(subject: Subject, function: Function, place: int) -> Edit
 
 
 def _mode(subject: Subject, value: ast.expr) -> str:
-    """What of torch records gradients only where a value is false; nothing where it is false, or has to be worked out."""
+    """The mode of torch that records gradients only where a value is false; empty where it is false, or computed."""
     if isinstance(value, ast.Constant):
         return NO_GRAD if value.value is True else ""
     negated = isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
     inner = value.operand if isinstance(value, ast.UnaryOp) and negated else value
     if not isinstance(inner, NAMED) or isinstance(inner, ast.Attribute) and inner.attr == "volatile":
-        return ""  # what is volatile makes what comes of it so by itself, as the mode does
+        return ""  # results of a volatile variable were volatile too, as under the mode
     text = subject.source.segment(subject.source.site(inner))
     return f"set_grad_enabled({text if negated else f'not {text}'})"
 
 
 def _block_of(source: Source, statement: ast.stmt) -> tuple[ast.AST | None, list[ast.stmt]]:
-    """The statement that a statement stands in, and the block there."""
+    """The statement around a statement, and the block in it."""
     owner = source.parent(statement)
     for name in ("body", "orelse", "finalbody"):
         block = getattr(owner, name, None)
@@ -446,7 +447,7 @@ def _following(source: Source, statement: ast.stmt) -> ast.stmt | None:
 
 
 def _first(source: Source, statement: ast.stmt) -> ast.stmt:
-    """Where a block under a mode begins: at the branch whose results are used behind it, else at the statement itself."""
+    """The first statement to go under a mode: the outer branch whose results are used after it, else the statement."""
     bound = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     owner, _block = _block_of(source, statement)
     while isinstance(owner, (ast.If, ast.Try)):
@@ -459,7 +460,7 @@ def _first(source: Source, statement: ast.stmt) -> ast.stmt:
 
 
 def _is_covered(source: Source, statement: ast.stmt, enclosed: Enclosed, mode: str) -> bool:
-    """Whether a statement is under a mode already, or comes to be."""
+    """Whether a statement is under a mode already, or will be."""
     node: ast.AST | None = statement
     while node is not None:
         if enclosed.get(node) in (mode, NO_GRAD):
@@ -476,7 +477,7 @@ def _is_covered(source: Source, statement: ast.stmt, enclosed: Enclosed, mode: s
 
 
 def _block(subject: Subject, statement: ast.stmt, enclosed: Enclosed, mode: str) -> list[Edit]:
-    """The edits that put the rest of the block, from a statement on, under a mode; nothing where it is under one."""
+    """The edits that put the rest of the block under a mode; empty where it is under one already."""
     source = subject.source
     if not mode:
         return []
@@ -501,7 +502,7 @@ def _block(subject: Subject, statement: ast.stmt, enclosed: Enclosed, mode: str)
 
 
 def _trains(source: Source, nodes: list[ast.AST]) -> bool:
-    """Whether code, or a function of the program that it calls by its name, calls `backward`."""
+    """Whether code, or a function of the program that it calls by name, calls `backward`."""
     own = {node.name: node for node in source.nodes(ast.FunctionDef)}
     pending, seen = list(nodes), set[str]()
     while pending:
@@ -516,17 +517,17 @@ def _trains(source: Source, nodes: list[ast.AST]) -> bool:
 
 
 def _computes(source: Source, nodes: list[ast.AST]) -> bool:
-    """Whether code does more than make variables and put them somewhere: only that records gradients."""
+    """Whether code does more than create variables and store them: only that records gradients."""
     for node in nodes:
         if isinstance(node, (ast.BinOp, ast.AugAssign)):
             return True
         if isinstance(node, ast.Call) and source.qualified(node.func) != VARIABLE:
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            called = trees.last_name(node.func)
             if called not in KEEPING:
                 return True
     return False
 
 
 def _grows(owner: ast.AST | None, rest: list[ast.stmt]) -> bool:
-    """Whether the block is the program itself, most of which would be indented."""
+    """Whether the block is a long module, most of which would be indented."""
     return isinstance(owner, ast.Module) and len(rest) > 8

@@ -12,20 +12,20 @@ from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, changed_c
 ENDINGS = (".hdf5", ".h5", ".keras", ".ckpt", ".weights")
 
 TAKEN = {".keras": (".h5",)}
-"""Other endings that Keras of today takes."""
+"""Other endings that today's Keras accepts."""
 
 FILES = frozenset({"save_weights", "load_weights", "exists", "isfile", "remove"})
-"""Functions and methods that take the name of a file."""
+"""Functions and methods whose argument is a file name."""
 
 _PLACE = re.compile(r"(%[-+ 0#]*[\d.*]*\w|\})$")
-"""A place for a value at the end of a text."""
+"""A placeholder at the end of a string."""
 
 
 class WeightsFileName(ApiChange):
-    """Keras 3 saves weights to names that end in `.weights.h5`, and checkpoints of models to `.keras` (of late `.h5`, too).
+    """Keras 3 saves weights to names that end in `.weights.h5`, and models to `.keras` (recently also `.h5`).
 
-    Everything else is a ValueError, at the end of training for `save_weights`. The same name elsewhere in the program
-    (where the weights are loaded) is changed along with it.
+    Other names raise a ValueError, for `save_weights` at the end of training. The same name elsewhere in the program,
+    where the weights are loaded, is changed along with it.
 
     Fix safety: unsafe: the file has another name, and files that were written earlier are not found under it.
 
@@ -37,7 +37,6 @@ class WeightsFileName(ApiChange):
     message = "Keras 3 expects the name of this file to end in {ending}"
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """Names of files that Keras 3 refuses."""
         source = subject.source
         if "keras" not in source.frameworks or source.words.isdisjoint({"save_weights", "ModelCheckpoint"}):
             return
@@ -125,7 +124,7 @@ model.save_weights(sys.argv[1])
 
 
 def _ending(subject: Subject, call: ast.Call) -> str:
-    """The ending that a call wants of its file's name; empty for other calls."""
+    """The ending that a call requires of its file name; empty for other calls."""
     source = subject.source
     function = call.func
     if isinstance(function, ast.Attribute) and function.attr == "save_weights":
@@ -143,14 +142,14 @@ def _ending(subject: Subject, call: ast.Call) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The end of a file's name: the literal that it stands in, and its text."""
+    """The end of a file name: its literal, and the string."""
 
     node: ast.expr
     value: str
 
 
 def _end(subject: Subject, given: ast.expr, depth: int = 3) -> _End | None:
-    """The literal that a file's name ends with, through variables, formatting and joining; `None` where it has none."""
+    """The literal that a file name ends with, through variables, formatting and joining; `None` if there is none."""
     if isinstance(given, ast.Constant):
         return _End(given, given.value) if isinstance(given.value, str) else None
     if isinstance(given, ast.JoinedStr):
@@ -160,12 +159,12 @@ def _end(subject: Subject, given: ast.expr, depth: int = 3) -> _End | None:
     found = _end(subject, inner, depth - 1) if inner is not None and depth else None
     if found is None or found.node is given or not isinstance(given, (ast.BinOp, ast.Call)):
         return found
-    # `"%s" % name` ends with what is put in, and not with what is written
+    # `"%s" % name` ends with the value, not with the literal
     return None if _PLACE.search(found.value) else found
 
 
 def _inner(subject: Subject, given: ast.expr) -> ast.expr | None:
-    """The part of an expression of texts that has the end in it."""
+    """The part of a string expression that has its end."""
     if isinstance(given, ast.Name):
         bound = subject.source.bindings(given)
         return bound[0] if len(bound) == 1 else None
@@ -185,7 +184,7 @@ def _renamed(name: str, ending: str) -> str:
 
 
 def _everywhere(subject: Subject, end: _End, new: str) -> Iterator[Edit]:
-    """The name exchanged wherever the program writes it; a plain word only where it is given as a file's name."""
+    """The edits of the name wherever the program writes it; a plain word only where it is passed as a file name."""
     source = subject.source
     literals: list[ast.expr] = [end.node]
     if not isinstance(end.node, ast.JoinedStr):

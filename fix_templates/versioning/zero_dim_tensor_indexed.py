@@ -1,4 +1,4 @@
-"""`loss.data[0]`, `loss.backward(torch.FloatTensor([1]))`: a number is treated as if it were a tensor of one element."""
+"""`loss.data[0]`, `loss.backward(torch.FloatTensor([1]))`: a tensor without axes is treated as one with one element."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, Wrap, tensor_counts, uses_of, words
+from dnnfix.api import ApiChange, Edit, Hit, Replace, Source, Subject, Wrap, tensor_counts, trees, uses_of, words
 
 PEELED_CALLS = frozenset({"cpu", "detach", "numpy", "cuda", "float"})
-"""Methods on the way to the index that change nothing about the number."""
+"""Methods before the index that do not change the number."""
 
 REDUCTIONS = frozenset({"sum", "mean", "norm", "max", "min", "prod"})
-"""Methods of tensors that give a single number when called without arguments."""
+"""Methods of tensors that return a single number when called without arguments."""
 
 
 AT_ZERO = re.compile(r"\[\s*0")
-"""The end of `INDEXED`, which is found or missed much sooner."""
+"""The end of `INDEXED`, which is searched much faster."""
 
 INDEXED = re.compile(r"(?:\.data|\)|\w)\s*\[\s*0")
-"""What the text must have for anything here to concern it, where no run stopped at an index."""
+"""What the source must contain for this rule, where no run crashed at an index."""
 
 ONE_NUMBER = words("acc accuracy bce cost crit criterion dice elbo err error kl kld loss mse nll")
-"""Words in the name of a value, or of the function that gives it, for what people reduce to one number."""
+"""Words in the name of a value, or of the function that returns it, that is usually reduced to one number."""
 
 OF_ARRAYS = frozenset({"cpu", "cuda", "data", "detach", "dim", "numpy", "shape", "size", "squeeze", "view"})
-"""What is asked of arrays, and of no plain number."""
+"""Attributes of arrays that plain numbers do not have."""
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 REFUSED = re.compile(
     r"grad_output\[0\] has a shape of torch\.Size\(\[1\]\) and output\[0\] has a shape of torch\.Size\(\[\]\)"
 )
-"""How torch says that a gradient of one element was given for a number."""
+"""torch's message about a gradient with one element for a tensor without axes."""
 
 MAKERS = frozenset(("torch.FloatTensor", "torch.Tensor", "torch.tensor", "torch.cuda.FloatTensor"))
 MOVES = frozenset(("cuda", "cpu", "to", "float", "type", "clone"))
@@ -40,32 +40,31 @@ MOVES = frozenset(("cuda", "cpu", "to", "float", "type", "clone"))
 
 
 class ZeroDimTensorIndexed(ApiChange):
-    """Losses and full reductions have no axis since torch 0.4: indexing one raises an IndexError.
+    """Losses and full reductions have no axes since torch 0.4: indexing one raises an IndexError.
 
-    Programs of torch 0.3 wrote `loss.data[0]` for the number in a loss. What is indexed counts as a number where it is
-    the result of a loss that reduces, of `sum()` or `mean()` over everything, where `backward()` is called on it
-    without an argument or on a sum that it is a part of, where a function of the program collects `sum(0)` of flattened
-    values in a list, as the usual `accuracy` does, or where the run stopped at this very index. Once a program has
-    shown that it is from these days, `.data[0]` of what is called a loss or an accuracy is read as the others are.
+    Programs for torch 0.3 wrote `loss.data[0]` for the value of a loss. The indexed tensor counts as one without axes
+    where it is the result of a loss that reduces or of `sum()` or `mean()` over everything; where `backward()` is
+    called on it, or on a sum with it, without an argument; where a function of the program collects `sum(0)` of
+    flattened values in a list, as the usual `accuracy` does; or where the run crashed at this index. Once a program has
+    one of these, `.data[0]` of anything named like a loss or an accuracy counts, too.
 
-    The gradient that `backward` took for such a loss had one element too, `loss.backward(torch.FloatTensor([1]))`, and is
-    refused for a number without axes. It is made without an axis, where all that is done with it is to be handed to
-    `backward`; else its axis is taken away where it is given.
+    The gradient passed to `backward` had one element as well, `loss.backward(torch.FloatTensor([1]))`, and is refused.
+    It is created without an axis where it is only used for `backward`; else it is squeezed in the call.
 
-    Fix safety: unsafe for gradients, which are read from a crash. For indexes, safe: `item()` gives the same number for a tensor of one element, whatever its shape; unsafe where only
-    the name tells that it is one.
+    Fix safety: unsafe for gradients, which are found from a crash. For indices, safe: `item()` returns the same number
+    for a tensor of one element, whatever its shape; unsafe where only the name says that it has one.
 
-    References: https://github.com/pytorch/pytorch/releases/tag/v0.4.0 (0-dimensional tensors), https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html,
+    References: https://github.com/pytorch/pytorch/releases/tag/v0.4.0 (0-dimensional tensors),
+    https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html,
     https://pytorch.org/blog/pytorch-0_4_0-migration-guide/.
     """
 
     code = "DNF504"
     name = "zero-dim-tensor-indexed"
-    message = "{expression} indexes a tensor without axes, which is an error since torch 0.4"
+    message = "{expression} indexes a tensor without axes, which raises since torch 0.4"
     formerly = ("DNF594", "gradient-of-one-element")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
-        """The indexings of numbers, and gradients for them."""
         yield from _gradients(subject)
         source = subject.source
         stopped = subject.crash is not None and subject.crash.kind == "IndexError"
@@ -299,7 +298,7 @@ net(torch.ones(2, 3)).backward(torch.ones(2))
 
 
 def _becomes_array(source: Source, node: ast.Subscript) -> bool:
-    """Whether what is read goes into a name, of which something is asked in the same function that no plain number has."""
+    """Whether the value is assigned to a name with an attribute that plain numbers do not have."""
     above = source.parent(node)
     while isinstance(above, ast.BinOp):
         above = source.parent(above)
@@ -323,7 +322,7 @@ def _becomes_array(source: Source, node: ast.Subscript) -> bool:
 
 
 def _peeled(node: ast.Subscript) -> tuple[ast.expr, bool]:
-    """What is indexed in the end, without `.data`, `.cpu()` and the like; and whether there was any of these."""
+    """The tensor that is indexed, without `.data`, `.cpu()` and the like; and whether there was any of these."""
     base: ast.expr = node.value
     unwrapped = False
     while True:
@@ -347,11 +346,11 @@ def _number(source: Source, base: ast.expr) -> str:
 
 
 def _formatted(source: Source, codes: list[tuple[ast.Subscript, str]]) -> dict[ast.Subscript, Replace]:
-    """For the indexings within f-strings, the edit of the whole string, which is the smallest part that can be edited."""
+    """For indices within f-strings, the edit of the whole string, the smallest part that can be edited."""
     inside: dict[ast.JoinedStr, list[tuple[ast.Subscript, str]]] = {}
     for node, code in codes:
         string = source.enclosing(node, ast.JoinedStr)
-        written = source.segment(source.site(node))  # not where it stands in some strings, for older Pythons
+        written = source.segment(source.site(node))  # older Pythons have other positions in some strings
         if isinstance(string, ast.JoinedStr) and written.replace(" ", "") == ast.unparse(node).replace(" ", ""):
             inside.setdefault(string, []).append((node, code))
     found: dict[ast.Subscript, Replace] = {}
@@ -381,8 +380,8 @@ def _hit(subject: Subject, node: ast.Subscript, edit: Replace, certain: bool) ->
 def _driven(subject: Subject) -> frozenset[tuple[ast.AST | None, str]]:
     """The names on which `backward()` is called without a gradient: they hold one number.
 
-    Wherever the program has such a name it means the same. What is added up or multiplied to one number is one number
-    too; that holds in the function where it is done, which is then told along with the name.
+    A name means the same in the whole program. The operands of a sum or product that is one number are so too, in the
+    function where it is computed, which is then returned along with the name.
     """
     source = subject.source
     found: set[tuple[ast.AST | None, str]] = set()
@@ -411,9 +410,9 @@ def _scope(subject: Subject, node: ast.AST) -> ast.AST | None:
 
 
 def _called_number(subject: Subject, base: ast.expr) -> bool:
-    """Whether the name of what is indexed says that it is one number, and nothing that is known of it says otherwise."""
+    """Whether the name of the indexed value says that it is one number, and nothing known contradicts that."""
     made = base.func if isinstance(base, ast.Call) else base
-    name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
+    name = trees.last_name(made)
     if ONE_NUMBER.isdisjoint(word.lower() for word in WORD.findall(name)):
         return False
     values = subject.source.bindings(base) if isinstance(base, ast.Name) else (base,)
@@ -421,7 +420,7 @@ def _called_number(subject: Subject, base: ast.expr) -> bool:
 
 
 def _may_be_many(subject: Subject, value: ast.expr) -> bool:
-    """Whether a value is made with a word that keeps its elements apart."""
+    """Whether a value is created with an argument that keeps its elements apart."""
     if not isinstance(value, ast.Call):
         return isinstance(value, (ast.Subscript, ast.List, ast.Tuple, ast.ListComp))
     made = subject.source.constructor(value.func)
@@ -431,7 +430,7 @@ def _may_be_many(subject: Subject, value: ast.expr) -> bool:
 def _is_number(
     subject: Subject, base: ast.expr, driven: frozenset[tuple[ast.AST | None, str]], unwrapped: bool
 ) -> bool:
-    """Whether an expression holds a tensor of one element and no axis."""
+    """Whether an expression holds a tensor without axes."""
     if isinstance(base, ast.Name):
         if not unwrapped:
             return False
@@ -465,7 +464,7 @@ def _gives_number(subject: Subject, value: ast.expr) -> bool:
 
 
 def _crashed_beside(subject: Subject, node: ast.Subscript) -> bool:
-    """Whether the run stopped at the index of another value, or another use of one, that comes of the same function."""
+    """Whether the run crashed at the index of another value, or another use, of the same function's result."""
     crash = subject.crash
     if crash is None or crash.site is None or crash.site.path or "0-dim tensor" not in crash.message:
         return False
@@ -486,7 +485,7 @@ def _crashed_beside(subject: Subject, node: ast.Subscript) -> bool:
 
 
 def _reduces(call: ast.Call) -> bool:
-    """Whether a loss is reduced to one number, as far as its arguments tell."""
+    """Whether a loss is reduced to one number, as far as its arguments say."""
     for keyword in call.keywords:
         given = keyword.value.value if isinstance(keyword.value, ast.Constant) else "none"
         if keyword.arg in (None, "reduction", "reduce") and given in ("none", False):
@@ -495,7 +494,7 @@ def _reduces(call: ast.Call) -> bool:
 
 
 def _crashed_at(subject: Subject, node: ast.Subscript) -> bool:
-    """Whether the run stopped at this index: an IndexError, in user code, that no recorded call explains."""
+    """Whether the run crashed at this index: an IndexError, in user code, that no recorded call explains."""
     crash = subject.crash
     if crash is None or crash.kind != "IndexError" or crash.site is None or crash.site.path:
         return False
@@ -515,7 +514,7 @@ def _lone(subject: Subject, node: ast.Subscript) -> bool:
 
 
 def _gradients(subject: Subject) -> Iterator[Hit]:
-    """The call of `backward` at which the run stopped, with the others that are given such a gradient."""
+    """The call of `backward` that crashed."""
     crash, source = subject.crash, subject.source
     if crash is None or not REFUSED.search(crash.message):
         return
@@ -547,7 +546,7 @@ def _is_plain(expr: ast.expr) -> bool:
 
 
 def _made(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -> list[ast.Call]:
-    """The calls that make a gradient of one element; none where anything else makes it, or more is done with it."""
+    """The calls that create a gradient of one element; empty where it is created or used otherwise."""
     if isinstance(expr, ast.Call):
         if source.qualified(expr.func) in MAKERS and _only_number(expr):
             return [expr]
@@ -564,7 +563,7 @@ def _made(source: Source, expr: ast.expr, under: frozenset[str] = frozenset()) -
 
 
 def _is_harmless(source: Source, name: ast.Name) -> bool:
-    """Whether a name is written, moved, multiplied with a number, or handed to `backward`."""
+    """Whether a name is assigned, moved, multiplied by a number, or passed to `backward`."""
     above = source.parent(name)
     if isinstance(name.ctx, ast.Store) or isinstance(above, ast.UnaryOp) or _is_backward(above):
         return True
@@ -574,7 +573,7 @@ def _is_harmless(source: Source, name: ast.Name) -> bool:
 
 
 def _only_number(call: ast.Call) -> str:
-    """The one number of a call such as `torch.FloatTensor([1])`, as a float; empty where it is given something else."""
+    """The one number in a call such as `torch.FloatTensor([1])`, as a float; empty otherwise."""
     given = call.args[0] if len(call.args) == 1 and not call.keywords else None
     only = given.elts[0] if isinstance(given, ast.List) and len(given.elts) == 1 else None
     try:

@@ -1,4 +1,4 @@
-"""Calls of the method `next` that iterators had in Python 2, where it is sure that an iterator is what is asked."""
+"""Calls of the Python 2 method `next` of iterators, where the object is known to be an iterator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all tests of the plug-in stand on: the backend of Keras, of which only torch is sure to be installed."""
+"""Selects the Keras backend for all tests of the plug-in: torch, the only one sure to be installed."""
 
 from __future__ import annotations
 

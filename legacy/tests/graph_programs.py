@@ -1,4 +1,6 @@
-"""Programs of TensorFlow 1 that print what each step gave, with weights that both versions begin with alike."""
+"""TensorFlow 1 programs for the tests, which print what each step computed, with equal initial weights in both
+versions.
+"""
 
 from __future__ import annotations
 

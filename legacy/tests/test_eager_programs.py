@@ -1,4 +1,4 @@
-"""A program of TensorFlow 1 that was made of functions computes what its graph does, on the TensorFlow that is installed."""
+"""A TensorFlow 1 program rewritten as functions computes what its graph does, on the TensorFlow that is installed."""
 
 from __future__ import annotations
 

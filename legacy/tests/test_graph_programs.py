@@ -1,4 +1,4 @@
-"""Programs of TensorFlow 1 that make a graph: what becomes of them, what is left, and what keeps one a graph."""
+"""TensorFlow 1 programs that build a graph: how they are rewritten, what is left over, and what keeps one a graph."""
 
 from __future__ import annotations
 
@@ -206,13 +206,13 @@ model.fit(x, y)
     [
         ("saver = tf.train.Saver()", "saved and restored"),
         ("writer = tf.summary.FileWriter('logs')", "FileWriter"),
-        ("g = tf.get_default_graph()", "asks for its graph"),
-        ("for i in range(2):\n    v = tf.Variable(1.0)", "variables are made in a loop"),
+        ("g = tf.get_default_graph()", "reads its graph"),
+        ("for i in range(2):\n    v = tf.Variable(1.0)", "variables are created in a loop"),
         ("def shift():\n    return x + 1", "takes a tensor"),
         ("y = tf.nn.in_top_k(x, [1, 2, 3], 1)", "in_top_k"),
         ("y = tf.layers.dense(x, 2)", "tensorflow.layers.dense"),
-        ("print(x)", "no assignment"),
-        ("y = x + np.random.rand()", "may give another"),
+        ("print(x)", "not an assignment"),
+        ("y = x + np.random.rand()", "may return another"),
         ("def late():\n    return loss + 1", "takes a tensor"),
         ("other = tf.Session()", "more than one session"),
         ("tf.reset_default_graph()", "more than one graph"),

@@ -1,4 +1,4 @@
-"""Rules of the plug-in and those of the catalogue, which make one patch together."""
+"""Rules of the plug-in and of the catalogue make one patch together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rule of the plug-in keeps what its metadata, examples and rejects promise, and is found as one of an installed package."""
+"""Every rule of the plug-in keeps what its metadata, examples and rejects promise, and is found by its entry point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crashes in sessions, which the examples of their rules show only where TensorFlow is installed."""
+"""Crashes in sessions, whose examples run only where TensorFlow is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions that are made for Keras alone: which go, and which have something to do beside."""
+"""Sessions made for Keras alone: which are removed, and which the program uses for more."""
 
 from __future__ import annotations
 

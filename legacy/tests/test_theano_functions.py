@@ -1,4 +1,4 @@
-"""Functions of Theano: those with which `keras.ops` does the same, and calls that it would refuse or read otherwise."""
+"""Theano functions: those that `keras.ops` can replace, and calls that it would refuse or read otherwise."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dnnfix.bench.originals.addresses import Commit, Question, read_address
-from dnnfix.bench.originals.cellar import Cellar, Original
+from dnnfix.bench.originals.cache import Cellar, Original
 from dnnfix.bench.originals.commits import Commits
 from dnnfix.bench.originals.questions import Questions, code_blocks
 from dnnfix.bench.originals.scoring import score

@@ -38,6 +38,7 @@ def test_lines_that_a_repair_changes() -> None:
     [
         ("f(a, b=1, c=2)\n", "f(a,\n  c=2, b=1)  # turned round\n", True),
         ('def f():\n    "words"\n    return 1\n', "def f():\n    return 1\n", True),
+        ('async def f():\n    "words"\n    return 1\n', "async def f():\n    return 1\n", True),
         ("f(a, 1)\n", "f(a, 2)\n", False),
         ("f(b, a)\n", "f(a, b)\n", False),
         ("x = 'a'\n", "x = 'b'\n", False),

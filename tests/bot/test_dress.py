@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dnnfix.bot.dress import dress
 from dnnfix.bot.publish import BARE, publish
+from dnnfix.bot.reviewers import dress
 from dnnfix.bot.settings import BotSettings, told
 from dnnfix.errors import ConfigError, ForgeError, InputError
 from dnnfix.forge.protocol import Dress

@@ -418,7 +418,7 @@ def test_nothing_is_analysed_where_no_review_is_wanted(
     repository: Repository, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit({"dnnfix.toml": b"[bot]\n"})
-    monkeypatch.setattr("dnnfix.bot.apart.analysed", lambda *given: pytest.fail("was analysed"))
+    monkeypatch.setattr("dnnfix.bot.analysis_process.analysed", lambda *given: pytest.fail("was analysed"))
     assert run(["bot", "run", "--forge", f"local:{repository.root}", "--repo", SLUG, "--pull", "1", "--quiet"]) == 0
     assert NOT_ASKED in capsys.readouterr().out and reviews(repository) == []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.detect.tensors.axes import arrival, meets, sibling_inputs
 from dnnfix.records import Finding, Symptom
 from dnnfix.run.job import Budget, Job

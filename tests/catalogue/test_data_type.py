@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.records import Crash, Frame, RunOutcome, Site, Trace
 from dnnfix.registry import templates
 from dnnfix.source.program import Source

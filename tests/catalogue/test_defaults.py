@@ -17,8 +17,8 @@ from dnnfix.detect.versioning.era import older, proofs
 from dnnfix.detect.versioning.migration import migration, version_number
 from dnnfix.detect.versioning.tables import Change, table
 from dnnfix.fix_templates.versioning.changed_default import ChangedDefault
-from dnnfix.fix_templates.versioning.schedule_stepped_first import ScheduleSteppedFirst
-from dnnfix.fix_templates.versioning.seed_not_heard import SeedNotHeard
+from dnnfix.fix_templates.versioning.scheduler_stepped_before_optimizer import SchedulerSteppedBeforeOptimizer
+from dnnfix.fix_templates.versioning.seed_without_effect import SeedWithoutEffect
 from dnnfix.records import Applicability, Crash, RunOutcome, Trace
 from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
@@ -255,7 +255,7 @@ def test_the_message_has_the_numbers_and_the_proof_and_the_patch_is_never_safe()
     known = subject("# keras==2.1.6\nfrom keras.optimizers import Adadelta\na = Adadelta()\nb = Adadelta(rho=0.9)\n")
     (finding,) = ChangedDefault().detect(known)
     assert "changed from 1.0 to 0.001 in Keras 2.4" in finding.message
-    assert "94 % accuracy became 11 %" in finding.message
+    assert "accuracy dropped from 94 % to 11 % in measurements" in finding.message
     assert "(and 1 more such call)" in finding.message and "line 1: it says 'keras==2.1.6'" in finding.message
     (candidate,) = propose(finding, known, ChangedDefault).candidates
     assert candidate.applicability is Applicability.UNSAFE
@@ -275,7 +275,7 @@ def test_the_migration_leaves_defaults_and_seeds_as_they_are_and_their_patches_b
     assert "np.random.seed(7)" in migrated and "Adadelta()" in migrated
     for kind, stated in (
         (ChangedDefault, "Adadelta(learning_rate=1.0, epsilon=1e-08)"),
-        (SeedNotHeard, "set_random_seed(7)"),
+        (SeedWithoutEffect, "set_random_seed(7)"),
     ):
         (finding,) = kind().detect(known)
         assert finding.cause == "", "the patch of another finding does not settle it"
@@ -304,7 +304,7 @@ def test_gates_of_a_network_that_is_trained_anew_are_told_of_and_left() -> None:
     (finding,) = ChangedDefault().detect(known)
     assert "hard_sigmoid" in finding.message and finding.confidence == 0.5
     proposed = propose(finding, known, ChangedDefault)
-    assert not proposed.candidates and "trained anew" in str(proposed)
+    assert not proposed.candidates and "trained from scratch" in str(proposed)
 
 
 def test_an_older_version_that_is_installed_has_the_former_default() -> None:
@@ -356,6 +356,6 @@ def test_a_schedule_is_not_moved_to_an_end_that_is_not_always_reached() -> None:
         "    if epoch == 3:\n        continue\n    optimizer.step()\n"
     )
     known = subject(text)
-    (finding,) = ScheduleSteppedFirst().detect(known)
-    declined = propose(finding, known, ScheduleSteppedFirst)
+    (finding,) = SchedulerSteppedBeforeOptimizer().detect(known)
+    declined = propose(finding, known, SchedulerSteppedBeforeOptimizer)
     assert not declined.candidates and "continue" in declined.declined

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from dnnfix.detect.loops.figures import better, name_of
-from dnnfix.detect.loops.goals import minimized, reduced
+from dnnfix.detect.loops.metric_direction import better, name_of
+from dnnfix.detect.loops.minimized import minimized, reduced
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 
@@ -78,6 +78,7 @@ loss.backward()
 cost = g(x)
 tf.train.AdamOptimizer().minimize(cost)
 h(x).backward()
+tape.gradient(target=k(x), sources=w)
 model.compile("adam", loss=own)
 either = a
 either = b
@@ -88,6 +89,7 @@ either.backward()
         "f(x)",
         "g(x)",
         "h(x)",
+        "k(x)",
         "tf.reduce_mean(y_true - y_pred)",
         "b",
     ]

@@ -56,5 +56,5 @@ def test_the_new_form_is_written_with_what_both_have_left_alone(
 
 
 def test_a_condition_that_nobody_knows_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match="no condition"):
+    with pytest.raises(CatalogueError, match="not a condition"):
         migrated(tmp_path, 'old = "acme.f($x)"\nnew = "$x"\nwhere = { x = "nice" }', "acme.f(a)")

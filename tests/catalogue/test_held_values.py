@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from dnnfix.detect.crashes.held_values import broadcast, held_list, shape_of, size_of
-from dnnfix.fix_templates.data_dimension.reshaped_to_foreign_sizes import ReshapedToForeignSizes
+from dnnfix.fix_templates.data_dimension.reshape_size_mismatch import ReshapeSizeMismatch
 from dnnfix.fix_templates.data_dimension.tensors_cannot_be_joined import TensorsCannotBeJoined
 from dnnfix.fix_templates.layer_dimension.layer_not_made_for_input import LayerNotMadeForInput
 from dnnfix.records import Crash, Frame, Json, RunOutcome, Trace
@@ -169,4 +169,4 @@ def test_the_one_size_that_fits_is_changed(shape: tuple[int, ...], sizes: str, c
     text = f"x.reshape({sizes})"
     names = {"x": array(*shape), "other": array(60, 16)}
     subject = crashed(f"{text}\n", text, names, f"cannot reshape array of size {values} into shape (1,)")
-    assert repaired(ReshapedToForeignSizes, subject) == ([f"x.reshape({changed})\n"] if changed else [])
+    assert repaired(ReshapeSizeMismatch, subject) == ([f"x.reshape({changed})\n"] if changed else [])

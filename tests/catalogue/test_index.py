@@ -177,3 +177,51 @@ def test_a_module_that_cannot_be_imported_ends_the_run(site: Path) -> None:
     (site / "acme-1.dist-info" / "entry_points.txt").write_text("[dnnfix.templates]\nrules = acme_gone.rules\n")
     with pytest.raises(CatalogueError, match="acme_gone"):
         installed_again()
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ("[dnnfix.template]\nrules = acme_dnnfix.rules\n", r"entry_points.txt: \[dnnfix.template\] is no group"),
+        ("[dnnfix.templates]\nrules = acme_dnnfix.rulez\n", "names acme_dnnfix.rulez, and there is no such module"),
+        ("[dnnfix.templates]\nrules = json\n", "names json, and no class there derives from FixTemplate"),
+    ],
+)
+def test_an_entry_point_without_rules_ends_the_run(site: Path, points: str, said: str) -> None:
+    (site / "acme-1.dist-info" / "entry_points.txt").write_text(points)
+    with pytest.raises(CatalogueError, match=said):
+        installed_again()
+
+
+VALIDATOR = """
+from dnnfix.api import Evidence, Verdict
+
+NAME, RUNG = "few-steps", "run"
+
+
+def judge(evidence: Evidence) -> Verdict:
+    return Verdict.passes("always")
+"""
+
+
+def test_validators_of_installed_packages_take_part(site: Path) -> None:
+    folder = site / "acme_dnnfix" / "judges"
+    folder.mkdir()
+    for name in ("__init__.py", "_helper.py"):
+        (folder / name).touch()
+    (folder / "few_steps.py").write_text(VALIDATOR)
+    points = site / "acme-1.dist-info" / "entry_points.txt"
+    for value in ("acme_dnnfix.judges", "acme_dnnfix.judges.few_steps"):
+        points.write_text(f"[dnnfix.validators]\njudges = {value}\n")
+        assert installed_again() == ["LONE101"]
+        assert [one.rung for one in registry.validators.__wrapped__() if one.name == "few-steps"] == ["run"]
+    points.write_text("[dnnfix.validators]\njudges = acme_dnnfix.rulez\n")
+    installed_again()
+    with pytest.raises(
+        CatalogueError, match="of dnnfix.validators names acme_dnnfix.rulez, and there is no such module"
+    ):
+        registry.validators.__wrapped__()
+    points.write_text("[dnnfix.validators]\njudges = acme_dnnfix.rules.first\n")
+    installed_again()
+    with pytest.raises(CatalogueError, match=r"first.py: a validator has NAME, RUNG and judge"):
+        registry.validators.__wrapped__()

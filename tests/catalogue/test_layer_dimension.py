@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from dnnfix.detect.catalogue import detect
 from dnnfix.detect.crashes.crash import sizes
+from dnnfix.detect.run_rules import detect
 from dnnfix.detect.tensors.chains import Link, chains, disagreements, solutions
 from dnnfix.records import Candidate, Component, Finding, Json, Site
 from dnnfix.registry import templates

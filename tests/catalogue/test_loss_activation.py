@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.detect.tensors.values import edge_calls, loss_uses
 from dnnfix.records import Candidate, Family, Finding, Symptom
 from dnnfix.run.job import Budget, Job

@@ -19,7 +19,7 @@ from dnnfix.subject import Subject
 
 TABLE = table(names.DATA / "tensorflow.toml")
 CHANGES = list(TABLE.changes())
-GRAPHS = "programs of graphs and sessions"
+GRAPHS = "graph and session programs"
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_a_call_of_version_1_is_brought_up_to_date(before: str, after: str, leve
         ("tf.contrib.crf.crf_log_likelihood(a, b, c)", "tensorflow-addons"),
         ("tf.layers.dense(x, 10)", "tf.keras.layers.Dense"),
         ("tf.compat.v1.layers.dense(x, 10)", "tf-keras"),
-        ("tf.estimator.LinearRegressor(columns)", "estimators are gone"),
+        ("tf.estimator.LinearRegressor(columns)", "estimators were removed"),
     ],
 )
 def test_what_has_no_successor_is_left_with_advice(line: str, reason: str) -> None:

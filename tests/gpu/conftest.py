@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dnnfix.run import card
+from dnnfix.run import gpu
 
 
 @pytest.fixture(autouse=True, scope="session")
-def gpu() -> None:
+def with_gpu() -> None:
     """Skips without a GPU."""
-    if not card.present():
+    if not gpu.present():
         pytest.skip("there is no NVIDIA GPU here")
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():

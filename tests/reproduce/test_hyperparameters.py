@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.records import EditStep, RunOutcome, Trace
 from dnnfix.reproduce.actions import hyperparameters
 from dnnfix.reproduce.case import Case, Gap
@@ -120,6 +120,11 @@ def test_click_and_fire_get_what_they_require() -> None:
     assert [step.scaffold.arguments for step in steps(text)] == [("made/csv.csv",), ("--epochs", "2")]
     text = "import fire\ndef train(epochs, lr=0.1):\n    pass\nfire.Fire(train)\n"
     assert [step.scaffold.arguments for step in steps(text)] == [("--epochs=2",)]
+
+
+def test_a_program_is_the_only_process_of_its_world(run_in: Run) -> None:
+    text = "import os\nprint(list(range(9))[int(os.environ['RANK'])::int(os.environ['WORLD_SIZE'])])\n"
+    assert run_in(text, joined(steps(text))).printed == f"{list(range(9))}\n"
 
 
 def test_environment_variables_are_set_and_secrets_are_not(run_in: Run) -> None:

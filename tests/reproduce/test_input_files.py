@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from dnnfix.reproduce import paths
 from dnnfix.run.runner import Runner
+from dnnfix.source.program import Source
 from tests.reproduce.input_plans import finished, plan, run
 
 # --- tables
@@ -200,6 +202,12 @@ print(pd.read_csv(ROOT + "train.csv")["a"].shape, pd.read_csv("../other.csv")["b
 print(os.path.exists(ROOT + "train.csv"))
 """
     assert finished(run(torch_runner, code)) == "(1000,) (1000,)\nTrue\n"
+
+
+def test_a_path_with_backslashes_is_renamed_in_the_program_too() -> None:
+    source = Source.from_bytes(b"import numpy as np\nnp.load('data\\\\x.npy')\n", "p.py")
+    assert paths.inside(source, "data\\x.npy") == ("data/x.npy", (("data\\x.npy", "data/x.npy"),))
+    assert paths.inside(source, "data\\other.npy") == ("data/other.npy", ())
 
 
 # --- arrays, pickles, text, images

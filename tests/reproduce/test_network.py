@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.records import EditStep, RunOutcome, Trace
 from dnnfix.reproduce.actions import network
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.data.feeds import feeds
+from dnnfix.reproduce.data.input_operations import feeds
 from dnnfix.reproduce.harness.unused import is_active, roots
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnnfix.reproduce.data.weight import affordable, few_of_a_batch, few_together, multiplications
+from dnnfix.reproduce.data.network_cost import affordable, few_of_a_batch, few_together, multiplications
 from dnnfix.source.program import Source
 
 

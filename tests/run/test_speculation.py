@@ -257,3 +257,18 @@ def test_what_was_in_reach_is_told(runner: Runner) -> None:
     assert inner["names"]["parts"]["size"] == 4
     assert inner["names"]["self.by"]["text"] == "2"
     assert survey["frames"][1]["names"]["total"]["number"] == 0
+
+
+HALVES = """\
+import torch
+
+weights = torch.ones(3, dtype=torch.bfloat16)
+turned = torch.tensor([1j]).conj()
+scaled = weights * "2"
+print(scaled.sum(), turned)
+"""
+
+
+def test_values_that_numpy_does_not_have_are_no_reason_to_refuse_an_edit(torch_runner: Runner) -> None:
+    (told,), _ = speculate(torch_runner, HALVES, edit(HALVES, 'weights * "2"', "weights * 2"))
+    assert told["ok"] and "error" not in told

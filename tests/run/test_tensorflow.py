@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix.records import RunOutcome, Trace
-from dnnfix.run.early import settings_before_import
+from dnnfix.run.import_settings import settings_before_import
 from dnnfix.run.interpreter import describe
 from dnnfix.run.job import Budget, Job, Tier
 from dnnfix.run.project import Project

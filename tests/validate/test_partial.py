@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.records import (
     PROGRESS,
     Applicability,

@@ -11,7 +11,7 @@ from typing import ClassVar, cast
 import pytest
 
 from dnnfix import registry
-from dnnfix.detect.catalogue import detect
+from dnnfix.detect.run_rules import detect
 from dnnfix.errors import EditError
 from dnnfix.records import (
     Candidate,

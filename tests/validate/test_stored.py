@@ -6,7 +6,7 @@ import pytest
 
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
-from dnnfix.synthesize.stored import begins_with_stored
+from dnnfix.synthesize.stored_weights import begins_with_stored
 
 PROGRAM = """\
 import argparse, os, torch

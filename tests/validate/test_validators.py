@@ -347,6 +347,9 @@ def test_labels_matter(symptom: Symptom, real: float, shuffled: float, status: S
         ("model.fit_generator(g)\n", "model.fit(g)\n", Status.PASS),
         ("w = 1\n", "w.requires_grad = False\n", Status.FAIL),
         ("w = 1\n", "warnings.filterwarnings('ignore')\n", Status.FAIL),
+        ("w = 1\n", "exit()\n", Status.FAIL),
+        ("w = 1\n", "raise SystemExit(0)\n", Status.FAIL),
+        ("f(x)\n", "with suppress(ValueError):\n    f(x)\n", Status.FAIL),
         ("x = a(b)\n", "x = b\n", Status.PASS),
     ],
 )

@@ -1,4 +1,4 @@
-"""Where assignments are carried out: processes of this machine, or a Ray cluster. Both give the same results."""
+"""Executors of assignments: processes of this machine, or a Ray cluster. Both give the same results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RETRIES = 2
 
 
 class Executor(Protocol):
-    """Takes assignments to their end."""
+    """Carries out assignments."""
 
     def run(self, assignments: Iterable[Assignment]) -> Iterator[tuple[Assignment, Assessed]]:
         """Each assignment with its result, as they are done; one whose worker was lost too often has `failed`."""

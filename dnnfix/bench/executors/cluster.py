@@ -1,7 +1,7 @@
-"""A Ray cluster: each assignment is a task that carries JSON, and the sandbox is inside every worker.
+"""The executor on a Ray cluster: each assignment is a task that carries JSON, and the sandbox is inside every worker.
 
-Ray is an extra (`pip install 'dnnfix[ray]'`). Nothing pickled of a user's or of a case travels: a task gets texts and
-gives a text. A task whose worker or node is lost is given to another by Ray itself.
+Ray is an extra (`pip install 'dnnfix[ray]'`). Nothing pickled of a user's or of a case travels: a task receives
+strings and returns a string. A task whose worker or node is lost is given to another by Ray itself.
 """
 
 from __future__ import annotations

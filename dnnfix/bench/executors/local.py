@@ -1,4 +1,6 @@
-"""Worker processes on this machine. One that dies takes no other with it, and its assignment is given to a new one."""
+"""The executor on this machine: worker processes, each replaced when it dies, so that its assignment is done by a new
+one.
+"""
 
 from __future__ import annotations
 

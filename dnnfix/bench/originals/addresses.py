@@ -1,4 +1,4 @@
-"""What the address of an instance names: a question, or a commit with perhaps a file and a line in it."""
+"""Parses the URL of an instance: a question, or a commit with perhaps a file and a line in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings bug-fix commits by git: the changed files before and after, and nothing of the history before them."""
+"""Downloads bug-fix commits by git: the changed files before and after, and nothing of the history before them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dnnfix.bench.originals.addresses import Commit
-from dnnfix.bench.originals.cellar import Original
+from dnnfix.bench.originals.cache import Original
 from dnnfix.errors import EnvironmentProblem
 
 GITHUB = "https://github.com"

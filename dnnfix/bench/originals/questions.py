@@ -1,4 +1,4 @@
-"""Brings questions with their answers by the public API of the question site (api.stackexchange.com, version 2.3).
+"""Downloads questions with their answers by the public API of the question site (api.stackexchange.com, version 2.3).
 
 The API asks its users to send at most a hundred ids at once, to wait as long as `backoff` says, and to keep to a quota
 of requests a day; https://api.stackexchange.com/docs/throttle says so.
@@ -18,7 +18,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from dnnfix import __version__
-from dnnfix.bench.originals.cellar import Original
+from dnnfix.bench.originals.cache import Original
 from dnnfix.errors import EnvironmentProblem
 
 API = "https://api.stackexchange.com/2.3"

@@ -1,11 +1,13 @@
-"""Scores the static part of dnnfix on originals: findings where people changed something, patches equal to what they wrote."""
+"""Scores the static part of dnnfix on originals: findings on lines that people changed, patches equal to their
+repairs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dnnfix.bench.originals.cellar import Original
+from dnnfix.bench.originals.cache import Original
 from dnnfix.bench.originals.questions import code_blocks
 from dnnfix.bench.scoring import changed_lines
 from dnnfix.config import Settings

@@ -1,7 +1,7 @@
-"""The broker: Redis, through dramatiq.
+"""The broker between store and workers: Redis, through dramatiq, and the courier that sends it the jobs of the store.
 
-dramatiq rather than arq or taskiq: our work is processes that are waited for, which needs no event loop; and what a worker that died
-had taken comes back to the others by itself.
+dramatiq rather than arq or taskiq: our work is processes that are waited for, which needs no event loop; and what a
+worker that died had taken comes back to the others by itself.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class Broker:
         return made
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._redis.close()
 
 
 class Courier(Thread):
-    """Carries what is to be done from the store to the broker, and again what got lost there, until it is stopped."""
+    """Sends the jobs of the store to the broker, and again those that got lost there, until it is stopped."""
 
     def __init__(self, store: Store, broker: Broker) -> None:
         super().__init__(name="courier", daemon=True)
@@ -85,7 +85,7 @@ class Courier(Thread):
         self._bell, self._stopped = Event(), False
 
     def ring(self) -> None:
-        """There is something new."""
+        """Wake the courier: there is a new job."""
         self._bell.set()
 
     def stop(self) -> None:

@@ -1,4 +1,5 @@
-"""Analyses on a Ray cluster: the checkout travels as an archive, the report comes back as bytes, tokens stay here.
+"""Runs analyses on a Ray cluster: the checkout travels as an archive, the report comes back as bytes, tokens stay
+here.
 
 Ray is an extra (`pip install 'dnnfix[ray]'`). A task whose node is lost is given to another by Ray itself.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from dnnfix.bot.apart import POLL, Flags, analysed
+from dnnfix.bot.analysis_process import POLL, Flags, analysed
 from dnnfix.errors import AnalysisFailed
 from dnnfix.run import ray_cluster
 

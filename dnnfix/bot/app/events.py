@@ -1,4 +1,6 @@
-"""Which repositories and pull requests a webhook of GitHub asks to be visited. What is not understood asks for nothing."""
+"""Parses webhooks of GitHub: which repositories and pull requests they ask the bot to visit. Unknown events ask for
+nothing.
+"""
 
 from __future__ import annotations
 

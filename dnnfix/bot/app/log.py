@@ -1,7 +1,7 @@
-"""The log of the App: one JSON object a line, in which no secret stands.
+"""Configures the log of the App: one JSON object per line, with secrets removed.
 
-structlog rather than a formatter of our own for `logging`: what is said comes with its values, and its processors have the place where
-secrets are taken out of them.
+structlog rather than a formatter of our own for `logging`: messages come with their values, and its processors have
+the place where secrets are taken out of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 
 
 def begin(stream: TextIO, secrets: Iterable[str]) -> None:
-    """Have everything said to `stream` as JSON from now on; `secrets` are texts that never stand in it."""
+    """Write the log to `stream` as JSON from now on; `secrets` are strings that are removed from it."""
     known = tuple(one for one in secrets if one)
 
     def hidden(logger: object, name: str, said: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

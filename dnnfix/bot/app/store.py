@@ -1,4 +1,4 @@
-"""What is to be done, and what was: the one memory of the App, in SQLite or PostgreSQL.
+"""The database of the App's jobs and received webhooks, in SQLite or PostgreSQL.
 
 SQLAlchemy's Core rather than statements of our own for each database, with its migrations (Alembic). Every method is one transaction.
 """
@@ -82,7 +82,7 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """What the job is called."""
+        """The name of the job."""
         return f"{self.slug}{OF_PULL}{self.pull}" if self.pull else self.slug
 
 
@@ -150,7 +150,7 @@ class Store:
         return True
 
     def accept(self, delivery: str, asked: Iterable[Asked]) -> bool:
-        """Remember a delivery with all that it asks for, or nothing of it; `False` where it is known already."""
+        """Store a delivery with all that it asks for, in one transaction; `False` where it is known already."""
         now = self._clock()
         with self._transaction() as change:
             made = self._insert(deliveries).values(id=delivery, received=now).on_conflict_do_nothing()
@@ -177,7 +177,7 @@ class Store:
         return names
 
     def take(self, name: str, holder: str) -> Job | None:
-        """Have a job for `lease` seconds; `None` where there is nothing to do, or another worker has it."""
+        """Lease a job for `lease` seconds; `None` where there is nothing to do, or another worker has it."""
         now = self._clock()
         free = [jobs.c.slug == name, jobs.c.wanted > jobs.c.done, jobs.c.due <= now, jobs.c.until < now]
         with self._transaction() as change:
@@ -188,20 +188,20 @@ class Store:
         return Job(row.slug, row.installation, row.wanted, holder, row.settled)
 
     def keep(self, job: Job) -> bool:
-        """Have it for another `lease` seconds; `False` where another worker has it by now."""
+        """Renew the lease of a job; `False` where another worker has it by now."""
         return self._set(job, until=self._clock() + self.lease)
 
     def finish(self, job: Job, settled: str = "") -> bool:
-        """It is done, up to the commit `settled` in every respect; where it was asked for again meanwhile it waits again."""
+        """Mark a job as done, up to the commit `settled`; where it was asked for again meanwhile it waits again."""
         done = {"done": job.wanted, "settled": settled, "failures": 0, "problem": ""}
         return self._set(job, until=0.0, holder="", sent=0.0, **done)
 
     def give_back(self, job: Job) -> bool:
-        """It was not done, and another worker may take it now."""
+        """Give up the lease of a job that was not done, so that another worker may take it now."""
         return self._set(job, until=0.0, holder="", sent=0.0)
 
     def fail(self, job: Job, problem: str) -> bool:
-        """It went wrong, and is due again after a pause; after `MOST_FAILURES` of them when it is asked for again."""
+        """Mark a job as failed: due again after a pause, or after `MOST_FAILURES` only when it is asked for again."""
         pause = sa.case(
             *((jobs.c.failures == number, FIRST_PAUSE * 2**number) for number in range(MOST_FAILURES)), else_=0.0
         )
@@ -217,7 +217,7 @@ class Store:
         )
 
     def counts(self) -> Counts:
-        """How much there is to do."""
+        """The number of jobs by state."""
         now = self._clock()
         is_open = jobs.c.wanted > jobs.c.done
         kinds = {

@@ -1,4 +1,5 @@
-"""What the App answers over HTTP: webhooks are checked and kept, never worked on, so that the answer takes milliseconds.
+"""The HTTP endpoints of the App: webhooks are checked and stored, never worked on, so that the answer takes
+milliseconds.
 
 Starlette rather than a larger framework: three addresses, a body read with a limit, nothing else.
 """

@@ -1,4 +1,4 @@
-"""What a worker does with a job: visit the repository or the pull request, and say to the store how it went."""
+"""Carries out a job of the store: visits the repository or pull request, and records in the store how it went."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ log = structlog.get_logger()
 class Worker:
     """Visits one repository after the other; several threads may share it.
 
-    `forge` gives the forge for an installation of the App, `visit` is what is done there since the commit that was settled last,
-    and ends early where `stopped` is set.
+    `forge` returns the forge for an installation of the App; `visit` does the work since the last settled commit, and ends
+    early where `stopped` is set.
     """
 
     def __init__(

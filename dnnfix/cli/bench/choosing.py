@@ -1,4 +1,4 @@
-"""Flags that the commands of the benchmark share, and what they choose."""
+"""Flags that the commands of `dnnfix bench` share, and the instances and cases that they select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnnfix bench compare`: what changed from one replay to another."""
+"""`dnnfix bench compare`: shows what changed from one replay to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnnfix bench list`: the instances, with the state of their cases."""
+"""`dnnfix bench list`: lists the instances, with the state of their cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnnfix bench materialize`: bring the original programs into your own cache."""
+"""`dnnfix bench materialize`: downloads the original programs into the user's cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typer import Option
 from dnnfix import config
 from dnnfix.bench.instances import Instance
 from dnnfix.bench.originals.addresses import Commit, Question, read_address
-from dnnfix.bench.originals.cellar import Cellar, Original
+from dnnfix.bench.originals.cache import Cellar, Original
 from dnnfix.bench.originals.commits import GITHUB, Commits
 from dnnfix.bench.originals.questions import API, Questions
 from dnnfix.cli import options

@@ -1,4 +1,4 @@
-"""`dnnfix bench replay --on originals`: the static part on the programs that were brought."""
+"""`dnnfix bench replay --on originals`: scores the static part on the downloaded originals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dnnfix.bench.instances import Instance
-from dnnfix.bench.originals.cellar import Cellar
+from dnnfix.bench.originals.cache import Cellar
 from dnnfix.bench.originals.scoring import Scored, score
 from dnnfix.bench.totals import Share
 from dnnfix.cli.bench.materialize import FOLDER

@@ -1,4 +1,4 @@
-"""`dnnfix bench replay`: repair every case and say honestly how well that went."""
+"""`dnnfix bench replay`: repairs every case and reports how many repairs are right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnnfix bench report`: the results of one replay, or of its shards together."""
+"""`dnnfix bench report`: writes the results of one replay, or of its shards together."""
 
 from __future__ import annotations
 

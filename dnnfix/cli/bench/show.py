@@ -1,4 +1,4 @@
-"""`dnnfix bench show`: one instance, and its case where there is one."""
+"""`dnnfix bench show`: shows an instance, and its case where there is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnnfix bench stats`: how the instances and the cases are spread."""
+"""`dnnfix bench stats`: counts the instances and the cases by library and fix pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnnfix bench verify`: prove that cases show their fault and that their repairs take it away."""
+"""`dnnfix bench verify`: proves that cases show their symptom and that their repairs remove it."""
 
 from __future__ import annotations
 

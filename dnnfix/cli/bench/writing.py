@@ -1,4 +1,4 @@
-"""Writes the report of a replay into its folder."""
+"""Writes the report files of a replay (Markdown, HTML, JSON) into its folder."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def run(
     report for `dnnfix bot publish`. The folder is the top of a checkout; what git does not know of it is not looked at. Where variables look like
     tokens the analysis is made by a process that does not have them, and programs are run under bubblewrap alone. Of the repository's own settings only those are read
     that choose rules and files."""
-    from dnnfix.bot import analyse, apart
+    from dnnfix.bot import analyse, analysis_process
     from dnnfix.errors import InputError
 
     target = output_file.absolute() if output_file else None
@@ -42,10 +42,10 @@ def run(
     if target is not None and not target.parent.is_dir():
         raise InputError(f"{output_file}: there is no such folder to write it into. Make it first.")
     flags = replace(analysis.flags(), since=since)
-    if apart.secrets():
+    if analysis_process.secrets():
         with tempfile.TemporaryDirectory(prefix="dnnfix-bot-") as place:
             made = Path(place, "report.json")
-            code = apart.analysed(flags.command(folder.absolute(), repo, made, quiet=console.quiet))
+            code = analysis_process.analysed(flags.command(folder.absolute(), repo, made, quiet=console.quiet))
             if code == CLEAN:
                 _handed_over(console, made.read_text(encoding="utf-8"), target)
             return code

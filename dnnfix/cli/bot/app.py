@@ -1,4 +1,6 @@
-"""What the two commands of the App share: the store, the broker and the forges of its installations."""
+"""Flags and objects that `bot serve` and `bot work` share: the store, the broker and the forges of the App's
+installations.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags that the commands of the bot share, and the forge that they name."""
+"""Flags that the commands of `dnnfix bot` share, and the forge, report and analysis settings that they select."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from dnnfix.bot.apart import Flags
+from dnnfix.bot.analysis_process import Flags
 from dnnfix.cli.console import Console
 from dnnfix.errors import InputError
 from dnnfix.forge.dry_run import DryRun

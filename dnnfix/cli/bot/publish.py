@@ -1,4 +1,4 @@
-"""`dnnfix bot publish`: the second phase, from a report."""
+"""`dnnfix bot publish`: the second phase of the bot, from a report."""
 
 from __future__ import annotations
 

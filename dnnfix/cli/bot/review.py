@@ -1,4 +1,4 @@
-"""`dnnfix bot review`: comments on a pull request of a person, from a report of its head."""
+"""`dnnfix bot review`: comments on a person's pull request, from a report of its head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnnfix bot run`: both phases, one after the other."""
+"""`dnnfix bot run`: both phases of the bot for several repositories, one after the other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from dnnfix.bot.apart import LocalAnalyser
+from dnnfix.bot.analysis_process import LocalAnalyser
 from dnnfix.cli.bot import choosing
 from dnnfix.cli.bot.publish import told
 from dnnfix.cli.command import command

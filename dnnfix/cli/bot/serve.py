@@ -1,4 +1,4 @@
-"""`dnnfix bot serve`: takes the webhooks of a GitHub App in."""
+"""`dnnfix bot serve`: the web server that receives the webhooks of a GitHub App."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnnfix bot work`: does what `dnnfix bot serve` took in."""
+"""`dnnfix bot work`: the workers that carry out the jobs that `dnnfix bot serve` stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from dnnfix.bot.apart import Flags, LocalAnalyser
+from dnnfix.bot.analysis_process import Flags, LocalAnalyser
 from dnnfix.cli.bot import app, choosing
 from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, Console

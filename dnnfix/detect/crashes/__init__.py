@@ -1,1 +1,1 @@
-"""What a crash tells: the call, the values around it, and which name or argument was meant."""
+"""Readings of a crash: the failing call, the recorded values around it, and which name or argument was meant."""

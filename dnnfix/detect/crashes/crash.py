@@ -1,4 +1,4 @@
-"""Readings of a crash: which call received what it was not made for.
+"""The layer or loss whose call crashed, and what did not fit: a size, a rank, or the shapes of prediction and target.
 
 Rests on the recorded call in flight, never on the wording of the message: in 20 of 39 crash posts of the study the
 message does not match the fix.
@@ -127,7 +127,7 @@ def loss_conflict(subject: Subject) -> LossConflict | None:
 
 
 def refused_constructor(subject: Subject) -> Call | None:
-    """The call in flight, where the constructor of a layer refused its arguments: no tensor had come to it yet."""
+    """The call in flight, where the constructor of a layer refused its arguments, before it received a tensor."""
     call = subject.crash.call if subject.crash is not None else None
     if call is None or call.inputs or layer_facts(call) is None or call.site is None:
         return None
@@ -135,7 +135,7 @@ def refused_constructor(subject: Subject) -> Call | None:
 
 
 def sizes(value: Json, spatial: int) -> tuple[int, ...] | None:
-    """A kernel, pool or stride argument as one number per spatial axis; `None` where it is no plain number or list."""
+    """A kernel, pool or stride argument as one number per spatial axis; `None` if it is not a plain number or list."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

@@ -1,4 +1,5 @@
-"""Readings of what a program's variables held when it crashed: the shapes of expressions, whatever library made them.
+"""What the variables of the failing frames held at a crash, and the shapes of expressions made of them, in any
+library.
 
 The run says what each name of the innermost frames held. From these the shape of an expression follows where it is
 made of names, attributes of `self`, indices and arithmetic; anything else has no known shape.
@@ -21,7 +22,7 @@ ELEMENTWISE = frozenset({"where", "logical_not", "logical_and", "logical_or", "a
 
 
 def held(subject: Subject, expr: ast.expr) -> Json:
-    """The run's description of what a name or an attribute of `self` held at the crash; `None` where nothing tells."""
+    """The run's description of what a name or an attribute of `self` held at the crash; `None` where it is unknown."""
     if not isinstance(expr, (ast.Name, ast.Attribute)):
         return None
     key = ast.unparse(expr)
@@ -74,7 +75,7 @@ def shape_of(subject: Subject, expr: ast.expr) -> Shape | None:
 
 
 def described_shape(description: Json) -> Shape | None:
-    """The shape that a description tells of an array or a number."""
+    """The shape in the run's description of an array or a number."""
     if isinstance(description, (int, float)):
         return ()
     sizes = description.get("shape") if isinstance(description, dict) else None
@@ -109,7 +110,7 @@ def row_lengths(subject: Subject, expr: ast.expr) -> tuple[int, int, bool] | Non
 
 
 def size_of(subject: Subject, expr: ast.expr) -> int | None:
-    """The whole number that an expression stands for: written, held by a name, a size of an array, or arithmetic."""
+    """The integer value of an expression: a literal, held by a name, a size of an array, or arithmetic."""
     match expr:
         case ast.Constant(value=int() as value) if not isinstance(value, bool):
             return value
@@ -170,7 +171,7 @@ def indices(expr: ast.Subscript) -> tuple[ast.expr, ...]:
 
 
 def part_shape(subject: Subject, whole: Shape, given: Sequence[ast.expr]) -> Shape | None:
-    """The shape of what indices take from an array; `None` for indices that are no numbers, slices, `...` or `None`."""
+    """The shape of what indices take from an array; `None` for indices other than numbers, slices, `...` and `None`."""
     taken = sum(not _is_new_axis(one) and not _is_ellipsis(one) for one in given)
     if taken > len(whole) or sum(map(_is_ellipsis, given)) > 1:
         return None

@@ -1,8 +1,8 @@
-"""What a library would have taken, where it refused a name or the arguments of a call.
+"""What a library would have accepted, where it has no such name or does not accept the arguments of a call.
 
-At the crash the probe asked the interpreter: the names near to the one that is not there, and the parameters of the
-functions behind them. Here they are weighed: how alike two names are, and whether a function takes a call as it is
-written. Both rest on what the installed library has, so that no list of names has to be kept.
+At the crash the probe asked the interpreter for the names near to the missing one and for the parameters of the
+functions behind them. Here they are compared: how similar two names are, and whether a function accepts the call as
+it is written. Both rest on the installed library, so that no list of names has to be kept.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def same_meaning(asked: str, known: str) -> bool:
 def takes(
     parameters: Iterable[CallParameter] | None, call: ast.Call, renamed: Mapping[str, str] | None = None
 ) -> bool | None:
-    """Whether a function takes a call as it is written, with keywords `renamed`; `None` where it cannot be told."""
+    """Whether a function takes a call as it is written, with keywords `renamed`; `None` where that is unknown."""
     if parameters is None:
         return None
     if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):

@@ -1,4 +1,4 @@
-"""Readings of an operation on tensors that failed: which expression of the program gave which of its inputs."""
+"""The tensor operation that crashed: which expression of the program gave each of its inputs, and with which sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JOINS = CONCATENATIONS | {"torch.stack", "torch.vstack", "torch.dstack"}
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One input of an operation: the expression that gave it, its sizes, and what was recorded of it."""
+    """One input of an operation: its expression, its sizes, and what was recorded of it."""
 
     node: ast.expr
     shape: tuple[int, ...]
@@ -39,7 +39,7 @@ class Operation:
 
     @property
     def is_method(self) -> bool:
-        """Whether the first operand stands before a dot: `a.mm(b)`."""
+        """Whether the first operand is the receiver of a method: `a.mm(b)`."""
         return isinstance(self.node, ast.Call) and self.call.name.startswith("torch.Tensor.")
 
 
@@ -94,7 +94,7 @@ SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
 def enclosed(subject: Subject, node: ast.expr) -> str:
-    """The text of an expression, in parentheses where it would else fall apart beside an operator or a dot."""
+    """The code of an expression, in parentheses where an operator or a dot behind it requires them."""
     text = subject.text(subject.source.site(node))
     return text if isinstance(node, SIMPLE) else f"({text})"
 
@@ -164,7 +164,7 @@ def _without_methods(subject: Subject, expr: ast.expr) -> ast.Call | None:
 
 
 def recorded_shape(subject: Subject, expr: ast.expr) -> tuple[int, ...] | None:
-    """The shape with which an expression last went into a call, in the function in which it stands."""
+    """The last recorded shape of an expression as the argument of a call, in its own function."""
     own, written = subject.source.enclosing(expr, ast.FunctionDef, ast.AsyncFunctionDef), ast.dump(expr)
     for call in reversed(subject.network.calls[-MAX_CALLS:]):
         node = subject.node(call.site)

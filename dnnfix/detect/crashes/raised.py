@@ -1,4 +1,4 @@
-"""What an exception tells: the expression of the program that was under way, and the shapes in its message."""
+"""The expression of the program that raised an exception, and the shape that an exception's message quotes."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def raised_at(subject: Subject, kinds: str, message: str) -> ast.expr | ast.stmt
 
 
 def shape_said(text: str) -> Shape:
-    """The shape whose sizes a message lists; what is no whole number (`None`, `?`) is a size that is not known."""
+    """The shape whose sizes a message lists; anything but an integer (`None`, `?`) is an unknown size."""
     sizes = [size.strip() for size in text.split(",") if size.strip()]
     return tuple(int(size) if size.isdigit() else None for size in sizes)

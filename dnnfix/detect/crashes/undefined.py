@@ -1,4 +1,4 @@
-"""Names that a program uses and nothing in it defines. pyflakes finds them: it knows every rule of Python's scopes."""
+"""Names that a program uses and never defines, found by pyflakes, which knows every rule of Python's scopes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dnnfix.source.program import Source, once
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """A name that nothing defines, and the line of its first use."""
+    """An undefined name, and the line of its first use."""
 
     name: str
     line: int
@@ -41,7 +41,7 @@ def starred(source: Source) -> tuple[str, ...] | None:
 def bound_by(source: Source, node: ast.AST) -> frozenset[str]:
     """The names that the functions around a node and the module bind, builtins left out.
 
-    Those of a class count only for what stands in its body itself, as Python has it.
+    Names of a class count only for code directly in its body, as in Python.
     """
     found = set(_bound_in(source, source.tree))
     inner = source.enclosing(node, ast.ClassDef, *_FUNCTIONS)

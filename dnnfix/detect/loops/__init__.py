@@ -1,1 +1,1 @@
-"""How a program trains: its loops, its data loaders, and what it watches."""
+"""Readings of how a program trains: its loops, its data loaders, its losses and its metrics."""

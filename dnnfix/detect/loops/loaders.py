@@ -1,4 +1,4 @@
-"""Readings of data loaders: which loader a crashed loop went through, and the class of the dataset behind it."""
+"""Data loaders: which loader a crashed loop iterated over, and the class of its dataset."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 from dnnfix.detect.tensors.axes import outward
 from dnnfix.records.record import record
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.tree import within
 from dnnfix.subject import Subject
 
@@ -24,7 +24,7 @@ class Loading:
 
 
 def failed_loading(subject: Subject) -> Loading | None:
-    """The loader whose next batch was asked for when the run ended; `None` where the program does not tell it."""
+    """The loader whose next batch was asked for when the run ended; `None` where that is unknown."""
     crash = subject.crash
     own = [frame.site for frame in crash.frames if not frame.site.path] if crash is not None else []
     if not own:

@@ -1,4 +1,6 @@
-"""Readings of training loops that the program writes itself: which operation stands where, and on what."""
+"""Training loops that a program writes itself: where `zero_grad`, `backward` and `step` are called, and on which
+object.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import stored_names, within
 
 Loop = ast.For | ast.While | ast.AsyncFor
@@ -51,7 +53,7 @@ SAMPLING = words(
 
 
 def goes_other_ways(source: Source, program_words: frozenset[str]) -> bool:
-    """Whether a program comes to its gradients or clears them in another way, or keeps them on purpose, by the words of all its files."""
+    """Whether a program computes or clears its gradients otherwise, or keeps them on purpose, by words in its files."""
     found = OTHER_WAYS & program_words
     return bool(found - {"grad"}) or (bool(found) and not only_measures_gradients(source))
 
@@ -133,7 +135,7 @@ def passes_of_step(source: Source, backward: ast.Call) -> list[LoopOperation]:
 
 
 def function_around(source: Source, node: ast.AST) -> Function | None:
-    """The function that a node stands in; `None` at the top of a module."""
+    """The function around a node; `None` at the top of a module."""
     above = source.parent(node)
     while above is not None and not isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
         above = source.parent(above)

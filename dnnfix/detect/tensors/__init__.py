@@ -1,1 +1,1 @@
-"""What is known of the tensors in a program: their axes, sizes, types and values, and where these come from."""
+"""Readings of tensors: their axes, sizes, dtypes and values, and where these come from."""

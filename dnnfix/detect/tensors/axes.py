@@ -1,8 +1,8 @@
-"""Readings of axes: which shape the network wants, which one the data has, and where the data is handed over.
+"""The axes of a network's input: the shape that it expects, that of the data, and the expression that passes it.
 
-The fault of a data dimension shows deep in the network and is repaired where the program hands its data over. So the
-readings here go back from the call that failed: to the first layer that the data met, and out to the expression that
-was given.
+A fault in the shape of the data crashes deep in the network and is repaired where the program passes its data in. So
+the readings here go back from the call that failed: to the first layer that received the data, and outwards to the
+argument of the outermost call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dnnfix.detect.tensors.shapes import StatedInput, stated_keras_input, way_ba
 from dnnfix.network.facts import LayerFacts, layer_facts, loss_facts
 from dnnfix.records import Call, Edit, Json, RenameArgument, Replace, Value
 from dnnfix.records.record import record
-from dnnfix.source.given import keyword_value
+from dnnfix.source.arguments import keyword_value
 from dnnfix.subject import Subject
 
 MAX_CALLERS = 16
@@ -114,7 +114,7 @@ def _real(subject: Subject, call: Call) -> Value | None:
 class Declared:
     """A Keras layer that refuses the input shape that the program states for it, before any data came.
 
-    `shape` is what is stated, without the batch axis, and `stated` where that stands.
+    `shape` is the stated shape, without the batch axis, and `stated` its expression.
     """
 
     call: Call
@@ -154,7 +154,7 @@ def declare(subject: Subject, stated: StatedInput, shape: Sequence[int | None]) 
 
 
 def fitted_inputs(subject: Subject) -> tuple[ast.expr, ...]:
-    """The expressions that the program hands to Keras models as input, where it trains them in one place."""
+    """The expressions that the program passes to Keras models as input, where it trains them in one place."""
     fits = [
         call for call in subject.source.all_calls
         if isinstance(call.func, ast.Attribute) and call.func.attr == "fit" and len(call.args) + len(call.keywords) > 1
@@ -164,7 +164,7 @@ def fitted_inputs(subject: Subject) -> tuple[ast.expr, ...]:
 
 
 def handed_over(subject: Subject, call: Call, value: Value | None = None) -> ast.expr | None:
-    """The expression that hands the data over: the outermost one that is passed down unchanged to the call."""
+    """The expression that passes the data in: the outermost one that is passed down unchanged to the call."""
     if call.name.startswith("keras."):
         came = value or (call.inputs[0] if call.inputs else None)
         node = subject.node(came.site) if came is not None else None
@@ -258,7 +258,7 @@ def meets(shape: Shape, wanted: Shape) -> bool:
 
 
 def sibling_inputs(subject: Subject, node: ast.expr) -> tuple[ast.expr, ...]:
-    """The expressions that hand data to the same model, `node` itself first.
+    """The expressions that pass data to the same model, `node` itself first.
 
     For Keras the first arguments of `fit`, `evaluate`, `predict` and the first half of `validation_data`; for torch the
     first arguments of all calls of the same thing. Calls that went well before a crash are left out.
@@ -284,7 +284,7 @@ def sibling_inputs(subject: Subject, node: ast.expr) -> tuple[ast.expr, ...]:
 
 
 def sibling_targets(subject: Subject, node: ast.expr) -> tuple[ast.expr, ...]:
-    """The expressions that hand targets to the same Keras model, `node` itself first."""
+    """The expressions that pass targets to the same Keras model, `node` itself first."""
     found = [node]
     call = _call_around(subject, node)
     if call is None:

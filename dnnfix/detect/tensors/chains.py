@@ -180,6 +180,6 @@ def _last(call: Call) -> str:
 
 
 def fits_run(links: tuple[Link, ...], site: Site | None, received: int) -> bool:
-    """Whether the chain explains what a layer of it received: it is the first, or the one before gives just that."""
+    """Whether the chain explains what a layer received: it is the first, or the one before outputs that size."""
     place = next((number for number, link in enumerate(links) if link.site == site), None)
     return place is not None and (place == 0 or links[place - 1].gives == received)

@@ -1,4 +1,4 @@
-"""Functions of a program that count in tensors and give a list of numbers, as the usual `accuracy` does."""
+"""Functions that return counts of correct predictions in a list, as the usual `accuracy(output, target)` does."""
 
 from __future__ import annotations
 

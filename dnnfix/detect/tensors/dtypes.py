@@ -1,7 +1,7 @@
-"""Readings of data types: which tensor has another dtype than the computation around it, and how to cast it.
+"""Dtypes that do not fit: which tensor has another dtype than the computation around it, and the edits that cast it.
 
-Torch computes in one dtype per operation and refuses a mix; Keras casts inputs by itself, so that only the dtype of what
-is handed to it (lists, objects, text) matters there.
+Torch computes in one dtype per operation and refuses a mix; Keras casts inputs by itself, so that only the dtype of
+what is passed to it (lists, objects, strings) matters there.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument, input_expression
+from dnnfix.detect.call_arguments import argument, input_expression
 from dnnfix.network.facts import LOSSES, SHAPE_ONLY, Target, layer_facts
 from dnnfix.records import Call, Edit, SetArgument, Value, Wrap
 from dnnfix.source.program import Source
@@ -90,7 +90,7 @@ BINARY_LOSSES = frozenset(
 
 
 def integer_targets(subject: Subject) -> Iterator[tuple[Call, int, Value, str]]:
-    """Targets that the source turns into integers and gives to a loss that refuses those, as `odd_floats` has them.
+    """Targets that the source turns into integers and passes to a loss that refuses those, in the form of `odd_floats`.
 
     None for a program that ran so far that its calls are known.
     """

@@ -1,4 +1,6 @@
-"""Readings of flattened images: the sizes that were flattened, and those that the network was built for."""
+"""Image features that are flattened to another number of values than the next layer expects, and the image sizes that
+fit.
+"""
 
 from __future__ import annotations
 

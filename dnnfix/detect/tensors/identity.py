@@ -1,4 +1,4 @@
-"""Readings of names: whether two expressions of a program mean the same thing.
+"""Whether two expressions of a program refer to the same object.
 
 Two functions of one file may each have a `model` and a `loss` of their own. An edit that follows a name over the whole
 file changes programs that have nothing to do with the one that was run.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.source.given import keyword_value
+from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
 
@@ -23,7 +23,7 @@ Thing = tuple[str, ast.AST]
 def same_thing(subject: Subject, one: ast.expr, other: ast.expr) -> bool:
     """Whether both expressions name the same object: written alike, bound at one place, or given from there.
 
-    A parameter means what the callers in this program give for it; where none is seen, it is a thing of its function.
+    A parameter means what the callers in this program pass for it; where there is none, it belongs to its function.
     """
     if ast.dump(one) == ast.dump(other) and _home(subject.source, one) is _home(subject.source, other):
         return True

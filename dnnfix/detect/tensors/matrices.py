@@ -1,4 +1,6 @@
-"""Whether a tensor in a layer of Keras is known to have two axes: a weight, or an input of which `build` says so."""
+"""Whether a tensor in a Keras layer is known to have two axes: a weight made with two sizes, or an input that `build`
+checks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Readings of shapes: where a size came from, what a flattened tensor was before, what data a model is given."""
+"""Shapes and sizes: which layer produced a size, which shape a tensor had before it was flattened, which data a model
+receives.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,7 @@ def image_behind(subject: Subject, value: Value) -> Call | None:
 
 @record
 class DataGiven:
-    """What `fit`, or a call of a model, was given as input: the value and the expression that gave it."""
+    """The input of `fit`, or of a call of a model: the value and its expression."""
 
     value: Value
     text: str | None
@@ -165,7 +167,7 @@ class StatedInput:
 
 
 def where_written(subject: Subject, node: ast.expr) -> ast.expr:
-    """The expression that a name or attribute stands for, where it is bound once; else the node itself."""
+    """The expression that a name or attribute is bound to, where it is bound once; else the node itself."""
     for _ in range(3):
         bound = subject.source.bindings(node) if isinstance(node, (ast.Name, ast.Attribute)) else ()
         if len(bound) != 1:

@@ -1,4 +1,4 @@
-"""Readings of what becomes of a tensor: along which of its axes the program sums it up or chooses from it.
+"""Over which axes of a tensor the program later sums, averages or takes `argmax`.
 
 Weights that are normalized belong to the axis that is summed afterwards: what is added up with them is then a weighted
 mean. A product of matrices sums over one axis, so does a product followed by a sum; `argmax` chooses along one.

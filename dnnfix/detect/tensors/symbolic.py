@@ -1,4 +1,4 @@
-"""Which expressions hold a symbolic tensor of Keras: a place in a network, that `Input` or the call of a layer gave."""
+"""Which expressions hold a symbolic Keras tensor: the result of `Input` or of a layer called on one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readings of targets: where the program hands labels to a loss, and everything that was seen of them."""
+"""Targets of a loss: which expression passes them in, and which values of them a run showed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dnnfix.detect.tensors.identity import same_thing
 from dnnfix.detect.tensors.values import LossUse, loss_uses, seen_of
 from dnnfix.network.facts import Prediction, Target
 from dnnfix.records import Site
-from dnnfix.source.given import keyword_value
+from dnnfix.source.arguments import keyword_value
 from dnnfix.subject import Subject
 
 
 def target_expression(subject: Subject, use: LossUse) -> ast.expr | None:
-    """The expression that hands the targets to the loss: in `fit`, or in the loss's own call."""
+    """The expression that passes the targets to the loss: in `fit`, or in the loss's own call."""
     node = subject.node(use.call.site)
     if isinstance(node, ast.Call) and use.call.site != use.call.made_at:
         return _argument(node, 1 if use.facts.prediction_first else 0, use.facts.target_argument)
@@ -24,13 +24,13 @@ def target_expression(subject: Subject, use: LossUse) -> ast.expr | None:
 
 
 def target_site(subject: Subject, use: LossUse) -> Site | None:
-    """Where the targets are handed to the loss, where that is written in this program."""
+    """Where the targets are passed to the loss, if that is in this program."""
     node = target_expression(subject, use)
     return subject.source.site(node) if node is not None else None
 
 
 def prediction_expression(subject: Subject, use: LossUse) -> ast.expr | None:
-    """The expression that hands the prediction to a loss that the program calls by hand."""
+    """The expression that passes the prediction to a loss that the program calls itself."""
     node = subject.node(use.call.site)
     if not isinstance(node, ast.Call) or use.call.site == use.call.made_at:
         return None
@@ -46,7 +46,7 @@ def _argument(node: ast.Call, index: int, name: str) -> ast.expr | None:
 
 
 def same_targets(subject: Subject, use: LossUse) -> tuple[ast.expr, ...]:
-    """All expressions that hand targets to the same Keras model, or to the same loss; that of this use first."""
+    """All expressions that pass targets to the same Keras model, or to the same loss; that of this use first."""
     node = target_expression(subject, use)
     if node is None:
         return ()

@@ -1,4 +1,5 @@
-"""Readings of values: what is handed to a loss as prediction and as target, where it came from and what range it has.
+"""The uses of losses in a program: prediction and target of each, the layer and activation that made it, and value
+ranges.
 
 A loss that is called many times is read once, with the ranges of all its calls joined, so that a fault is one finding
 and an observation is that of the whole run.
@@ -88,18 +89,18 @@ class LossUse:
 
     @property
     def output_site(self) -> Site | None:
-        """Where the program makes what gives the prediction: the constructor of a layer or activation, else its call."""
+        """Where the layer or activation that returns the prediction is constructed, else where it is called."""
         maker = self.producer
         return (maker.made_at or maker.site) if maker is not None else None
 
     @property
     def bare(self) -> bool:
-        """Whether no activation is known to stand behind the layer that gives the prediction."""
+        """Whether no activation is known to follow the layer that returns the prediction."""
         return self.activation is None or self.activation.facts.linear
 
     @property
     def activation_name(self) -> str:
-        """The name of the activation that gives the prediction; empty where none is known."""
+        """The name of the activation that returns the prediction; empty where none is known."""
         return self.activation.name if self.activation is not None else ""
 
     @property
@@ -114,7 +115,7 @@ class LossUse:
 
     @property
     def width(self) -> int | None:
-        """How many values per sample the prediction has, where its shape or its layer tells; 1 where it has no such axis."""
+        """How many values per sample the prediction has, `None` if unknown; 1 where it has no such axis."""
         shape = self.prediction.shape
         if shape is not None and len(shape) < 2:
             return 1
@@ -127,7 +128,7 @@ class LossUse:
 
     @property
     def plain(self) -> bool:
-        """Whether the prediction is known to come from a layer of scores with no activation behind it."""
+        """Whether the prediction is known to be logits: of a layer with no activation behind it."""
         maker = self.producer
         if maker is None:
             return False
@@ -147,7 +148,7 @@ class LossUse:
 
     @property
     def target_is_indices(self) -> bool:
-        """Whether the target was seen to hold whole numbers without the axis of the prediction's classes."""
+        """Whether the target was seen to hold class indices: integers without the axis of the prediction's classes."""
         target, shape = self.target, self.prediction.shape
         if target is None or target.shape is None or shape is None or not whole(target) or len(shape) < 2:
             return False
@@ -184,7 +185,7 @@ def _agree(shape: tuple[int | None, ...], other: tuple[int | None, ...]) -> bool
 
 
 def whole(value: Value) -> bool:
-    """Whether the values are known to be whole numbers."""
+    """Whether the values are known to be integers."""
     integer = value.dtype is not None and value.dtype.startswith(("int", "uint"))
     return value.integral is True or integer
 
@@ -290,7 +291,7 @@ def _all(first: bool | None, later: bool | None) -> bool | None:
 
 
 def edge_calls(subject: Subject, names: frozenset[str]) -> Iterator[tuple[Call, bool]]:
-    """Calls of functions named by their last part that left the finite numbers although their inputs were finite.
+    """Calls of functions, named by their last part, with finite inputs and outputs that are not finite.
 
     Each comes once per place, with whether it gave values that are not finite (`True`) or zeros where its slope has no
     bound (`False`). Only runs show them.

@@ -1,1 +1,3 @@
-"""What changed between the versions of libraries, and which of it a program uses."""
+"""Changes between versions of libraries: the tables of them, where a program is affected, and the edits that migrate
+it.
+"""

@@ -1,4 +1,6 @@
-"""Keywords, literals and methods that changed: the calls of a program brought up to date."""
+"""Outdated calls: keyword arguments, literals and methods that the tables say were renamed or removed, and their
+edits.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.detect.versioning.tables import Change
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, Replace, SetArgument, Site
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source
 
@@ -121,7 +123,7 @@ _DEEP = 3
 
 
 def receiver_is(source: Source, expr: ast.expr, kind: str, depth: int = _DEEP) -> bool | None:
-    """Whether an expression holds an object of a class, where its constructor tells; `None` where nothing does."""
+    """Whether an expression holds an object of a class, where its constructor is known; `None` where it is not."""
     if isinstance(expr, ast.Name) and expr.id == "self":
         owner = source.enclosing(expr, ast.ClassDef)
         return _derives(source, owner, kind) if owner is not None else None
@@ -255,7 +257,7 @@ class CallChanges:
         decline = ""
         if change.new:
             if any(k.arg == change.new for k in call.keywords):
-                decline = f"{change.new} is given too"
+                decline = f"{change.new} is passed too"
             elif self._shared(call, change):
                 decline = f"another argument of the call became {change.new} too"
             edits = [RenameArgument(site, change.old, change.new)]
@@ -432,7 +434,7 @@ class CallChanges:
 
 
 def said(change: Change) -> str:
-    """A change of an argument, literal or method in words."""
+    """A change of an argument, literal or method as a sentence."""
     of = change.of[0].rpartition(".")[2] if len(change.of) == 1 else ""
     argument = (
         f"the value {change.old!r} of {change.argument}" if change.kind == "value" else f"the argument {change.old}"

@@ -1,4 +1,6 @@
-"""What has to hold of an expression for a `[[form]]` of the tables to be meant: each condition by its name in the tables."""
+"""The conditions that a `[[form]]` of the tables may state for an expression, each a function under its name in the
+tables.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dnnfix.detect.given import added_by_statement, element_of
+from dnnfix.detect.call_arguments import added_by_statement, element_of
 from dnnfix.detect.graph import keras_modules
 from dnnfix.detect.tensors.symbolic import is_symbolic
 from dnnfix.detect.versioning.calls import receiver_is
@@ -178,7 +180,7 @@ def _is_number(subject: Subject, expr: ast.expr, words: str) -> bool:
 
 
 def _is_size(subject: Subject, expr: ast.expr, words: str) -> bool:
-    """Whether an expression is a whole number, as far as the program says."""
+    """Whether an expression is an integer, as far as the source shows."""
     values = subject.source.bindings(expr) if isinstance(expr, ast.Name) else (expr,)
     return bool(values) and all(isinstance(one, ast.Constant) and type(one.value) is int for one in values)
 

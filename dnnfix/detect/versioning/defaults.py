@@ -1,4 +1,4 @@
-"""Calls that rely on a default which changed after the program was written, and what states the former value."""
+"""Calls that rely on a default value that a later version changed, and the code that states the former value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dnnfix.detect.versioning.calls import receiver_is
 from dnnfix.detect.versioning.era import Proof, older
 from dnnfix.detect.versioning.names import DATA, Uses, uses_of
 from dnnfix.detect.versioning.tables import Change, Table, table
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
@@ -21,7 +21,7 @@ TABLE = DATA / "defaults.toml"
 
 @dataclass(frozen=True, slots=True)
 class Reliance:
-    """A call, or a text that stands for one (`optimizer="adadelta"`), and a default of it that changed."""
+    """A call, or a string that stands for one (`optimizer="adadelta"`), and a default of it that changed."""
 
     node: ast.Call | ast.Constant
     name: str

@@ -1,4 +1,6 @@
-"""Functions and classes that libraries took away and that a program can hold itself, as data: `definitions.toml`."""
+"""Functions and classes that libraries removed, with code that a program can define in their place
+(`definitions.toml`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which versions a program was written for: what it uses that later ones lack, and what it says itself.
+"""Which library versions a program was written for, by removed names that it uses and by versions that it states.
 
 Only proof counts: a name, an argument or a method that is gone since a version, Python 2, or a version that the program
 pins or says it was tested with. A program that knows of several versions (`except ImportError`, `hasattr`) gives none.
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dnnfix.detect.versioning.migration import migration, next_version, version_number
-from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 from dnnfix.subject import Subject
 
 NAMES = {
@@ -81,7 +81,7 @@ _KERNEL = re.compile(r'"language_info"[^[]{0,600}?"version":\s*"(\d+\.\d+)\.')
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A program is from before `version` of a package; `reason` says why, `line` where (0 where that is no line)."""
+    """A program is from before `version` of a package; `reason` says why, `line` where (0 if it has no line)."""
 
     package: str
     version: str
@@ -104,7 +104,7 @@ def proofs(subject: Subject) -> tuple[Proof, ...]:
 
 
 def older(subject: Subject, package: str, version: str) -> Proof | None:
-    """What shows that a program was written for a version of a package before this one; `None` where nothing does."""
+    """The proof that a program was written for a version of a package before this one; `None` if there is none."""
     bounds = (proof for proof in proofs(subject) if proof.package == package)
     return next((p for p in bounds if version_number(p.version) <= version_number(version)), None)
 

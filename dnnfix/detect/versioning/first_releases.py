@@ -1,4 +1,6 @@
-"""Calls that were written for the releases of TensorFlow before 1.0, whose arguments had other places and names."""
+"""TensorFlow calls in the argument order and with the parameter names of the releases before 1.0, and their form
+today.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections.abc import Iterator
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, SetArgument
 from dnnfix.records.record import record
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
 
 _CROSS_ENTROPIES = (
@@ -80,7 +82,7 @@ class Reordered:
 
     @property
     def what(self) -> str:
-        """What a person is told."""
+        """The message of the finding."""
         leaf = self.written.rpartition(".")[2]
         if leaf.endswith("_summary"):
             return f"{leaf} has other argument names since TensorFlow 1.0"
@@ -161,7 +163,7 @@ def boolean_axes(call: ast.Call, written: str) -> tuple[ast.expr, str] | None:
 
 
 def is_older(uses: Uses) -> bool:
-    """Whether a program calls functions that TensorFlow 1.0 took away, and none that came after it: it is from before."""
+    """Whether a program calls functions that TensorFlow 1.0 removed, and none that came after it: it is from before."""
     names = {uses.source.written(node) or "" for node in uses.attributes()}
     if any(name.startswith(_LATER) for name in names):
         return False
@@ -170,7 +172,7 @@ def is_older(uses: Uses) -> bool:
 
 
 def _axis_first(call: ast.Call, keywords: dict[str, ast.expr], old: str) -> bool:
-    """Whether the first argument of a call is an axis: a whole number, with something behind it that is none."""
+    """Whether the first argument of a call is an axis: an integer, with an argument behind it that is not one."""
     if old in keywords:
         return True
     if not keywords.keys().isdisjoint({"axis", "num_or_size_splits"}) or len(call.args) + len(keywords) < 2:

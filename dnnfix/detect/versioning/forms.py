@@ -1,4 +1,6 @@
-"""Calls of PyTorch that are written in another form today: what they are given changed, and not only their name."""
+"""Calls whose arguments changed in a way that the tables cannot state, mostly of PyTorch, and the edits that rewrite
+them.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ def _scaling(uses: Uses) -> Iterator[Hit]:
                 break
             done.add(call)
             if of == "autocast" and call.args:
-                decline = "its positional arguments have other positions today"
+                decline = "its positional arguments have different positions now"
                 break
             edits.append(InsertElement(source.site(call), 0, f'"{device}"'))
         site = source.site(statement)
@@ -137,7 +139,7 @@ def _scaling(uses: Uses) -> Iterator[Hit]:
         if not isinstance(root, ast.Name) or source.written(root) != "torch":
             decline = "torch itself is not imported here"
         elif function.attr == "autocast" and call.args:
-            decline = "its positional arguments have other positions today"
+            decline = "its positional arguments have different positions now"
         today = f"{getattr(root, 'id', 'torch')}.amp.{function.attr}"
         edits = [
             Replace(source.site(function), today),
@@ -182,7 +184,7 @@ def _step(uses: Uses, call: ast.Call, written: str) -> Iterator[Hit]:
     if made is None or uses.source.qualified(made.func) not in _COUNTING:
         return
     edits = [RemoveArgument(uses.source.site(call), "epoch", 0 if call.args else None)]
-    decline = "" if _counts_on(uses.source, call, given) else "step() would be another number of steps than it is given"
+    decline = "" if _counts_on(uses.source, call, given) else "step() would not count the steps that it receives"
     what = "the argument epoch of step is deprecated since torch 1.4; a schedule counts its own steps"
     yield _hit(uses, call, what, "drop epoch", edits, decline, "1.4")
 

@@ -1,4 +1,4 @@
-"""Programs of TensorFlow 1 that build a graph and run it in sessions: how they are recognized."""
+"""How programs of TensorFlow 1 that build a graph and run it in a session are recognized."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dnnfix.detect.versioning.names import Target, Uses, uses_of
 from dnnfix.records import Site
 from dnnfix.source.program import Source, once
 
-GRAPHS = "programs of graphs and sessions have to be rewritten, or run under tf.compat.v1 with eager execution off"
+GRAPHS = "graph and session programs must be rewritten, or run under tf.compat.v1 with eager execution disabled"
 """Why programs of TensorFlow 1 are left alone; the data file says it of their names."""
 
 MAKES_GRAPH = frozenset(

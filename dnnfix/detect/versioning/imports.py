@@ -1,4 +1,6 @@
-"""Names that moved or were renamed: the import statements and the uses of what they bring in, brought up to date."""
+"""Outdated names and modules that the tables say moved, were renamed or removed: edits of the imports and of their
+uses.
+"""
 
 from __future__ import annotations
 
@@ -262,7 +264,7 @@ class Renames:
         return moved.final + target.written[len(imported) :] == target.final
 
     def reference(self, node: ast.expr, final: str) -> tuple[str | None, list[Edit]]:
-        """How the present name is written where the old one stands, and the imports that this needs."""
+        """How the present name is written in place of the old one, and the imports that this needs."""
         source = self.uses.source
         if final.startswith("builtins."):
             code = final.removeprefix("builtins.")
@@ -379,7 +381,7 @@ def facts(change: Change) -> dict[str, str]:
 
 
 def removed_in(changes: tuple[Change, ...]) -> dict[str, str]:
-    """The first version, by package, that lacks the old way."""
+    """The first version, by package, that no longer has the old name."""
     change = changes[0]
     package = change.package or (change.of[0] if change.of else change.old).partition(".")[0]
     return {package: change.removed} if change.removed else {}

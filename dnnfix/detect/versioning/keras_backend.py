@@ -1,7 +1,7 @@
-"""Functions of `keras.backend` whose successors take other arguments, or are no functions: the calls rewritten.
+"""Calls of `keras.backend` functions whose successors take other arguments, and their rewritten form.
 
-Where only the name changed, the table of API changes says so and nothing is done here. What stands here was compared
-with Keras 2.3.1: an argument that had a default of its own is written out, and one with another name is renamed.
+Where only the name changed, the table of API changes says so and nothing is done here. The rewritten calls were
+compared with Keras 2.3.1: an argument whose default differed is written out, and one with another name is renamed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dnnfix.detect.versioning.imports import Renames, facts, removed_in
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.records import Edit, InsertElement, RemoveArgument, RenameArgument, Replace, SetArgument, Wrap
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
 
 _ROOT = "keras.backend."
@@ -193,7 +193,7 @@ class BackendCalls:
         if refused := [name for name in form.refused if name in given]:
             return [], f"Keras 3 has no {refused[0]} there"
         if len(call.args) > form.most:
-            return [], "its further arguments are given by position"
+            return [], "its further arguments are positional"
         site = self.source.site(call)
         edits: list[Edit] = [
             SetArgument(site, name, code)
@@ -207,15 +207,15 @@ class BackendCalls:
 
     def _assigned(self, call: ast.Call, function: str) -> Rewritten:
         if len(call.args) != 2 or call.keywords:
-            return [], "a variable is set by its method assign"
+            return [], "use the assign method of the variable instead"
         variable = call.args[0]
         if not isinstance(variable, (ast.Name, ast.Attribute)):
-            return [], "a variable is set by its method assign"
+            return [], "use the assign method of the variable instead"
         owner = self._text(variable)
         if isinstance(variable, ast.Attribute) and variable.attr == "lr":
             owner = f"{self._text(variable.value)}.learning_rate"
         if not owner.isascii() or "(" in owner:
-            return [], "a variable is set by its method assign"
+            return [], "use the assign method of the variable instead"
         site = self.source.site(call)
         return [
             Replace(self.source.site(call.func), f"{owner}.{ASSIGNED[function]}"),
@@ -226,7 +226,7 @@ class BackendCalls:
         attribute = "shape" if function == "int_shape" else "dtype"
         value = call.args[0] if len(call.args) == 1 and not call.keywords else None
         if not isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
-            return [], f"a tensor tells its {attribute} by .{attribute}"
+            return [], f"use the {attribute} attribute of the tensor instead"
         return [Replace(self.source.site(call), f"{self._text(value)}.{attribute}")], ""
 
     def _dot(self, call: ast.Call, function: str) -> Rewritten:
@@ -248,11 +248,11 @@ class BackendCalls:
         if axes is None or len(call.args) < 2 or isinstance(axes, ast.Constant) and axes.value is None:
             return (
                 [],
-                "which axes it multiplies depends on their number: keras.layers.dot takes its place, given the axes",
+                "which axes it multiplies depends on their number: use keras.layers.dot instead, with the axes",
             )
         named = self._named(call, "layers.dot")
         if named is None or not isinstance(named[0], Replace) or any(k.arg != "axes" for k in call.keywords):
-            return [], "keras.layers.dot takes its place, given both tensors as one list"
+            return [], "use keras.layers.dot instead, which takes both tensors as one list"
         tensors = ", ".join(self._text(tensor) for tensor in call.args[:2])
         code = f"{named[0].code}([{tensors}], axes={self._text(axes)})"
         return [Replace(self.source.site(call), code), *named[1:]], ""
@@ -261,7 +261,7 @@ class BackendCalls:
         named = self._named(call, "random.binomial")
         given = {k.arg for k in call.keywords}
         if named is None or not call.args and "shape" not in given or len(call.args) < 2 and "p" not in given:
-            return [], "keras.random.binomial takes its place, and is given counts and probabilities"
+            return [], "use keras.random.binomial instead, which takes counts and probabilities"
         site = self.source.site(call)
         edits: list[Edit] = [InsertElement(site, 1, "1") if call.args else SetArgument(site, "counts", "1")]
         if "p" in given:
@@ -270,7 +270,7 @@ class BackendCalls:
 
     def _normalized(self, call: ast.Call, function: str) -> Rewritten:
         if len(call.args) < 2 and not any(k.arg == "axis" for k in call.keywords):
-            return [], "it divided by the length over all axes, and keras.ops.normalize does so along one"
+            return [], "it divided by the norm over all axes, while keras.ops.normalize does so along one axis"
         return self._form(call, FORMS[function])
 
     def _phase(self, call: ast.Call, function: str) -> Rewritten:
@@ -282,16 +282,16 @@ class BackendCalls:
                 said = ast.Name("training")
             holder = self.source.enclosing(holder, ast.FunctionDef, ast.Lambda)
         if said is None or len(call.args) < 2:
-            return [], "a layer is told by its argument `training`: give the method call one, and ask it"
+            return [], "pass the argument training to the layer instead: add it to the method call and test it"
         if not isinstance(said, ast.Name):
-            return [], "a layer is told by its argument `training`"
+            return [], "pass the argument training to the layer instead"
         learning, else_ = call.args[:2] if function == "in_train_phase" else call.args[1::-1]
         texts = []
         for value in (learning, else_):
             called = isinstance(value, ast.Name) and isinstance(self.source.definition(value), ast.FunctionDef)
             inner = (self.source.written(n) or "" for n in ast.walk(value) if isinstance(n, (ast.Name, ast.Attribute)))
             if isinstance(value, ast.Lambda) or any(name.startswith(_ROOT) for name in inner):
-                return [], "a layer is told by its argument `training`: give the two values names first"
+                return [], "pass the argument training to the layer instead: assign the two values to names first"
             texts.append(self._text(value) + "()" * called)
         return [Replace(self.source.site(call), f"{texts[0]} if {said.id} else {texts[1]}")], ""
 
@@ -302,7 +302,7 @@ class BackendCalls:
         names = {"max": "ops.max_pool", "avg": "ops.average_pool"}
         named = self._named(call, names[str(value)]) if value in names else None
         if named is None or len(call.args) > 5:
-            return [], "keras.ops.max_pool and average_pool take its place"
+            return [], "use keras.ops.max_pool or average_pool instead"
         form = Form("", (("strides", 2, "1"),), {"x": "inputs", "border_mode": "padding"}, ("pool_mode",))
         edits, decline = self._arguments(call, form)
         return [*named, *edits], decline
@@ -320,7 +320,7 @@ class BackendCalls:
         named = self._named(call, "ops.repeat")
         wide = self._named(call, "ops.expand_dims")
         if named is None or wide is None or len(call.args) != 2 or not isinstance(wide[0], Replace):
-            return [], "keras.ops.repeat takes its place on x with a new axis 1"
+            return [], "use keras.ops.repeat on x with a new axis 1 instead"
         return [
             *named,
             Wrap(self.source.site(call.args[0]), f"{wide[0].code}(", ", 1)"),
@@ -330,7 +330,7 @@ class BackendCalls:
     def _flattened(self, call: ast.Call, function: str) -> Rewritten:
         named = self._named(call, "layers.Flatten")
         if named is None or not isinstance(named[0], Replace) or len(call.args) != 1:
-            return [], "the layer Flatten takes its place"
+            return [], "use the Flatten layer instead"
         return [replace(named[0], code=f"{named[0].code}()"), *named[1:]], ""
 
     def _switched(self, call: ast.Call, function: str) -> Rewritten:
@@ -357,7 +357,7 @@ ORDERINGS = {"th": "channels_first", "tf": "channels_last"}
 
 
 def compared_orderings(source: Source) -> Iterator[Hit]:
-    """Texts that `K.image_dim_ordering()` is compared with: its successor gives other ones, and would never be equal."""
+    """Strings that `K.image_dim_ordering()` is compared with: its successor returns others, so they never match."""
     if "image_dim_ordering" not in source.words:
         return
     for compare in source.nodes(ast.Compare):

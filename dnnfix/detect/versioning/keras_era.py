@@ -1,8 +1,7 @@
-"""Which Keras a program was written for.
+"""Which Keras a program was written for: standalone Keras before 2.4, or Keras 2 kept as `tf_keras`.
 
-Until `keras` became the Keras of TensorFlow 2 calls of Keras 1 kept their sense.
-
-Keras up to 2.3 read positional sizes as Keras 1 did, and took the order of an image's axes from `~/.keras/keras.json`.
+Keras up to 2.3 accepted the calls of Keras 1: it read positional sizes as Keras 1 did, and took the order of an
+image's axes from `~/.keras/keras.json`. Version 2.4 became the Keras of TensorFlow 2 and no longer does.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _ASKED_FOR = re.compile(r"TF_USE_LEGACY_KERAS\W+(?:1|[Tt]rue)\b")
 
 @once
 def keeps_to_keras_2(source: Source) -> bool:
-    """Whether a program asks for Keras 2, which lives on as `tf_keras` and has what Keras 3 took away."""
+    """Whether a program asks for Keras 2, which lives on as `tf_keras` and has what Keras 3 removed."""
     modules = [alias.name for node in source.nodes(ast.Import) for alias in node.names]
     modules += [node.module or "" for node in source.nodes(ast.ImportFrom) if not node.level]
     if any(module.partition(".")[0] == "tf_keras" for module in modules) or _ASKED_FOR.search(source.text):

@@ -1,4 +1,4 @@
-"""Samplers of loaders: what PyTorch took from them that programs of before still call."""
+"""Samplers of data loaders that call the constructor of `torch.utils.data.Sampler`, which PyTorch removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of API changes that a project or company keeps beside its own templates.
+"""Tables of API changes that a project or company keeps beside its own templates, each loaded as a template.
 
 A TOML file in a folder of `[tool.dnnfix] templates` is a template by itself: `[template]` gives its code and name, and
 the rest is written as in dnnfix's own files (see `dnnfix.detect.versioning.tables`).

@@ -1,4 +1,4 @@
-"""Programs written for another version of their libraries: what in them changed, and one migrated file for all of it.
+"""Base of the versioning rules, which merges the edits of all of them into one migrated file.
 
 A program that was written for old versions rarely has one outdated call. Every template of the versioning family reads
 its own pattern as `Hit`s; the patch proposed for any of them carries the edits of all, so that a person gets one
@@ -58,11 +58,11 @@ _NOQA = re.compile(r"#\s*(?:dnnfix\s*:\s*)?noqa\b", re.IGNORECASE)
 class Hit:
     """One outdated use: where, what is wrong with it in words, and the edits that bring it up to date.
 
-    Without `edits`, `decline` says why there are none. `safe` tells that the edits provably keep the meaning; `exact` that they do
-    just what the older version did, while the program may mean something else today for other reasons;
-    `deprecated` that the old way still works, so that it is spoken of only when asked for or when the run warned of it;
-    `ignored` that the library passes it over, so that not even a warning makes it a fault.
-    `removed` is the version that took it away, by package (`{"keras": "3.0"}`): older installed ones are left in peace.
+    Without `edits`, `decline` says why there are none. `safe` says that the edits provably keep the meaning; `exact`
+    that they do just what the older version did, while the program may mean something else today for other reasons;
+    `deprecated` that the old way still works, so that it is spoken of only when asked for or when the run warned of
+    it; `ignored` that the library passes it over, so that not even a warning makes it a fault. `removed` is the
+    version that took it away, by package (`{"keras": "3.0"}`): older installed ones are left in peace.
     """
 
     site: Site
@@ -122,10 +122,10 @@ class ApiChange(FixTemplate):
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         """Yield the outdated uses of this pattern."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no `hits`")
 
     def claims(self, subject: Subject) -> Claims:
-        """What of the program this template answers for in the place of the tables; nothing, as a rule."""
+        """The parts of the program for which this template is responsible instead of the tables; usually none."""
         return NO_CLAIMS
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
@@ -216,7 +216,7 @@ def _applies(source: Source, hits: tuple[Hit, ...]) -> bool:
 
 @once  # the same for most findings of a program
 def edits_of(source: Source, hits: tuple[Hit, ...]) -> tuple[Edit, ...]:
-    """The edits of all hits, made together, with those of imports that nothing uses afterwards."""
+    """The edits of all hits, merged, and those that remove imports that become unused."""
     edits = tuple(dict.fromkeys(edit for hit in hits for edit in hit.edits))
     unused = tuple(_unused(source, _together(source, edits)))
     place = next((e for e in unused if isinstance(e, Delete) and source.node_at(e.site) in source.tree.body), None)

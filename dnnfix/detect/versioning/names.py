@@ -1,4 +1,4 @@
-"""Where a program uses what the tables of API changes name: the tables that concern it, and its imports and names."""
+"""Index of a program's imports, names and calls, and the present name of each by the tables of API changes."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ class Uses:
         return frozenset(node.attr for node in own if isinstance(node.value, ast.Name) and node.value.id == "self")
 
     def stores(self, attribute: str) -> bool:
-        """Whether the program itself gives any object an attribute of this name."""
+        """Whether the program itself assigns an attribute of this name to any object."""
         if any(node.attr == attribute and not isinstance(node.ctx, ast.Load) for node in self.all_attributes()):
             return True
         return any(
@@ -282,7 +282,7 @@ class Uses:
         return frozenset(name for name in (self.source.written(node) for node in stores) if name)
 
     def target(self, written: str) -> Target | None:
-        """What a name, given as the import wrote it, is called today; `None` where nothing changed."""
+        """The present name of a name, written as its import has it; `None` where nothing changed."""
         if written not in self._targets:
             self._targets[written] = self._target(written)
         found = self._targets[written]

@@ -1,8 +1,9 @@
-"""Expressions that are written in another form today, by patterns with holes: `numpy.asscalar($x)` is `$x.item()`.
+"""Outdated expressions, by patterns with holes: `numpy.asscalar($x)` is rewritten as `$x.item()`.
 
-A `[[form]]` of the tables has the pattern in `old` and what takes its place in `new`. A name of a library in the pattern
-stands for whatever the program calls it; `$x` is any expression, `$$rest` what else a call is given. Names of libraries in
-`new` stand in braces; `$function` is what the program calls, `$0` the whole expression. Only what differs is edited: a call keeps the arguments that both forms have.
+A `[[form]]` of the tables has the pattern in `old` and its replacement in `new`. A name of a library in the pattern
+matches whatever the program calls it; `$x` matches any expression, `$$rest` the remaining arguments of a call. Names
+of libraries in `new` are in braces; `$function` is what the program calls, `$0` the whole expression. Only what
+differs is edited: a call keeps the arguments that both forms have.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Given = ast.expr | list[ast.expr | ast.keyword]
 
 @dataclass(frozen=True)
 class Found:
-    """An expression of the program that has the form of a pattern, with what stands in the holes."""
+    """An expression of the program that matches a pattern, with the code that fills its holes."""
 
     subject: Subject
     node: ast.expr
@@ -97,7 +98,7 @@ def _made(uses: Uses, found: Found, form: Form) -> Hit:
     source, node = found.subject.source, found.node
     target = source.statement_of(node) if form.at == "statement" else found.holes[form.at] if form.at else node
     if isinstance(target, list):
-        raise CatalogueError(f"{form.old}: {form.at} is no hole for one expression.")
+        raise CatalogueError(f"{form.old}: {form.at} is not a hole for one expression.")
     edits, code = _edits(uses, found, form, target) if form.new or form.add else ([], "")
     head = re.split(r"[([]", form.old, maxsplit=1)[0]
     package, name = form.package or head.partition(".")[0], head.rpartition(".")[2]
@@ -193,7 +194,7 @@ def _holds(found: Found, form: Form) -> bool:
         for condition in conditions.split("; "):
             name, _, words = condition.partition(": ")
             if name not in CONDITIONS:
-                raise CatalogueError(f"{form.old}: {name!r} is no condition. Use {', '.join(CONDITIONS)}.")
+                raise CatalogueError(f"{form.old}: {name!r} is not a condition. Use {', '.join(CONDITIONS)}.")
             if not CONDITIONS[name](subject, value, words):
                 return False
     return True
@@ -250,7 +251,7 @@ def _filled(found: Found, text: str, names: dict[str, str]) -> str:
     def one(match: re.Match[str]) -> str:
         value = found.holes[match[2]]
         if isinstance(value, list):
-            raise CatalogueError(f"{text}: ${match[2]} is no hole for one expression.")
+            raise CatalogueError(f"{text}: ${match[2]} is not a hole for one expression.")
         code = found.text(value)
         plain = isinstance(value, (*_SIMPLE, ast.Constant)) or not (match[1] or match[3])
         return match[1] + (code if plain else f"({code})")

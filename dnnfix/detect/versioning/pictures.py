@@ -1,4 +1,4 @@
-"""Pictures as arrays: what SciPy did to them, and where an expression of Pillow does the same."""
+"""SciPy's removed `imread` and `imresize`, and the Pillow expression that does the same."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Whether a program was written for Python 2, by what only Python 2 takes, and how such programs open files."""
+"""Whether a program was written for Python 2, and in which mode it opens a file."""
 
 from __future__ import annotations
 
 import ast
 
 from dnnfix.detect.versioning.names import uses_of
-from dnnfix.source.given import keyword_value
+from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
 
 BUILTINS = frozenset(("basestring", "long", "raw_input", "reduce", "unichr", "unicode", "xrange"))
@@ -32,7 +32,7 @@ MODULES = frozenset(
 
 @once
 def speaks_python2(source: Source) -> bool:
-    """Whether a program was written for Python 2 alone: its statements, builtins or modules are, with nothing else tried."""
+    """Whether a program runs on Python 2 alone: its statements, builtins or modules have no fallback for Python 3."""
     if any("Python 2" in note for note in source.recoveries):
         return True
     uses = uses_of(source)
@@ -47,7 +47,7 @@ def speaks_python2(source: Source) -> bool:
 
 
 def opened_by(source: Source, expr: ast.expr) -> ast.Call | None:
-    """The call of the builtin `open` that gave the file which an expression holds; `None` where that is not sure."""
+    """The call of the builtin `open` whose file an expression holds; `None` where that is uncertain."""
     made: ast.expr | None = expr
     if isinstance(expr, ast.Name):
         made = _entered(source, expr) or source.constructor(expr)

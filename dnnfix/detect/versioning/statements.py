@@ -1,4 +1,4 @@
-"""One import statement changed in place: its module, its names, and what of it goes on lines of its own."""
+"""Edits of one import statement: its module and names changed in place, and new import lines added after it."""
 
 from __future__ import annotations
 
@@ -141,14 +141,14 @@ def _written(alias: ast.alias) -> str:
 
 
 def alias_place(alias: ast.alias, site: Site, text: str) -> tuple[int, int]:
-    """Where in the text of its statement an imported name begins and ends."""
+    """Start and end offset of an imported name in the source text of its statement."""
     start = _offset(alias.lineno, alias.col_offset + 1, site, text)
     end = _offset(alias.end_lineno or alias.lineno, (alias.end_col_offset or 0) + 1, site, text)
     return start, end
 
 
 def within(inner: Site, outer: Site, text: str) -> tuple[int, int]:
-    """Where in the text of `outer` a site inside it begins and ends."""
+    """Start and end offset of a site in the source text of `outer`, which encloses it."""
     return _offset(inner.line, inner.column, outer, text), _offset(inner.end_line, inner.end_column, outer, text)
 
 
@@ -160,7 +160,7 @@ def _offset(line: int, column: int, outer: Site, text: str) -> int:
 
 
 def spliced(text: str, edits: list[tuple[int, int, str]]) -> str:
-    """The text with the ranges, which are apart from each other, exchanged."""
+    """The string with each range replaced by its new string; the ranges must not overlap."""
     parts, at = [], 0
     for start, end, new in sorted(edits):
         parts += [text[at:start], new]

@@ -1,35 +1,53 @@
-"""What changed in the frameworks' APIs, as data: TOML files turned into tables that are looked up by name.
+"""Reads the TOML tables of API changes, and looks the changes up by name.
 
 A file holds arrays of tables, one for each kind of change, and nothing else:
 
-    [[module]]      a module that moved:                old = "keras.layers.core"              new = "keras.layers"
-    [[name]]        a function, class or constant:      old = "keras.layers.AtrousConv2D"      new = "keras.layers.Conv2D"
-    [[method]]      a method or attribute of a class:   of = ["keras.Model"]  old = "fit_generator"  new = "fit"
-    [[argument]]    a keyword of calls:                 of = ["keras.layers.Dense"]  old = "init"  new = "kernel_initializer"
-    [[value]]       a literal given for an argument:    of = [...]  argument = "reduction"  old = "elementwise_mean"  new = "mean"
-    [[place]]       arguments taken by name only:       of = ["seaborn.lmplot"]  old = "x y data hue"  position = 1
-    [[default]]     what an argument is if not given:   of = [...]  argument = "learning_rate"  old = "1.0"  new = "0.001"
-    [[form]]        an expression:                      old = "numpy.asscalar($x)"  new = "$x.item()"
+    [[module]]    a module that moved:               old = "keras.layers.core"          new = "keras.layers"
+    [[name]]      a function, class or constant:     old = "keras.layers.AtrousConv2D"  new = "keras.layers.Conv2D"
+    [[method]]    a method or attribute of a class:  of = ["keras.Model"]  old = "fit_generator"  new = "fit"
+    [[argument]]  a keyword argument:  of = ["keras.layers.Dense"]  old = "init"  new = "kernel_initializer"
+    [[value]]     a literal argument:  of = [...]  argument = "reduction"  old = "elementwise_mean"  new = "mean"
+    [[place]]     arguments that became keyword-only:  of = ["seaborn.lmplot"]  old = "x y data hue"  position = 1
+    [[default]]   a default value:  of = [...]  argument = "learning_rate"  old = "1.0"  new = "0.001"
+    [[form]]      an expression:  old = "numpy.asscalar($x)"  new = "$x.item()"
 
-A place has in `old` the arguments in the order in which they were given before, and in `position` how many are still
-taken by their place; `argument` is the one that stands first today where that is another one. A default states in
-`since` when it changed (in `tensorflow` when for `tensorflow.keras`), in `effect` what that does to a program, and in
-`silent` why no program is told of it, where it is in the table for the record alone. `write` is the code that has the
-old effect today where the old value has not (names of libraries stand in braces), `given` a literal whose meaning
-changed, `also` the names under which the argument was given before, `where` the literals of other arguments without
-which the default plays no part, `beside` and `apart` functions of which a program must call one or none for it to
-matter, and `crash` the error by which a run shows that the program is from before. How the patterns of forms are
-written is in `dnnfix.detect.versioning.patterns`; `where` has a condition for a hole, `crash` the error that the run has
-to have stopped with, `at` the hole that alone is written anew, and `of` names that take the place of `@` in turn.
+Keys of every kind:
 
-`since` is the version that deprecated it and `removed` the one that took it away (or made it do nothing); without
-`removed` it still works. `safe` says that the rename provably keeps the meaning. Without `new` there is nothing to
-rename to: an argument is dropped where `drop = true` (only for the literals in `when`, where given); else `note` says
-why no edit is made. `values` renames texts given for an argument along with it; for `True` and `False` it has the code
-that is written instead. `package` is whose versions these are, where the name does not begin with it (`python` for its
-own library). `telling` is for a method, keyword or literal so particular that it need not be known on what object it is
-used, `read_only` for an attribute whose successor cannot be set: a program that stores it
-is left alone. `reference` is the address of a release note or page.
+    since       the version that deprecated it
+    removed     the version that removed it, or made it do nothing; without it the old way still works
+    safe        the rename provably keeps the meaning
+    note        why no edit is made, where there is no `new`
+    package     whose versions these are, if the name does not begin with it (`python` for its own library)
+    reference   the address of a release note or page
+
+Keys of some kinds:
+
+    standalone  a module or name that changed in the package `keras` only, and not in `tensorflow.keras`
+    telling     a method, keyword or literal so particular that it counts on any object
+    read_only   a method or attribute whose successor cannot be set: a program that assigns it is left alone
+    drop        an argument without `new` is removed (only for the literals in `when`, if given)
+    values      literals of the argument that are renamed along with it; for `True` and `False`, the code instead
+
+Keys of `[[place]]`: `old` has the parameters in their former order, `position` how many of them are still positional,
+`argument` the parameter that comes first today, if it is another one.
+
+Keys of `[[default]]`:
+
+    since       when the default changed (`tensorflow`: when for `tensorflow.keras`)
+    effect      what that does to a program
+    silent      why no program gets a finding, for entries that are kept for the record
+    write       the code with the old effect today, if the old value no longer has it (names of libraries in braces)
+    given       a literal whose meaning changed
+    also        former names of the argument
+    where       literals of other arguments without which the default has no effect
+    beside      functions of which a program must call one for the change to matter
+    apart       functions of which a program must call none
+    crash       the error by which a run shows that the program is from before
+
+Keys of `[[form]]`: `where` has a condition for a hole, `crash` the error that the run has to have stopped with, `at`
+the hole that alone is rewritten, `of` the names that replace `@` in turn; `Form` has the others. Patterns are
+described in `dnnfix.detect.versioning.patterns`.
+
 Reading TOML is slow, so what was read is kept in the user's cache folder by content; without one that can be written,
 nothing is lost but time.
 """
@@ -54,7 +72,7 @@ from dnnfix.records.record import record
 FORMAT = 10
 """Changes when what is kept in the cache changes its form."""
 
-_TEXT, _TRUTH, _TEXTS = "a text", "true or false", "a list of texts"
+_TEXT, _TRUTH, _TEXTS = "a string", "true or false", "a list of strings"
 _COMMON = {
     "old": _TEXT,
     "new": _TEXT,
@@ -75,19 +93,19 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "telling": _TRUTH,
         "drop": _TRUTH,
         "when": "a list of literals",
-        "values": "a table of texts",
+        "values": "a table of strings",
     },
-    "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number", "telling": _TRUTH},
-    "place": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "a whole number", "telling": _TRUTH},
+    "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "an integer", "telling": _TRUTH},
+    "place": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "an integer", "telling": _TRUTH},
     "default": {
         **_COMMON,
         "of": _TEXTS,
         "argument": _TEXT,
-        "position": "a whole number",
+        "position": "an integer",
         "also": _TEXTS,
         "beside": _TEXTS,
         "apart": _TEXTS,
-        "where": "a table of texts",
+        "where": "a table of strings",
         **dict.fromkeys(("tensorflow", "write", "given", "effect", "silent", "crash"), _TEXT),
     },
     "form": {
@@ -95,8 +113,8 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "of": _TEXTS,
         "exact": _TRUTH,
         "always": _TRUTH,
-        "where": "a table of texts",
-        "add": "a table of texts",
+        "where": "a table of strings",
+        "add": "a table of strings",
         **dict.fromkeys(("at", "crash", "enclose", "message", "title"), _TEXT),
     },
 }
@@ -306,7 +324,7 @@ def compiled(text: str, place: str) -> dict[str, bytes]:
             continue
         if kind not in _KINDS:
             known = ", ".join(f"[[{name}]]" for name in _KINDS)
-            raise CatalogueError(f"{place}: {kind!r} is no kind of change. Use {known}.")
+            raise CatalogueError(f"{place}: {kind!r} is not a kind of change. Use {known}.")
         if not isinstance(entries, list):
             raise CatalogueError(f"{place}: write [[{kind}]] with two brackets, once for each change.")
         for number, entry in enumerate(entries, 1):
@@ -350,7 +368,7 @@ def _check(kind: str, entry: Any, where: str) -> None:
     if missing:
         raise CatalogueError(f"{where}: {' and '.join(missing)} must be given.")
     if not entry.get("since") and not entry.get("removed"):
-        raise CatalogueError(f"{where}: give since (deprecated) or removed (gone), the version that changed it.")
+        raise CatalogueError(f"{where}: state since (deprecated) or removed, the version that changed it.")
     if kind != "place" and not (entry.get("new") or entry.get("add") or entry.get("drop")) and not entry.get("note"):
         raise CatalogueError(f"{where}: without new, say in note why nothing replaces it.")
     if entry.get("old") == entry.get("new") and not entry.get("values"):
@@ -364,7 +382,7 @@ def _is(value: object, wanted: str) -> bool:
         return isinstance(value, bool)
     if wanted == _TEXTS:
         return isinstance(value, list) and bool(value) and all(isinstance(v, str) for v in value)
-    if wanted == "a table of texts":
+    if wanted == "a table of strings":
         return isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
     if wanted == "a list of literals":
         return isinstance(value, list) and all(isinstance(v, (str, int, float, bool)) for v in value)

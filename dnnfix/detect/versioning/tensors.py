@@ -1,4 +1,4 @@
-"""Calls on tensors that are written in another form today: masks, differences of truth values, scalars before tensors."""
+"""Outdated operations on torch tensors: byte masks, `1 - mask` on Boolean tensors, and `type(x) == Variable`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dnnfix.detect.graph import holds_tensor
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.records import Replace
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 

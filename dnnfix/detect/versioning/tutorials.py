@@ -1,4 +1,4 @@
-"""Programs that read MNIST with the tutorials of TensorFlow 1 and have no other use for TensorFlow."""
+"""Whether a torch program uses TensorFlow only for the MNIST reader of the TensorFlow 1 tutorials."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TUTORIALS = "tensorflow.examples.tutorials.mnist"
 
 
 def reads_for_torch(source: Source) -> bool:
-    """Whether a program of torch takes nothing from TensorFlow or Keras but the reader of MNIST of the tutorials."""
+    """Whether a torch program uses nothing of TensorFlow or Keras but the tutorials' MNIST reader."""
     taken = {
         name
         for statement in uses_of(source).imports()

@@ -1,1 +1,1 @@
-"""The edit actions, one module each: what is done to make a program run, and after what."""
+"""The ten edit actions, one module each: what can be done to make a program run, and on which evidence."""

@@ -1,7 +1,8 @@
-"""Edit action: compiler error resolution. What pasting, another Python and notebooks did to a text is undone to read it.
+"""Edit action: compiler error resolution. Reports what was changed so that a pasted, old or notebook program parses.
 
-Reading the text does that (`dnnfix.source`), with every line kept in its place; here it is told, step by step. Names that only a
-notebook has are given to programs outside of one. An error of syntax that a report is about is its fault and is not mended.
+Reading the source does that (`dnnfix.source`), with every line kept in its place; here it is reported step by step.
+Names that only a notebook defines are defined for programs outside of one. A syntax error that a report is about is its
+fault and is kept.
 """
 
 from __future__ import annotations

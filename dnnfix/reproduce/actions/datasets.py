@@ -1,4 +1,4 @@
-"""Edit action: dataset procurement. Data sets that a library would download are made up, in their documented form.
+"""Edit action: dataset procurement. Replaces data sets that would be downloaded by synthetic ones of the same form.
 
 The function or class of the library is replaced before the program begins, so it does not matter how the program
 imports it. What the data set looks like is documented, and does not depend on the program: where the network of the
@@ -17,10 +17,10 @@ from dnnfix.reproduce.arguments.guards import looks_for_file
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.conventions import HUB_SETS, MNIST_FILE, TFDS
-from dnnfix.reproduce.data.weight import few_of_a_batch, few_together
+from dnnfix.reproduce.data.network_cost import few_of_a_batch, few_together
 from dnnfix.reproduce.data_files import images
 from dnnfix.reproduce.syntax import call_of, given, string, strings
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source, once
 
 ACTION = EditAction.DATASETS
@@ -192,7 +192,7 @@ KNOWN: dict[str, _Known] = dict(_all_known())
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """A stand-in for every data set that the program asks a library for, and what is missing of the others."""
+    """A stub for every known data set that the program asks a library for, and a gap for each of the others."""
     yield from everywhere(_steps, case)
 
 

@@ -1,4 +1,4 @@
-"""Programs that ask for a GPU on a machine that has none: they run on the CPU, and the step says what that hides."""
+"""Runs programs that ask for a GPU on the CPU of a machine without one; the step says which faults that hides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _METHODS = frozenset({"cuda", "pin_memory"})
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """The program's CUDA calls run on the CPU, where it asks for a GPU without looking whether there is one."""
+    """The step that runs the program's CUDA calls on the CPU, where it uses a GPU without testing for one."""
     if case.gpu or not _missed(case):
         return
     source = case.source

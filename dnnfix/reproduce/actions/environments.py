@@ -1,4 +1,4 @@
-"""Environments of Gym, where that is not installed: those whose spaces are documented get a stand-in of the same form.
+"""Stubs for environments of Gym that are not installed, where the observation and action spaces are documented.
 
 Which way `reset` and `step` answer is that of the program's own time: the package is not there to say otherwise.
 """
@@ -9,8 +9,8 @@ import ast
 import re
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 ACTION = EditAction.IMPORTS
@@ -55,7 +55,7 @@ _WRAPPERS = words("Monitor RecordVideo TimeLimit RecordEpisodeStatistics")
 
 
 def step(package: str, line: int, parts: dict[str, dict[str, list[ast.expr]]], source: Source) -> EditStep | None:
-    """A stand-in for the package; `None` where the program takes something from it whose form is not known."""
+    """A stub for the package; `None` where the program uses an environment whose spaces are not known."""
     allowed = {package: _MEMBERS, f"{package}.spaces": _SPACES, f"{package}.wrappers": _WRAPPERS}
     if any(name not in allowed.get(module, frozenset()) for module, taken in parts.items() for name in taken):
         return None

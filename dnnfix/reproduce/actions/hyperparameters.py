@@ -1,4 +1,4 @@
-"""Edit action: hyperparameter initialization. Undefined sizes, settings, arguments, environment variables and devices."""
+"""Edit action: hyperparameter initialization. Values for undefined sizes, arguments, environment variables, prompts."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ from dnnfix.source.program import Source
 from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.HYPERPARAMETERS
+
+
+USUAL = {"SIZE|COUNT|NUM|THREADS|WORKERS": "1", "ADDR|HOST": "127.0.0.1", "PORT": "29500"}
+"""What environment variables with such words in their names are set to."""
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
@@ -94,7 +98,7 @@ def _environment(case: Case) -> Iterator[EditStep | Gap]:
             continue
         known = value_of(case, name.lower())
         path = re.search(r"PATH|DIR|FILE|FOLDER|ROOT|HOME", name)
-        value = f"made/{name.lower()}" if path else (known.code.strip("\"'") if known is not None else "0")
+        value = f"made/{name.lower()}" if path else (known.code.strip("\"'") if known is not None else _usual(name))
         code = f"import os as _made_os\n_made_os.environ.setdefault({name!r}, {value!r})"
         if path:
             code += f"\n_made_os.makedirs({value!r}, exist_ok=True)"
@@ -106,6 +110,14 @@ def _environment(case: Case) -> Iterator[EditStep | Gap]:
             node.lineno,
             scaffold=Scaffold(start=code),
         )
+
+
+def _usual(name: str) -> str:
+    """What a variable says where the program is the only process: one of what is counted, this machine, the first."""
+    for pattern, value in USUAL.items():
+        if re.search(pattern, name):
+            return value
+    return "0"
 
 
 def _variables(source: Source) -> Iterator[ast.Subscript]:

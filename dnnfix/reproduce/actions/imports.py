@@ -1,8 +1,8 @@
-"""Edit action: import addition and dependency resolution.
+"""Edit action: import addition and dependency resolution. Adds imports, and stubs for packages that only show or log.
 
-A name that nothing binds and that means one thing to everyone is imported. A package that is not installed and only
-shows or logs something is replaced by one that does nothing. What computes something is not: it is told what is missing.
-Names and modules that a release removed are faults of the program and stay as they are.
+An undefined name with one common meaning is imported. A package that is not installed and only shows or logs something
+is replaced by a stub. A package that computes something is not: it is reported as missing. Names and modules that a
+release removed are faults of the program and stay as they are.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from dnnfix.reproduce.data import readers
 from dnnfix.reproduce.syntax import bound_names, call_of, named
 from dnnfix.run.probe.program.removed_modules import OLD_PYTHON
 from dnnfix.source import names
-from dnnfix.source.known import words
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.IMPORTS
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """Imports for names that lack one, stand-ins for packages and modules that are not there, and what stays missing."""
+    """Missing imports, stubs for missing packages and modules, and gaps for those that cannot be replaced."""
     yield from _undefined(case)
     yield from everywhere(_missing, case)
     yield from _drawing(case)

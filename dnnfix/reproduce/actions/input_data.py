@@ -1,4 +1,4 @@
-"""Edit action: input data generation. Data of undefined names and files that are not there, made from how they are used."""
+"""Edit action: input data generation. Makes synthetic data for undefined names and missing files, from their uses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FRAME_METHODS = frozenset({"drop", "head", "iterrows", "groupby", "describe", "
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """Make what the program reads and nobody has."""
+    """Steps that make the data which the program reads and which is missing."""
     flow = flow_of(case.source, tuple(name.name for name in case.undefined), case.called_with or case.arguments)
     bound = bound_names(case.source)
     partners = _partners(flow)

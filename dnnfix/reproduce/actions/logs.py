@@ -1,7 +1,7 @@
-"""Edit action: logging. Windows that would wait for somebody, and services that a program reports to.
+"""Edit action: logging. Replaces windows that wait for a person, and services that a program reports to.
 
-What a silent bug needs to be seen (loss, metric, gradients, outputs of each step) is recorded by the probe in every run, so
-nothing of that is added to a program.
+What makes a silent fault visible (loss, metric, gradients, outputs of each step) is recorded by the probe in every run,
+so nothing of that is added to a program.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INTERACTIVE = frozenset({"tkagg", "qt4agg", "qt5agg", "qtagg", "gtkagg", "gtk3a
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """Stand-ins for services, windows that show nothing, and plots without a display."""
+    """Stubs for services, windows that show nothing, and plots without a display."""
     imported = _imported(case.source)
     for module, line in imported.items():
         if module in _SERVICES and case.installed(module):

@@ -1,4 +1,4 @@
-"""Edit action: neural network construction. What is defined and never used is built, fed and trained by a harness."""
+"""Edit action: neural network construction. Builds, feeds and trains networks that a program defines and never uses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.data import clues, feeds
+from dnnfix.reproduce.data import clues, input_operations
 from dnnfix.reproduce.harness import callers, functions, graphs, methods, roles
 from dnnfix.reproduce.harness.construct import (
     CONTAINERS,
@@ -26,9 +26,9 @@ from dnnfix.reproduce.harness.construct import (
 )
 from dnnfix.reproduce.harness.unused import FRAMEWORKS, TRAINING, is_active, leads_to, roots, unreached
 from dnnfix.reproduce.syntax import assigned, method_calls
-from dnnfix.source.known import words
+from dnnfix.source.bindings import Definition
 from dnnfix.source.program import Source
-from dnnfix.source.scope import Definition
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import names_in
 
 ACTION = EditAction.NETWORK
@@ -49,7 +49,7 @@ _OF_SOMETHING_ELSE = re.compile(r"noise|hidden|Parameter|weight|target|label|sel
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """The undefined parts of a training, and a harness for what nobody calls."""
+    """Steps that define the missing parts of a training, and harnesses for definitions that nothing calls."""
     for found in methods.steps(case):
         yield found
         if isinstance(found, EditStep):
@@ -169,7 +169,7 @@ def training(case: Case, code: str, shape: tuple[int, ...] | None, guesses: int 
     """The call of the harness for what `code` makes."""
     called = [node.id for node in case.source.nodes(ast.Name)] + [node.arg for node in case.source.nodes(ast.arg)]
     speaks = any(re.search(r"class|label|categor", name, re.IGNORECASE) for name in called)
-    table = feeds.as_code(case.source)
+    table = input_operations.as_code(case.source)
     return f"made_network(lambda: {code}, {table}, {[shape] if shape else None!r}, {speaks}, {guesses})"
 
 
@@ -202,7 +202,7 @@ def _built(case: Case, node: Definition) -> tuple[Built, ast.ClassDef | None]:
 
 def _is_fed(case: Case, node: ast.ClassDef) -> bool:
     """Whether the code of a class tells what goes into it."""
-    inputs = feeds.feeds(case.source).get(node.name)
+    inputs = input_operations.feeds(case.source).get(node.name)
     if inputs is None:
         return kind_of(case, node) in CONTAINERS
     needed = [one for one in inputs if one.required]

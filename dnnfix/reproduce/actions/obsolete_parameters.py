@@ -1,7 +1,7 @@
-"""Edit action: obsolete parameter removal. Arguments that the installed versions do not take are renamed or dropped.
+"""Edit action: obsolete parameter removal. Renames or removes arguments that the installed versions do not accept.
 
-In a scaffold nothing of the text is changed, so this action has no steps of its own there. `versions.migrated` changes the
-text where a report's symptom lies elsewhere, and asks here which of its changes are those of arguments.
+A scaffold changes nothing in the program, so this action has no steps of its own there. `versions.migrated` changes the
+source where a report's symptom lies elsewhere, and asks here which of its changes are about arguments.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ ACTION = EditAction.OBSOLETE_PARAMETERS
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """None: an argument that is gone may be the fault, and what runs in a scaffold keeps it."""
+    """No steps: a removed argument may be the fault, and a scaffold keeps it."""
     yield from ()
 
 
 def is_own(source: Source, hit: Hit) -> bool:
-    """Whether an outdated use is an argument that was renamed or taken away."""
+    """Whether an outdated use is an argument that was renamed or removed."""
     if hit.within is None:
         return False
     around = source.node_at(hit.within)

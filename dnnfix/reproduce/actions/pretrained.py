@@ -1,7 +1,8 @@
-"""Edit action: downloading models and tokenizers. Weights that are nowhere are the random ones the network begins with.
+"""Edit action: downloading models and tokenizers. Networks keep random weights where pretrained ones are not available.
 
-The architecture is the real one: it is built by the library, or by the program. What exists only in a file (a whole saved
-network, a tokenizer) cannot be made, and is told as missing; but a network that a program just asks for predictions.
+The architecture is the real one: it is built by the library, or by the program. What exists only in a file (a whole
+saved network, a tokenizer) cannot be made and is reported as missing, except for a network that a program only calls
+for predictions.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import clues
 from dnnfix.reproduce.syntax import assigned, given, method_calls, named, string, strings, tests_around
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
 from dnnfix.source.spelling import misspelt
 from dnnfix.source.tree import last_name, names_in

@@ -1,7 +1,7 @@
-"""Edit action: version migration. The text is brought up to date where its versions are not what a report is about.
+"""Edit action: version migration. Migrates outdated calls where they hide the symptom that a report is about.
 
-A program that fails because a library changed shows a fault that dnnfix repairs, and nothing is migrated beforehand. A report
-of another symptom is different: there what is outdated stands in the way of the fault, and is migrated first.
+A program that fails because a library changed shows a fault that dnnfix repairs, and is not migrated beforehand. Where
+the report is of another symptom, outdated calls come before the fault, and are migrated first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COMPLAINTS = re.compile(
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """None: what a library took away is the program's fault, and what runs in a scaffold keeps it."""
+    """No steps: what a library removed is the program's fault, and a scaffold keeps it."""
     yield from ()
 
 
@@ -53,7 +53,7 @@ def migrated(source: Source, said: str) -> tuple[Source, tuple[EditStep, ...]]:
 
 
 def complaints(said: str) -> frozenset[str]:
-    """The names that errors in a text complain of, each also by its last part."""
+    """The names that error messages in a text complain of, each also by its last part."""
     found: set[str] = set()
     for match in _COMPLAINTS.finditer(said):
         names = re.findall(r"[A-Za-z_][\w.]*", next(group for group in match.groups() if group is not None))

@@ -1,1 +1,1 @@
-"""What a program is called with, and what it does by it."""
+"""Chooses the command-line arguments that a program is called with, and reads what they lead to."""

@@ -1,4 +1,4 @@
-"""What a program does with an argument that it may be called without: whether it goes on without it, and reads a path."""
+"""How a program uses an optional argument: whether it insists on it nevertheless, and whether it reads it as a path."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from dnnfix.reproduce.syntax import ends
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 _FOLDERS = words("join listdir walk glob iglob scandir isdir makedirs mkdir Path mkdtemp ListDirectory MakeDirs")
@@ -24,7 +24,7 @@ _FOLLOWED = 400
 
 @dataclass(frozen=True, slots=True)
 class PathUse:
-    """Where an argument is used as a path, and whether as that of a folder."""
+    """Where an argument is used as a path, and whether the path is a folder's."""
 
     line: int
     folder: bool
@@ -48,7 +48,7 @@ def read_as(source: Source, name: str) -> list[ast.expr]:
 
 
 def insisted_on(source: Source, name: str) -> int | None:
-    """The line of a test for an argument that ends the program where it is not given: `if not FLAGS.data: raise …`."""
+    """The line of a test that ends the program if an argument is missing: `if not FLAGS.data: raise …`."""
     stands = {id(node) for node in islice(_stands_for(source, read_as(source, name)), _FOLLOWED)}
     tests: list[ast.If | ast.Assert] = [*source.nodes(ast.If), *source.nodes(ast.Assert)]
     for test in tests:
@@ -61,7 +61,7 @@ def insisted_on(source: Source, name: str) -> int | None:
 
 
 def path_use(source: Source, name: str) -> PathUse | None:
-    """Where an argument that is never asked for being given is used as a path."""
+    """Where an optional argument that is never tested for being present is used as a path."""
     uses: list[PathUse] = []
     for node in islice(_stands_for(source, read_as(source, name)), _FOLLOWED):
         if _is_tested(source, node):

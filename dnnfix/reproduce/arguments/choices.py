@@ -1,6 +1,7 @@
-"""What a program does by a word that it is given: `if args.mode == "train":`, `if "--train" in sys.argv:`, `if FLAGS.train:`.
+"""Which value of an argument leads to training, where a program compares it: `if args.mode == "train":`.
 
-Of the words that the program compares an argument with, the one that leads to a training shows most of it.
+Of the words that the program compares an argument with, the one that leads to a training is chosen, as it shows most of
+it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 from dnnfix.network.nodes import own_nodes
 from dnnfix.reproduce.harness.unused import TRAINING, top_level
 from dnnfix.reproduce.syntax import ends
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 _SAYS_TRAIN = re.compile(r"(?:\A|[_\W])(?:train|training|fit|learn|dotrain|istrain)(?:\Z|[_\W])", re.IGNORECASE)
@@ -26,7 +27,7 @@ _RUNS = words("predict predict_generator evaluate evaluate_generator run call fo
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A word that the program compares an argument with, where it does, and how much of a training that leads to."""
+    """A word that the program compares an argument with, the line, and how much of a training it leads to."""
 
     word: str
     line: int
@@ -50,7 +51,7 @@ def says_train(word: str) -> bool:
 
 
 def chosen(source: Source, is_argument: Is, default: str | None = None, optional: bool = False) -> Choice | None:
-    """The word for an argument: one that trains before one that runs the network, and these before others.
+    """The word for an argument: one that trains before one that only runs the network, and these before others.
 
     `default` is the word that counts where the program is not given another one. An argument that is `optional` gets none
     where the program trains without it, or where no word makes it do more.

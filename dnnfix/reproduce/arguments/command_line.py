@@ -1,4 +1,4 @@
-"""What a program is called with: arguments that `argparse`, `click`, `fire`, absl's flags or `sys.argv` ask for."""
+"""Edit steps for a missing command line: what `argparse`, `click`, `fire`, absl flags or `sys.argv` require."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.paths import MADE
 from dnnfix.reproduce.syntax import method_calls, string, strings
-from dnnfix.source.given import argument_value, keyword_value
+from dnnfix.source.arguments import argument_value, keyword_value
 from dnnfix.source.program import Source
 from dnnfix.source.tree import is_true, last_name
 

@@ -1,4 +1,4 @@
-"""What programs do about files before they read them."""
+"""Tests of a program for a file's existence before it reads the file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ _ASKS = {"exists", "isfile", "is_file", "lexists"}
 
 
 def looks_for_file(source: Source, node: ast.AST) -> bool:
-    """Whether `node` stands below an `if` that asks whether a file is there."""
+    """Whether `node` is inside an `if` that tests whether a file exists."""
     parts = (part for test in tests_around(source, node) for part in ast.walk(test))
     return any(isinstance(part, ast.expr) and last_name(part) in _ASKS for part in parts)

@@ -1,6 +1,6 @@
-"""What a program reads of its options, under which name, where nothing or a few words are given: `argparse` and flags of absl.
+"""The values that a program's `argparse` options and absl flags have under a given command line.
 
-`command_line` chooses the words that a program is called with; here it is said what follows from them.
+`command_line` chooses the words that a program is called with; here their effect is computed.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from dnnfix.reproduce.syntax import string, strings
-from dnnfix.source.given import keyword_value
-from dnnfix.source.known import words
+from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 
 WITHOUT_WORD = words("store_true store_false store_const append_const count help version")
 """Actions of options that take no word of their own."""
 
 
 def read_of(source: Source, called_with: tuple[str, ...]) -> dict[str, object]:
-    """What a program that is called with these words reads of its options, by the name that it reads it under."""
+    """The values of the options of a program called with these words, by the name that it reads them by."""
     apart = [part for word in called_with for part in (word.split("=", 1) if word.startswith("--") else (word,))]
     given = {_read_as(name): value for name, value in pairwise(apart) if name.startswith("--")}
     positional = [names[0].replace("-", "_") for names, _call in _arguments(source) if not names[0].startswith("-")]

@@ -1,1 +1,1 @@
-"""What the data of a program must look like that nobody has: shapes, tables, batches, from how they are used."""
+"""Derives the form of a program's missing data (shapes, columns, batches) from how the program uses it."""

@@ -1,4 +1,4 @@
-"""What an array that nobody has must look like: its shape, its range and what its labels are, with the evidence for each."""
+"""Derives the form of a missing array: its shape, value range and labels, with the evidence for each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import clues
-from dnnfix.reproduce.data.weight import FEWEST, affordable
+from dnnfix.reproduce.data.network_cost import FEWEST, affordable
 from dnnfix.reproduce.flow.values import Use
 
 INPUT = re.compile(r"(?:^|_|/)(?:x|xs|data|dataset|inputs?|images?|imgs?|features?|samples?|texts?|sequences?|xtr|xte)s?"
@@ -34,7 +34,7 @@ STEPS, SIDE = 20, 32
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """How an array has to look. `shape` is of one sample; `code` gives the array with `made_pair`."""
+    """The form of an array. `shape` is that of one sample; `code` makes the array with `made_pair`."""
 
     role: str
     shape: tuple[int, ...]
@@ -81,7 +81,7 @@ _FORMS = {
 
 
 class Contradictory(Exception):
-    """Two clues that cannot both be right; the text names both places."""
+    """Two clues that contradict each other; the message names both places."""
 
 
 def role_of(name: str, uses: Sequence[Use]) -> str | None:
@@ -102,7 +102,7 @@ def role_of(name: str, uses: Sequence[Use]) -> str | None:
 def look(
     case: Case, name: str, uses: Sequence[Use], role: str, partner: str = "", beside: Sequence[Use] = ()
 ) -> Looks | None:
-    """How the array of a name has to look; None where nothing tells. Raises `Contradictory`.
+    """The form of the array of a name; `None` where there is no evidence. Raises `Contradictory`.
 
     `partner` is the name of the targets that belong to inputs, or of the inputs that belong to targets, and `beside` its
     uses: both are made together, so that the one can be learned from the other.

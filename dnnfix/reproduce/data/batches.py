@@ -1,4 +1,4 @@
-"""The batches that a training function goes through: pairs of inputs and targets, or objects with named parts."""
+"""The form of the batches that a training function loops over: pairs, or objects with named parts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dnnfix.reproduce.harness.roles import role_of
+from dnnfix.source.bindings import Definition
 from dnnfix.source.program import Source
-from dnnfix.source.scope import Definition
 
 _INPUTS = re.compile(
     r"text|src|source|sent\w*|words?|tokens?|query|premise|x|input\w*|data|question|title", re.IGNORECASE
@@ -21,7 +21,7 @@ _TURNS = frozenset({"t", "t_", "transpose", "transpose_", "permute"})
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How batches look: pairs where there are no `fields`; else the names of the parts, and which of them is which.
+    """The form of batches: pairs where there are no `fields`; else the names of the parts, and their roles.
 
     `lowest` is the lowest class: 1 where the program takes one away from the targets. `turned` tells that the program
     puts the batch first itself.
@@ -35,7 +35,7 @@ class Form:
 
 
 def form_of(source: Source, node: Definition, bodies: Iterable[ast.AST]) -> Form | None:
-    """The form of the batches that a definition, and those that it calls, loop over; None where it is not told."""
+    """The form of the batches that a definition, and those that it calls, loop over; `None` where it is unknown."""
     loops = [part for body in bodies for part in ast.walk(body) if isinstance(part, ast.For)]
     over = [loop for loop in loops if any(_is_loader_name(inner) for inner in ast.walk(loop.iter))]
     if not over:
@@ -55,7 +55,7 @@ def form_of(source: Source, node: Definition, bodies: Iterable[ast.AST]) -> Form
 
 
 def is_loader(whole: ast.AST, node: ast.AST, name: str, above: tuple[ast.AST, ...] = ()) -> bool:
-    """Whether a parameter is looped over, or handed to a parameter of the same definition that is."""
+    """Whether a parameter is looped over, or passed to a parameter of the same definition that is."""
     for part in ast.walk(node):
         over = part.iter if isinstance(part, ast.For) else None
         if over is not None and any(isinstance(inner, ast.Name) and inner.id == name for inner in _looped(over)):

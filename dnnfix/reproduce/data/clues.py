@@ -1,8 +1,8 @@
-"""What a program and a report say about data: shapes in comments, docstrings and messages, the ends of the network, losses.
+"""Evidence for shapes in a program and a report: comments, docstrings, messages, first and last layers, losses.
 
-Every clue has its place. Of several clues about one piece of data the report's word counts first, then comments and
-printed outputs, then what the code does with the data, and the network's own input last: data that is made after the
-network cannot show that the two do not fit.
+Every clue has its place. Of several clues about one array the report counts first, then comments and printed outputs,
+then what the code does with the data, and the network's own input last: data made to fit the network cannot show a
+mismatch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MESSAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """A shape that something says; `strength` orders what disagrees, 0 first."""
+    """A shape that something states; a lower `strength` is preferred where clues disagree."""
 
     shape: Shape
     evidence: str
@@ -62,7 +62,7 @@ class Clue:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What the network takes and gives, as far as its code tells.
+    """The input and the output of the network, as far as its code states them.
 
     `inputs` is without the batch; None stands for a size that is open. `vocabulary` is set where it takes token ids.
     `batch` is set where the network has a batch size of its own. `form` is what its loss compares with: "classes",
@@ -82,13 +82,15 @@ class Ends:
     several: tuple[Shape, ...] = ()
 
     def classes(self, or_untold: bool = False) -> int:
-        """How many classes the outputs stand for; 0 where they stand for none, and without `or_untold` where no loss tells."""
+        """The number of classes of the outputs; 0 where they are not classes, and without `or_untold` where no loss
+        shows it.
+        """
         told = self.form in ("classes", "one-hot") or (or_untold and self.form is None)
         return (self.outputs or 0) if told else 0
 
 
 def shapes_of(case: Case, name: str) -> list[Clue]:
-    """What comments, docstrings and the report say of the shape of a name, the strongest first."""
+    """The shapes that comments, docstrings and the report state for a name, the strongest evidence first."""
     found = [clue for other, clue in _said(case.source) if other == name]
     found += [clue for other, clue in _reported(case.said) if other == name]
     rebound = _rebound(case.source, name)
@@ -96,7 +98,7 @@ def shapes_of(case: Case, name: str) -> list[Clue]:
 
 
 def messages(case: Case, role: str) -> list[Clue]:
-    """What error messages of the report or of the latest run say of the shape of inputs or of targets."""
+    """The shapes of inputs or of targets in error messages of the report or of the latest run."""
     return [clue for other, clue in _reported(case.said) if other == role]
 
 
@@ -220,7 +222,7 @@ def _rebound(source: Source, name: str) -> int | None:
 
 @once
 def ends(source: Source) -> Ends:
-    """What the network takes and gives, and what its loss compares with."""
+    """The input and output of the network, and the target form of its loss."""
     network = network_from_source(source)
     layers = [call for call in network.calls if _is_layer(network, call)]
     if not layers:

@@ -1,4 +1,4 @@
-"""The data of a program, followed once: what several actions ask for."""
+"""Runs the data-flow analysis (`flow`) once per program and command line, and caches it for all edit actions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FOLLOWED_AT_MOST = 400_000
 
 @once
 def flow_of(source: Source, undefined: tuple[str, ...], words: tuple[str, ...] = ()) -> Flow:
-    """The data of a program, which is called with these words, and what is done with it.
+    """The missing data of a program that is called with these words, and its uses.
 
     `undefined` are the names that nothing defines; those of functions of missing modules are qualified.
     """

@@ -1,4 +1,4 @@
-"""What the columns of a table that nobody has must be: their names, places and kinds, from how the program uses them."""
+"""Derives the columns of a missing table, their names, positions and kinds, from how the program uses them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Functions that are nowhere and whose results are data: `x, y = read_data("train/")`, of no module or of one that is missing.
+"""Stubs for undefined or missing functions that return data: `x, y = read_data("train/")`.
 
-What they give is made from what the program does with it, as for a file. A function whose results meet no network is left
-alone: what it computes is not known, and that nothing defines it may be the program's fault. So is a name that a library
-has for reading (`read_csv`, `load`): the fault is the missing import.
+Their results are made from how the program uses them, as for a file. A function whose results never reach a network is
+left alone: what it computes is unknown, and that nothing defines it may be the program's fault. So is a name that a
+library has for reading (`read_csv`, `load`): the fault is the missing import.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dnnfix.reproduce.data_files.values import structure
 from dnnfix.reproduce.flow.reads import READERS
 from dnnfix.reproduce.flow.values import Datum, Flow
 from dnnfix.reproduce.syntax import bound_names
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.source.spelling import misspelt
 
 ACTION = EditAction.INPUT_DATA
@@ -35,7 +35,7 @@ _BATCHES = re.compile(r"batch|generator|loader|_gen$|^gen_|iter", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What stands for a function: code, what it gives in words, and why."""
+    """A stub for a function: its code, a description of the result, and the evidence."""
 
     code: str
     words: str
@@ -44,7 +44,7 @@ class Given:
 
 
 def steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
-    """Definitions of such functions that no module is said to have."""
+    """Definitions of undefined functions of that kind that belong to no module."""
     calls: dict[str, list[Datum]] = {}
     for datum in flow.data:
         func = datum.node.func if isinstance(datum.node, ast.Call) else None
@@ -75,7 +75,7 @@ def steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
 
 
 def of_module(case: Case, name: str) -> Given | None:
-    """What stands for a function of a missing module, by its qualified name; None where nothing tells."""
+    """The stub for a function of a missing module, by its qualified name; `None` where its uses show nothing."""
     flow = flow_of(case.source, (*(one.name for one in case.undefined), name), case.called_with or case.arguments)
     found = [d for d in flow.data if d.kind == "call" and not d.module and _called(case.source, d) == name]
     try:

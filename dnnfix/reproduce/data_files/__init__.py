@@ -1,4 +1,4 @@
-"""Files and folders that a program reads and nobody has: what each must hold, and the step that makes it."""
+"""Edit steps for missing files and folders that a program reads: what each must hold, and the code that makes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The step for each file that a program reads and nobody has, and the folders that it writes into."""
+"""Collects the edit steps for all missing files of a program, by kind, and for the folders that it writes into."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dnnfix.reproduce import paths
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import arrays
 from dnnfix.reproduce.data_files import Made, images, pipelines, tables, texts, values
-from dnnfix.reproduce.data_files.known import known
+from dnnfix.reproduce.data_files.well_known_files import known
 from dnnfix.reproduce.data_files.written import written_folders
 from dnnfix.reproduce.flow.values import Datum, Flow
 

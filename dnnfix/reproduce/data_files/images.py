@@ -1,4 +1,4 @@
-"""Images, sounds and the folders that programs list for them."""
+"""Edit steps for missing images and sounds, and for the folders that programs list for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dnnfix.reproduce.data import arrays, clues
 from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
 from dnnfix.reproduce.syntax import strings
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import last_name
 
@@ -27,7 +27,7 @@ MOST_CLASSES = 10_000
 
 
 def size_of(case: Case, datum: Datum) -> tuple[tuple[int, int], str]:
-    """The height and width of images, and what tells them."""
+    """The height and width of images, and the evidence."""
     for key in ("target_size", "image_size", "second"):
         value = datum.options.get(key)
         if isinstance(value, (tuple, list)) and len(value) == 2 and all(isinstance(side, int) for side in value):
@@ -44,7 +44,7 @@ def size_of(case: Case, datum: Datum) -> tuple[tuple[int, int], str]:
 
 @once
 def largest_batch(source: Source) -> int:
-    """The largest number that a program calls the size of a batch; 0 where it has none."""
+    """The largest batch size in a program; 0 where it has none."""
     given = [k.value for call in source.all_calls for k in call.keywords if k.arg and "batch" in k.arg.lower()]
     for function in source.nodes(ast.FunctionDef):
         pairs = zip(function.args.args[::-1], function.args.defaults[::-1], strict=False)
@@ -176,7 +176,9 @@ def _named(case: Case, names: list[str], told: str) -> tuple[list[str], str]:
 
 @once
 def likeliest_asked(source: Source) -> tuple[int, int]:
-    """How many of the likeliest classes a program asks for at most (`topk(3)`), and the line; 0 where it asks for none."""
+    """The largest `k` for which a program asks for the top classes (`topk(3)`), and the line; 0 where it asks for
+    none.
+    """
     found = [(0, 0)]
     for call in source.all_calls:
         name = last_name(call.func)

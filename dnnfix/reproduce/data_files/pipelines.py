@@ -1,4 +1,4 @@
-"""Files that a graph of TensorFlow reads by itself: lines of fields, and records of named features."""
+"""Edit steps for files that a TensorFlow input pipeline reads: lines of fields, and records of named features."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dnnfix.reproduce.data import clues
 from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.data_files.images import image_file, size_of
 from dnnfix.reproduce.flow.values import Datum
-from dnnfix.source.given import argument_value
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
 from dnnfix.source.tree import last_name
 

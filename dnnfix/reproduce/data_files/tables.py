@@ -1,4 +1,4 @@
-"""Files of rows with named or numbered columns: tables, spreadsheets, matrices, records."""
+"""Edit steps for missing files of rows: tables, spreadsheets, JSON records, and matrices."""
 
 from __future__ import annotations
 

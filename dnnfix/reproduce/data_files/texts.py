@@ -1,4 +1,4 @@
-"""Files of text: running text, or lines of fields where the program splits them."""
+"""Edit steps for missing text files: running text, or lines of fields where the program splits them."""
 
 from __future__ import annotations
 

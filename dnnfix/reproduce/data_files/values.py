@@ -1,4 +1,4 @@
-"""Files that hold values: an array, a tuple or a dict of them, as NumPy, pickle, HDF5 and MATLAB write them."""
+"""Edit steps for missing files of arrays (NumPy, pickle, HDF5, MATLAB): one array, a tuple or a dict of them."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _size(case: Case, name: str, uses: Sequence[Use]) -> Known | None:
 
 
 def structure(case: Case, datum: Datum) -> tuple[str, str, str] | None:
-    """The value that a file holds, or a function gives: a dict of arrays, a tuple of them, or one array."""
+    """The value that a file contains, or a function returns: a dict of arrays, a tuple of them, or one array."""
     found = _keyed(case, datum) or _items(case, datum)
     if found is not None:
         return found

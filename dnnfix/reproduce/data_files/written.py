@@ -1,4 +1,4 @@
-"""Where a program writes to, as far as the text tells: the folder in front of a name that is put together."""
+"""The folders that a program writes into, as far as its source shows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLACE = re.compile(r"%[^%]|\{")
 
 
 def written_folders(source: Source) -> Iterator[tuple[str, int]]:
-    """Paths of which the folder is what the program writes into, with the line; the end of a path may be missing."""
+    """Paths that the program writes to, each with the line; the computed end of a path may be missing."""
     for call in source.all_calls:
         last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         given = [*call.args[:2], *(k.value for k in call.keywords if k.arg in ("filepath", "fname", "path", "to_file"))]

@@ -1,4 +1,4 @@
-"""What a call is while data is followed: a reading, a function or class of the program, or something of a library."""
+"""Calls in the data-flow analysis: of a reader, of a function or class of the program, or of a library."""
 
 from __future__ import annotations
 

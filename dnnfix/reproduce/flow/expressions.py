@@ -1,4 +1,4 @@
-"""The value of an expression, for data that is followed."""
+"""Expressions in the data-flow analysis: computes the abstract value of each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from dnnfix.source.tree import last_name
 
 
 class Expressions(ABC):
-    """Works expressions out; what calls and assignments do is said by who derives from it."""
+    """Evaluates expressions; derived classes define calls and assignments."""
 
     def __init__(
         self, source: Source, undefined: frozenset[str], arguments: dict[str, Any], record: Record | None = None

@@ -1,4 +1,4 @@
-"""Follows data through the statements of a program."""
+"""Statements in the data-flow analysis, and its entry point `follow`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _STATEMENTS = 4000
 
 
 def follow(source: Source, undefined: Iterable[str], arguments: dict[str, Any]) -> Flow:
-    """Follow the data of a program; `undefined` are the names that have to be made, `arguments` defaults of options."""
+    """The missing data of a program and its uses; `undefined` are the names to be made, `arguments` the values of
+    options.
+    """
     return _Follower(source, frozenset(undefined), arguments).run()
 
 

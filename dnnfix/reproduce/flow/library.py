@@ -1,4 +1,4 @@
-"""What functions and methods of libraries do with data that is followed."""
+"""Library calls in the data-flow analysis: what functions and methods of libraries do with the data."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from dnnfix.reproduce.flow.values import (
     sizes,
     text_in,
 )
-from dnnfix.source.known import words
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 
 _SAME_METHODS = words(
     """astype copy to_numpy as_matrix fillna dropna replace sample head tail reset_index sort_values tolist float long
@@ -62,7 +62,7 @@ _LAYERS = ("torch.nn", "keras", "tensorflow.keras")
 
 @dataclass(frozen=True)
 class Called:
-    """A call with the values that it gives; `last` is the last part of `name`, which may be unknown."""
+    """A call with the values of its arguments; `last` is the last part of `name`, which may be unknown."""
 
     name: str
     last: str
@@ -77,18 +77,18 @@ class Called:
 
     @property
     def values(self) -> list[Value]:
-        """All that is given."""
+        """All arguments."""
         return [*self.args, *self.keywords.values()]
 
     def given(self, place: int, *names: str) -> Value:
-        """The value of a parameter, by its place or by one of its names."""
+        """The value of a parameter, by its position or by one of its names."""
         if len(self.args) > place:
             return self.args[place]
         return next((self.keywords[name] for name in names if name in self.keywords), None)
 
 
 class Library:
-    """The functions and methods that programs give data to."""
+    """The library functions and methods that programs pass data to."""
 
     def __init__(self, source: Source, record: Record) -> None:
         self._source = source
@@ -97,7 +97,7 @@ class Library:
     # --- methods of data
 
     def method(self, owner: View, call: Called) -> Value:
-        """What a method gives of the data that it belongs to."""
+        """The result of a method of a piece of data."""
         last, line, record = call.last, call.line, self._record
         for view in all_parts(call.values):
             record.use(view, "passed", last, line)
@@ -140,7 +140,7 @@ class Library:
     # --- functions
 
     def function(self, call: Called) -> Value:
-        """What a call gives of what is not the program's own."""
+        """The result of a call of a library function."""
         last, args = call.last, call.args
         if last in ("placeholder", "placeholder_with_default"):
             return Placed(sizes(call.keywords.get("shape", args[1] if len(args) > 1 else None)))

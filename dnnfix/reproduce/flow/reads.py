@@ -1,10 +1,10 @@
-"""Which calls read a file, and which write one."""
+"""Tables of the library calls that read a file, with the kind of its contents, and of those that write one."""
 
 from __future__ import annotations
 
 import re
 
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 
 _KINDS = {
     **dict.fromkeys(("read_csv", "read_table", "read_fwf", "read_excel"), "table"),

@@ -1,4 +1,4 @@
-"""Keeps what is found while data is followed: each piece of data once, and its uses."""
+"""The results of the data-flow analysis while it runs: each piece of data once, with its uses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TELLING = frozenset({"opened", "joined", "number", "encoded", "one-hot", "looke
 
 
 class Record:
-    """The data of a program as it is found."""
+    """Collects the data of a program and its uses."""
 
     def __init__(self) -> None:
         self.flow = Flow()
@@ -82,12 +82,14 @@ class Record:
                 self._alike.append(pair)
 
     def instead(self, value: View, other: View, line: int) -> None:
-        """After this line a name stands for either of two pieces of data, by a condition: the first one is followed."""
+        """Note that after this line a name is either of two pieces of data, depending on a condition; the first is
+        followed.
+        """
         if value.datum is not other.datum and len(self._instead) < _NEAR:
             self._instead.append((value, other, line))
 
     def share(self) -> None:
-        """Give each piece of data the uses of the one that stood for it."""
+        """Copy the uses of a followed piece of data to those that it stood for."""
         for first, other, line in reversed(self._instead):
             length = len(first.part)
             for use in first.datum.uses:
@@ -104,7 +106,7 @@ class Record:
                     other.datum.uses.append(replace(use, part=part))
 
     def role(self, values: Iterable[Value], role: str, line: int) -> None:
-        """Values are the inputs, the targets or the predictions of a network, each by its place."""
+        """Note that values are the inputs, the targets or the predictions of a network."""
         for place, value in enumerate(values):
             several = value.items if isinstance(value, Pack) and len(value.items) > 1 else (value,)
             for number, item in enumerate(several):
@@ -112,14 +114,14 @@ class Record:
                     self.use(view, role, ("of", number) if len(several) > 1 else place, line)
 
     def column(self, owner: View, part: tuple[Any, ...] | None, line: int) -> View:
-        """Columns are taken of data; None stands for unknown ones."""
+        """Note that columns are taken of data; `None` means unknown ones."""
         if part is None:
             return owner
         self.use(owner, "column", part, line)
         return owner.at("column", part)
 
     def arithmetic(self, view: View, op: ast.operator, other: Value, line: int) -> View:
-        """An operator is applied to data; a text that it is put together with begins or ends a path."""
+        """Note that an operator is applied to data; a string joined to data begins or ends a path."""
         if text_in(other) is not None and isinstance(op, (ast.Add, ast.Mod)):
             self.use(view, "joined", text_in(other), line)
             return view
@@ -127,7 +129,7 @@ class Record:
         return view
 
     def elements(self, over: Value, line: int) -> list[Value]:
-        """What a loop over a value gets, one after the other; one unknown thing where nothing tells."""
+        """The values that a loop over a value binds, in order; one unknown value where they are unknown."""
         if isinstance(over, Known) and isinstance(over.value, (list, tuple, set, dict, range, str)):
             return [Known(item) for item in list(over.value)[:ROUNDS]] or [None]
         if isinstance(over, Pack):

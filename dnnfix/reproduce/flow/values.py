@@ -1,4 +1,4 @@
-"""What an expression stands for while data is followed, and the pieces of data with their uses."""
+"""Abstract values of the data-flow analysis, and its result: the pieces of data with their uses."""
 
 from __future__ import annotations
 
@@ -137,17 +137,17 @@ def all_parts(values: Iterable[Value]) -> Iterator[View]:
 
 
 def text_in(value: Value) -> str | None:
-    """The text that a value is."""
+    """The string that a value is."""
     return value.value if isinstance(value, Known) and isinstance(value.value, str) else None
 
 
 def number_in(value: Value) -> int | None:
-    """The whole number that a value is."""
+    """The integer that a value is."""
     return value.value if isinstance(value, Known) and isinstance(value.value, int) else None
 
 
 def plain(value: Value) -> Any:
-    """The constant that a value is; None for all else."""
+    """The constant that a value is; `None` for any other value."""
     return value.value if isinstance(value, Known) else None
 
 
@@ -174,17 +174,19 @@ _WIDE = re.compile(
 
 
 def is_wide(text: str) -> bool:
-    """Whether a format asks for a width that may be enormous."""
+    """Whether a format string asks for a width that may be enormous."""
     return _WIDE.search(text) is not None
 
 
 def is_single(*values: Any) -> bool:
-    """Whether values are no collections, which can be small and have a text that no memory holds: `x = [x, x]`, again."""
+    """Whether values are not collections: a small nested collection (`x = [x, x]`, repeated) may have an endless
+    string form.
+    """
     return not any(isinstance(value, (list, tuple, dict, set)) for value in values)
 
 
 def calculated(left: Known, op: ast.operator, right: Known) -> Value:
-    """What an operator makes of two constants; None for what is not worked out."""
+    """The result of an operator on two constants; `None` where it is not computed."""
     a, b = left.value, right.value
     try:
         if isinstance(op, ast.Add) and type(a) is type(b) and isinstance(a, (str, list, tuple)):

@@ -1,1 +1,1 @@
-"""What a program defines and nobody calls, built and called by a harness."""
+"""Builds harnesses: code that constructs and calls what a program defines and never uses."""

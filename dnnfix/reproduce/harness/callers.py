@@ -1,4 +1,4 @@
-"""Calls of functions and classes that nobody calls: what trains, a loss, a function of autograd, a data set.
+"""Harness calls of unused trainers, losses, autograd functions and data sets, with arguments made for their parameters.
 
 What `train(model, loader, optimizer, epoch)` takes is known by the names of its parameters (`roles.role_of`).
 """
@@ -12,20 +12,22 @@ from dataclasses import dataclass
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.data import batches, feeds
+from dnnfix.reproduce.data import batches, input_operations
 from dnnfix.reproduce.harness.construct import called, instance, is_model, kind_of, method, never, required, settings_of
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import value_of
 from dnnfix.reproduce.harness.unused import bodies
 from dnnfix.reproduce.syntax import methods_of
+from dnnfix.source.bindings import Definition
 from dnnfix.source.program import Source
-from dnnfix.source.scope import Definition
 
 ACTION = EditAction.NETWORK
 
 
 def is_trainer(case: Case, node: Definition) -> bool:
-    """Whether a function trains what it is given, or a class what it is built with: with a network, and a step back."""
+    """Whether a function trains a network among its parameters, or a class one of its constructor's, by a backward
+    pass.
+    """
     source = case.source
     if isinstance(node, ast.ClassDef):
         init = method(node, "__init__")
@@ -78,7 +80,7 @@ class _Parts:
 
 
 def trainer(case: Case, node: Definition, network: Definition | None) -> Iterator[EditStep | Gap]:
-    """Calls what trains with the network of the program, or a small one, and made data."""
+    """A call of a trainer with the network of the program, or a small one, and synthetic data."""
     form = batches.form_of(case.source, node, bodies(case.source, node))
     if form is None:
         yield never(node, "called", "the batches that it takes are not told")
@@ -134,7 +136,7 @@ def _own_parts(case: Case, node: Definition, network: Definition, floats: bool) 
         )
     lines = (
         f"_made_model = {built.code}",
-        f"_made_batches = made_loader_for(_made_model, {feeds.as_code(case.source)}, {floats})",
+        f"_made_batches = made_loader_for(_made_model, {input_operations.as_code(case.source)}, {floats})",
     )
     return _Parts(lines, tuple(built.evidence))
 

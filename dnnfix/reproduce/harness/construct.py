@@ -1,7 +1,7 @@
-"""Code that builds an object of one of the program's own classes, or calls one of its functions: arguments by their names.
+"""Code that constructs an object of one of the program's classes, or calls a function, with values for parameters.
 
-Arguments with a default are left to it. Each of the others needs a value that something tells or that its name means; where
-one has none the whole cannot be built, and the answer names it.
+Parameters with a default keep it. Each of the others needs a value that the program states or that its name means; if
+one has none, nothing is constructed and the answer names the parameter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.syntax import methods_of, strings
-from dnnfix.source.scope import Definition
+from dnnfix.source.bindings import Definition
 
 CONTAINERS = ("torch.nn.Sequential", *KERAS_FUNCTIONAL, *KERAS_SEQUENTIALS)
 """The classes of the frameworks that are networks without a class of the program's."""
@@ -28,7 +28,7 @@ _DEEP = 4
 
 @dataclass
 class Built:
-    """Code that makes something, and what is said about the values in it; `lacking` names what no value was found for."""
+    """Code that constructs something, and notes on the values in it; `lacking` names the parameters without a value."""
 
     code: str
     evidence: list[str] = field(default_factory=list)
@@ -38,12 +38,12 @@ class Built:
 
 
 def never(node: Definition, used: str, lacks: str) -> Gap:
-    """What is missing of a definition that is never called, built or used."""
+    """What is missing of a definition that is never called, constructed or used."""
     return Gap(f"{node.name} is never {used}, and {lacks}: add a call of it", node.lineno)
 
 
 def kind_of(case: Case, node: ast.expr | ast.ClassDef, depth: int = 0) -> str:
-    """The canonical name of the library class that a class of the program comes from; empty where it has none."""
+    """The canonical name of the library class that a class of the program is derived from; empty without one."""
     if not isinstance(node, ast.ClassDef):
         defined = case.source.definition(node)
         if not isinstance(defined, ast.ClassDef) or depth > _DEEP:
@@ -235,7 +235,7 @@ def _is_built(case: Case, value: ast.expr, depth: int) -> bool:
 
 
 def makes_network(case: Case, call: ast.Call, depth: int = 0) -> bool:
-    """Whether a call gives a network: of a container, of a class of the program, of a function that builds one."""
+    """Whether a call returns a network: of a container, of a class of the program, of a function that builds one."""
     if (case.source.qualified(call.func) or "") in CONTAINERS:
         return True
     defined = case.source.definition(call.func)
@@ -250,7 +250,8 @@ SETTINGS = re.compile(
 
 
 def settings_of(case: Case, name: str, nodes: Iterable[ast.AST]) -> str | None:
-    """What `name` stands for where it is read by attribute or by key: a namespace or a dictionary with usual values.
+    """A settings object for `name` where it is read by attribute or by key: a namespace or a dictionary with usual
+    values.
 
     `None` where it is not read like that, or where one of the values is not told by its name.
     """

@@ -1,8 +1,8 @@
-"""Calls of functions that nobody calls and that train nothing, where lines in them are outdated: then these lines run.
+"""Harness calls of unused functions that contain outdated library calls, so that these lines run.
 
-What a parameter is follows from what is done with it: a tensor is asked for its size or handed to torch, a generator is
-asked for samples, a network is called. Functions in which nothing is outdated are left alone, since what is made up could
-bring a fault of its own; so is one in which what was made failed elsewhere than at an outdated line.
+The kind of a parameter follows from its uses: a tensor is asked for its size or passed to torch, a generator is asked
+for samples, a network is called. Functions without outdated lines are left alone, since synthetic arguments could cause
+a failure of their own; so is a function that failed with them elsewhere than at an outdated line.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dnnfix.reproduce.harness.construct import never, required, settings_of
 from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import GUESS, value_of
 from dnnfix.reproduce.harness.unused import bodies, top_level
-from dnnfix.source.known import words
+from dnnfix.source.bindings import Definition
 from dnnfix.source.program import once
-from dnnfix.source.scope import Definition
+from dnnfix.source.public_names import words
 from dnnfix.subject import Subject
 
 ACTION = EditAction.NETWORK

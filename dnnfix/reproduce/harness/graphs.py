@@ -1,7 +1,7 @@
-"""A harness for functions and classes of TensorFlow that nobody calls: they build a graph, or compute at once.
+"""Harness for unused functions and classes of TensorFlow programs: calls them and runs the graph or the result.
 
-Arguments are tensors whose sizes the docstring or the code tells, results of the program's other functions, or numbers by
-their names. What only a rank leaves open is tried out.
+Arguments are tensors whose sizes the docstring or the code states, results of the program's other functions, or numbers
+by their names. Where only the rank is known, sizes are tried out.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dnnfix.reproduce.harness.roles import role_of
 from dnnfix.reproduce.harness.sizes import GUESS, usual, value_of
 from dnnfix.reproduce.harness.unused import unreached
 from dnnfix.reproduce.syntax import shortened
-from dnnfix.source.known import words
+from dnnfix.source.bindings import Definition
 from dnnfix.source.program import Source
-from dnnfix.source.scope import Definition
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 ACTION = EditAction.NETWORK
@@ -51,7 +51,7 @@ _ELSEWHERE = words("get_variable Variable placeholder zeros ones fill range cons
 
 
 def is_built(source: Source, node: Definition) -> bool:
-    """Whether a definition computes with TensorFlow when it is called or made."""
+    """Whether a definition computes with TensorFlow when it is called or constructed."""
     return "tensorflow" in source.frameworks and any(_calls_tensorflow(source, part) for part in _begins(node))
 
 

@@ -1,8 +1,8 @@
-"""Methods that were pasted without their class: for the run they are put into one.
+"""Puts methods that were pasted without their class into a class, for the run.
 
-`def forward(self, x)` at the top of a file, or `self.lstm = nn.LSTM(…)` in no method, is the inside of a class whose head
-was left out. The methods become those of a class of the framework's, and `self` an object of it; a network that is called
-by another name and defined nowhere is that object. What the object is asked for and never given has a usual size.
+`def forward(self, x)` at the top of a file, or `self.lstm = nn.LSTM(…)` outside of any method, belongs to a class whose
+head was left out. The methods become those of a class of the framework, and `self` an instance of it; an undefined
+network that the program calls is that instance. Attributes that are read and never set get a usual size.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SELF = "self"
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """The class and the object, and the names that stand for them; nothing where no method lacks its class."""
+    """The class and its instance, and the names that stand for them; no steps where no method lacks its class."""
     methods = [node for node in top_level(case.source) if isinstance(node, ast.FunctionDef) and _is_method(node)]
     loose = _loose(case)
     if not methods or "torch" not in case.source.frameworks or not any(m.name in (*_RUNS, "__init__") for m in methods):

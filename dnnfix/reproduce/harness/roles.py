@@ -1,4 +1,4 @@
-"""The parts of a training by their usual names: what an undefined `criterion`, `optimizer` or `device` is."""
+"""Recognizes parts of a training by their names (`criterion`, `optimizer`, `device`), and defines missing ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PATTERNS = tuple((role, re.compile(rf"(?:{pattern})\Z", re.IGNORECASE)) for rol
 
 
 def role_of(name: str) -> str:
-    """The role that a name stands for; empty where it stands for none."""
+    """The role that a name usually has; empty where it has none."""
     return next((role for role, pattern in _PATTERNS if pattern.match(name)), "")
 
 

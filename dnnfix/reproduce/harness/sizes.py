@@ -1,7 +1,7 @@
-"""Values for hyperparameters and for the arguments of constructors, by their names.
+"""Values for hyperparameters and constructor arguments, by their names.
 
-What the program or the report says of a name comes first: `hidden_size = 64` in a comment, a default or a keyword of the
-same name elsewhere. Names that nothing is said of get a conventional value, and the evidence says that it is a guess.
+What the program or the report states for a name comes first: `hidden_size = 64` in a comment, a default or a keyword of
+the same name elsewhere. Other names get a conventional value, and the evidence says that it is a guess.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GUESS = "a guess: nothing tells it, and the value is a usual one"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A value as Python code, and where it comes from."""
+    """A value as Python code, and its evidence."""
 
     code: str
     evidence: str
@@ -93,7 +93,7 @@ _OF_NO_SIZE = re.compile(
 
 
 def value_of(case: Case, name: str, data: bool = False) -> Known | None:
-    """The value for a name; `None` where its name says nothing of what it is.
+    """The value for a name; `None` where the name has no known meaning.
 
     `data` tells that a name such as `labels` may as well be an array: then it has no value here.
     """
@@ -114,7 +114,7 @@ def usual(name: str) -> Known | None:
 
 
 def stated(case: Case, name: str) -> Known | None:
-    """The value that the report, a comment, a docstring or another part of the program gives for a name."""
+    """The value that the report, a comment, a docstring or another part of the program states for a name."""
     pattern = re.compile(
         rf"(?<![\w.]){re.escape(name)}\s*(?:=|:|\bis\b|\bof\b)\s*(?P<value>{_VALUE})(?!\w|\.\d)", re.IGNORECASE
     )

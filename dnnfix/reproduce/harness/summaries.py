@@ -1,7 +1,7 @@
-"""A network from what was printed of it: `print(model)` of a sequence of PyTorch's layers.
+"""Rebuilds a network from its printed form in a report: `print(model)` of a `Sequential` of PyTorch.
 
-Only what such a text tells in full is rebuilt. A class's own `forward` is in no print, and the summary of a Keras model does
-not have its activations, so neither is.
+Only what such a text states in full is rebuilt. A class's own `forward` is not printed, and the summary of a Keras
+model lacks its activations, so neither is.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 
 _TORCH_ROOT = re.compile(r"^\W*Sequential\(\s*$")
 _TORCH_LAYER = re.compile(r"^\W*\((?P<name>\w+)\):\s*(?P<kind>[A-Z]\w*)\((?P<args>.*)\)\s*$")
@@ -21,7 +21,7 @@ _OF_ONE_OUTPUT = words(
 
 
 def rebuilt(text: str) -> tuple[str, str] | None:
-    """Code that builds the network that a text prints, and what is said of it; `None` where there is none in full."""
+    """Code that builds the printed network, and the evidence for it; `None` where a text has none in full."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if not _TORCH_ROOT.match(line):

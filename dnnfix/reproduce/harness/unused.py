@@ -1,13 +1,13 @@
-"""What a program defines and never uses: the classes and functions that only a harness can bring to life."""
+"""Finds the classes and functions that a program defines and never uses."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dnnfix.source.known import words
+from dnnfix.source.bindings import Definition
 from dnnfix.source.program import Source, once
-from dnnfix.source.scope import Definition
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import names_in
 
 TRAINING = words("fit fit_generator backward train_on_batch apply_gradients minimize")
@@ -55,14 +55,14 @@ def _definitions(body: list[ast.stmt]) -> Iterator[Definition]:
 
 @once
 def unreached(source: Source) -> tuple[Definition, ...]:
-    """The definitions that nothing at the module's level leads to, by any chain of names."""
+    """The definitions that no module-level statement leads to, by any chain of names."""
     reached = _reached(source)
     return tuple(node for node in top_level(source) if node.name not in reached)
 
 
 @once
 def roots(source: Source) -> tuple[Definition, ...]:
-    """Those of them that no other one of them uses."""
+    """The unused definitions that no other unused one uses."""
     left = unreached(source)
     used = {name for node in left for name in names_in(node) if name != node.name}
     return tuple(node for node in left if node.name not in used)

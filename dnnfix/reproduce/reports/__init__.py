@@ -1,1 +1,1 @@
-"""Bug reports: what they say, what type of bug it is, and whether a run shows it."""
+"""Bug reports: reads them, classifies the type of bug, and checks whether a run shows the reported symptom."""

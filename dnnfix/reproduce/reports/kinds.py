@@ -1,7 +1,7 @@
-"""The type of a bug, why it is taken for that, and which information a report of that type lacks.
+"""Classifies a bug by its type, with reasons, and lists the information that a report of that type lacks.
 
 The five types are those of Humbatova et al., as the study of reproducing deep-learning bugs uses them; the words that
-speak for a type begin with the tags by which the study chose its posts (its Table 1), and what is most useful for each
+indicate a type begin with the tags by which the study chose its posts (its Table 1), and what is most useful for each
 type comes from its Tables 6 and 7.
 """
 

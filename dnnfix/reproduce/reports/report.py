@@ -1,6 +1,6 @@
-"""Reads a bug report in Markdown: its programs, its traceback and logs, and what its prose says.
+"""Reads a bug report in Markdown: its programs, its traceback and logs, and its prose.
 
-markdown-it-py takes the Markdown apart; which of the blocks is a program, a traceback or a log is decided here.
+markdown-it-py parses the Markdown; which of its code blocks is a program, a traceback or a log is decided here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from html import unescape
 
 from dnnfix.errors import InputError
 from dnnfix.source.parse import Unparsable
-from dnnfix.source.recover import recover
+from dnnfix.source.parsing import recover
 
 
 class BlockKind(StrEnum):
@@ -37,7 +37,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BugReport:
-    """A report taken apart. `program` is all of its code, in order; `said` everything else, tracebacks and logs too."""
+    """A parsed report. `program` is all of its code, in order; `said` everything else, tracebacks and logs too."""
 
     blocks: tuple[Block, ...]
     prose: str
@@ -63,7 +63,7 @@ class BugReport:
 
 
 def read(text: str, path: str) -> BugReport:
-    """Take a report apart. Raises `InputError` where it holds no code."""
+    """Parse a report. Raises `InputError` where it holds no code."""
     from markdown_it import MarkdownIt
 
     blocks: list[Block] = []
@@ -105,7 +105,7 @@ LEAST_KEPT = 0.5
 
 
 def kind_of(text: str, info: str) -> BlockKind:
-    """What a block is, by its text first: people put anything under any language."""
+    """What a block is, by its text before its language tag, which people often set wrongly."""
     language = info.strip().split()[0].lower() if info.strip() else ""
     if _TRACEBACK.search(text) and not _is_code(_without_tracebacks(text)):
         return BlockKind.TRACEBACK

@@ -1,4 +1,4 @@
-"""What came of reproducing a program or a bug report."""
+"""The result of reproducing a program or a bug report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dnnfix.source.program import Source
 
 @dataclass(frozen=True)
 class Reproduced:
-    """The whole account.
+    """The program as it was run, the steps that made it run, its traces, and what they show of the report.
 
     `program` is what was run, which differs from `source` where outdated calls stood in the way of what was reported.
     `traces` are the runs in order, the first one of the program as it stands. `reported` is the symptom that a report

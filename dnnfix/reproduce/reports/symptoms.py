@@ -1,4 +1,4 @@
-"""What a report says that happens, and whether a run shows it."""
+"""Reads which symptom a report names, and checks whether a run shows it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Reported:
 
 
 def reported_symptom(said: str) -> Reported | None:
-    """What a text says that goes wrong; an exception counts before anything silent, and warnings do not count."""
+    """The symptom that a text reports; an exception counts before a silent one, and warnings do not count."""
     for error, message in reported_errors(said):
         if not error.endswith("Warning"):
             return Reported(Symptom.CRASH, error, message)

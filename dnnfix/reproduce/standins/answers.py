@@ -1,4 +1,4 @@
-"""Answers to what a program asks at the terminal."""
+"""A stub for `input` that answers a program's prompts."""
 
 
 def made_answers(known, original, times=0):

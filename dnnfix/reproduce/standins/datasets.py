@@ -1,6 +1,6 @@
-"""Stand-ins for the data sets of Keras, torchvision, scikit-learn, seaborn and TensorFlow Datasets.
+"""Stubs for the data sets of Keras, torchvision, scikit-learn and seaborn, with synthetic data.
 
-They have the documented shapes, types, ranges, classes and sizes of the parts; what they show is made up and learnable.
+They have the documented shapes, dtypes, ranges, classes and sizes; their content is synthetic and learnable.
 """
 
 from dnnfix.reproduce.standins.learnable import (
@@ -58,7 +58,7 @@ def made_image_set(name, train=True):
 
 
 def made_keras_images(name, tests=None):
-    """In the place of `load_data` of a module of keras.datasets with images; of the test images the first `tests`."""
+    """Stub for `load_data` of a module of keras.datasets with images; of the test images the first `tests`."""
 
     def stand_in(original):
         @made_wraps(original)
@@ -108,7 +108,7 @@ def _made_reviews(name, part, vocabulary, first, start):
 
 
 def made_keras_texts(name):
-    """In the place of `load_data` of keras.datasets.imdb or reuters."""
+    """Stub for `load_data` of keras.datasets.imdb or reuters."""
 
     def stand_in(original):
         @made_wraps(original)
@@ -149,7 +149,7 @@ def made_keras_texts(name):
 
 
 def made_word_index(name):
-    """In the place of `get_word_index` of keras.datasets.imdb or reuters: words and their ranks from 1."""
+    """Stub for `get_word_index` of keras.datasets.imdb or reuters: words and their ranks from 1."""
 
     def stand_in(original):
         @made_wraps(original)
@@ -197,7 +197,7 @@ def made_housing(name):
 
 
 def made_keras_table(name):
-    """In the place of `load_data` of keras.datasets.boston_housing or california_housing."""
+    """Stub for `load_data` of keras.datasets.boston_housing or california_housing."""
 
     def stand_in(original):
         @made_wraps(original)
@@ -225,7 +225,7 @@ _made_labels_of = {
 
 
 def made_torchvision_arrays(name, most=None):
-    """In the place of a class of torchvision.datasets that holds all images in memory: its constructor reads nothing.
+    """Stub for a class of torchvision.datasets that holds all images in memory: its constructor reads nothing.
 
     Of each part there are the first `most` images.
     """
@@ -331,7 +331,7 @@ _made_gallery: dict = {}
 
 
 def made_torchvision_pictures(name):
-    """In the place of a class of torchvision.datasets that reads pictures one by one: each is made when asked for."""
+    """Stub for a class of torchvision.datasets that reads pictures one by one: each is made when asked for."""
 
     def stand_in(cls):
         original = cls.__init__
@@ -435,7 +435,7 @@ def _made_bunch(frame, x, y, columns, target, given, **more):
 
 
 def made_sklearn_set(name):
-    """In the place of a `fetch_` function of sklearn.datasets."""
+    """Stub for a `fetch_` function of sklearn.datasets."""
 
     def stand_in(original):
         @made_wraps(original)
@@ -601,7 +601,7 @@ def _made_apart(numbers, labels, classes):
 
 
 def made_seaborn_set(original):
-    """In the place of `seaborn.load_dataset`, for the data sets that are known here."""
+    """Stub for `seaborn.load_dataset`, for the data sets that are known here."""
 
     @made_wraps(original)
     def load_dataset(name, *args, **kwargs):

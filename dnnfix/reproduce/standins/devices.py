@@ -1,4 +1,4 @@
-"""A machine without a GPU for programs that ask for one: what they put there stays on the CPU."""
+"""A stub for CUDA in torch: what a program puts on the GPU stays on the CPU."""
 
 
 def made_without_gpu():

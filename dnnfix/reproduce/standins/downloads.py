@@ -1,4 +1,4 @@
-"""Stand-ins for downloads: files whose contents are known by their names, and TensorFlow Datasets."""
+"""Stubs for downloads: files whose contents are known by their names, and TensorFlow Datasets."""
 
 from dnnfix.reproduce.standins.datasets import (
     _made_image_sets,
@@ -70,7 +70,7 @@ _made_tasks = (
 
 
 def made_fetched_file(kinds):
-    """In the place of Keras's `get_file`, for files whose contents are known."""
+    """Stub for Keras's `get_file`, for files whose contents are known."""
 
     def stand_in(original):
         import os
@@ -92,7 +92,7 @@ def made_fetched_file(kinds):
 
 
 def made_retrieved(kinds):
-    """In the place of `urlretrieve`: nothing is fetched where the file is there, or its contents are known."""
+    """Stub for `urlretrieve`: nothing is fetched where the file is there, or its contents are known."""
 
     def stand_in(original):
         import os
@@ -137,7 +137,7 @@ def made_idx_file(path, shares):
 
 
 def made_idx_opened(shares):
-    """In the place of `urlopen`: the files of MNIST."""
+    """Stub for `urlopen`: the files of MNIST."""
 
     def stand_in(original):
         import io
@@ -158,7 +158,7 @@ def made_idx_opened(shares):
 
 
 def made_idx_retrieved(shares):
-    """In the place of `urlretrieve`: the files of MNIST."""
+    """Stub for `urlretrieve`: the files of MNIST."""
 
     def stand_in(original):
         import os
@@ -189,7 +189,7 @@ _made_common_words = (
 
 
 def made_words_retrieved(size):
-    """In the place of `urlretrieve`: the archive `text8.zip` with one line of words, `size` bytes long where that is given."""
+    """Stub for `urlretrieve`: the archive `text8.zip` with one line of words, `size` bytes long where that is given."""
 
     def stand_in(original):
         import io
@@ -222,7 +222,7 @@ def made_words_retrieved(size):
 
 
 def made_page_of_prices(original):
-    """In the place of `urlopen`: the page on which the Boston housing prices are, a row on two lines each."""
+    """Stub for `urlopen`: the page on which the Boston housing prices are, a row on two lines each."""
     import io
     from email.message import Message
     from urllib.response import addinfourl
@@ -264,7 +264,7 @@ class _MadeInfo:
 
 
 def made_tfds_load(name, *, split=None, as_supervised=False, with_info=False, batch_size=None, **more):
-    """In the place of `tensorflow_datasets.load`, for the data sets that are known here."""
+    """Stub for `tensorflow_datasets.load`, for the data sets that are known here."""
     import tensorflow
 
     parts, classes, kind = _made_tfds_parts(str(name).partition(":")[0].partition("/")[0])
@@ -349,12 +349,12 @@ def _made_tfds_rows(name, part, begin, end):
 
 
 def made_tfds(original):
-    """In the place of `tensorflow_datasets.load`, where the package is installed."""
+    """Stub for `tensorflow_datasets.load`, where the package is installed."""
     return made_wraps(original)(lambda *args, **kwargs: made_tfds_load(*args, **kwargs))
 
 
 def made_tfds_numpy(dataset):
-    """In the place of `tensorflow_datasets.as_numpy`."""
+    """Stub for `tensorflow_datasets.as_numpy`."""
     return (
         {key: made_tfds_numpy(value) for key, value in dataset.items()}
         if isinstance(dataset, dict)

@@ -1,4 +1,4 @@
-"""A small Gym: environments with the documented spaces, in which one action is the right one at each moment."""
+"""A stub for Gym: environments with the documented spaces, in each state of which one action is rewarded."""
 
 from dnnfix.reproduce.standins.modules import made_module
 

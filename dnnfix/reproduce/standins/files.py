@@ -1,4 +1,4 @@
-"""Files that a program reads and nobody has. All paths are relative; folders on the way are made."""
+"""Writes synthetic files that a program reads: tables, arrays, images, sounds, text. All paths are relative."""
 
 from dnnfix.reproduce.standins.inputs import made_columns, made_frame
 from dnnfix.reproduce.standins.learnable import made_images, made_text
@@ -190,7 +190,7 @@ def made_image_folder(path, names, shape=(64, 64, 3), each=20, ending=".png", se
 
 
 def made_images_in(path, names, shape=(64, 64, 3), each=20, ending=".jpg", seed=0, part=0):
-    """A folder of images whose names tell their classes: `cat.0.jpg`, `dog.1.jpg`."""
+    """A folder of images whose names contain their classes: `cat.0.jpg`, `dog.1.jpg`."""
     images, labels = made_images(each * len(names), shape, len(names), seed, part=part)
     for number, (image, label) in enumerate(zip(images, labels)):
         made_image_file("%s/%s.%d%s" % (path.rstrip("/"), names[label], number, ending), image)

@@ -1,4 +1,4 @@
-"""Calls what a program of TensorFlow defines and never uses, and runs the graph that it builds, or what it computes at once."""
+"""Harness for TensorFlow: calls unused functions and classes, and runs the graphs that they build."""
 
 from dnnfix.reproduce.standins.harness import _made_says, _made_steps
 from dnnfix.reproduce.standins.learnable import made_images, made_sequences, made_table
@@ -7,7 +7,7 @@ _made_graph_results: dict = {}
 
 
 def made_graph(name, function, given, returns=(), trains=False, guesses=0):
-    """Call `function` with made arguments and run what it builds for a moment; says why where it cannot.
+    """Call `function` with synthetic arguments and run what it builds for a moment; prints why where it cannot.
 
     `given` tells of each argument: ("value", it), ("result", name of what another function gave) or ("tensor", its shape
     or None where its rank is open, "ids" or "floats"). `returns` names what comes back. With `trains` a loss among that is

@@ -1,14 +1,15 @@
-"""Builds up, feeds and trains what a program defines and never uses.
+"""Harness for torch and Keras: constructs, feeds and trains networks that a program defines and never uses.
 
-A harness must not bring a fault of its own: an input whose form nothing tells is not fed, and the loss follows from what
-comes out. What only the size of the input decides is tried out beforehand, on a copy and unseen by the probe.
+A harness must not cause a failure of its own: an input of unknown form is not fed, and the loss follows from the form
+of the output. Where only the input size is unknown, sizes are tried out beforehand, on a copy and unseen by the probe.
 """
 
 from dnnfix.reproduce.standins.learnable import made_images, made_sequences, made_table, made_targets, made_tokens
 
 
 def made_network(build, feeds, shapes=None, classifier=False, guesses=0):
-    """Train the model or layer that `build` gives on made data for a moment; says on standard error why where it cannot.
+    """Train the model or layer that `build` returns on synthetic data for a moment; prints to standard error why where
+    it cannot.
 
     `feeds` tells for each class of the program what its `forward` does first with its inputs. `shapes` are the stated
     shapes of the inputs, without the batch. `classifier` says that the program speaks of classes. Sizes of which some
@@ -600,7 +601,7 @@ def made_training_loader(shape, classes=10, batch=16, samples=256, tokens=0, flo
 
 
 def made_classifier(shape, classes=10, last=""):
-    """A small network of torch for such samples: two layers, and after them what the program's loss wants."""
+    """A small torch network for such samples: two layers, and after them what the program's loss expects."""
     import torch
 
     size = 1
@@ -635,7 +636,7 @@ def made_reader(tokens=100, classes=10):
 
 
 def made_partner(length=20, tokens=10):
-    """A small network of torch in the place of one from another file: it gives numbers, samples and losses."""
+    """A small torch network instead of one from another file: it returns numbers, samples and losses."""
     import torch
 
     class Partner(torch.nn.Module):
@@ -677,7 +678,7 @@ def made_named_batches(inputs, targets, turned, lowest=0, tokens=100, classes=10
 
 
 def made_loader_for(model, feeds, floats=False):
-    """A loader with samples that fit a network and targets that fit what it gives; None where nothing tells what fits."""
+    """A loader with samples that fit a network and targets that fit its output; `None` where their form is unknown."""
     import torch
 
     inputs = _made_own(model, feeds)
@@ -705,7 +706,7 @@ def made_loader_for(model, feeds, floats=False):
 
 
 class made_listener:
-    """Takes every call and has every attribute: a writer or logger that nobody reads."""
+    """A writer or logger that accepts every call and has every attribute."""
 
     def __getattr__(self, name):
         return self

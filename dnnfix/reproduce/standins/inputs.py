@@ -1,4 +1,4 @@
-"""Data for undefined names: arrays, tensors, frames and loaders, made from the learnable kinds."""
+"""Synthetic data for undefined names: arrays, tensors, frames and loaders with learnable content."""
 
 from dnnfix.reproduce.standins.learnable import (
     made_images,
@@ -98,7 +98,7 @@ def made_loader(pair, batch=32, items=2):
 
 
 def made_batches(pair, batch=32):
-    """A generator that gives batches of inputs and targets for ever."""
+    """An endless generator of batches of inputs and targets."""
     x, y = pair
     start = 0
     while True:
@@ -113,7 +113,7 @@ def made_some_batches(pair, batch=32):
 
 
 def made_function(*results):
-    """A function in the place of one that reads data: each place that calls it gets its own, in the order of the calls."""
+    """A stub for a function that reads data: each place that calls it gets its own data, in the order of the calls."""
     import sys
 
     places = []

@@ -1,7 +1,7 @@
-"""Data that can be learned: each kind follows a rule that an ordinary network finds within some 100 steps.
+"""Generators of synthetic data that an ordinary network learns within about 100 steps.
 
-All functions give (x, y) of `samples` samples. `seed` chooses the rule and `part` the samples, so that parts 0 and 1 are
-training and test data of one rule. Draws come from generators of their own: those of the program are not touched.
+All functions return (x, y) of `samples` samples. `seed` chooses the rule and `part` the samples, so that parts 0 and 1
+are training and test data of one rule. They use generators of their own: the program's random state is not touched.
 """
 
 
@@ -86,7 +86,7 @@ def made_images(samples, shape, classes=10, seed=0, dtype="uint8", part=0):
 
 
 def made_masks(samples, shape, mask_shape, classes=2, seed=0, dtype="uint8", part=0):
-    """Images of bright shapes on a darker ground, and class indices (0 is the ground) for each place of `mask_shape`.
+    """Images of bright shapes on a darker ground, and class indices (0 is the ground) for each pixel of `mask_shape`.
 
     The rows and columns are the two longest axes of each shape.
     """
@@ -278,7 +278,7 @@ def made_running_text(characters=20000, seed=0):
 
 
 def made_targets(x, classes=2, seed=0, dtype="int64"):
-    """Class indices for samples that are there already, learnable from them: by the place along one smooth direction.
+    """Class indices for given samples, learnable from them: by the position along one smooth direction.
 
     With classes=0 the place itself, a float of mean 0 and deviation 1, of the shape (samples, 1).
     """

@@ -1,10 +1,10 @@
-"""Nothing is shown and nothing is sent: stand-ins for windows and for services that watch a training."""
+"""Stubs for windows, plots, progress bars and logging services: nothing is shown, sent or waited for."""
 
 from dnnfix.reproduce.standins.wrapping import made_in_place_of
 
 
 def made_silent_module(name):
-    """Put a module that takes everything and does nothing in the place of the named one, and of all below it."""
+    """Replace the named module, and all below it, by one that accepts every call and does nothing."""
     import importlib.abc
     import importlib.machinery
     import sys
@@ -82,7 +82,7 @@ def made_no_windows():
 
 
 def made_no_waiting():
-    """Have matplotlib wait for nobody: an event loop ends at once, a key was pressed, clicks went to the middle."""
+    """Have matplotlib never wait: an event loop ends at once, a key was pressed, clicks are at the centre."""
 
     def ended(canvas, timeout=0):
         return None
@@ -113,7 +113,7 @@ def made_no_waiting():
 
 
 def made_short_pause(original):
-    """In the place of `time.sleep`: what the program itself asks for takes a hundredth of a second at most."""
+    """Stub for `time.sleep`: what the program itself asks for takes a hundredth of a second at most."""
 
     def sleep(seconds):
         import sys
@@ -143,7 +143,7 @@ def made_no_board(original):
 
 
 def made_backend_without_display(original):
-    """In the place of `matplotlib.use`: whatever back end is asked for, plots are drawn without a display."""
+    """Stub for `matplotlib.use`: whatever back end is asked for, plots are drawn without a display."""
 
     def use(backend=None, *args, **kwargs):
         return original("Agg")

@@ -1,4 +1,4 @@
-"""Stand-ins for weights that would be downloaded, or that only a file of the author's has: networks keep their own."""
+"""Stubs for pretrained weights, downloaded or from a missing file: networks keep their random initialization."""
 
 from dnnfix.reproduce.standins.wrapping import made_arguments, made_wraps
 
@@ -6,7 +6,7 @@ _made_downloads: dict = {}
 
 
 def made_weights_file(original):
-    """In the place of Keras's `get_file`: files of weights are only named, the index of classes is written."""
+    """Stub for Keras's `get_file`: files of weights are only named, the index of classes is written."""
 
     @made_wraps(original)
     def get_file(*args, **kwargs):
@@ -36,7 +36,7 @@ def _made_class_index():
 
 
 def made_weights_left(*paths):
-    """In the place of a model class of Keras: weights of these files, which are nowhere, are left as they are."""
+    """Stub for a model class of Keras: weights from these missing files are not loaded."""
 
     def stand_in(cls):
         import os
@@ -57,7 +57,7 @@ def made_weights_left(*paths):
 
 
 def made_checkpoint_left(cls):
-    """In the place of TensorFlow's `Saver`: without a checkpoint, variables that have no value yet get their first one."""
+    """Stub for TensorFlow's `Saver`: without a checkpoint, variables that have no value yet get their first one."""
     original = cls.restore
 
     def restore(self, sess, save_path):
@@ -92,7 +92,7 @@ class _MadeWeights(dict):
 
 
 def made_weights_from_web(original):
-    """In the place of PyTorch's functions that download weights."""
+    """Stub for PyTorch's functions that download weights."""
 
     @made_wraps(original)
     def load(*args, **kwargs):
@@ -102,7 +102,7 @@ def made_weights_from_web(original):
 
 
 def made_loaded_network(path, outputs):
-    """In the place of Keras's `load_model`, for a file that is nowhere: a network of one layer that takes any rows."""
+    """Stub for Keras's `load_model` with a missing file: a network of one layer that accepts rows of any length."""
 
     def stand_in(original):
         import os
@@ -122,7 +122,7 @@ def made_loaded_network(path, outputs):
 
 
 def made_saved_weights(*paths):
-    """In the place of `torch.load`, for files that are nowhere."""
+    """Stub for `torch.load`, for files that are nowhere."""
 
     def stand_in(original):
         import os
@@ -140,7 +140,7 @@ def made_saved_weights(*paths):
 
 
 def made_state_kept(cls):
-    """In the place of a class of PyTorch with a state: made-up weights leave it as it is."""
+    """Stub for a class of PyTorch with a state: synthetic weights leave it unchanged."""
     original = cls.load_state_dict
 
     def load_state_dict(self, state_dict, *args, **kwargs):
@@ -153,7 +153,7 @@ def made_state_kept(cls):
 
 
 def made_without_weights(original):
-    """In the place of `timm.create_model`: the network with random weights."""
+    """Stub for `timm.create_model`: the network with random weights."""
 
     @made_wraps(original)
     def create_model(*args, **kwargs):
@@ -164,7 +164,7 @@ def made_without_weights(original):
 
 
 def made_hub(original):
-    """In the place of `torch.hub.load`: networks of torchvision are built by the package that is installed."""
+    """Stub for `torch.hub.load`: networks of torchvision are built by the package that is installed."""
 
     @made_wraps(original)
     def load(repo_or_dir, model, *args, **kwargs):

@@ -1,4 +1,4 @@
-"""Stand-ins for modules that only show, log or time: they do nothing, and values pass through them."""
+"""Stubs for packages that are not installed and only show, log or time, and for a few modules with known members."""
 
 from dnnfix.reproduce.standins.datasets import made_image_set
 from dnnfix.reproduce.standins.learnable import made_one_hot
@@ -205,7 +205,7 @@ def made_silent(*packages):
 
 
 def made_without_picture(original):
-    """In the place of a function that draws a network with a program that is not installed."""
+    """Stub for a function that draws a network with a program that is not installed."""
     return lambda *args, **kwargs: _MadeNothing()
 
 
@@ -226,11 +226,11 @@ def made_module(name, **members):
 
 
 def made_ignored(*args, **kwargs):
-    """In the place of a function that shows, writes or logs something, and whose result nothing uses."""
+    """Stub for a function that shows, writes or logs something, and whose result nothing uses."""
 
 
 def made_new_folder(path, *args, **kwargs):
-    """In the place of a function of the program that makes a folder."""
+    """Stub for a function of the program that makes a folder."""
     import os
 
     os.makedirs(path, exist_ok=True)
@@ -292,7 +292,7 @@ class made_AverageMeter:
 
 
 def made_accuracy(output, target, topk=(1,)):
-    """The share of samples, in percent, whose target is among the k highest outputs, for each k."""
+    """The percentage of samples whose target is among the k highest outputs, for each k."""
     ranked = output.topk(max(topk), 1, True, True)[1].t()
     correct = ranked.eq(target.reshape(1, -1).expand_as(ranked))
     return [correct[:k].reshape(-1).float().sum(0, keepdim=True) * (100.0 / target.size(0)) for k in topk]
@@ -323,7 +323,7 @@ class _MadeDigits:
 def made_read_data_sets(
     train_dir=None, fake_data=False, one_hot=False, dtype="float32", reshape=True, validation_size=5000, **more
 ):
-    """In the place of `read_data_sets` of the tutorial's file input_data.py: MNIST in three parts."""
+    """Stub for `read_data_sets` of the tutorial's file input_data.py: MNIST in three parts."""
     import types
 
     parts = []

@@ -1,4 +1,4 @@
-"""Images that a program opens by names that it works out itself: each is made when it is asked for."""
+"""Makes a synthetic image when a program opens one that is missing, for names that the program computes itself."""
 
 from dnnfix.reproduce.standins.files import made_image_file
 from dnnfix.reproduce.standins.learnable import made_masks
@@ -8,7 +8,7 @@ _made_folders_asked: set = set()
 
 
 def made_when_asked(size, classes=2):
-    """What takes the place of a function that opens the file of an image, which is made where nobody has its folder.
+    """A replacement of a function that opens an image file: the image is made where its folder is missing.
 
     A name in a folder that is there is the program's affair. Two names with the same stem are those of an image and its
     mask, where the name of one says so; a mask of two classes is black and white, one of more holds their indices.

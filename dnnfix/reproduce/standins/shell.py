@@ -1,4 +1,4 @@
-"""What a notebook's shell defines, for programs that run outside of one."""
+"""Stubs for the names that a notebook's shell defines, for programs that run outside of one."""
 
 
 class _MadeShell:
@@ -15,5 +15,5 @@ def made_shell(namespace):
 
 
 def made_shell_at_hand(original):
-    """In the place of IPython's `get_ipython`, which knows no shell outside of one."""
+    """Stub for IPython's `get_ipython`, which knows no shell outside of one."""
     return lambda: original() or _MadeShell()

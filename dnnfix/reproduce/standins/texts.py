@@ -1,4 +1,4 @@
-"""Stand-ins for data sets of texts and for what NLTK would download."""
+"""Stubs for text data sets of the Hugging Face hub, word vectors, and what NLTK would download."""
 
 from dnnfix.reproduce.standins.datasets import _made_seed, made_image_set
 from dnnfix.reproduce.standins.files import made_text_file
@@ -18,7 +18,7 @@ _made_hub_images = {"mnist": "image", "fashion_mnist": "image", "cifar10": "img"
 
 
 def made_hub_dataset(original):
-    """In the place of `datasets.load_dataset`, for the data sets that are known here; pictures are 2000 of each part."""
+    """Stub for `datasets.load_dataset`, for the data sets that are known here; pictures are 2000 of each part."""
 
     @made_wraps(original)
     def load_dataset(path, *args, **kwargs):
@@ -90,7 +90,7 @@ def _made_hub_cut(parts, text):
 
 
 def made_nltk_download(original):
-    """In the place of `nltk.download`: nothing is fetched."""
+    """Stub for `nltk.download`: nothing is fetched."""
 
     @made_wraps(original)
     def download(*args, **kwargs):
@@ -100,7 +100,7 @@ def made_nltk_download(original):
 
 
 def made_word_tokenize(original):
-    """In the place of `nltk.word_tokenize`, whose model is not there: words and signs, split by a rule."""
+    """Stub for `nltk.word_tokenize`, whose model is not there: words and signs, split by a rule."""
 
     @made_wraps(original)
     def word_tokenize(text, *args, **kwargs):
@@ -112,7 +112,7 @@ def made_word_tokenize(original):
 
 
 def made_sent_tokenize(original):
-    """In the place of `nltk.sent_tokenize`: a sentence ends with a dot, a question mark or an exclamation mark."""
+    """Stub for `nltk.sent_tokenize`: a sentence ends with a dot, a question mark or an exclamation mark."""
 
     @made_wraps(original)
     def sent_tokenize(text, *args, **kwargs):
@@ -145,7 +145,7 @@ class _MadeCorpus:
 
 
 def made_corpus(name):
-    """In the place of a corpus of NLTK that is not there."""
+    """Stub for a corpus of NLTK that is not there."""
     return lambda original: _MadeCorpus(name)
 
 

@@ -1,10 +1,10 @@
-"""Puts stand-ins in the place of functions of libraries, whether they are imported already or later, or never."""
+"""Replaces functions of libraries by stubs, whether the module is imported already, later or never."""
 
 _made_waiting: dict = {}
 
 
 def made_in_place_of(place, stand_in):
-    """Have `stand_in(original)` in the place of what `place` names: a function or class of a module.
+    """Replace the function or class of a module that `place` names by `stand_in(original)`.
 
     A module that is not imported yet is changed when it is, so that nothing is imported for it here. Every module that
     has the original under the same name gets the new one.
@@ -21,7 +21,7 @@ def made_in_place_of(place, stand_in):
 
 
 def made_wraps(original):
-    """Decorates what takes the place of `original`, with its name and signature.
+    """A decorator for the replacement of `original`, which gets its name and signature.
 
     What the original raises when it is called from there is the program's affair, not that of the stand-ins: the code
     counts as a library's.
@@ -37,7 +37,9 @@ def made_wraps(original):
 
 
 def made_arguments(function, args, kwargs):
-    """What a call gives each parameter of `function`; `None` where the call does not fit, as the function will say."""
+    """The arguments of a call by the parameters of `function`; `None` where the call does not fit, as the function
+    will report.
+    """
     import inspect
 
     try:

@@ -1,4 +1,4 @@
-"""Starts the recorder, by path: `python <this folder> JOB.json TRACE ANNOUNCE`.
+"""Command line of the recorder, which is started by path: `python <this folder> JOB.json TRACE ANNOUNCE`.
 
 JOB.json says which program in the current folder is run and, in the new interpreter, what was recorded in the old one.
 TRACE is the descriptor that events are written to, ANNOUNCE the one that gets a byte once a framework is imported.

@@ -1,4 +1,4 @@
-"""The first batches of a training call, in their order, as arrays that can be carried to another interpreter.
+"""The first batches of a training call, in order, as arrays that another interpreter can be given.
 
 A part of a batch (inputs, targets, weights of samples) is an array, or a list or dictionary of arrays; its form is plain
 JSON with the place of each array in a list of arrays.
@@ -40,7 +40,7 @@ def of_call(method: str, given: Dict[str, Any]) -> List[Batch]:
 
 
 def spec(part: Any, arrays: List[Any]) -> Any:
-    """The form of a part; its arrays are added to `arrays`."""
+    """The form of a part as JSON; its arrays are appended to `arrays`."""
     if part is None:
         return None
     if isinstance(part, dict):

@@ -1,8 +1,8 @@
-"""Stands in for the training methods of Keras, whichever Keras it is, and takes chance out of training.
+"""Patches Keras, of any version, to catch the program's first training call and to make training deterministic.
 
-Classes are looked for after each import that the program makes, so that nothing is imported which it does not import.
-Layers that draw at random while training (dropout, noise) pass on what they get: what they draw differs between
-versions, and with it every loss.
+Keras is looked for after each import of the program, so that the recorder itself never imports it. Layers that draw
+random numbers in training (dropout, noise) pass their input through: what they draw differs between versions, and so
+would every loss.
 """
 
 import builtins

@@ -1,4 +1,4 @@
-"""What a Keras model is made of: its layers in order, the shapes of their weights, and how to read and set them."""
+"""Reads a Keras model for the recorder (layers in order, weights, loss, optimizer), and sets its weights."""
 
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -45,7 +45,7 @@ def weights(layers: List[Any]) -> List[Any]:
 
 
 def put(layers: List[Any], values: List[Any]) -> None:
-    """Give the layers their weights, in the same order."""
+    """Set the weights of the layers, in the same order."""
     rest = list(values)
     for layer in layers:
         number = len(layer.get_weights())
@@ -55,7 +55,9 @@ def put(layers: List[Any], values: List[Any]) -> None:
 
 
 def moved(values: List[Any]) -> List[Any]:
-    """The weights; each number of those that say little, by being all alike, is moved by an amount that its place gives."""
+    """The weights, with a small offset by position on biases and on weights whose elements are all equal: equal ones
+    hide errors.
+    """
     import numpy
 
     changed = []
@@ -67,12 +69,14 @@ def moved(values: List[Any]) -> List[Any]:
 
 
 def starts(values: List[Any]) -> List[List[float]]:
-    """Mean and standard deviation of each weight as the program drew it: initializers can be told apart by them."""
+    """Mean and standard deviation of each weight as the program initialized it: they tell initializers apart."""
     return [[float(value.mean()), float(value.std())] if value.size else [0.0, 0.0] for value in values]
 
 
 def trained_by(model: Any) -> Dict[str, Any]:
-    """Loss and optimizer of a model, with the optimizer's numbers and its learning rate after some numbers of steps."""
+    """Loss and optimizer of a model, with the optimizer's numbers and its learning rate after several numbers of
+    steps.
+    """
     optimizer, loss = getattr(model, "optimizer", None), getattr(model, "loss", None)
     try:
         config = dict(optimizer.get_config()) if optimizer is not None else {}

@@ -1,4 +1,4 @@
-"""Runs the program as `__main__` until its first training call is recorded, or to its end where there is none."""
+"""Runs the program as `__main__` until its first training call is recorded, or to its end if it makes none."""
 
 import builtins
 import contextlib
@@ -19,7 +19,7 @@ LONGEST_TEXT = 600
 
 
 def run(path: str, trace: int, announce: int) -> None:
-    """Run the job in the file `path` and end the process; everything that happens goes to the trace."""
+    """Run the job in the file `path`, write all events to the trace, and end the process."""
     for descriptor in (trace, announce):
         os.set_inheritable(descriptor, False)
     with open(path, encoding="ascii") as stream:

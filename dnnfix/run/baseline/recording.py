@@ -1,7 +1,7 @@
 """Records a training call: the model, its outputs for the first batch, and the losses of its first steps.
 
-Without `given` the model's own weights (moved a little) and the program's own data are used and carried on; with it the
-weights and data of the other run are put in.
+Without `given`, the model's own weights (slightly changed) and the program's own data are used and written to the
+trace; with it, the weights and data of the other interpreter's run replace them.
 """
 
 from typing import Any, Dict, List, Optional

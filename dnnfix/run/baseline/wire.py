@@ -1,4 +1,4 @@
-"""Writes events as the probe does: one JSON object per line; arrays travel as an npz file in pieces of base64."""
+"""Writes the recorder's events, one JSON object per line; arrays are sent as base64 pieces of an npz file."""
 
 import base64
 import io

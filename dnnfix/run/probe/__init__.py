@@ -5,13 +5,13 @@ written for Python 3.8 and later. It is started by path (`python <this folder>`)
 package name `dnnfix_probe`, so that no module of the program can collide with it: modules here import each other
 relatively (`from . import budget, sites, wire`).
 
-    process      the warm process, the supervisor of each trial, and what a trial may use
-    sandbox      what keeps a trial in
+    process      the warm process, the supervisor of each trial, and the limits of a trial
+    sandbox      confinement of a trial
     program      how a program is run
     torch, keras, tensorflow    what is recorded of it while it runs
-    measures     measurements on arrays, whatever framework they come from
-    crash        what is told of the exception that ended it
-    edits        what a search over edits asks where it stopped
+    measures     measurements on arrays of any framework
+    crash        the description of the exception that ended it
+    edits        edits that are tried in the stopped program
 
 What a framework's probe builds on:
 
@@ -21,7 +21,7 @@ What a framework's probe builds on:
     budget.count_step()          to be called at each optimizer step; `budget.used_up()` says when to stop
     budget.job                   the job as a dictionary (seed, record_steps, experiments, budget, ...)
 
-and offers `Hooks(job)` in its module `hooks`: `begin()` puts the watchers in place and `withdraw()` takes them away,
-`finish()` is called when the program has ended (also after an exception), `call_in_flight(error)` gives the fields of the
-call that raised, and `step_seconds` is the median time of a step.
+and offers `Hooks(job)` in its module `hooks`: `begin()` installs the recorders and `withdraw()` removes them,
+`finish()` is called when the program has ended (also after an exception), `call_in_flight(error)` returns the fields of
+the call that raised, and `step_seconds` is the median time of a step.
 """

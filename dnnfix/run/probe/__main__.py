@@ -1,4 +1,4 @@
-"""Starts the probe, by path, in the user's interpreter.
+"""Command line of the probe, which is started by path in the user's interpreter.
 
 `python <this folder> --serve DESCRIPTOR` is the zygote of a runner: it takes requests on that socket.
 `python <this folder> --try TIER` says which promises of a sandbox tier hold.

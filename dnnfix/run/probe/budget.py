@@ -1,4 +1,4 @@
-"""How much of a run is left, shared by the framework probes (which count) and the rewritten loops (which stop)."""
+"""The budget of a run: framework probes count optimizer steps here, and guarded loops ask whether to stop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def start(of: Dict[str, Any]) -> None:
 
 
 def begin() -> None:
-    """The program's own time begins: before, frameworks are imported, which takes some of them longer than training."""
+    """The program's own time begins; imports of frameworks come before it and are not counted."""
     global _until, _last, _pace
     training = job.get("budget", {}).get("training")
     _last = time.monotonic()
@@ -48,7 +48,7 @@ def begin() -> None:
 
 
 def count_step() -> int:
-    """Count one optimizer step; gives the number of steps done, this one included."""
+    """Count one optimizer step; returns the number of steps done, including this one."""
     global steps, _last, _pace
     steps += 1
     now = time.monotonic()
@@ -72,11 +72,11 @@ def used_up() -> bool:
 
 
 def end_after(more: int) -> None:
-    """From now on, loops that train end after so many more steps, whatever the clock says."""
+    """From now on, training loops end after that many more steps, without a time limit."""
     global steps, _limit, _until
     steps, _limit, _until = 0, more, None
 
 
 def evaluation_batches() -> int:
-    """How many batches a pass over data without optimizer steps may take: one where training was cut by the clock."""
+    """How many batches a pass over data without optimizer steps may take: one once the time for training is over."""
     return 1 if hurried else int(job.get("budget", {}).get("evaluation_batches", 4))

@@ -1,4 +1,4 @@
-"""How a framework's probe stays out of the program's way: patches that can be undone, and failures that become notes.
+"""Keeps the probe from disturbing the program: patches that can be undone, and failures of the probe that become notes.
 
 Whatever goes wrong in the probe, the program under observation must run as it would without it. So every piece of a
 probe that runs between two lines of the program is wrapped by `guarded`.
@@ -20,19 +20,19 @@ _noted: Dict[str, int] = {}
 
 
 def note(text: str) -> None:
-    """Tell the reader of the report something, once and not without end."""
+    """Write a note for the reader of the report, each text once and only so many of them."""
     if text not in _noted and len(_noted) < _MOST_NOTES:
         _noted[text] = 1
         wire.emit("note", text=text)
 
 
 def forget_notes() -> None:
-    """Begin a new run: every note may be written again."""
+    """Begin a new run, in which every note may be written again."""
     _noted.clear()
 
 
 def guarded(function: Function) -> Function:
-    """The function, with its own failures turned into a note and `None`."""
+    """The function, with its exceptions turned into a note and the result `None`."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -46,7 +46,7 @@ def guarded(function: Function) -> Function:
 
 
 class Patches:
-    """Attributes put in place of others, and put back."""
+    """Attributes replaced by others, which can be put back."""
 
     def __init__(self) -> None:
         self._made: List[Tuple[Any, str, Any]] = []

@@ -1,7 +1,7 @@
-"""What an expression of the program stands for in a frame, without running anything of the program.
+"""Looks up the value of an expression in a frame without running any code of the program.
 
-Names, attributes that are stored as they are, elements of plain containers and constants are looked up; a property, a call
-or an operator is not evaluated, and gives `MISSING`.
+Names, stored attributes, elements of plain containers and constants are looked up; properties, calls and operators are
+not evaluated and yield `MISSING`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MISSING = object()
 
 
 def value_of(node: ast.AST, frame: FrameType) -> Any:
-    """The value of an expression; `MISSING` where it cannot be told without evaluating it."""
+    """The value of an expression; `MISSING` where that would take evaluating it."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
@@ -38,7 +38,9 @@ def value_of(node: ast.AST, frame: FrameType) -> Any:
 
 
 def is_method(called: ast.AST, function: Any, frame: FrameType) -> bool:
-    """Whether a function was found in the class of the object before the dot, so that it takes the object first."""
+    """Whether a function was found in the class of the object before the dot, so that it is called with the object
+    first.
+    """
     if not isinstance(called, ast.Attribute):
         return False
     owner = value_of(called.value, frame)
@@ -51,7 +53,7 @@ def is_method(called: ast.AST, function: Any, frame: FrameType) -> bool:
 
 
 def type_name(value: Any) -> str:
-    """The name of a value's class, with its module where that says something."""
+    """The name of a value's class, with its module unless that is `builtins` or `__main__`."""
     kind = type(value)
     return kind.__name__ if kind.__module__ in ("builtins", "__main__") else "%s.%s" % (kind.__module__, kind.__name__)
 

@@ -1,4 +1,4 @@
-"""Components and calls as the trace has them, whatever framework they are of, and how many of them it has at most."""
+"""Builds the trace's records of components and calls for all frameworks, and limits how many of them are written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_PER_SITE_AND_STEP = 64
 
 
 class ComponentLog:
-    """Writes components, and writes them again where something of them changed."""
+    """Writes components, and writes them again when they have changed."""
 
     def __init__(self) -> None:
         self._sent: Dict[int, str] = {}
@@ -26,7 +26,9 @@ class ComponentLog:
         return site is not None and count > _MOST_PER_SITE
 
     def send(self, fields: Dict[str, Any], counted: bool = True) -> None:
-        """Write a component where it differs from what was written before; not `counted`, calls make no difference."""
+        """Write a component if it differs from what was written before; without `counted`, a new number of calls is
+        no difference.
+        """
         image = repr({key: value for key, value in fields.items() if counted or key != "called"})
         if self._sent.get(fields["id"]) != image:
             self._sent[fields["id"]] = image
@@ -34,20 +36,20 @@ class ComponentLog:
 
 
 class CallCounts:
-    """How often which call was recorded at one place, in one step."""
+    """Counts the recorded calls of each site in each step."""
 
     def __init__(self) -> None:
         self._counts: Dict[Tuple[Any, ...], int] = {}
 
     def is_enough(self, call: Dict[str, Any]) -> bool:
-        """Whether a call was recorded so often that once more tells nothing new; it is counted."""
+        """Count a call; returns whether its site was recorded so often that this one need not be."""
         key = key_of(call)
         self._counts[key] = count = self._counts.get(key, 0) + 1
         return count > _MOST_PER_SITE_AND_STEP
 
 
 def key_of(call: Dict[str, Any]) -> Tuple[Any, ...]:
-    """What is the same of calls that one place makes in one step."""
+    """The key under which calls of one site in one step are counted."""
     return (str(call["site"]), call["name"], call["component"], call["step"], call["phase"])
 
 
@@ -60,7 +62,7 @@ def component(
 
 
 def call(name: str, site: Any, inputs: List[Dict[str, Any]], phase: str, step: int, scope: List[str]) -> Dict[str, Any]:
-    """The fields of a call that is not yet numbered, and has given nothing yet."""
+    """The fields of a call before it has an id and outputs."""
     return {
         "id": 0, "name": name, "site": site, "component": None, "made_at": None, "args": {}, "inputs": inputs,
         "outputs": [], "phase": phase, "step": step, "scope": scope, "path": "",

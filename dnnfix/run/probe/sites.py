@@ -1,4 +1,4 @@
-"""From frames to sites: which expression of the user's program is running.
+"""Finds sites for frames: which expression of the user's program is running.
 
 A site is `[line, column, end_line, end_column, path]`: lines and columns count from 1, columns in characters, the end
 column is one past the last character; `path` is empty for the program itself and relative for the modules beside it.
@@ -42,7 +42,7 @@ def configure(root: str, program: str) -> None:
 
 
 def add_source(filename: str, text: str) -> None:
-    """Tell the text from which the code of `filename` is compiled (columns are counted in it)."""
+    """Register the text from which the code of `filename` is compiled (columns are counted in it)."""
     _texts[filename] = text
 
 
@@ -91,7 +91,7 @@ def every_entry(traceback: Optional[TracebackType]) -> Iterator[TracebackType]:
 
 
 def causes(error: Optional[BaseException]) -> Iterator[BaseException]:
-    """The exception and those that it says it was raised from."""
+    """The exception and those that it was raised from (`raise … from …`)."""
     seen: List[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)

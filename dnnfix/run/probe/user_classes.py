@@ -1,4 +1,4 @@
-"""Which classes are written in user code, and what classes are called in the trace."""
+"""Which classes are written in user code, and the names of classes in the trace."""
 
 from __future__ import annotations
 

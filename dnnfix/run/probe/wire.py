@@ -1,4 +1,4 @@
-"""Writes the trace: one JSON object per line on a descriptor of its own, apart from what the program prints."""
+"""Writes the trace: one JSON object per line to a file descriptor of its own, apart from the program's output."""
 
 from __future__ import annotations
 

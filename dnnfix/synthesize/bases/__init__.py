@@ -1,1 +1,1 @@
-"""Bases of rules: what those share that look for one kind of fault."""
+"""Base classes of rules, one for each kind of fault that several rules look for."""

@@ -1,10 +1,12 @@
-"""What the templates share that explain an exception: by the expression that raised it, and by the values at hand."""
+"""Bases of the rules that explain a crash: by the values in the failing statement, by the failing expression, or by a
+shape.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -51,8 +53,11 @@ class Failure(Generic[N]):
         """The edit that writes code before and after a node."""
         return Wrap(self.source.site(node), before, after)
 
-    def fault(self, at: ast.AST, what: str, title: str, *edits: Edit, prior: float = 0.9) -> Fault:
-        """The explanation of the crash by what is wrong at a node, with one repair; as sure as the template is."""
+    def fault(self, at: ast.AST, what: str | Mapping[str, Any], title: str, *edits: Edit, prior: float = 0.9) -> Fault:
+        """The explanation of the crash by what is wrong at a node, with one repair; as sure as the template is.
+
+        `what` is the message, or the words that fill the braces of the template's.
+        """
         return Fault(self.source.site(at), what, ((title, edits, prior),))
 
 
@@ -139,7 +144,7 @@ class ShapeTemplate(ReadTemplate):
     declined = "the shapes do not tell what was meant"
 
     def explain(self, subject: Subject) -> Iterator[Fault]:
-        """The readings of a crash, none where it has nothing to do with shapes."""
+        """The readings of a crash; none where it is not about shapes."""
         raise NotImplementedError
 
     def read(self, subject: Subject) -> Iterator[Fault]:

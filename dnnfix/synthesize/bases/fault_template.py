@@ -1,4 +1,4 @@
-"""What the templates share that need more for a repair than a finding records: what was seen once is seen again."""
+"""Bases of the rules that need more for a repair than a finding records, and so read each fault again to repair it."""
 
 from __future__ import annotations
 

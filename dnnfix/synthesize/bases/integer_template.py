@@ -1,4 +1,4 @@
-"""What the templates share that cast an input of the failing call to integers."""
+"""Base of the rules that cast an argument of the failing call to integers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dnnfix.detect.tensors.dtypes import cast_where_made, cast_where_used, faili
 from dnnfix.records import CRASH_CAUSE, Call, Family, Finding, FixPattern, Site, Symptom
 from dnnfix.subject import Subject
 from dnnfix.synthesize.bases.fault_template import Faults, FaultTemplate, Repairs
-from dnnfix.synthesize.edits.ends import short
+from dnnfix.synthesize.edits.size_conflicts import short
 
 
 class IntegerTemplate(FaultTemplate[Call]):

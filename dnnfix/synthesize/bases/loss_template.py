@@ -1,4 +1,4 @@
-"""What the templates share whose fault is that a loss and what it is given do not fit: each is a table of such disagreements."""
+"""Base of the rules about a loss and arguments that do not fit it, each a table of such disagreements."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from dnnfix.synthesize.bases.fault_template import Fault, ReadTemplate, Repairs
 class Disagreement:
     """One way in which a loss and what it is given do not fit: a row of a `LossTemplate`.
 
-    `holds` says whether a use of a loss is such, `says` is the message, and `repairs` are the ways to mend it. `needs_run` rows are seen
-    in runs only. The symptom is that of the use (a crash where the program ended in it) unless one is given.
+    `holds` says whether a use of a loss is such, `says` is the message, and `repairs` are the ways to fix it.
+    `needs_run` rows are seen in runs only. The symptom is that of the use (a crash where the program ended in it)
+    unless one is given.
     """
 
     holds: Callable[[Subject, LossUse], bool]

@@ -1,8 +1,8 @@
-"""What may be wrong with a training that does not learn: one setting per file, each with the edits that set it otherwise.
+"""Possible causes of a training that does not learn: one module for each setting, with the edits that change it.
 
-A module has `edits(subject, symptoms)`, which yields what may be done about its setting, the likeliest first. How likely it is
-to be the cause follows from what the run showed: how far a rate is from the usual one, how large the inputs are. No module
-decides whether an edit is right: that is for training.
+A module has `edits(subject, symptoms)`, which yields what may be done about its setting, the likeliest first. How
+likely it is to be the cause follows from what the run showed: how far a rate is from the usual one, how large the
+inputs are. No module decides whether an edit is right: training does.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
 
+from dnnfix.errors import CatalogueError, not_importable
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.validate.reading import Reading
@@ -34,5 +35,24 @@ Setting = Callable[[Subject, tuple[Reading, ...]], Iterator[Cause]]
 def _settings() -> Iterator[Setting]:
     for module in pkgutil.iter_modules(__path__):
         if module.name not in _NOT_SETTINGS:
-            edits: Setting = importlib.import_module(f"{__name__}.{module.name}").edits
-            yield edits
+            yield _setting(module.name)
+
+
+def _setting(name: str) -> Setting:
+    """What a module says. Raises `CatalogueError` with its file and what is wrong in it."""
+    module = f"{__name__}.{name}"
+    try:
+        loaded = importlib.import_module(module)
+    except Exception as error:
+        raise not_importable(module, error) from error
+    if not hasattr(loaded, "edits"):
+        raise CatalogueError(f"{loaded.__file__}: a module of a setting has edits(subject, symptoms). Missing: edits")
+
+    def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
+        offered = loaded.edits(subject, symptoms)
+        for cause in (None,) if offered is None else offered:
+            if not isinstance(cause, Cause):
+                raise CatalogueError(f"{loaded.__file__}: edits yields causes (cause.py). Received: {cause!r}")
+            yield cause
+
+    return edits

@@ -1,18 +1,18 @@
-"""The arrays that a program trains on, followed to where they have their names, and scaled there."""
+"""Edits that scale the arrays a program trains on, at the statement where each array has its name."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import input_expression
+from dnnfix.detect.call_arguments import input_expression
 from dnnfix.detect.loops.training_loop import function_around, loops_around
 from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.records import Call, Edit, InsertAfter, InsertBefore
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import names_in, stored_names
 from dnnfix.subject import Subject
-from dnnfix.synthesize.causes.written import passed
+from dnnfix.synthesize.literals import passed
 
 CALLERS = 2
 """Functions through which an array is followed to where it has its name."""
@@ -106,7 +106,7 @@ def _compared(subject: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
 
 @once
 def models(subject: Subject) -> frozenset[str]:
-    """The names under which the program calls networks; what happens within one is no place for arrays."""
+    """The names under which the program calls networks; arrays are not scaled inside of them."""
     source = subject.source
     nodes = [subject.call_node(call) for call in subject.network.calls if is_of_network(subject, call)]
     recorded = {node.func.id for node in nodes if node is not None and isinstance(node.func, ast.Name)}

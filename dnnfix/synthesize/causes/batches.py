@@ -1,16 +1,16 @@
-"""How the samples come: how many at a time, and in which order."""
+"""The cause "batches": another batch size, and shuffled samples."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.network.trainers import TRAINERS
 from dnnfix.records import Component, Edit, FixPattern, RemoveArgument, Replace, SetArgument
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.causes.written import number_written
+from dnnfix.synthesize.literals import number_written
 from dnnfix.validate.reading import Reading
 
 USUAL = 32

@@ -1,4 +1,4 @@
-"""One way of setting something otherwise about a training."""
+"""The record of a possible cause: a setting of training, and the edits that change it."""
 
 from __future__ import annotations
 

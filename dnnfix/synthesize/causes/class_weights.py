@@ -1,4 +1,4 @@
-"""What each class weighs in the loss: as much as the others, where the targets are mostly of one."""
+"""The cause "class weights": equal total weight of each class in the loss, where the targets are unbalanced."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.records import Edit, FixPattern, SetArgument
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
 from dnnfix.synthesize.edits.spelling import spell

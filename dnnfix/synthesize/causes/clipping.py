@@ -1,4 +1,4 @@
-"""The size of the gradients: cut to a norm where they run away."""
+"""The cause "gradient clipping": a bound on the norm of the gradients, where the loss diverges."""
 
 from __future__ import annotations
 

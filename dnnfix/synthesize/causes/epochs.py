@@ -1,18 +1,18 @@
-"""How long training takes: more passes over the data where it ends while there is still something to learn."""
+"""The cause "epochs": more passes over the data, where training ends while the loss is still falling."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.detect.loops.training_loop import attribute_calls, function_around, loops_around
 from dnnfix.network.trainers import TRAINERS
 from dnnfix.records import FixPattern, Replace
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.causes.written import number_written
+from dnnfix.synthesize.literals import number_written
 from dnnfix.validate.reading import Reading
 
 TIMES = (10, 100, 1000)

@@ -1,4 +1,4 @@
-"""Weights that are kept from training, where nothing was trained before that they could hold."""
+"""The cause "frozen weights": weights that `trainable` or `requires_grad` keeps from training are trained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The activations between the layers: rectified units for those that saturate, for all hidden layers at once."""
+"""The cause "hidden activations": ReLU in place of saturating activations, in all hidden layers at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = frozenset({"linear", "convolution"})
 
 
 def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
-    """One edit for each activation that stands between layers, wherever it stands there."""
+    """One cause for each kind of saturating activation between layers, with an edit at every place of it."""
     ends = {use.producer.made_at or use.producer.site for use in loss_uses(subject) if use.producer is not None}
     found: dict[str, dict[object, tuple[Edit, ...]]] = {}
     for call in subject.network.calls:

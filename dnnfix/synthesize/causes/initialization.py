@@ -1,4 +1,4 @@
-"""The values that weights begin with: those that a layer takes by itself."""
+"""The cause "initialization": the default initial weights of a layer in place of the program's own."""
 
 from __future__ import annotations
 

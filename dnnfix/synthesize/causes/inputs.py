@@ -1,4 +1,6 @@
-"""The scale of what goes into the network: inputs of about one, by numbers that are taken from the training samples alone."""
+"""The cause "input scale": inputs scaled to about one by the statistics of the training samples, or a first
+normalization layer.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ BYTES = (60.0, 255.0)
 
 
 def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
-    """Scaled arrays where they are handed to training, or a normalization as the first layer."""
+    """Scaled arrays where they are passed to training, or a normalization as the first layer."""
     first = _first_layer(subject)
     if first is None:
         return

@@ -1,10 +1,10 @@
-"""The number of layers: one between, where the network is a linear model of data that are not linear."""
+"""The cause "number of layers": a hidden layer, where the network is a linear model of data that are not linear."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument, element_of
+from dnnfix.detect.call_arguments import argument, element_of
 from dnnfix.network.facts import layer_facts
 from dnnfix.records import Call, FixPattern, InsertElement, Json, Replace
 from dnnfix.subject import Subject

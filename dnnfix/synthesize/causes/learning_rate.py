@@ -1,4 +1,4 @@
-"""The learning rate: the usual one of the optimizer, and others around it and around the one that is set."""
+"""The cause "learning rate": the usual rate of the optimizer, and others around it and around the one that is set."""
 
 from __future__ import annotations
 

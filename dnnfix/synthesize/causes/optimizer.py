@@ -1,4 +1,4 @@
-"""The optimizer: one that scales the steps of each weight by itself, in place of plain gradient descent."""
+"""The cause "optimizer": Adam in place of plain gradient descent."""
 
 from __future__ import annotations
 

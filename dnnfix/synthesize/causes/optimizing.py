@@ -1,4 +1,4 @@
-"""The optimizers of a program, where they are chosen, and the rate that each is given."""
+"""The optimizers that a program makes or names, each with its learning rate and the edits that change the rate."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dnnfix.network.optimizers import RATE_NAMES, default_rate, usual_rate
 from dnnfix.network.trainers import TRAINERS, Trainer
 from dnnfix.records import Edit, Replace, SetArgument
 from dnnfix.subject import Subject
-from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.edits.losses import keras_name
+from dnnfix.synthesize.literals import number_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Optimizing:
         return self.name.rpartition(".")[2]
 
     def with_rate(self, subject: Subject, rate: float) -> tuple[Edit, ...] | None:
-        """The edits that give it another rate, where the rate stands or else in the call."""
+        """The edits that set another learning rate, where the rate is written or else in the call."""
         site = subject.source.site
         if self.rate is not None:
             return (Replace(site(self.rate), _written(rate)),)

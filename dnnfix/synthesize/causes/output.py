@@ -1,4 +1,4 @@
-"""The end of the network: the activation and the loss that the targets ask for, set together where either is another one."""
+"""The cause "output and loss": the last activation and the loss that fit the targets, changed together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which target belongs to which input: rows that are put in another order by themselves."""
+"""The cause "pairing": rows that are shuffled apart from their targets are left in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHUFFLED = frozenset({"numpy.random.permutation", "sklearn.utils.shuffle", "rand
 
 
 def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
-    """Rows left in their order, one shuffle at a time, only where data have nothing that anything learns."""
+    """Edits that leave out one shuffle each, only where no learner finds anything in the data."""
     if "unpaired" not in {reading.name for reading in symptoms}:
         return
     source = subject.source

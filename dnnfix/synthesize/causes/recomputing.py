@@ -1,4 +1,4 @@
-"""Where the loss is computed: in the loop that trains, not once before it."""
+"""The cause "recomputing": a loss that is computed once before the training loop is computed in each step."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What holds weights and activations back: dropout, weight decay, penalties on a layer's weights."""
+"""The cause "regularization": less dropout, weight decay or weight penalty, where there is far more than usual."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.records import FixPattern, RemoveArgument, Replace
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause

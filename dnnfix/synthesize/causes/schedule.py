@@ -1,19 +1,20 @@
-"""The schedule of the learning rate: once an epoch rather than once a step, or none, where it leaves too little of the rate."""
+"""The cause "learning rate schedule": stepped once an epoch, or left out, where it lowers the rate too fast."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.detect.loops.training_loop import LoopOperation, block_of, loops_around, operated_on, operations_named
 from dnnfix.records import Delete, Edit, FixPattern, InsertAfter, InsertBefore
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.causes.written import passed
+from dnnfix.synthesize.literals import passed
 from dnnfix.validate.reading import Reading
 
 SCHEDULES = "torch.optim.lr_scheduler."
+DEFAULTS = {("StepLR", "gamma"): 0.1}
 LEFT = 0.5
 """Factor of each change of the rate below which it is soon none; usual are 0.1 after many epochs, and 0.9 and more after one."""
 
@@ -59,8 +60,10 @@ def _behind_loop(subject: Subject, one: LoopOperation) -> Edit | None:
 
 
 def _number(subject: Subject, made: ast.Call, name: str, parameter: str) -> float:
-    """What a schedule is given by number; 1 where that is not written."""
+    """A number that a schedule is called with, or its default; 1 where neither is known."""
     given = argument(subject, made, name, parameter)
+    if given is None:
+        return DEFAULTS.get((name.rpartition(".")[2], parameter), 1.0)
     written = given.value if isinstance(given, ast.Constant) else None
     return float(written) if isinstance(written, (int, float)) else 1.0
 

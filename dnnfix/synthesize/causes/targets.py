@@ -1,4 +1,4 @@
-"""The scale of the targets of a regression: about one, by numbers that are taken from the training samples alone."""
+"""The cause "target scale": targets of a regression scaled to about one by the statistics of the training samples."""
 
 from __future__ import annotations
 

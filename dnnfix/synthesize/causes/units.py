@@ -1,18 +1,18 @@
-"""The width of the layers between: more units where there are too few to hold what is asked."""
+"""The cause "width": more units in narrow hidden layers."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.detect.tensors.values import loss_uses
 from dnnfix.network.facts import layer_facts
 from dnnfix.records import Call, Edit, FixPattern, Replace
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
-from dnnfix.synthesize.causes.written import number_written
 from dnnfix.synthesize.edits.recipes import set_constructor_argument
+from dnnfix.synthesize.literals import number_written
 from dnnfix.validate.reading import Reading
 
 FEW = 4

@@ -1,4 +1,4 @@
-"""What updates the weights: an optimizer, where gradients are computed and nothing uses them."""
+"""The cause "updating": an optimizer, where gradients are computed and nothing applies them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Edits that rules, operators and causes have in common, written once."""
+"""Edits that rules, operators and causes share."""

@@ -1,17 +1,17 @@
-"""Edits that make the layers of a chain agree in their sizes."""
+"""Edits of layer sizes that make a chain of layers agree, as `detect.tensors.chains` solved it."""
 
 from __future__ import annotations
 
 import ast
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.detect.tensors.chains import Change, Solution
 from dnnfix.network.facts import argument_position, layer_facts
 from dnnfix.records import Edit, SetArgument
 from dnnfix.source.spelling import parts as words_of
 from dnnfix.subject import Subject
-from dnnfix.synthesize.edits.ends import short
 from dnnfix.synthesize.edits.recipes import together
+from dnnfix.synthesize.edits.size_conflicts import short
 from dnnfix.synthesize.edits.sizes import made_as, size_changes
 
 INWARDS = frozenset({"in", "input", "inputs", "feature", "features"})
@@ -25,7 +25,7 @@ def carry_out(subject: Subject, solution: Solution) -> tuple[Edit, ...] | None:
 
 
 def told(solution: Solution) -> str:
-    """What a solution does, in the imperative."""
+    """The title of a solution, in the imperative."""
     words = [
         f"exchange the sizes of {short(change.link.of.name)}"
         if change.swapped
@@ -37,7 +37,7 @@ def told(solution: Solution) -> str:
 
 
 def named_as_they_stand(subject: Subject, solution: Solution) -> bool:
-    """Whether the names of sizes that are to be exchanged say that they stand where they belong: features in, classes out."""
+    """Whether the names of sizes to be exchanged show that they are right as they are: features in, classes out."""
     for change in solution.changes:
         of, facts = change.link.of, layer_facts(change.link.of)
         call = subject.node(change.link.site)

@@ -1,4 +1,4 @@
-"""Edits of data: the same change at every place where a program hands the data over."""
+"""Edits that change data in the same way at every place where a program passes them on."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def change_data(
 ) -> tuple[Edit, ...]:
     """Edits that put `before` and `after` around data, once for each variable.
 
-    A variable that is handed over several times is changed once, before its first use; anything else is changed where
-    it is handed over. Expressions that are no variables are changed only where they come first in `nodes`, since what
+    A variable that is passed several times is changed once, before its first use; anything else is changed where
+    it is passed. Expressions other than variables are changed only where they come first in `nodes`, since what
     they do is not known to need the change; with `each` they are changed like the first.
     """
     edits: list[Edit] = []

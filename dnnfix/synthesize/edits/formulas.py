@@ -1,4 +1,4 @@
-"""Sizes written as formulas of the names around them, and which formula the program itself speaks for.
+"""Sizes as formulas of the parameters of a constructor (`out_ch * 2`), where the program supports one formula.
 
 One observation fits many formulas: 512 channels are `in_ch // 2` and `out_ch * 2` where a block is made with 1024 and
 256. A formula is offered only where it agrees with every object of the class that went well, and among those that
@@ -112,7 +112,7 @@ def _names(text: str) -> set[str]:
 
 
 def evaluated(node: ast.expr, values: Mapping[str, int]) -> int | None:
-    """What a formula of names and whole numbers gives; `None` where a name is unknown or the formula is none."""
+    """The value of a formula of names and integers; `None` where a name is unknown or it is not such a formula."""
     if isinstance(node, ast.Name):
         return values.get(node.id)
     if isinstance(node, ast.BinOp):

@@ -1,4 +1,4 @@
-"""Edits that move what a method constructs into `__init__`, where it is made once and kept."""
+"""Edits that move a layer made in a method, such as `forward`, into `__init__`, where it is made once and kept."""
 
 from __future__ import annotations
 

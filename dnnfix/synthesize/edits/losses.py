@@ -1,4 +1,4 @@
-"""Edits of losses and activations: another loss, another output activation, another width of the output.
+"""Edits of losses and of the output of a network: another loss, another output activation, another number of outputs.
 
 As the other recipes, each answers `None` where it cannot tell how to make the edit right.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from dnnfix.detect.given import added_by_statement, argument, element_of, input_expression
+from dnnfix.detect.call_arguments import added_by_statement, argument, element_of, input_expression
 from dnnfix.detect.tensors.values import LossUse, whole
 from dnnfix.network.facts import LOSSES, Prediction, activation_of, layer_facts, signature, through
 from dnnfix.records import AddImport, Call, Edit, InsertElement, RemoveArgument, Replace, SetArgument, Wrap
@@ -129,7 +129,7 @@ def _torch_activation(subject: Subject, maker: Call, to: str, axis: int) -> Edit
 
 
 def torch_import(subject: Subject) -> tuple[AddImport, ...]:
-    """The import that code which says `torch.…` needs; nothing where the program has it."""
+    """The import that code with `torch.…` needs; empty where the program has it."""
     has = any(name == "torch" and what == "torch" for name, what in subject.source.imported_names)
     return () if has else (AddImport("import torch"),)
 
@@ -178,7 +178,7 @@ def _quoted(subject: Subject, maker: Call, name: str, code: str) -> str:
 
 
 def set_width(subject: Subject, maker: Call, width: int) -> Edits | None:
-    """Edits that give a layer of scores another number of outputs."""
+    """Edits that change the number of outputs of the last layer."""
     facts = layer_facts(maker)
     if facts is None or facts.gives is None:
         return None
@@ -190,13 +190,13 @@ def set_width(subject: Subject, maker: Call, width: int) -> Edits | None:
 
 
 def wrap_input(subject: Subject, call: Call, index: int, before: str, after: str) -> Edits | None:
-    """Edits that put code around what is given to a loss called by hand: 0 the prediction, 1 the target."""
+    """Edits that put code around an argument of a loss that the program calls: 0 the prediction, 1 the target."""
     node = input_expression(subject, call, index)
     return (Wrap(subject.source.site(node), before, after),) if node is not None else None
 
 
 def set_from_logits(subject: Subject, call: Call, wanted: bool) -> Edits | None:
-    """Edits that make a Keras loss take raw scores, or take probabilities again."""
+    """Edits that make a Keras loss take logits, or take probabilities again."""
     source = subject.source
     node = subject.node(call.made_at) if call.made_at is not None else subject.node(call.site)
     if isinstance(node, ast.Call) and LOSSES.get(source.qualified(node.func) or "") is not None:

@@ -1,4 +1,4 @@
-"""Edits that many fix templates need, written once: take a call out, put one in, change a constructor's argument.
+"""Edits of calls that many rules need: remove a call, insert a layer, set or remove a constructor's argument.
 
 A recipe answers `None` where it cannot tell how to make the edit right; the template then declines.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 
-from dnnfix.detect.given import added_by_statement, argument, element_of, input_expression, positional
+from dnnfix.detect.call_arguments import added_by_statement, argument, element_of, input_expression, positional
 from dnnfix.network.facts import activation_of, argument_position
 from dnnfix.records import (
     Call,
@@ -41,7 +41,7 @@ def together(*parts: tuple[Edit, ...] | None) -> tuple[Edit, ...] | None:
 
 
 def reword(subject: Subject, node: ast.Constant, text: str) -> Replace:
-    """The edit that puts another text into a string, in the quotes that the program uses."""
+    """The edit that replaces a string literal by another, in the quotes that the program uses."""
     site = subject.source.site(node)
     quote = subject.source.segment(site)[-1]
     return Replace(site, f"{quote}{text}{quote}")
@@ -56,7 +56,7 @@ def rename_method(source: Source, function: ast.FunctionDef, name: str) -> Edit:
 
 
 def bypass(subject: Subject, call: Call) -> tuple[Edit, ...] | None:
-    """Edits that take a call out of the network, so that its first input flows on in its place.
+    """Edits that remove a call from the network, so that its first input flows on in its place.
 
     An activation that a layer applies by its own argument loses that argument; the layer stays. Knows functions, tensor methods, layers held by an attribute or variable (whose constructor goes too when nothing
     else uses it), elements of containers, `model.add(…)`, and Keras layers called on the spot.
@@ -103,7 +103,7 @@ def set_constructor_argument(subject: Subject, of: Call | Component, name: str, 
 
 
 def remove_constructor_argument(subject: Subject, of: Call | Component, name: str) -> tuple[Edit, ...] | None:
-    """Edits that take the argument `name` from the constructor of a layer, loss or optimizer."""
+    """Edits that remove the argument `name` from the constructor of a layer, loss or optimizer."""
     node = subject.constructor_node(of) if isinstance(of, Call) else subject.call_node(of)
     if node is None or argument(subject, node, of.name, name) is None:
         return None

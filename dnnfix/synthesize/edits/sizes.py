@@ -1,4 +1,4 @@
-"""How to write another size into a program, the way a person would.
+"""Edits that change a size argument of a layer, at the place where a person would change it.
 
 A size can stand in a constructor as a number, as a product of numbers, as a name that another layer uses too, or as
 a parameter that a caller fills. The right place to change depends on which it is and on what else depends on it.
@@ -10,13 +10,14 @@ import ast
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from dnnfix.detect.given import argument
+from dnnfix.detect.call_arguments import argument
 from dnnfix.network.facts import argument_position, signature
 from dnnfix.records import Call, Component, Edit, Replace, SetArgument
 from dnnfix.records.record import record
 from dnnfix.source.arithmetic import number
 from dnnfix.subject import Subject
 from dnnfix.synthesize.edits.formulas import MAX_RATIO, Around, around, spoken_for
+from dnnfix.synthesize.literals import passed
 
 OTHER_NAME = 0.5
 """What remains of the likelihood of a name that happens to hold the size, in the place of another name."""
@@ -30,7 +31,7 @@ MAX_DEPTH = 3
 
 @record
 class SizeChange:
-    """Edits that make an argument have another size; `written` is the new text, `prior` ranks rivals in (0, 1]."""
+    """Edits that change a size argument; `written` is its new code, `prior` ranks rivals in (0, 1]."""
 
     edits: tuple[Edit, ...]
     written: str
@@ -47,9 +48,9 @@ def size_changes(
     factors: Sequence[int] = (),
     whole: int | None = None,
 ) -> list[SizeChange]:
-    """Ways of giving a constructor's size argument `name` the value `wanted`, the likeliest first; at most three.
+    """Ways of setting a constructor's size argument `name` to `wanted`, the likeliest first; at most three.
 
-    `like` are texts of expressions known to have that value (the argument of the layer before), used where they mean
+    `like` has the code of expressions known to have that value (the argument of the layer before), used where they mean
     the same at the constructor. `factors` are the sizes whose product `wanted` is, for products to be written as such.
     `whole` is the size at the other end of which `wanted` is to be a part.
     """
@@ -85,7 +86,7 @@ def size_changes(
 
 
 def spelled(subject: Subject, given: ast.expr, wanted: int, factors: Sequence[int] = ()) -> str:
-    """`wanted` as text: as a product where `given` is written as one and the factors are known."""
+    """`wanted` as code: as a product where `given` is written as one and the factors are known."""
     written = subject.text(subject.source.site(given))
     if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mult) and factors and prod(factors) == wanted:
         terms = _terms(given)
@@ -96,7 +97,7 @@ def spelled(subject: Subject, given: ast.expr, wanted: int, factors: Sequence[in
 
 
 def made_as(subject: Subject, of: Call | Component, name: str) -> str | None:
-    """The text of a constructor's argument, where it is a name or made of names rather than a plain number."""
+    """The code of a constructor's argument, where it is a name or made of names rather than a plain number."""
     node = subject.constructor_node(of) if isinstance(of, Call) else subject.call_node(of)
     given = argument(subject, node, of.name, name) if node is not None else None
     if given is None or number(given) is not None or not _means_the_same(given):
@@ -105,7 +106,7 @@ def made_as(subject: Subject, of: Call | Component, name: str) -> str | None:
 
 
 def named_sizes(subject: Subject, at: ast.AST) -> dict[str, int]:
-    """Names (and plain expressions of names) in the function around `at` whose size the observed layers tell."""
+    """Names (and plain expressions of names) in the function around `at` whose size the observed layers show."""
     around = subject.source.enclosing(at, ast.FunctionDef, ast.AsyncFunctionDef)
     known: dict[str, int] = {}
     torn: set[str] = set()
@@ -217,7 +218,7 @@ def _elsewhere(
     if len(bound) == 1:
         values: list[ast.expr] = [bound[0]]
     elif isinstance(given, ast.Name):
-        filled = _filled_by_caller(subject, given)
+        filled = passed(subject, given)
         values = [filled] if filled is not None else []
     else:
         values = []
@@ -231,33 +232,6 @@ def _elsewhere(
             for change in _elsewhere(subject, value, wanted, depth - 1, factors)
         ]
     return []
-
-
-def _filled_by_caller(subject: Subject, name: ast.Name) -> ast.expr | None:
-    """What the only call of the function or class gives for a parameter; its default where nothing is given."""
-    source = subject.source
-    function = source.enclosing(name, ast.FunctionDef, ast.AsyncFunctionDef)
-    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return None
-    parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    if name.id not in parameters:
-        return None
-    owner = source.parent(function)
-    target: ast.AST = owner if isinstance(owner, ast.ClassDef) else function
-    if isinstance(owner, ast.ClassDef) and function.name != "__init__":
-        return None
-    calls = [call for call in source.all_calls if source.definition(call.func) is target]
-    if len(calls) != 1 or any(isinstance(one, ast.Starred) for one in calls[0].args):
-        return None
-    place = parameters.index(name.id) - isinstance(owner, ast.ClassDef)
-    for keyword in calls[0].keywords:
-        if keyword.arg == name.id:
-            return keyword.value
-    if place < len(calls[0].args):
-        return calls[0].args[place]
-    from_end = len(parameters) - parameters.index(name.id)
-    defaults = function.args.defaults
-    return defaults[-from_end] if from_end <= len(defaults) else None
 
 
 def _uses(subject: Subject, given: ast.Name | ast.Attribute) -> int:

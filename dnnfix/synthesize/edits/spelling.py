@@ -1,4 +1,4 @@
-"""How a program spells a name of a library: through the imports that it has, else through one that is added."""
+"""How a program writes a name of a library: by the imports that it has, else by one that is added."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def sibling(subject: Subject, like: ast.expr, name: str) -> tuple[str, tuple[Edi
     """How to write `name` from the module that `like` (the function of a call) comes from, and the import it needs.
 
     `nn.Linear` gives `nn.Flatten`; an imported `Dense` gives `Flatten` and, where it is not imported yet, its import.
-    `None` where the module cannot be told.
+    `None` where the module is unknown.
     """
     if isinstance(like, ast.Attribute):
         return f"{subject.text(subject.source.site(like.value))}.{name}", ()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from dnnfix.errors import CatalogueError
+from dnnfix.errors import CatalogueError, not_importable
 from dnnfix.records import FixPattern
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.scene import Scene
@@ -40,9 +40,33 @@ def operators() -> tuple[Operator, ...]:
     found = []
     for module in pkgutil.iter_modules(__path__):
         if module.name not in NOT_OPERATORS:
-            loaded = importlib.import_module(f"{__name__}.{module.name}")
-            lacking = [word for word in ("PATTERN", "changes") if not hasattr(loaded, word)]
-            if lacking:
-                raise CatalogueError(f"{loaded.__file__}: an operator has PATTERN and changes. Missing: {lacking[0]}")
-            found.append(Operator(module.name, loaded.PATTERN, loaded.changes))
+            found.append(_operator(module.name))
     return tuple(found)
+
+
+def _operator(name: str) -> Operator:
+    """The schema that a module is. Raises `CatalogueError` with its file and what is wrong in it."""
+    module = f"{__name__}.{name}"
+    try:
+        loaded = importlib.import_module(module)
+    except Exception as error:
+        raise not_importable(module, error) from error
+    lacking = [word for word in ("PATTERN", "changes") if not hasattr(loaded, word)]
+    if lacking:
+        raise CatalogueError(f"{loaded.__file__}: an operator has PATTERN and changes. Missing: {', '.join(lacking)}")
+    if not isinstance(loaded.PATTERN, FixPattern):
+        patterns = ", ".join(FixPattern.__members__)
+        raise CatalogueError(
+            f"{loaded.__file__}: PATTERN is one of FixPattern.{patterns}. Received: {loaded.PATTERN!r}"
+        )
+
+    def changes(scene: Scene, place: Place) -> Iterator[Change]:
+        offered = loaded.changes(scene, place)
+        for change in (None,) if offered is None else offered:
+            if not isinstance(change, Change):
+                raise CatalogueError(
+                    f"{loaded.__file__}: changes yields changes, as `replaced` of change.py makes them. Received: {change!r}"
+                )
+            yield change
+
+    return Operator(name, loaded.PATTERN, changes)

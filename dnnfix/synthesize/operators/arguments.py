@@ -1,4 +1,4 @@
-"""An argument of a call is left out, added, exchanged with another, given by name, or given another value."""
+"""The operator "arguments": an argument is left out, added, exchanged, passed by keyword, or given another value."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ SMALL = (0, 1, 2, -1)
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
-    """Other arguments for the call at a place."""
+    """Changed arguments for the call at a place."""
     call = place.node
     if not isinstance(call, ast.Call):
         return

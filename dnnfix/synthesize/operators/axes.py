@@ -1,4 +1,6 @@
-"""An array gets an axis more or one less, its axes in another order or joined, or one of them is reduced or indexed."""
+"""The operator "axes": an array gets an axis more or less, its axes are transposed or merged, or one is reduced or
+indexed.
+"""
 
 from __future__ import annotations
 

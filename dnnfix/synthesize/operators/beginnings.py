@@ -1,4 +1,6 @@
-"""What has to come before a statement: a constructor, a call that the message asks for, a first value for a name."""
+"""The operator "beginnings": a statement that has to come first, such as `super().__init__()` or a first value of a
+name.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +130,7 @@ def _called(scene: Scene, node: ast.stmt) -> Iterator[Change]:
 
 
 def constructed_first(scene: Scene, node: ast.stmt) -> Iterator[Change]:
-    """The constructor of the class above, called before all else in the constructor that a statement stands in."""
+    """A call of the base class's constructor at the beginning of the constructor around a statement."""
     function = scene.subject.source.enclosing(node, *FUNCTIONS)
     if not isinstance(function, FUNCTIONS) or function.name != "__init__":
         return
@@ -144,7 +146,7 @@ def constructed_first(scene: Scene, node: ast.stmt) -> Iterator[Change]:
 
 
 def stored(scene: Scene, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Change]:
-    """What a constructor is given under the name of the attribute that its objects lack, and makes nothing of, kept in them."""
+    """An unused parameter of a constructor with the name of the missing attribute, assigned to `self`."""
     lacks = _LACKS.search(scene.message)
     name = lacks.group(2) if lacks is not None else ""
     if name not in names_in(function) and name in parameters(function):

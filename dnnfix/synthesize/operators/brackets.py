@@ -1,4 +1,6 @@
-"""A bracket closes elsewhere: an argument belongs to the call inside or around, a tuple's first element is what is meant."""
+"""The operator "brackets": a bracket closes elsewhere, so that an argument belongs to an inner or outer call, or to a
+tuple.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call is taken away or made: its argument in its place, its function uncalled, the call that was left out, a method."""
+"""The operator "calls": a call is removed or made, or another method or an index is used in its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator offers: edits, and how to say what they do."""
+"""The record of what an operator offers, its edits and its title, with the helpers that make one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Change:
     title: str
     form: str
     likeness: float = 0.0
-    """How much less likely it is than the best of its form there, in logarithms, for what the form does not say."""
+    """What is added to its likelihood, in logarithms, for what the form does not say: less than 0 for what is less likely than the
+    best of its form there, more than 0 where evidence such as the message asks for it."""
 
 
 def replaced(scene: Scene, node: ast.expr, code: str, form: str, likeness: float = 0.0) -> Change:

@@ -1,4 +1,4 @@
-"""A model of Keras is given the inputs that its outputs are computed from."""
+"""The operator "connections": a Keras model is given the inputs that its outputs are computed from."""
 
 from __future__ import annotations
 

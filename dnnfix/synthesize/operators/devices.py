@@ -1,4 +1,4 @@
-"""A tensor or a network is moved to where the others of its statement are, or out of a GPU, where NumPy does not read."""
+"""The operator "devices": a tensor or network is moved to the device of the others, or to the CPU for NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A tuple of targets, an index or a list gets an element more or one less."""
+"""The operator "elements": a tuple, index or list gets an element more or less, or another one; a key another
+spelling.
+"""
 
 from __future__ import annotations
 

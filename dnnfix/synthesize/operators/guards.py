@@ -1,4 +1,4 @@
-"""What worked for values of one class is done with those alone, where a later value is of another class."""
+"""The operator "guards": what worked for values of one class is done only where `isinstance` says a value is of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A value is converted to another kind: whole or real numbers, an array, a tensor, a list, a plain number, a text."""
+"""The operator "kinds": a value is converted to another type, such as an integer, an array, a tensor, a list or a
+string.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from collections.abc import Iterator
 from dnnfix.detect.tensors.dtypes import changed_in_place
 from dnnfix.detect.tensors.symbolic import parameters
 from dnnfix.records import Edit, FixPattern
-from dnnfix.source.known import words
+from dnnfix.source.public_names import words
 from dnnfix.synthesize.edits.spelling import spell
 from dnnfix.synthesize.operators.change import Change, around, replaced
 from dnnfix.synthesize.scene import Scene, Told

@@ -1,4 +1,4 @@
-"""Another name: one in scope that is spelt alike or holds what fits, another attribute of the same object, an import."""
+"""The operator "names": another name or attribute that is spelt alike or holds a fitting value, or a missing import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another operator or another function between the same operands: `//` for `/`, `@` for `*`, `mm` for `dot`, `stack` for `cat`."""
+"""The operator "operations": another operator or function of the same operands, as `//` for `/`, `stack` for `cat`."""
 
 from __future__ import annotations
 

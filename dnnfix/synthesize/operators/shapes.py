@@ -1,4 +1,4 @@
-"""An array is given another shape of as many elements: that of what it meets, or one made of sizes that the program names."""
+"""The operator "shapes": an array is reshaped to that of another array, or to sizes that the program names."""
 
 from __future__ import annotations
 

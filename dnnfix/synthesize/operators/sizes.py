@@ -1,4 +1,4 @@
-"""A size in a call is another one: one that a failing value has, spelt by a name that holds it where there is one."""
+"""The operator "sizes": a number in a call becomes a size of a failing value, written as a name where one holds it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from math import log2, prod
 from dnnfix.records import FixPattern, Replace
 from dnnfix.source.spelling import parts as words_of
 from dnnfix.synthesize.definitions import FUNCTIONS
-from dnnfix.synthesize.edits.ends import SMALLEST
+from dnnfix.synthesize.edits.size_conflicts import SMALLEST
 from dnnfix.synthesize.operators.change import NUMBER, Change, replaced
 from dnnfix.synthesize.operators.names import GOOD, IN_PLACE, alike
 from dnnfix.synthesize.scene import Scene
@@ -82,7 +82,7 @@ _BEYOND = re.compile(r"index (\d+) is out of bounds for (?:axis|dimension) \d+ w
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
-    """Other whole numbers for the one at a place."""
+    """Other integers for the one at a place."""
     number = place.told.number if place.told is not None else None
     if scene.kind in NO_SIZES or not isinstance(number, int) or isinstance(number, bool):
         return

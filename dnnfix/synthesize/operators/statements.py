@@ -1,4 +1,4 @@
-"""A statement is written, or written otherwise: a call that has to come first, a value that is not returned, an import."""
+"""The operator "statements": a statement is added, moved or rewritten, such as a `return`, an assignment or an import."""
 
 from __future__ import annotations
 

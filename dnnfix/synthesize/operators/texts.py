@@ -1,4 +1,4 @@
-"""A text has as many places as values are put into it, and no mark that its reader refuses."""
+"""The operator "texts": a format string gets as many places as values are put into it, and no mark that is refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPENING, CLOSING = "([{ /,:|", ")]}"
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
-    """Other texts for the one that values are put into at a place."""
+    """Other format strings for the one at a place."""
     node = place.node
     if place.role is not Role.FAILING:
         return

@@ -1,4 +1,4 @@
-"""The truth of an array is asked for where another question was meant: whether there is one, or about each of its elements."""
+"""The operator "truth": an array used as a condition becomes `any`, an elementwise operation, or a test for `None`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ASKED = re.compile(r"Boolean value of Tensor|truth value of a[n ]|as a Python `
 
 
 def changes(scene: Scene, place: Place) -> Iterator[Change]:
-    """Other questions at a place."""
+    """Other conditions at a place."""
     if not _ASKED.search(scene.message):
         return
     node, code = place.node, scene.code

@@ -1,1 +1,1 @@
-"""A program of sessions written as one of functions, which TensorFlow 2 runs when they are called."""
+"""Rewrites a TensorFlow 1 program of sessions as functions that TensorFlow 2 runs eagerly."""

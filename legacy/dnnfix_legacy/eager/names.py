@@ -1,7 +1,8 @@
-"""What of TensorFlow 1 means the same in TensorFlow 2, and how its optimizers are made of Keras's with equal settings.
+"""The TensorFlow 1 functions that mean the same in TensorFlow 2, and the Keras optimizers that equal those of
+TensorFlow 1.
 
 Found by comparing the functions of `tf` and `tf.compat.v1` in TensorFlow 2.21: most are one and the same object; of
-others the first arguments, as many as are stated, have the same places.
+others the first arguments, as many as are stated, have the same positions.
 """
 
 from __future__ import annotations

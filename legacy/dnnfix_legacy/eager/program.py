@@ -1,4 +1,6 @@
-"""A program of sessions brought to the names of TensorFlow 2, then written as functions: its edits, line by line."""
+"""The edits that rewrite a program of sessions as functions: names of TensorFlow 2 first, then the functions, line by
+line.
+"""
 
 from __future__ import annotations
 

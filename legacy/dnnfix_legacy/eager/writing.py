@@ -1,4 +1,5 @@
-"""A program of placeholders and sessions as one of functions, which TensorFlow 2 runs when they are called.
+"""Writes the functions: a program of placeholders and sessions as functions that TensorFlow 2 runs when they are
+called.
 
 Placeholders become the specifications of a function's inputs, the statements between them and what is fetched its body,
 `minimize` a step under `GradientTape`, and each run of the session a call. Variables stay where they are.
@@ -55,7 +56,7 @@ class Eager:
         self.taken |= {n.name for n in self.source.nodes(ast.FunctionDef)} | {n.arg for n in self.source.nodes(ast.arg)}
         self.alias = next((local for local, name in self._imported() if name == "tensorflow"), None)
         if self.alias is None:
-            raise InTheWay("TensorFlow is not imported as a whole")
+            raise InTheWay("TensorFlow is not imported as a module")
         self._check_names()
         for training in self.known.trainings.values():
             self._training(training)
@@ -120,7 +121,7 @@ class Eager:
 
     def _training(self, training: Training) -> None:
         if not loads(training.loss) & self._tensor_names():
-            raise InTheWay("the loss is no tensor of the program", self.source.site(training.loss))
+            raise InTheWay("the loss is not a tensor of the program", self.source.site(training.loss))
         self._optimizer(training)
 
     def _tensor_names(self) -> set[str]:
@@ -131,7 +132,7 @@ class Eager:
         made = training.optimizer
         call = self.known.optimizers.get(made.id) if isinstance(made, ast.Name) else made
         if not isinstance(call, ast.Call):
-            raise InTheWay("where the optimizer is made is not plain", self.source.site(made))
+            raise InTheWay("where the optimizer is created cannot be read", self.source.site(made))
         written = (self.source.written(call.func) or "").rpartition(".")[2]
         today = OPTIMIZERS.get(written)
         if today is None or len(call.args) > len(today.parameters):
@@ -170,7 +171,7 @@ class Eager:
             else:
                 raise InTheWay("what is fetched has no name", self.source.site(fetch))
         if len(trained) > 1:
-            raise InTheWay("two trainings take place in one run", self.source.site(run.call))
+            raise InTheWay("one run executes two training operations", self.source.site(run.call))
         held = [name for name in names if not name or name in known.variables]
         if held and (trained or len(held) != len(names)):
             raise InTheWay("variables are fetched along with tensors", self.source.site(run.call))
@@ -184,7 +185,7 @@ class Eager:
             raise InTheWay(f"{missing[0]} is not fed", self.source.site(run.call))
         for name, value in run.feed.items():
             if name not in function.inputs and within(value, ast.Call):
-                raise InTheWay("something is computed for a placeholder that is not needed", self.source.site(value))
+                raise InTheWay("a value is computed for a placeholder that is not needed", self.source.site(value))
         given = ", ".join(self.new.text(run.feed[name]) for name in function.inputs)
         self._called(run, f"{function.name}({given})", names, trained, function)
 
@@ -430,7 +431,7 @@ class Eager:
         first_run = min(self.source.site(run.call).line for run in self.known.runs)
         early = [statement for statement in graph if statement.lineno < first_run]
         if not early:
-            raise InTheWay("no part of the graph is made before the first run", self.source.site(graph[0]))
+            raise InTheWay("no part of the graph is created before the first run", self.source.site(graph[0]))
         places = {}
         for function in functions:
             needed = [t.statement for t in function.statements]

@@ -1,1 +1,1 @@
-"""Programs of TensorFlow 1, which build a graph and run it in sessions."""
+"""Reads TensorFlow 1 programs of graphs and sessions, and keeps them running under `tf.compat.v1`."""

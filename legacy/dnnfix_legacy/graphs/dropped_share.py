@@ -1,4 +1,4 @@
-"""`keep_prob`, the share that dropout keeps, as the `rate` that it drops."""
+"""Converts `keep_prob`, the fraction that dropout keeps, into `rate`, the fraction that it drops."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _DIGITS = 12
 
 
 def dropped_share(kept: ast.expr, text: str) -> str:
-    """The code of the share that is dropped, where `text` is that of the expression `kept`."""
+    """The code of the dropped fraction, where `text` is the code of the expression `kept`."""
     if isinstance(kept, ast.Constant) and isinstance(kept.value, (int, float)):
         return repr(round(1.0 - kept.value, _DIGITS))
     simple = isinstance(kept, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))

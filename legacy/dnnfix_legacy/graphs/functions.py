@@ -1,4 +1,6 @@
-"""What a kept graph uses of parts that are gone: the program gets functions of its own that do the same."""
+"""Collects the TensorFlow 1 functions that a kept graph needs defined in the program, as TensorFlow no longer has
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Layers of Keras on the placeholders of a graph: Keras 3 has no session, and no phase that is fed along with the data."""
+"""The learning phase of Keras in a graph of TensorFlow 1: edits that replace it, as Keras 3 has neither session nor
+phase.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class Phase:
 
 @once
 def phase_of(source: Source) -> Phase | None:
-    """The phase of a program that builds a graph with layers of Keras; `None` where it is no such program."""
+    """The phase of a program that builds a graph with layers of Keras; `None` for any other program."""
     if source.words.isdisjoint({_PHASE, "set_session"}):
         return None
     graph = graph_of(source)
@@ -46,7 +48,7 @@ def phase_of(source: Source) -> Phase | None:
     edits: list[Edit] = []
     for call in given:
         if not isinstance(source.parent(call), ast.Expr):
-            return Phase(places, (), "the session is given to Keras within another expression")
+            return Phase(places, (), "the session is passed to Keras within another expression")
         edits.append(Delete(source.site(call)))
     edits += [Replace(source.site(call), _PHASE) for call in asked]
     if asked:

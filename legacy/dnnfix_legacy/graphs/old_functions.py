@@ -1,4 +1,5 @@
-"""Functions and classes that TensorFlow lost with version 1, as text that takes their place in a program.
+"""Source code of functions and classes that TensorFlow removed with version 1, cut out of `graphs/version1` as
+strings.
 
 The modules of `dnnfix_legacy/graphs/version1` are never imported: they are ordinary code, so that they can be compared with
 TensorFlow 1 itself, and a program that keeps its graph gets those of their definitions that it needs.
@@ -45,7 +46,7 @@ _NO_MATTER: dict[str, tuple[object, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class OldFunction:
-    """One definition: its name, its text, the definitions and imports that it needs, and what it is called with."""
+    """One definition: its name, its code, the definitions and imports that it needs, and its parameters."""
 
     name: str
     file: str
@@ -61,14 +62,14 @@ class OldFunction:
         return call.args[self.positional :] if self.positional >= 0 else []
 
     def refused(self, call: ast.Call, module: str = "") -> str:
-        """Why a call that was written for TensorFlow 1 does not fit, an empty text where it does."""
+        """Why a call that was written for TensorFlow 1 does not fit; an empty string where it does."""
         if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
             return ""  # what is unpacked is mostly what the function knows
         if any(not _not_used(self.name, module, argument) for argument in self.unplaced(call)):
-            return f"{self.name} has more arguments by place than are plain"
+            return f"{self.name} has more positional arguments than can be read"
         for keyword in call.keywords:
             if keyword.arg not in self.keywords and not superfluous(keyword):
-                return f"{self.name} is called with {keyword.arg}, which nothing takes the place of"
+                return f"{self.name} is called with {keyword.arg}, which has no replacement"
         return ""
 
 
@@ -97,7 +98,7 @@ def old_function(name: str) -> OldFunction | None:
 
 
 def definitions(functions: Iterable[OldFunction], tensorflow: str, renamed: Mapping[OldFunction, str]) -> str:
-    """The text of the functions with all that they need, where TensorFlow is called so; `renamed` has new names."""
+    """The code of the functions with all that they need; `tensorflow` is the module's name, `renamed` has new names."""
     parts: list[str] = []
     wanted = list(functions)
     for file in _PLACES:

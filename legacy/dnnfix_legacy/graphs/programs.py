@@ -1,4 +1,4 @@
-"""Programs of TensorFlow 1 that build a graph and run it in sessions, and what keeps them running as they are.
+"""Edits that keep a TensorFlow 1 program of graphs and sessions running, under `tensorflow.compat.v1`.
 
 `tensorflow.compat.v1` still has the functions of version 1. With the behaviour of version 2 switched off, a program needs
 no more than that import, except where a name went away before version 1 or with Keras 3: those are written anew here.
@@ -16,7 +16,7 @@ from dnnfix.detect.versioning.graphs import graph_places, names_of_tensorflow
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses, uses_of
 from dnnfix.records import Delete, Edit, Replace, Site
-from dnnfix.source.given import argument_value, keyword_value
+from dnnfix.source.arguments import argument_value, keyword_value
 from dnnfix.source.program import Source, once
 from dnnfix_legacy.graphs.functions import GraphFunctions
 from dnnfix_legacy.graphs.rewriting import Rewriting
@@ -69,7 +69,7 @@ _NOT_OF_KERAS = {
     "kernel_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
     "bias_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
     "activity_regularizer": "the layers of Keras do not put their penalties into the graph's collections",
-    "trainable": "a graph trains the weights of Keras's layers whatever these are told",
+    "trainable": "a graph trains the weights of Keras layers whatever their settings",
     "reuse": "the layers of Keras do not find their weights by scope",
     "_reuse": "the layers of Keras do not find their weights by scope",
     "_scope": "the layers of Keras do not find their weights by scope",

@@ -1,4 +1,4 @@
-"""Expressions written anew around the text of their own parts, some of which are written anew themselves.
+"""Merges nested rewrites of expressions into one edit for each outermost expression.
 
 Edits must not be nested, but `tf.layers.dense(tf.layers.flatten(x), 10)` changes on both levels. Here each expression
 says how it is written, asking for the text of its parts; one edit for each outermost expression comes out.
@@ -29,7 +29,7 @@ class Rewriting:
         return node in self._new
 
     def text(self, node: ast.AST) -> str:
-        """The text of an expression or statement with everything in it as it is written anew."""
+        """The code of an expression or statement, with every rewrite inside it applied."""
         if node in self._new:
             return self._new[node]()
         places = self.source.places

@@ -1,4 +1,4 @@
-"""Sessions that a program makes for Keras alone, to say how much of the GPU it takes or with how many threads it runs."""
+"""Sessions that a Keras program makes only for their settings (GPU memory, threads), and edits that replace them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class _Reader:
 
     @cached_property
     def to_keras(self) -> bool:
-        """Whether the program gives a session to Keras, by a function that Keras 3 has not."""
+        """Whether the program gives a session to Keras, by a function that Keras 3 does not have."""
         return any(
             (self.source.written(call.func) or "").endswith("backend.set_session") for call in self.source.all_calls
         )
@@ -126,13 +126,13 @@ class _Reader:
         return (inside if own else None, node.id)
 
     def read(self) -> str:
-        """Collect the statements; why they cannot go, or nothing."""
+        """Collect the statements. Returns why they cannot be removed, or an empty string."""
         for statement in self.source.nodes(ast.Assign):
             name = self.name(statement.targets[0]) if len(statement.targets) == 1 else None
             called = self.called(statement.value)
             if isinstance(statement.value, ast.Call) and called in _HELD | _INITIALIZED and name is not None:
                 if name in self.held:
-                    return f"{name[1]} is made at more than one place"
+                    return f"{name[1]} is created in more than one place"
                 self.held[name] = statement.value
                 self.gone.append(statement)
         for statement in self.source.nodes(ast.Assign):
@@ -143,14 +143,14 @@ class _Reader:
             name = self.name(root)
             if isinstance(target, ast.Attribute) and name in self.held and name is not None:
                 if self.source.parent(statement) is not self.source.parent(self.source.statement_of(self.held[name])):
-                    return f"a setting depends on what is asked before line {statement.lineno}"
+                    return f"a setting depends on what is read before line {statement.lineno}"
                 self.stored.setdefault(name, {})[target.attr] = statement.value
                 self.gone.append(statement)
         for call in self.source.all_calls:
             above = self.source.parent(call)
             if self.called(call) == _SET:
                 if not isinstance(above, ast.Expr) or len(call.args) + len(call.keywords) != 1:
-                    return "the session is given to Keras within another expression"
+                    return "the session is passed to Keras within another expression"
                 self.given.append(call)
                 self.gone.append(above)
                 if (function := self._function(_given(call))) is not None:
@@ -327,7 +327,7 @@ def session_settings(source: Source) -> SessionSettings | None:
         alike = [name for name in settings if name in _LOST or _known(reader, name, settings)]
         strange = [name for name in (*lost, *settings) if name not in (*_LOST, *alike)]
         if strange or not _LOST.issuperset(lost):
-            decline = f"TensorFlow 2 has nothing like {(strange or lost)[0] or 'what the session is given'}"
+            decline = f"TensorFlow 2 has nothing like {(strange or lost)[0] or 'what the session receives'}"
             break
         said = {name: settings[name] for name in alike if early or name not in _LOST}
         lines = list(_lines(reader, said, tensorflow))

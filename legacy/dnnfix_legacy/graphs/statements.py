@@ -1,7 +1,7 @@
-"""A program of TensorFlow 1 statement by statement: placeholders, variables, tensors, training and the runs of a session.
+"""Parses a TensorFlow 1 program into placeholders, variables, tensors, training and runs of the session.
 
-Only programs that say it all in one straight line of statements at their top are read; of every other one it is said
-what stands in the way. What is read here may be written as functions that TensorFlow 2 calls.
+Only programs that are one straight line of statements at their top are read; for every other one the error says what
+stands in the way. What is read here may be written as functions that TensorFlow 2 calls.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _SESSIONS = frozenset({"Session", "InteractiveSession"})
 _VARIABLES = frozenset({"Variable", "get_variable"})
 _DRAWS = ("random.", "random_", "truncated_normal", "nn.dropout", "multinomial")
 _IN_THE_WAY = {
-    "control_dependencies": "an operation is made to wait for another",
+    "control_dependencies": "an operation has to wait for another",
     "variable_scope": "variables are shared by scope",
-    "get_collection": "the graph's collections are asked",
-    "trainable_variables": "the graph's variables are asked for",
-    "global_variables": "the graph's variables are asked for",
+    "get_collection": "the graph's collections are read",
+    "trainable_variables": "the graph's variables are read",
+    "global_variables": "the graph's variables are read",
     "add_to_collection": "the graph's collections are used",
-    "Graph": "the program makes graphs of its own",
-    "get_default_graph": "the program asks for its graph",
+    "Graph": "the program creates its own graphs",
+    "get_default_graph": "the program reads its graph",
     "Saver": "the variables are saved and restored with the session",
     "FileWriter": "summaries are written",
     "SummaryWriter": "summaries are written",
@@ -47,9 +47,9 @@ _IN_THE_WAY = {
     "assign_sub": "a variable is assigned to by an operation of the graph",
     "compute_gradients": "gradients are changed before they are applied",
     "apply_gradients": "gradients are changed before they are applied",
-    "gradients": "gradients are asked for by the program itself",
+    "gradients": "the program computes gradients itself",
     "while_loop": "a loop is part of the graph",
-    "get_tensor_by_name": "tensors are asked for by name",
+    "get_tensor_by_name": "tensors are looked up by name",
     "py_func": "Python is called by the graph",
 }
 """By word, why a program is left as a graph."""
@@ -124,7 +124,7 @@ class Statements:
     inits: set[str] = field(default_factory=set)
 
     def at(self, node: ast.AST) -> Site:
-        """Where a node stands."""
+        """The site of a node."""
         return self.source.site(node)
 
 
@@ -282,15 +282,15 @@ class _Reader:
             self._plain(statement, reads)
             return
         if found.sessions & reads:
-            raise InTheWay("the session is handed on", self.source.site(statement))
+            raise InTheWay("the session is passed on", self.source.site(statement))
         binds = _bound(statement)
         if isinstance(statement, ast.With):
             if any(self._makes_variables(inner) for inner in statement.body):
-                raise InTheWay("variables are made in a block of the graph", self.source.site(statement))
+                raise InTheWay("variables are created in a block of the graph", self.source.site(statement))
         elif binds is None:
-            raise InTheWay("a tensor is used by a statement that is no assignment", self.source.site(statement))
+            raise InTheWay("a tensor is used by a statement that is not an assignment", self.source.site(statement))
         if self._makes_variables(statement):
-            raise InTheWay("variables are made along with tensors", self.source.site(statement))
+            raise InTheWay("variables are created along with tensors", self.source.site(statement))
         self._repeatable(statement)
         names = binds if binds is not None else tuple(sorted(stores(statement)))
         found.tensors.append(Tensor(statement, frozenset(reads), names))
@@ -333,7 +333,7 @@ class _Reader:
             raise InTheWay("a name holds a tensor first and something else later", self.source.site(statement))
         if self._makes_variables(statement):
             if not isinstance(statement, ast.Assign):
-                raise InTheWay("variables are made in a loop or condition", self.source.site(statement))
+                raise InTheWay("variables are created in a loop or condition", self.source.site(statement))
             found.variables |= names
         elif reads & found.variables and isinstance(statement, ast.Assign):
             found.variables |= names
@@ -386,7 +386,9 @@ class _Reader:
                 continue
             method = not name and isinstance(function, ast.Attribute) and function.attr in _REPEATABLE
             if not method and not self._is_parameter(function):
-                raise InTheWay("a tensor is made by a call that may give another one next time", self.source.site(call))
+                raise InTheWay(
+                    "a tensor is created by a call that may return another one next time", self.source.site(call)
+                )
 
     def _is_parameter(self, function: ast.expr) -> bool:
         """Whether what is called was handed to the function around it: an activation."""
@@ -420,7 +422,7 @@ class _Reader:
                 given.update({k.arg: k.value for k in call.keywords if k.arg})
                 yield Run(call, (owner,), self._feed(given.get("feed_dict")), listed=False)
             elif isinstance(owner, ast.Name) and owner.id in found.sessions:
-                raise InTheWay(f"the session is asked for {function.attr}", self.source.site(call))
+                raise InTheWay(f"the session is used for {function.attr}", self.source.site(call))
 
     def _in_graph(self, node: ast.expr) -> bool:
         known = self.found.tainted | self.found.variables | self.found.trainings.keys()
@@ -430,11 +432,11 @@ class _Reader:
         if feed is None:
             return {}
         if not isinstance(feed, ast.Dict):
-            raise InTheWay("what is fed is not written in the run", self.source.site(feed))
+            raise InTheWay("the fed values are not written in the run", self.source.site(feed))
         fed: dict[str, ast.expr] = {}
         for key, value in zip(feed.keys, feed.values, strict=True):
             if not isinstance(key, ast.Name) or key.id not in self.found.placeholders:
-                raise InTheWay("something else than a placeholder is fed", self.source.site(value))
+                raise InTheWay("something other than a placeholder is fed", self.source.site(value))
             fed[key.id] = value
         return fed
 

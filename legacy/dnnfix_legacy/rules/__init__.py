@@ -1,1 +1,1 @@
-"""The rules, one class in one file: the entry point names this package, and every module in it is looked at."""
+"""The rules of the plug-in, one class in one file: the entry point names this package."""

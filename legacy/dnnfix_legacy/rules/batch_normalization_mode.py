@@ -1,4 +1,4 @@
-"""`BatchNormalization(mode=2)`: Keras 1 had three ways to normalize in one layer."""
+"""`BatchNormalization(mode=2)`: an argument of Keras 1 that Keras 2 removed."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class GraphAndSession(ApiChange):
             self.message,
             title=KEPT,
             edits=graph.edits,
-            decline="" if graph.edits else "TensorFlow is not imported as a whole",
+            decline="" if graph.edits else "TensorFlow is not imported as a module",
             safe=safe,
             removed={"tensorflow": "2.0"},
             felt=felt,

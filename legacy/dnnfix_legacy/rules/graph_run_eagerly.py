@@ -1,4 +1,4 @@
-"""`tf.compat.v1.placeholder` without switching eager execution off."""
+"""`tf.compat.v1.placeholder` in a program that does not disable eager execution."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class GraphRunEagerly(ApiChange):
             self.message,
             title="disable eager execution",
             edits=(InsertAfter(source.site(statement), switch),) if statement is not None else (),
-            decline="" if statement is not None else "TensorFlow is not imported as a whole",
+            decline="" if statement is not None else "TensorFlow is not imported as a module",
             removed={"tensorflow": "2.0"},
         )
 

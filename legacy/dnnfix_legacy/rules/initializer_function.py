@@ -1,4 +1,4 @@
-"""`initializations.normal(shape, scale=0.02)`: functions that made the first weights, which are objects today."""
+"""`initializations.normal(shape, scale=0.02)`: initializers of Keras 1, which were functions and are objects today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An iterator over a dataset that has to be initialized, in a program that never does it."""
+"""A dataset iterator of TensorFlow 1 that is never initialized."""
 
 from __future__ import annotations
 

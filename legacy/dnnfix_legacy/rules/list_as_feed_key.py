@@ -1,4 +1,4 @@
-"""A list of placeholders is given as one key of a feed."""
+"""A list of placeholders as one key of a `feed_dict`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ListAsFeedKey(FaultTemplate[_Entry]):
     name = "list-as-feed-key"
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
-    message = "`{key}` is a list of placeholders, which cannot be a key of a feed dictionary: each placeholder is fed by itself"
+    message = "`{key}` is a list of placeholders, which cannot be a key of a feed dictionary: feed each placeholder separately"
     triggers = ("placeholder",)
     declined = "the entry has no value for each placeholder"
 

@@ -1,4 +1,4 @@
-"""`K.learning_phase()` in the feed of a session: the phase of Keras 2 in a graph."""
+"""`K.learning_phase()` in the `feed_dict` of a session: Keras 3 has no learning phase."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`set_session(tf.Session(config=config))`: a session that is made for Keras alone, to say its settings."""
+"""`set_session(tf.Session(config=config))`: a session made only for the settings of Keras."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`import theano`, `os.environ["KERAS_BACKEND"] = "theano"`: a backend that Keras gave up."""
+"""`import theano`, `os.environ["KERAS_BACKEND"] = "theano"`: a backend that Keras removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`optimizer.lr.set_value(0.001)`: the methods of a variable of Theano."""
+"""`optimizer.lr.set_value(0.001)`: methods of Theano's variables, which Keras variables do not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tensorflow.examples.tutorials.mnist`: the reader of MNIST that came with TensorFlow 1."""
+"""`tensorflow.examples.tutorials.mnist`: the MNIST reader of the TensorFlow 1 tutorials, which TensorFlow removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session is fed a value of another shape than the placeholder has."""
+"""A value in a `feed_dict` whose shape is not that of the placeholder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An optimizer that makes variables of its own after the initializer of the variables has run."""
+"""An optimizer whose variables are created after the variables initializer has run."""
 
 from __future__ import annotations
 

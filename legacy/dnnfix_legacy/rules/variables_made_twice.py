@@ -1,4 +1,4 @@
-"""Variables of a graph are made a second time under the same names."""
+"""A function that creates named variables and is called twice in one graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interpreter of the old era, as the tests of dnnfix itself find it."""
+"""The fixture of the old era's interpreter, shared with the tests of dnnfix itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TensorFlow 1 computed, TensorFlow 2 computes: with the graph kept, and as functions."""
+"""TensorFlow 2 computes what TensorFlow 1 computed: with the graph kept, and with the program as functions."""
 
 from __future__ import annotations
 

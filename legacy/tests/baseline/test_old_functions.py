@@ -1,4 +1,6 @@
-"""Functions that TensorFlow lost with version 1: what takes their place has the same weights, by name, and computes the same."""
+"""The replacements of functions that TensorFlow removed with version 1 have the same weights, by name, and compute the
+same.
+"""
 
 from __future__ import annotations
 

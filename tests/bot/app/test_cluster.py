@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from dnnfix.bot.apart import Flags
+from dnnfix.bot.analysis_process import Flags
 from dnnfix.bot.app import cluster
 from dnnfix.bot.app.cluster import RayAnalyser
 from dnnfix.bot.report import read

@@ -1,1 +1,1 @@
-"""How the tables of the store came to be: Alembic's steps, one file each under `versions`."""
+"""The migrations of the store's tables by Alembic, one file each under `versions`."""

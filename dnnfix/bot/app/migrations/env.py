@@ -1,4 +1,4 @@
-"""Alembic's way in: migrations are made in the transaction of the store that asks for them."""
+"""Alembic's entry point: runs the migrations in the transaction of the store that asks for them."""
 
 from alembic import context
 

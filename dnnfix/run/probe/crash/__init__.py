@@ -1,1 +1,1 @@
-"""What is told of the exception that ended a program: a fault of its own or not, values, and what a library would have taken."""
+"""Describes the exception that ended a program: its cause, the values involved, and what was accepted instead."""

@@ -1,7 +1,7 @@
-"""What the names of a frame held when an exception passed through it: shapes and numbers, never the data itself.
+"""Shapes and numbers of the variables in the frames that an exception passed through; never the data itself.
 
-A library that the probe does not watch (NumPy, the operations of TensorFlow) tells of a crash in words only. What the
-variables held at that moment says the same in shapes, whoever made them.
+A library that the probe does not watch (NumPy, the operations of TensorFlow) describes a crash in words only. The
+variables in the frames show the shapes, whichever library made them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MOST_ROWS = 20000
 
 @guarded
 def add_names(frames: List[Dict[str, Any]], traceback: Optional[TracebackType]) -> None:
-    """Put into the records of `sites.frames_of(traceback)` what the names of their frames held."""
+    """Add the variables of each frame to the records of `sites.frames_of(traceback)`."""
     for number, (record, entry) in enumerate(zip(frames, sites.entries_of(traceback))):
         if number == 0 or number >= len(frames) - MOST_FRAMES:
             record["names"] = names_of(entry.tb_frame)
 
 
 def names_of(frame: FrameType) -> Dict[str, Any]:
-    """The descriptions of what a frame's names hold; names whose value cannot be described are left out."""
+    """The variables of a frame with a description of each; those that cannot be described are left out."""
     held = dict(frame.f_locals)
     owner = held.pop("self", None)
     for name in frame.f_code.co_names:

@@ -1,4 +1,4 @@
-"""Says how a run ended: a fault of the program, or something that the environment lacks."""
+"""Classifies how a run ended, by a fault of the program or a lack in the environment, and writes the crash."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Ending = Tuple[str, str]
 
 
 def report(error: BaseException, hooks: List[Any]) -> Ending:
-    """Write the `crash` event where the program crashed, and give (outcome, detail)."""
+    """Write the `crash` event if the program crashed; returns (outcome, detail)."""
     if isinstance(error, SystemExit):
         return _exit(error)
     ending = classify(error)
@@ -91,7 +91,7 @@ def classify(error: BaseException) -> Ending:
 
 
 def missing_module(error: ImportError) -> str:
-    """Names the package that is not installed."""
+    """The package that is not installed, as a detail of the outcome."""
     name = (error.name or "").partition(".")[0]
     return "the package %r is not installed in %s" % (name, sys.executable) if name else _message(error)
 

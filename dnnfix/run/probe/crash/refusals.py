@@ -1,10 +1,11 @@
-"""What an object or a function would have taken, where a program asked it for a name or arguments that it does not have.
+"""The names or parameters that an object or a function has, where the program used one that does not exist.
 
-At such a crash the interpreter knows what no table does: the names that the object has, and the parameters of the
-function. Those that are near to what was asked go into the trace, as the `refusal` of the crash (`dnnfix.records.Refusal`).
+At such a crash the interpreter knows what no table does: the attributes that the object has, and the parameters of the
+function. Those that are similar to what was used are written to the trace, as the `refusal` of the crash
+(`dnnfix.records.Refusal`).
 
-Of names of the program's own nothing but the spelling is told. A path is what reaches a thing of another module from the
-names that the program has imported (`tf.nn.relu`).
+Of the program's own names only the spelling is recorded. A path is an expression that reaches an object of another
+module from the names that the program has imported (`tf.nn.relu`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _NO_NAME = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
 
 def asked_for(error: BaseException) -> Optional[Dict[str, Any]]:
-    """What was there, for an error that may be a refusal of a name or of arguments."""
+    """The similar names or the parameters, for an error that may be about a wrong name or wrong arguments."""
     if not isinstance(error, _REFUSALS):
         return None
     try:

@@ -1,7 +1,7 @@
-"""What the names of the failing statement held when an exception left the program.
+"""The values of the names in the failing statement when an exception left the program: kinds, items and strings.
 
-A message says that a list is no array; only the values tell which of the names is the list. Nothing of the program is
-called for it: names, stored attributes and elements of plain containers are looked up, nothing else is evaluated.
+A message says that a list is not an array; only the values show which of the names is the list. No code of the program
+is called for it: names, stored attributes and elements of plain containers are looked up, nothing else is evaluated.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a search over edits asks where a program stopped: what was in reach, and what comes of edits that are tried there."""
+"""The search over edits inside the stopped program: records the values that are in reach, and tries edits there."""

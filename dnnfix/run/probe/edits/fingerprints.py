@@ -1,4 +1,4 @@
-"""Fingerprints of values: two edits after which a statement gives the same need one trial, not two."""
+"""Fingerprints of values, so that edits after which a statement computes the same value share one trial."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BYTES = 1 << 22
 
 
 def of_names(values: Dict[str, Any]) -> Optional[str]:
-    """One print of several named values; `None` where one of them cannot be told from others of its kind."""
+    """One fingerprint of several named values; `None` where one of them has none."""
     parts = []
     for name in sorted(values):
         told = of(values[name])
@@ -28,7 +28,9 @@ def of_names(values: Dict[str, Any]) -> Optional[str]:
 
 
 def of(value: Any, depth: int = 0) -> Optional[str]:
-    """A print of a value: of plain values, of arrays and tensors with numbers in them, and of containers of such."""
+    """The fingerprint of a plain value, an array or tensor of numbers, or a container of such; `None` for any other
+    value.
+    """
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         return "%s:%r" % (type(value).__name__, value)
     if isinstance(value, (list, tuple)) and depth < DEPTH and len(value) <= MOST:
@@ -41,7 +43,7 @@ def of(value: Any, depth: int = 0) -> Optional[str]:
 
 
 def largest(values: Dict[str, Any]) -> int:
-    """How many numbers the largest array among named values has."""
+    """The number of elements of the largest array among named values."""
     return max([_count(value) for value in values.values()] or [0])
 
 
@@ -64,7 +66,10 @@ def _array(value: Any) -> Optional[str]:
             return None
         # What gradients flow through is not what they do not flow through, whatever the numbers.
         grown = "grad" if value.requires_grad else ""
-        return "torch%s%s" % (grown, _of_bytes(value.detach().cpu().contiguous().view(-1).numpy(), value.shape))
+        flat = value.detach().resolve_conj().resolve_neg().cpu().contiguous().view(-1)
+        if value.dtype is torch.bfloat16:  # which NumPy does not have
+            flat, grown = flat.view(torch.int16), grown + "bfloat16"
+        return "torch%s%s" % (grown, _of_bytes(flat.numpy(), value.shape))
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         return None if value.dtype.hasobject else "numpy" + _of_bytes(numpy.asarray(value), value.shape)
     return None

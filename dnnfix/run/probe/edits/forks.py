@@ -1,9 +1,9 @@
-"""Does many small things in forks of this process, so that none of them leaves a trace in it.
+"""Runs many small tasks in forks of this process and collects their results, so that no task changes this process.
 
-A fork takes the tasks of a queue one after the other and tells of each in a line; one that hangs or dies costs its own
-task alone, and the next fork goes on behind it. What they print goes nowhere, and none of them outlives the call.
+Each fork takes tasks from a queue and writes one line for each; if a fork hangs or dies, only its current task is lost
+and a new fork continues with the next one. What tasks print is dropped, and no fork outlives the call.
 
-A GPU that this process has started is not there in a fork. Then the tasks are done here, one after the other.
+A GPU that this process uses is not usable in a fork. The tasks are then done here, one after the other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Answer = Dict[str, Any]
 def answers(
     tasks: Sequence[Any], work: Callable[[Any], Answer], parallel: int, seconds: float, share: int
 ) -> List[Answer]:
-    """What `work` says of each task, in their order; an empty answer for those that could not be done in `seconds`.
+    """The result of `work` for each task, in order; an empty one for tasks that could not be done in `seconds`.
 
     `parallel` forks work at a time, each on `share` of the tasks: what one of them leaves behind spoils those only.
     """
@@ -64,7 +64,7 @@ def answers(
 
 
 def possible() -> bool:
-    """Whether a fork has all that is alive here: it has no GPU that torch has started."""
+    """Whether forks can do the tasks: not once torch has started a GPU in this process."""
     torch: Any = sys.modules.get("torch")
     return torch is None or not torch.cuda.is_initialized()
 

@@ -1,7 +1,7 @@
-"""Makes one part of an object anew, as an edited line of its constructor would, and puts the old one back afterwards.
+"""Replaces one attribute of a live object by what an edited line of its constructor makes, and restores it afterwards.
 
-A network whose layer is of a wrong size is alive when the program stops: the line that made the layer is run again,
-edited, with the object as `self`, and the network is called as it was.
+A network whose layer has a wrong size is still alive when the program stops: the edited line that makes the layer is
+run again with the object as `self`, and the network is called as before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Place(NamedTuple):
 
 
 def place_of(frames: Sequence[Standing], changes: Dict[str, List[Change]]) -> Optional[_Place]:
-    """Where an edit lies in a line `self.name = ...` of a constructor whose object has a frame; else `None`.
+    """The line `self.name = ...` of a constructor that an edit changes, if a frame belongs to the object; else `None`.
 
     `None` too where the line needs names that only its function had, or is no Python any more.
     """
@@ -72,7 +72,7 @@ def _place(
 
 
 def rebuild(frames: Sequence[Standing], changes: Dict[str, List[Change]]) -> Optional[ContextManager[int]]:
-    """A context in which the part is the edited one; gives the number of the frame whose caller is to be run again.
+    """A context in which the attribute is the edited one; gives the index of the frame whose caller is to be run again.
 
     `None` where the edit lies elsewhere, or where the line needs names that only its function had.
     """

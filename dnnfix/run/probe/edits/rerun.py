@@ -1,7 +1,7 @@
-"""Runs again what depends on an edit: the statements of a frame's block that made, out of it, what the program stopped at.
+"""Runs an edited statement again, and the later statements of the frame that depend on it, up to the failing one.
 
-Which statements those are is read from the names that each binds, changes and uses. A name whose value was changed since
-is made anew from its definition on; where that cannot be told, nothing is run.
+Dependence is read from the names that each statement binds, changes and uses. If the value of a name was changed since,
+it is computed anew from its definition on; where dependence cannot be decided, nothing is run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Use(NamedTuple):
 def from_definitions(
     frames: Sequence[Standing], changes: Dict[str, List[Change]], imports: Sequence[str], run: Run
 ) -> Dict[str, Any]:
-    """Run, edited, what the edit is in and all that depends on it, in the innermost frame where anything does."""
+    """Run the edited definition and everything that depends on it, in the innermost frame where anything does."""
     if len(changes) != 1:
         return {"failed": "the edit is in several files"}
     filename = next(iter(changes))
@@ -117,7 +117,9 @@ def in_frames(
 
 
 def is_carried(one: Standing) -> bool:
-    """Whether a frame's statement uses a name that a loop around it binds there or further on: in the round before."""
+    """Whether a frame's statement uses a name that a loop around it binds later in its body: a value of the previous
+    iteration.
+    """
     loops = [n for n, (_, block, index) in enumerate(one.blocks) if isinstance(block[index], _LOOPS)]
     if not loops or isinstance(one.statement, _LOOPS):
         return False
@@ -264,7 +266,7 @@ def path_to(top: ast.AST, wanted: ast.AST) -> List[str]:
 
 
 def code_at(code: CodeType, path: Sequence[str]) -> Optional[CodeType]:
-    """The code of a definition within the code of a module; of several of that name the last."""
+    """The code object of a definition within that of a module; the last one of several with that name."""
     found: Optional[CodeType] = code
     for name in path:
         inside = [c for c in (found.co_consts if found else ()) if isinstance(c, CodeType) and c.co_name == name]

@@ -1,7 +1,7 @@
-"""Keeps the frames that functions of the program returned or yielded from last: where values on the way came from.
+"""Keeps the last frame of each function of the program that returned: at a crash they show where values came from.
 
-A crash has the frames that it passed through. What a data set's `__getitem__` gave, what a generator yielded and what a
-constructor was told is in frames that are over by then; each function's last one is kept, with its values as they stand.
+A traceback has only the frames that the exception passed through. A data set's `__getitem__`, a generator or a
+constructor that made the value has finished by then; its last frame is kept with its variables.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _raising: Optional[FrameType] = None
 
 
 def watch() -> None:
-    """Keep, from now on, the last frame of each function of the program that gives a value."""
+    """Keep, from now on, the last frame of each function of the program that returns or yields a value."""
     _left.clear()
     threading.settrace(_on_call)
     sys.settrace(_on_call)
 
 
 def standings() -> List[Standing]:
-    """The frames that were kept, the latest first; nothing is kept from here on."""
+    """The kept frames, the latest first; also stops keeping them."""
     sys.settrace(None)
     threading.settrace(None)
     found: List[Standing] = []

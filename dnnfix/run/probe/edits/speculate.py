@@ -1,9 +1,9 @@
-"""Tries edits where the program stopped: its frames are alive, so an edited statement can be run in them at once.
+"""Tries the edits of a job at the crash, where the frames are alive and an edited statement can run in them at once.
 
-Each edit is tried in a fork. Where it lies in a statement that a frame is at, that statement is run edited in that frame,
-and then what follows it; where it lies elsewhere in a function on the way, the function's code is exchanged and its
-caller's statement is run again; where it lies in what made the objects, the statements that depend on it are run again
-in order. What comes out is no proof: it says which edits are worth a whole run.
+Each edit is tried in a fork. An edit of a statement that a frame is at is run in that frame, followed by the statements
+after it; an edit elsewhere in a function on the stack replaces the function's code, and its caller's statement is run
+again; an edit of code that made the objects has the statements that depend on it run again in order. The results are no
+proof: they say which edits are worth a whole run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Edit(NamedTuple):
 
 @guarded
 def speculate(error: BaseException, wanted: Dict[str, Any]) -> None:
-    """Try the edits of a job where `error` left the program, and write what each came to as the probe `speculation`."""
+    """Try the edits of a job where `error` left the program, and write their results as the probe `speculation`."""
     stopped.forget()
     frames = stopped.standings(error)
     edits = [_edit(fields) for fields in wanted.get("edits", ())]
@@ -311,7 +311,9 @@ def _imports(statements: Sequence[str], space: Dict[str, Any]) -> None:
 
 
 def exchange(one: Standing, changes: Dict[str, List[Change]]) -> None:
-    """Give every function that runs the code of a frame the edited code in its place; raises `SyntaxError`, `ValueError`."""
+    """Replace the code of every function that runs a frame's code by the edited code; raises `SyntaxError`,
+    `ValueError`.
+    """
     old = one.frame.f_code
     text = stopped.text(one.filename)
     owner = one.blocks[0][0]

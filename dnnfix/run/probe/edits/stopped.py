@@ -1,4 +1,4 @@
-"""The program as it stands when an exception has left it: its frames, the statements that they are at, and its text.
+"""The stopped program: for each frame of a traceback its current statement, the blocks around it, and its source.
 
 A statement that a frame was at can be run again in that frame, as it is written or edited, and so can what follows it.
 """
@@ -24,7 +24,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class Change(NamedTuple):
-    """Text that comes in place of what stands from `start` to before `end`."""
+    """A replacement of the source text from `start` to before `end`."""
 
     start: Place
     end: Place
@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """One frame: the statement that it is at, and the blocks that this lies in, from the frame's own code inwards."""
+    """One frame: the statement that it is at, and the blocks around that, from the frame's own code inwards."""
 
     frame: FrameType
     filename: str
@@ -60,7 +60,7 @@ class Standing(NamedTuple):
 
 
 class Text:
-    """The text of one file, by places."""
+    """The source text of one file, addressed by line and column."""
 
     def __init__(self, filename: str) -> None:
         self._file = sites.file_of(filename)
@@ -81,7 +81,7 @@ class Text:
         return start, end
 
     def between(self, start: Place, end: Place, changes: List[Change]) -> str:
-        """The text from one place to another with the changes that lie between made."""
+        """The text between two positions, with the changes between them applied."""
         parts, at = [], start
         for change in sorted(changes, key=lambda c: (c.start, c.end)):
             if start <= change.start and change.end <= end:
@@ -97,7 +97,9 @@ class Text:
 
 
 def standings(error: BaseException) -> List[Standing]:
-    """The frames of user code that an exception passed through, outermost first; none where the text has no such place."""
+    """The frames of user code that an exception passed through, outermost first; none where their source is not
+    known.
+    """
     found = []
     for entry in sites.entries_of(error.__traceback__):
         site = sites.site_of_entry(entry)
@@ -120,7 +122,7 @@ def text_of(filename: str, known: Dict[str, Text]) -> Text:
 
 
 def at(frame: FrameType, site: List[Any]) -> Optional[Standing]:
-    """A frame at the statement that a site lies in; `None` where the text has no such place."""
+    """A frame at the statement that a site lies in; `None` where the source has no such statement."""
     filename = frame.f_code.co_filename
     text = text_of(filename, _texts)
     start, end = (site[0], site[1]), (site[2], site[3])
@@ -159,7 +161,7 @@ _texts: Dict[str, Text] = {}
 
 
 def forget() -> None:
-    """Begin anew, for another program."""
+    """Forget all texts, before another program runs."""
     _texts.clear()
 
 
@@ -208,7 +210,7 @@ def _with_indent(own: Text, statement: ast.stmt, changes: List[Change]) -> str:
 
 
 def in_lines(change: Change, last: Place) -> Change:
-    """A change of whole lines without the end of the last of them."""
+    """A change of whole lines, which leaves the end of the last line in place."""
     of_lines = change.end == (last[0] + 1, 1)
     return Change(change.start, last, change.text.rstrip("\n")) if of_lines else change
 
@@ -218,7 +220,7 @@ def _parsed(code: str) -> List[ast.stmt]:
 
 
 def alone(statements: List[ast.stmt]) -> List[ast.stmt]:
-    """Statements of a function's body in a form that runs outside of it: what they return is given a name."""
+    """Statements of a function's body, changed to run outside of it: a returned value is assigned to a name."""
     return [_free(copy.deepcopy(statement)) for statement in statements]
 
 

@@ -1,7 +1,7 @@
-"""What stood in reach when an exception left the program: values by name, values of the failing expressions, signatures.
+"""Records at a crash what edits could use: values in scope, values of parts of the failing expressions, signatures.
 
-It is taken for a search over edits, which fills its operators with what was there. Parts of the failing statements are
-evaluated for it, in a fork, so that calls among them change nothing.
+A search over edits fills its operators with them. Parts of the failing statements are evaluated in a fork, so that
+calls among them change nothing.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ELEMENTS = 1 << 22
 
 @guarded
 def survey(error: BaseException) -> None:
-    """Write what was in reach as the probe `survey`: `{"frames": [...]}`, outermost first."""
+    """Write what is in reach as the probe `survey`: `{"frames": [...]}`, outermost first."""
     stopped.forget()
     past = returned.standings()
     frames = stopped.standings(error)
@@ -168,7 +168,7 @@ def _value(node: ast.expr, space: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def described(value: Any, depth: int = 0) -> Dict[str, Any]:
-    """A value by its kind, and by what of it an edit may need: shape, range, length, items, keys, parameters."""
+    """A value's kind, and its properties that an edit may need: shape, range, length, items, keys, parameters."""
     told: Dict[str, Any] = {"kind": type_name(value)}
     try:
         _describe(value, told, depth)
@@ -250,7 +250,9 @@ def _describe_range(value: Any, told: Dict[str, Any]) -> None:
 
 
 def takes(function: Any) -> List[Any]:
-    """The parameters of a function: name, kind (`place`, `both`, `name`, `places`, `names`), and its default's text."""
+    """The parameters of a function: name, kind (`place`, `both`, `name`, `places`, `names`), and the source of its
+    default.
+    """
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

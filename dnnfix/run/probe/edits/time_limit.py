@@ -1,4 +1,4 @@
-"""A limit of time on a piece of work within one process."""
+"""A context manager that interrupts a piece of work in this process after some seconds."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any, Iterator
 
 
 class OverTime(BaseException):
-    """The time for a piece of work is over; no `except Exception` of the program's takes it."""
+    """The time for a piece of work is over; derived from `BaseException` so that no `except Exception` of the
+    program catches it.
+    """
 
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """A context that is left by `OverTime` after so many seconds."""
+    """A context that raises `OverTime` in its body after so many seconds."""
 
     def end(number: int, frame: Any) -> None:
         raise OverTime

@@ -1,6 +1,7 @@
-"""What the names of a statement held each time it ran, before the time at which it failed.
+"""Records ranks and dtypes of the names in a statement each time it runs before it fails.
 
-An edit that suits what failed may spoil what had worked: weights of two axes that a loop initialized before it came to those of one.
+An edit that suits the failing visit may break earlier ones: a loop that initializes weights with two axes before one
+with one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _seen: List[Tuple[str, Dict[Span, Tuple[Any, ...]]]] = []
 
 
 def watch(places: Any) -> None:
-    """Look, from now on, at the statements at these places (path of the file, line)."""
+    """Record, from now on, the statements at these places (path of the file, line); one in each file."""
     _lines.clear()
     _parts.clear()
     _seen.clear()
@@ -44,7 +45,7 @@ def concerns(frame: FrameType) -> bool:
 
 
 def at_line(frame: FrameType) -> None:
-    """Keep what a statement's names hold, where a frame comes to it."""
+    """Record the names of the watched statement, when a frame comes to it."""
     filename = frame.f_code.co_filename
     if frame.f_lineno != _lines.get(filename) or len(_seen) >= MOST:
         return
@@ -62,7 +63,7 @@ def at_line(frame: FrameType) -> None:
 
 
 def told() -> List[Any]:
-    """(path, span, ranks and kinds) of what had passed: of the last visit, which failed, nothing."""
+    """(path, span, ranks and kinds) of all visits but the last, which failed."""
     kinds: Dict[Tuple[str, Span], List[Tuple[Any, ...]]] = {}
     for filename, found in _seen[:-1]:
         for span, kind in found.items():

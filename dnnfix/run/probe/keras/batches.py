@@ -1,4 +1,4 @@
-"""What training methods are given and give back: sizes of data sets, and results of the length that programs expect."""
+"""What a cut training still has to accept and return: sizes of data sets, and results of the expected length."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _LONGEST_HISTORY = 100_000
 
 
 def is_arrays(item: Any) -> bool:
-    """Whether the inputs are arrays, which come with targets of their own, and no data set."""
+    """Whether the inputs are arrays, whose targets are another argument, and not a data set."""
     return all(is_data(part) or isinstance(part, (list, tuple)) for _, part in named_parts(item))
 
 
 def specified(dataset: Any) -> Dict[str, Any]:
-    """What a `tf.data` set says of its first component."""
+    """The specification of the first component of a `tf.data` set."""
     specification = getattr(dataset, "element_spec", None)
     first = specification[0] if isinstance(specification, tuple) and specification else specification
     return facts(first) if is_data(first) else {}
 
 
 def rows_asked(x: Any, steps: Any, batch_size: Any) -> Optional[int]:
-    """How many samples a prediction is asked for; `None` where only going through the data would tell."""
+    """How many samples a prediction is for; `None` where only iterating the data would tell."""
     for _, part in named_parts(x):
         shape = getattr(part, "shape", None)
         if shape:
@@ -45,7 +45,9 @@ def repeated(result: Any, rows: int) -> Any:
 
 
 def lengthen(history: Any, given: Dict[str, Any]) -> None:
-    """Repeat the last entries for the epochs that were left out: programs index and plot histories by epoch."""
+    """Repeat the last entries of a history for the epochs that were left out: programs index and plot histories by
+    epoch.
+    """
     wanted = int(given.get("epochs") or given.get("nb_epoch") or 1) - int(given.get("initial_epoch") or 0)
     if not 0 < wanted <= _LONGEST_HISTORY:
         return
@@ -60,7 +62,7 @@ def lengthen(history: Any, given: Dict[str, Any]) -> None:
 
 
 def without_workers(x: Any) -> None:
-    """Data sets load in this process: worker processes and threads would outlive a training that is cut."""
+    """Have data sets load in this process: worker processes and threads would outlive a training that is cut."""
     if type(x).__module__.startswith("torch.utils.data") and getattr(x, "num_workers", False):
         vars(x).update(num_workers=0, prefetch_factor=None, persistent_workers=False)
         vars(x)["_DataLoader__multiprocessing_context"] = None

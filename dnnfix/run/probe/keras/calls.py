@@ -1,8 +1,8 @@
 """Records the calls of the layers of a Keras program, on symbolic and on real tensors.
 
 A layer's call is recorded where user code makes it, or a container that only passes its input on. Calls on symbolic
-tensors (phase `symbolic`) tell the graph as it was written; calls on real tensors tell what the first batches did. What
-Keras calls on make-believe tensors, to find out shapes, is not recorded.
+tensors (phase `symbolic`) show the graph as it was written; calls on real tensors show the first batches. Calls that
+Keras makes on fake tensors to infer shapes are not recorded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Images with their channels first, where TensorFlow computes them on a CPU only in compiled functions.
+"""Lets Keras compute `channels_first` convolutions eagerly on a CPU, which TensorFlow only does when compiled.
 
-The probe has functions run eagerly, so that what happens in them can be seen. What the program could compute then has
-to be computed in another way: with the channels last, and the axes moved back.
+The probe has functions run eagerly, so that it sees what happens in them. The operations are therefore computed with
+the channels last, and the axes are transposed before and after.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FUNCTIONS = ("conv", "conv_transpose", "depthwise_conv", "separable_conv", "max
 
 
 def compute_channels_first(patches: Patches) -> None:
-    """Let the functions of Keras' backend that take the order of axes compute both, where there is no GPU."""
+    """Patch the functions of Keras' backend that have a `data_format` to accept both formats, where there is no GPU."""
     import tensorflow
 
     if tensorflow.config.list_physical_devices("GPU"):

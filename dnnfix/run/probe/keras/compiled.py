@@ -1,4 +1,4 @@
-"""What `compile` is given: the loss, the optimizer and the metrics become components, also where they are strings."""
+"""Records what `compile` is called with: loss, optimizer and metrics become components, also where they are strings."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Compiled:
         return any(one is model for one in self._eager)
 
     def made_of(self, model: Any, loss: Any) -> Optional[Made]:
-        """The component of a loss object, also of one that Keras made for what `compile` was given."""
+        """The component of a loss object, also of one that Keras made from a string or a function."""
         own = self._components.made(loss)
         listed = self._losses.get(id(model), [])
         if own is not None or not listed:

@@ -1,4 +1,4 @@
-"""The objects that a Keras program makes - layers, models, losses, optimizers, metrics, callbacks - and where."""
+"""Records the layers, models, losses, optimizers, metrics and callbacks of a Keras program, with their sites."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def is_application(frame: Optional[FrameType]) -> bool:
 
 
 def bound(cls: type, args: Any, kwargs: Dict[str, Any]) -> Dict[str, Any]:
-    """The constructor's arguments by parameter name, defaults included; those it refuses under the names given."""
+    """The constructor's arguments by parameter name, defaults included; invalid ones keep the names of the call."""
     try:
         signature = inspect.signature(cls.__init__)  # type: ignore[misc]
     except (TypeError, ValueError):

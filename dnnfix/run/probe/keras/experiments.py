@@ -1,4 +1,4 @@
-"""Measurements on a trained Keras model, made when the program has ended, so that the run itself stays as it is.
+"""Measurements on a trained Keras model that a job asks for, made after the program has ended.
 
 A few samples of each model's first batch are put aside. At the end the model is called on them and on changed copies,
 in inference mode and with the random state put back.

@@ -1,4 +1,4 @@
-"""The graphs that a Keras program writes down: sequential models, models of inputs and outputs, operations in between.
+"""Records Keras graphs as the program writes them: sequential models, functional models, and operations in between.
 
 A sequential model is built anew by every `add`, so its calls are held back until the model is used. An operation that
 stands in a graph (a sum, `keras.ops.relu`) is recorded where it is written, and again when the graph runs.

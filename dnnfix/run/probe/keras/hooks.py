@@ -1,4 +1,4 @@
-"""The probe for programs that use Keras: puts the watchers in place and offers the hooks that the runner calls."""
+"""Entry point of the Keras probe: installs its recorders and offers the hooks that the runner calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .written_calls import forget_written
 
 
 class Hooks:
-    """A probe in place."""
+    """The installed probe of one run."""
 
     def __init__(self, job: Dict[str, Any]) -> None:
         forget_notes()
@@ -64,7 +64,7 @@ class Hooks:
         self._called: List[Any] = []
 
     def begin(self) -> None:
-        """Put the watchers in place."""
+        """Install the recorders."""
         keras = self._keras
         filtering = getattr(getattr(keras, "config", None), "disable_traceback_filtering", None)
         if filtering is not None:

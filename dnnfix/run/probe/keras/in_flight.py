@@ -1,6 +1,7 @@
-"""The call in flight when an exception left a Keras program.
+"""Finds the library call that was running when an exception left a Keras program.
 
-The traceback tells: below the user's innermost expression, the frames of Keras hold the layer, the loss or the data.
+It is read from the traceback: below the user's innermost expression, the frames of Keras hold the layer, the loss or
+the data.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _OWN = re.compile(r"[/\\](tf_keras|keras)[/\\]")
 def call_in_flight(
     error: BaseException, recorder: Recorder, components: Components, training: Training
 ) -> Optional[Dict[str, Any]]:
-    """The fields of the library call from which the exception came; `None` where it came from elsewhere."""
+    """The fields of the library call that raised the exception; `None` where it was raised elsewhere."""
     recorder.before_root()
     for cause in sites.causes(error):
         found = _from_traceback(cause.__traceback__, recorder, components, training)

@@ -1,4 +1,4 @@
-"""What the losses of a Keras program compare, and what they come to, until the step that is taken of them."""
+"""Records prediction, target and value of each loss of a Keras program, for the optimizer step that follows."""
 
 from __future__ import annotations
 
@@ -32,14 +32,16 @@ class Losses:
         self._loss: Any = None
 
     def install(self, patches: Patches, keras: Any) -> None:
-        """Put the watchers in place."""
+        """Install the recorders."""
         for name in ("_compute_loss", "compute_loss"):
             owner = next((base for base in keras.Model.__mro__ if name in vars(base)), None)
             if owner is not None:
                 patches.put(owner, name, self._wrap_compute_loss)
 
     def take(self) -> Tuple[Any, Any]:
-        """(prediction, target, name of the loss) and the loss of the step that ends, as far as they are known."""
+        """(prediction, target, name of the loss) and the loss of the step that ends, as far as they are known; they
+        are reset.
+        """
         pair, loss, self._pair, self._loss = self._pair, self._loss, None, None
         return pair, loss
 
@@ -119,7 +121,7 @@ class Losses:
             self.began_with(value)
 
     def compared_elsewhere(self, inputs: List[Any], target: Any, prediction: Any, name: str) -> None:
-        """Told of what a loss compares in the step to come, as arrays, where Keras does not compute it."""
+        """Store prediction and target of the next step, as arrays, where Keras does not compute the loss."""
         self._pair = (prediction, target, name)
         self.on_batch(inputs, target, prediction)
 

@@ -1,4 +1,4 @@
-"""Canonical names of what Keras has, and argument values as plain JSON."""
+"""Canonical names of Keras's classes and functions, and argument values as plain JSON."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def is_sequential(layer: Any) -> bool:
 
 
 def snake(name: str) -> str:
-    """`MeanSquaredError` as `mean_squared_error`: the way Keras writes class names in snake case."""
+    """`MeanSquaredError` as `mean_squared_error`, as Keras converts class names."""
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)).lower()
 
 
 def class_of_function(area: str, name: str) -> Optional[type]:
-    """The class in `keras.losses` or `keras.metrics` that stands for a function or a string of that name."""
+    """The class in `keras.losses` or `keras.metrics` that corresponds to a function or a string."""
     module = getattr(api(), area, None)
     wanted = OTHER_NAMES.get(name.lower(), name)
     for own, value in vars(module).items() if module is not None else ():
@@ -81,7 +81,7 @@ def class_of_function(area: str, name: str) -> Optional[type]:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """The value as JSON: numbers and text as they are, activations and initializers as their short names."""
+    """The value as JSON: numbers and strings unchanged, activations and initializers by their short names."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):

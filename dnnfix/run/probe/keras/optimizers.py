@@ -1,4 +1,4 @@
-"""Sees optimizers step, those of Keras and those of torch, and the operations of loops of the program's own."""
+"""Observes optimizer steps in a Keras program, of Keras and torch optimizers, also in its own training loops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .steps import Steps
 
 
 class Optimizers:
-    """Watches optimizers, and tells `Steps` of what they do."""
+    """Patches optimizers and reports their steps to `Steps`."""
 
     def __init__(self, steps: Steps) -> None:
         self.on_gradients: Callable[[List[Any], List[Any]], None] = lambda gradients, weights: None
@@ -23,7 +23,7 @@ class Optimizers:
         self._hooks: List[Any] = []
 
     def install(self, patches: Patches, keras: Any) -> None:
-        """Put the watchers in place."""
+        """Install the recorders."""
         definer = next((base for base in keras.optimizers.Optimizer.__mro__ if "apply" in vars(base)), None)
         if definer is not None:
             patches.put(definer, "apply", self._wrap_apply)

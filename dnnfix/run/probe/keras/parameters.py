@@ -1,4 +1,4 @@
-"""Which weights the models have, and whether they trained: the `parameters` event."""
+"""Writes the `parameters` event of a Keras program: which weights the models have, and whether they trained."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Parameters:
             known.before = array.copy() if array is not None else None
 
     def after_step(self) -> Optional[float]:
-        """Measure the updates; gives the norm of the change over the norm of the weights that are trained."""
+        """Measure the updates; returns the norm of the change over the norm of the trained weights."""
         moved = size = 0.0
         for known in self._known.values():
             array = as_array(_tensor(known.variable)) if known.before is not None else None

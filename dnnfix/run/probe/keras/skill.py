@@ -1,7 +1,7 @@
-"""Skill, spread and norms of a Keras program's steps, by the same measures as torch's.
+"""Skill, output spread and norms of a Keras program's steps, by the same measures as for torch.
 
-Keras has its own habits for targets - the classes on the last axis, class indices in a column, numbers of any type -
-which are brought into the form that the measures expect.
+Targets in the forms of Keras (classes on the last axis, class indices in a column, numbers of any dtype) are brought
+into the form that the measures expect.
 """
 
 from __future__ import annotations

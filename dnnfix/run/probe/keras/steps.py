@@ -1,4 +1,4 @@
-"""Counts optimizer steps of a Keras program and measures each: loss, skill, gradient, update and spread of the output.
+"""Counts optimizer steps of a Keras program and measures each: loss, skill, gradient, update and output spread.
 
 A step is one call of an optimizer's `apply`, which `fit`, `train_on_batch` and loops of the program's own all come to.
 During the recorded steps everything is measured at once; later steps only put references aside, to be measured a few
@@ -84,7 +84,7 @@ class Steps(StepLog):
         self._norm = norm[0]
 
     def before(self, optimizer: Any, gradients: List[Any], variables: List[Any]) -> Any:
-        """An optimizer is about to apply gradients; gives their norm."""
+        """Called before an optimizer applies gradients; returns their norm."""
         if self.recording:
             self._parameters.before_step(optimizer, gradients, variables)
         self.happened("step")

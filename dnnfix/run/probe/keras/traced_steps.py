@@ -1,7 +1,7 @@
-"""Steps of `fit` on TensorFlow that nothing is looked into run in a traced function, as they would without the probe.
+"""Runs the steps of `fit` on TensorFlow that need no recording in a traced function, as without the probe.
 
-A step that is run eagerly takes twenty times as long. What a loss compares is handed out of the traced function, whose
-own Python code runs only once, while it is traced.
+A step that is run eagerly takes twenty times as long. The values that a loss compares are handed out of the traced
+function, whose own Python code runs only once, while it is traced.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .values import tensors_in
 
 
 class Traced:
-    """Makes the training function of each model anew, of two kinds, and takes the one that a step asks for.
+    """Builds two training functions for each model, eager and traced, and uses the one that a step needs.
 
     `eager` tells whether the step to come has to run eagerly, `by_itself` whether a model always does, as the program has it.
     """

@@ -1,8 +1,8 @@
-"""Keras's own training loop: `fit`, `evaluate`, `predict` and their one-batch forms, held to the budget.
+"""Keeps Keras's own training loop (`fit`, `evaluate`, `predict` and their one-batch forms) within the budget.
 
-`fit` ends through `stop_training` once the budget's steps are done, evaluations after a few batches; both go through a
-callback, so that the program's callbacks see a training that ends early. What comes back keeps the form that the
-program counts on: histories have an entry for every epoch, predictions a row for every sample.
+`fit` is ended through `stop_training` once the budget's steps are done, evaluations after a few batches, both by a
+callback, so that the program's callbacks see a training that ends early. Results keep the form that the program
+expects: histories have an entry for every epoch, predictions a row for every sample.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DATA = ("x", "y", "sample_weight", "validation_data", "generator", "callbacks",
 
 
 class Plan:
-    """One call of a training method: what it was given, and what is changed about it."""
+    """One call of a training method: its arguments, and what is changed in them."""
 
     def __init__(self, name: str, model: Any, written: Written, given: Dict[str, Any]) -> None:
         self.name = name
@@ -52,7 +52,7 @@ class Plan:
 
 
 class Training:
-    """Watches the training methods."""
+    """Patches the training methods."""
 
     def __init__(self, components: Components, recorder: Recorder, steps: Any) -> None:
         self._components = components

@@ -1,4 +1,4 @@
-"""The rows that a Keras program trains on, and those that it evaluates its network on."""
+"""Collects the rows that a Keras program trains on and evaluates, for the experiments that a job asks for."""
 
 from __future__ import annotations
 

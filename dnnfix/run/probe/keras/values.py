@@ -1,4 +1,4 @@
-"""Tensors and arrays of a Keras program: who made which, and what is said of each in the trace.
+"""Describes tensors and arrays of a Keras program in the trace, and keeps which call produced each of them.
 
 Numbers are looked at through numpy, so that this serves every backend.
 """
@@ -71,7 +71,7 @@ def _reference(item: Any) -> Callable[[], Any]:
 
 
 def is_symbolic(item: Any) -> bool:
-    """Whether the object is a tensor of Keras that stands for values to come."""
+    """Whether the object is a symbolic tensor of Keras, which has no values yet."""
     return type(item).__name__ == "KerasTensor"
 
 
@@ -133,7 +133,7 @@ def _device(item: Any) -> Optional[str]:
 
 
 def unfilled(value: Dict[str, Any]) -> Dict[str, Any]:
-    """The value of a make-believe tensor, with the sizes that Keras made up as unknown ones."""
+    """The value of a fake tensor, with the sizes that Keras invented marked as unknown."""
     shape = value.get("shape")
     if shape:
         value["shape"] = [None if size in _FILLED else size for size in shape]
@@ -141,7 +141,7 @@ def unfilled(value: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def as_array(item: Any) -> Any:
-    """The object's numbers as a numpy array; `None` for what has none that can be had without a cost."""
+    """The object's numbers as a numpy array; `None` if it has none or copying them would be expensive."""
     if is_symbolic(item) or _is_fake(item):
         return None
     if type(item).__name__ in ("DataFrame", "Series"):
@@ -180,7 +180,7 @@ def _is_fake(item: Any) -> bool:
 
 
 def statistics(item: Any) -> Dict[str, Any]:
-    """Low, high, mean, standard deviation and more of the finite elements; empty for what has none."""
+    """Minimum, maximum, mean, standard deviation and more of the finite elements; empty where there are none."""
     array = as_array(item)
     numpy: Any = sys.modules.get("numpy")
     if array is None or numpy is None or array.size == 0 or array.dtype.kind not in "biuf":
@@ -211,7 +211,7 @@ def _rows_sum_to_one(numpy: Any, array: Any) -> bool:
 
 
 def ordered(item: Any) -> Optional[bool]:
-    """Whether labels (numbers, or rows that are highest at their class) only rise or only fall along the first axis.
+    """Whether labels (numbers, or rows whose maximum is at the class) only rise or only fall along the first axis.
 
     Labels that are all the same are in no order. `None` for what has no axis of samples with one label each.
     """
@@ -243,7 +243,7 @@ def numel(item: Any) -> Optional[int]:
 
 
 def named_parts(item: Any) -> List[Tuple[str, Any]]:
-    """What a user hands to `fit` as inputs: its parts with their names or indices; one part without a name usually."""
+    """The parts of what `fit` gets as inputs, with their names or indices; usually one part without a name."""
     if isinstance(item, dict):
         return [(str(key), value) for key, value in item.items()]
     if (

@@ -1,4 +1,4 @@
-"""The expressions of the user's program that stand behind a call's arguments."""
+"""Finds the source expressions of a call's arguments in the user's program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Site = Optional[List[Any]]
 
 
 def written_at(frame: Optional[FrameType]) -> Written:
-    """The call that the frame is carrying out; looked up once for every place of the program."""
+    """The call that the frame is executing; looked up once for each site of the program."""
     if frame is None:
         return Written(None)
     key = (frame.f_code, frame.f_lasti)
@@ -22,7 +22,7 @@ def written_at(frame: Optional[FrameType]) -> Written:
 
 
 def forget_written() -> None:
-    """Begin a new run, with a program of its own."""
+    """Forget all calls, before another program runs."""
     _written.clear()
 
 
@@ -30,7 +30,7 @@ _written: Dict[Tuple[CodeType, int], Written] = {}
 
 
 class Written:
-    """A call as the user wrote it; `site` is the whole call, and what cannot be told apart has the whole call's site."""
+    """A call as the user wrote it; `site` is the whole call, also for arguments that cannot be located on their own."""
 
     def __init__(self, frame: Optional[FrameType]) -> None:
         self.site: Site = sites.site_of(frame) if frame is not None else None

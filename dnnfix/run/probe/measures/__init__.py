@@ -1,1 +1,1 @@
-"""Measurements on arrays, whatever framework they come from: what there is to learn, skill, units, rows."""
+"""Measurements on arrays of any framework: skill, what is learnable in the data, activity of units, overlap of rows."""

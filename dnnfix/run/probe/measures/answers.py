@@ -1,6 +1,6 @@
-"""The first examples that a program trains on: what each is known by again, and the answer that it is given.
+"""Identifies the first training examples: a checksum of each row of inputs, and some numbers of its target.
 
-Of each row of the inputs a checksum is kept, of its target a few numbers, evenly spread. Runs of two versions of a program are compared by them.
+Runs of two versions of a program are compared by them: whether the same inputs still have the same targets.
 """
 
 from __future__ import annotations

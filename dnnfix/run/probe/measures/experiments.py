@@ -1,4 +1,4 @@
-"""What a job asks to be measured besides, as far as no framework has a say in it."""
+"""Experiments of a job that no framework is needed for: rows put aside, other batch sizes, adversarial steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STEP_SHARE = 0.01
 
 
 class TrainingRows:
-    """The rows that a job wants to be told of, of those that training goes through and those that are evaluated."""
+    """The training and evaluation rows that a job's experiments need."""
 
     def __init__(self, wanted: Set[str]) -> None:
         self.examples = Examples() if "reference" in wanted else None
@@ -53,7 +53,7 @@ class TrainingRows:
 
 
 def on_other_sizes(output_for: Callable[[int], Any], was: Sequence[int], axis: Optional[int]) -> Dict[str, str]:
-    """What comes of other sizes of the batch: `ok`, or what is wrong, by size.
+    """The result of calling the model with other batch sizes, by size: `ok`, or what is wrong.
 
     `output_for` calls the model with so many samples; its first output was of the shape `was`, with the samples along `axis`.
     """
@@ -79,7 +79,7 @@ def _fits(was: Sequence[int], now: Sequence[int], axis: Optional[int], size: int
 
 
 def adversarial(torch: Any, entered: Any, loss: Callable[[Any], Any]) -> float:
-    """The relative rise of a loss under a small step of its input, a tensor of torch, against the gradient."""
+    """The relative rise of a loss after a small step of its input, a torch tensor, along the gradient."""
     entered = entered.detach()
     with torch.enable_grad():
         start = entered.clone().requires_grad_(True)

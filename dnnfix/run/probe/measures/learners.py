@@ -1,9 +1,9 @@
-"""What there is to learn in the data that a program trains on, asked of two learners that cannot go wrong.
+"""How well two simple learners, a linear model and nearest neighbours, predict the targets that the program trains on.
 
-The rows that training goes through are put aside, with their targets. At the end a linear model and the nearest neighbours
-are tried on them, each row predicted by what was fitted without it, and scored by the measures of a step's skill. What they
-come to on the same rows with permuted targets is luck. Of rows that are few and come again and again a table is made. A network that stays at chance where these two do not is at fault;
-on noise it is not.
+The rows of training are put aside with their targets. At the end both learners predict each row by cross-validation,
+scored like the skill of a step. Their score on the same rows with permuted targets is chance level. For few rows that
+are repeated in training, a lookup table is the third learner. A network that stays at chance level where a learner does
+not is at fault; on noise it is not.
 
 Sources: Hoerl and Kennard, "Ridge Regression" (1970); Cover and Hart, "Nearest Neighbor Pattern Classification" (1967).
 """
@@ -30,7 +30,7 @@ _SEED = 20_240_301
 
 
 class Examples:
-    """Rows of inputs and what a loss compared their predictions with, as arrays of numpy."""
+    """Rows of inputs, with the targets and predictions that a loss compared, as numpy arrays."""
 
     def __init__(self) -> None:
         self._inputs: List[Any] = []
@@ -68,7 +68,7 @@ class Examples:
         self._numbers += columns.size
 
     def reference(self) -> Optional[Dict[str, Any]]:
-        """What the better of the two learners comes to; `None` where the rows are too few, or of a form they do not know.
+        """The score of the better learner; `None` where the rows are too few, or of an unsupported form.
 
         `skill`, `linear` (that of the linear model) and `luck` are on the scale of a step's skill; `learner` is `linear`,
         `neighbours` or `table`; `counts` are how many rows each class has, where targets are classes (`kind` is `class`) or one answer of yes and no (`binary`); `answer` is the column of the inputs that is the target, if any.
@@ -116,7 +116,8 @@ class Examples:
     def beside(
         self, inputs: Any, targets: Any, predictions: Any, classes: Optional[int]
     ) -> Optional[Tuple[float, float, str]]:
-        """What predictions for rows that are not these come to, and the learner that does best on these, fitted on them; with its name.
+        """The skill of predictions for other rows, the skill on them of the learner that is best on these rows, and its
+        name.
 
         `None` where the rows are too few, or the predictions are not on the scale of the targets.
         """
@@ -159,7 +160,7 @@ class Examples:
 
 
 def own_inputs(inputs: List[Any], target: Any) -> List[Any]:
-    """The inputs without the target, which some models are handed to take their loss themselves."""
+    """The inputs without the target, which is one of the inputs in models that compute their loss themselves."""
     numpy: Any = sys.modules["numpy"]
     return [one for one in inputs if one.size != target.size or not numpy.array_equal(one.ravel(), target.ravel())]
 
@@ -307,7 +308,7 @@ def _skill(numpy: Any, kind: str, predictions: Any, wanted: Any) -> Optional[flo
 
 
 def agreement(numpy: Any, scores: Any, wanted: Any) -> Optional[float]:
-    """How well scores put what is wanted (above one half) before the rest: 1 for always, 0 for as often as not."""
+    """Rank agreement of scores with a target (positive above one half): 1 for a perfect order, 0 for chance."""
     high, low = scores[wanted > 0.5], numpy.sort(scores[wanted <= 0.5])
     if not len(high) or not len(low):
         return None

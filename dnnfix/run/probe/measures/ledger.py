@@ -1,4 +1,4 @@
-"""What the ledgers of tensors have in common: an entry for each object, and how much of one is looked at."""
+"""What the tensor ledgers of torch and Keras share: the entry for one object, and limits for statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROW_SUM_TOLERANCE = 1e-3
 
 
 class Entry:
-    """What a ledger knows of one object. `value` is the very dictionary that stands in the trace."""
+    """The entry of a ledger for one object. `value` is the same dictionary that is written to the trace."""
 
     __slots__ = ("reference", "value")
 

@@ -1,6 +1,6 @@
-"""Rows beside those of training: what the network comes to on rows that are new to it, and rows that two parts of the data share.
+"""Compares training rows with other rows: skill on rows new to the network, and rows that two data sets share.
 
-Rows are told apart by a hash of their numbers; those of one number throughout, as empty ones are, do not count.
+Rows are identified by a hash of their numbers; constant rows, such as empty ones, do not count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _DISTINCT = 40
 
 
 class HeldBack:
-    """The latest evaluation of the network that trains, as far as its rows are new to it; nothing is said where several train."""
+    """The latest evaluation of the trained network on rows that are new to it; not measured where several networks
+    train.
+    """
 
     def __init__(self) -> None:
         self._trained: Set[int] = set()
@@ -92,7 +94,7 @@ class HeldBack:
 
 
 class Parts:
-    """The part of the data that trains and those that are evaluated, where the program holds both as whole arrays."""
+    """The overlap of the training data with evaluated data, where the program holds both as whole arrays."""
 
     def __init__(self) -> None:
         self.found: List[Dict[str, Any]] = []
@@ -132,7 +134,7 @@ class Parts:
 
 
 def hashes(rows: Any) -> List[int]:
-    """One number for each row of an array of (rows, numbers) that is not of one number throughout."""
+    """A hash of each row of an array (rows, numbers), without the constant rows."""
     varied = rows[(rows != rows[:, :1]).any(1)] if rows.shape[1] > 1 else rows
     return [hash(row.tobytes()) for row in varied]
 

@@ -1,11 +1,11 @@
-"""Whether a model keeps the rows of a batch apart: what it gives for a row must not depend on the rows beside it.
+"""Tests whether a model mixes the rows of a batch: its output for a row must not depend on the other rows.
 
-One half of the rows is replaced by copies of a row of the other half, and what comes out for the rows that stayed is
-compared with what came out before. Sizes stay as they are, the values are real ones, and sequences that are sorted by
-their lengths stay sorted. Layers that draw numbers draw the same ones in each call. Softmax or a mean over the batch,
-a `view` that moves elements between rows and a recurrent layer that runs over the batch all show.
+Half of the rows is replaced by copies of a row of the other half, and the outputs for the unchanged rows are compared
+with those before. Sizes stay the same, the values are real ones, and sequences that are sorted by length stay sorted.
+Layers that draw random numbers draw the same ones in each call. Softmax or a mean over the batch axis, a `view` that
+moves elements between rows, and a recurrent layer that runs over the batch axis are all found.
 
-Works on tensors of torch and on arrays alike.
+Works on torch tensors and on arrays alike.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Call = Callable[[Any], List[Any]]
 
 
 def apart(call: Call, inputs: Any, axis: int, rows: int) -> Optional[Dict[str, Any]]:
-    """The largest change of the rows that stayed, as a share of the change of those that were replaced.
+    """The largest change of the unchanged rows' outputs, as a fraction of the change of the replaced ones'.
 
     `call` gives the outputs (floats) for inputs, of which all that have `rows` rows along `axis` are changed together.
     `None` where nothing can be told: one row only, outputs without rows, that do not depend on the inputs, that are not
@@ -56,7 +56,7 @@ def apart(call: Call, inputs: Any, axis: int, rows: int) -> Optional[Dict[str, A
 
 
 def follows(call: Call, inputs: Any, axis: int, rows: int) -> bool:
-    """Whether the model takes half of the rows along an axis, and gives half of the rows for them."""
+    """Whether the model accepts half of the rows along an axis, and returns half of the rows for them."""
     half = rows // 2
     try:
         some = call(_reordered(inputs, axis, rows, list(range(half))))
@@ -68,7 +68,7 @@ def follows(call: Call, inputs: Any, axis: int, rows: int) -> bool:
 
 
 def mapped(item: Any, change: Callable[[Any], Any]) -> Any:
-    """The nested structure with every tensor in it changed."""
+    """The nested structure with `change` applied to every tensor in it."""
     if type(item) in (list, tuple):
         return type(item)(mapped(part, change) for part in item)
     if type(item) is dict:
@@ -77,7 +77,7 @@ def mapped(item: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def draws() -> Callable[[], None]:
-    """What puts every source of random numbers back to where it is now."""
+    """A function that resets every random generator to its present state."""
     numpy: Any = sys.modules.get("numpy")
     torch: Any = sys.modules.get("torch")
     of_python = random.getstate()

@@ -1,4 +1,4 @@
-"""The skill of a Keras program's steps where torch is not at hand: the measures of `torch/skill.py`, a step at a time, on arrays."""
+"""The skill of a Keras program's steps on numpy arrays, where torch, and so `torch/skill.py`, is not installed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Skill:
 
 
 def pool(window: Deque[Any], latest: Any) -> None:
-    """Add the latest step, and forget the ones that are not needed to have enough samples."""
+    """Append the latest step, and drop earlier ones that are not needed to have enough samples."""
     window.append(latest)
     while len(window) > 1 and sum(count for _, count in list(window)[1:]) >= SAMPLES_POOLED:
         window.popleft()

@@ -1,4 +1,4 @@
-"""Steps of a training as they are counted: put aside, to be measured a few at a time, and timed."""
+"""Keeps training steps until they are measured, a few at a time, and times them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ _MOST_TIMES = 10_000
 
 
 class StepLog:
-    """The steps that wait to be measured, `at_most` so many, and the times of those of which no calls were recorded."""
+    """The steps that wait to be measured, at most `at_most`, and the times of the steps whose calls were not
+    recorded.
+    """
 
     def __init__(self, at_most: int) -> None:
         self.index = 0

@@ -1,7 +1,7 @@
-"""What the units of each layer give while a program trains, and how much of the gradient comes to its weights.
+"""Activity of each layer's units during training (dead or saturated fractions), and gradient size of its weights.
 
-Looked at in steps 4, 8, 16 and so on: what a layer turns into, it stays for long, and all other steps cost nothing. The
-calls are the program's own; none is made for this.
+Measured in steps 4, 8, 16 and so on: the state of a layer changes slowly, and all other steps cost nothing. Only the
+program's own calls are measured; none is made for this.
 """
 
 from __future__ import annotations

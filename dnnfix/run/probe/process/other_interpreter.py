@@ -1,7 +1,7 @@
-"""Hands a trial over to another interpreter, which may be too old for the probe: it runs the recorder in its place.
+"""Replaces the process of a trial by the recorder in another interpreter, which may be too old for the probe.
 
-All that binds the trial binds what it becomes: limits, namespaces, the filter of system calls and Landlock outlive `exec`,
-and the supervisor goes on standing over the same process.
+All limits of the trial (resource limits, namespaces, the system call filter, Landlock) survive `exec`, and the
+supervisor goes on watching the same process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RECORDER = os.path.join(os.path.dirname(sites.PROBE), "baseline")
 
 
 def run(job: Dict[str, Any], scratch: str, trace: int, announce: int) -> None:
-    """Become the recorder in the interpreter that the job names; raises OSError where it cannot be started."""
+    """Become the recorder in the interpreter that the job names; raises `OSError` where that cannot be started."""
     order = {
         "path": job["path"],
         "program": job["program"],

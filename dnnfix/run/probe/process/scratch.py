@@ -1,4 +1,4 @@
-"""The private copy of the program's folder in which a trial runs; what it writes there vanishes with it."""
+"""Unpacks the private copy of the program's folder that a trial runs in; it is deleted after the trial."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Dict, List
 
 
 def unpack(scratch: str, job: Dict[str, Any], bundle: int) -> str:
-    """Lay out home, temporary and work folders in `scratch`; gives the folder that holds the program.
+    """Create home, temporary and work folders in `scratch`; returns the folder that holds the program.
 
     `bundle` is a descriptor of the small files' bytes, one after the other as `job["files"]` says; `job["links"]` are
     large files, which are linked to and cannot be written.

@@ -1,4 +1,4 @@
-"""Runs one trial in a process of its own and stands over it: time, memory, processes, disk, and its end.
+"""Runs one trial in a process of its own and watches it: limits on time, memory, processes and disk, and how it ends.
 
 The supervisor is a fork of the zygote and runs no user code. The trial is a fork of the supervisor; on the tier
 *bubblewrap* it is the first process of its own namespaces, so that killing it ends everything that it started.

@@ -1,4 +1,4 @@
-"""Counts what a trial uses while it runs: memory, processes and disk, over the whole tree of its processes."""
+"""Measures the memory, processes and disk that a trial's process tree uses, and kills that tree."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Watch:
 
 
 def tree(process: int) -> List[int]:
-    """The process and all that descend from it, as far as they can be seen."""
+    """The process and all its descendants, as far as they can be read."""
     found = [process]
     for member in found:
         try:
@@ -66,7 +66,7 @@ def resident(process: int) -> int:
 
 
 def pending(process: int, number: int) -> bool:
-    """Whether a signal was sent to the process and has not reached it; `False` where that cannot be seen."""
+    """Whether a signal was sent to the process and not yet delivered; `False` where that cannot be read."""
     try:
         with open("/proc/%d/status" % process) as stream:
             waiting = [line.split()[1] for line in stream if line.startswith(("SigPnd:", "ShdPnd:"))]

@@ -1,4 +1,4 @@
-"""Imports a framework and trains something tiny with it, so that its children find all of it in memory.
+"""Imports a framework and trains something tiny with it, so that forked trials find all of its modules in memory.
 
 Importing alone is not enough: the first optimizer imports hundreds of modules more, and Keras builds its functions at
 the first fit. What the training leaves behind (names, random state, sessions) is cleared, and everything stays on one

@@ -14,7 +14,7 @@ import sys
 from typing import Any, Dict, List, Set, Tuple
 
 from ..sandbox import isolate, linux
-from . import card, supervisor, warm
+from . import gpu, supervisor, warm
 
 DESCRIPTORS = 5
 """Descriptors that come with every request: report channel, trace, output, job, bundle."""
@@ -48,7 +48,7 @@ def _answer(control: socket.socket, settings: Dict[str, Any], children: Set[int]
     else:
         settings["nested"] = False
     ready["threads"] = _threads()
-    ready["card"] = card.started()
+    ready["gpu"] = gpu.started()
     gc.collect()
     gc.freeze()
     control.sendall(json.dumps(ready).encode())

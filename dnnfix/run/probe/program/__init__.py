@@ -1,1 +1,1 @@
-"""How a program is run: compiled with guarded loops, seeded, inside its scaffold, with nobody there to answer it."""
+"""How a program is run: compiled with guarded loops, seeded, inside its scaffold, without a person to answer it."""

@@ -1,4 +1,4 @@
-"""What a notebook allows and a file does not: each statement of a cell is compiled by itself."""
+"""Parses a program as the cells of a notebook are compiled: `from __future__` imports may follow other statements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parsed(source: Any, filename: str) -> ast.Module:
 
 
 def late_futures(tree: ast.Module) -> List[ast.stmt]:
-    """The imports from `__future__` that stand behind other statements of a module."""
+    """The `from __future__` imports that follow other statements of a module."""
     header = True
     found: List[ast.stmt] = []
     for index, statement in enumerate(tree.body):

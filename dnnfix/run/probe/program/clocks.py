@@ -1,4 +1,4 @@
-"""Clocks that run fast, so that whatever a program prints of the time that it took is another number."""
+"""Speeds up the clocks that a program sees, so that two runs show which of its printed numbers are times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CLOCKS = ("time", "perf_counter", "process_time", "time_ns", "perf_counter_ns",
 
 
 def run_fast(pace: float) -> None:
-    """Have every second of the program's clocks go by `pace` times as fast from now on."""
+    """Have the program's clocks run `pace` times as fast from now on."""
     for name in _CLOCKS:
         setattr(time, name, _fast(getattr(time, name), pace))
     timeit: Any = sys.modules.get("timeit")

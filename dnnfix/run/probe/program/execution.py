@@ -1,4 +1,4 @@
-"""Runs the user's program: seeds, guarded loops, companions, the frameworks' probes, and how the run ended."""
+"""Runs the user's program from its first line to the closed trace: seeds, guarded loops, framework probes, outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from .. import budget, sites, wire
 from ..crash import outcome
 from ..edits import returned, visits
-from ..process import card
+from ..process import gpu
 from . import clocks, frameworks, handlers, loops, modules_beside, rehearsal, scaffold, seeds, unattended, writes
 
 EXIT_CRASHED = 1
@@ -25,7 +25,7 @@ EXIT_CRASHED = 1
 
 
 def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Optional[int]) -> int:
-    """Run the program of `job`, which lies in the current folder, and write the whole trace; gives the exit code.
+    """Run the program of `job` in the current folder, and write the whole trace; returns the exit code.
 
     `top` is the folder that all user code lies in, `trace` the descriptor of the trace. A byte on `announce` says that
     the frameworks are imported and the program's own time begins.
@@ -53,7 +53,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     if float(job.get("pace", 1.0)) != 1.0:
         clocks.run_fast(float(job["pace"]))
     if job.get("gpu"):
-        card.bound(int(job["budget"]["memory"]))
+        gpu.bound(int(job["budget"]["memory"]))
     if announce is not None:
         os.write(announce, b"r")
         os.close(announce)
@@ -73,7 +73,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
 
 
 def finish(ended: str, detail: str, seconds: float, hooks: List[Any]) -> None:
-    """Let the probes say their last and close the trace."""
+    """Let the probes write their final events, and close the trace."""
     for hook in hooks:
         try:
             hook.finish()
@@ -87,7 +87,7 @@ def finish(ended: str, detail: str, seconds: float, hooks: List[Any]) -> None:
 
 
 def decode(source: bytes) -> Optional[str]:
-    """The text of a program as Python reads it; `None` where Python cannot."""
+    """The source of a program as Python decodes it; `None` where Python cannot."""
     try:
         encoding, _lines = tokenize.detect_encoding(io.BytesIO(source).readline)
         return source.decode(encoding)

@@ -1,4 +1,4 @@
-"""Which framework a program trains with, by its words, and the probe that goes with it."""
+"""Which framework a program trains with, judged by its source, and the probe for that framework."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ _FILES = 200
 
 
 def named_in(text: str) -> List[str]:
-    """The frameworks that the text imports; by its words, so that a text that does not parse has them too."""
+    """The frameworks that a source imports; searched as words, so that it also works where the source does not
+    parse.
+    """
     found = set()
     for line in text.splitlines():
         words = line.replace(",", " ").replace(".", " ").replace(";", " ").split()
@@ -63,7 +65,7 @@ def named_below(folder: str) -> List[str]:
 
 
 def primary(named: List[str], text: str) -> str:
-    """The framework that the program trains with, where it names several; `none` where it names none."""
+    """The framework that a program trains with, of the ones that it imports; `none` without any."""
     others = [name for name in named if name != "torch"]
     builds_keras = bool(others) and any(word in text for word in _KERAS_WORDS)
     if "torch" in named and not builds_keras and (not others or any(word in text for word in _TORCH_WORDS)):
@@ -74,7 +76,9 @@ def primary(named: List[str], text: str) -> str:
 
 
 def observe(framework: str, job: Dict[str, Any]) -> List[Any]:
-    """Install the probe of a framework; gives its hooks. A framework that is not installed fails in the program."""
+    """Install the probe of a framework; returns its hooks. If a framework is not installed, the program's own import
+    fails.
+    """
     try:
         probe = probe_of(framework)
         return [installed(probe, job)] if probe is not None else []
@@ -84,7 +88,7 @@ def observe(framework: str, job: Dict[str, Any]) -> List[Any]:
 
 
 def installed(probe: Any, job: Dict[str, Any]) -> Any:
-    """The hooks of a probe that observes the program about to run; where it cannot, nothing of it is left in place."""
+    """The installed hooks of a probe; if it cannot observe the program, everything it changed is undone."""
     hooks = probe.Hooks(job)
     try:
         hooks.begin()

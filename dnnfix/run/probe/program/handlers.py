@@ -1,7 +1,7 @@
-"""Exceptions that a broad `except` of the user's swallows: they are told, and a handler that hides a fault is opened.
+"""Reports exceptions that broad `except` handlers of the program swallow, and disables handlers for the scaffold.
 
-A handler is broad where it takes every `Exception`, and it swallows where it raises nothing itself. Handlers are known by
-the path of their file and their number in it, so that a patch which moves lines leaves their names as they are.
+A handler is broad if it catches every `Exception`, and it swallows if it raises nothing itself. A handler is identified
+by the path of its file and its number in it, so that a patch which moves lines leaves its identity unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _told: List[int] = []
 
 
 def configure(scaffold: Dict[str, Any]) -> None:
-    """Forget what was told, and take the handlers that the scaffold opens."""
+    """Forget what was reported, and take the handlers that the scaffold disables."""
     _told.clear()
     _opened.clear()
     _opened.update((str(path), int(number)) for path, number in scaffold.get("opened", ()))
@@ -37,7 +37,9 @@ def configure(scaffold: Dict[str, Any]) -> None:
 
 
 def rewrite(tree: ast.Module, filename: str) -> None:
-    """Have the broad handlers of a file tell what they swallow, or catch it no more where they are opened; in place."""
+    """Have the broad handlers of a file report what they swallow, or catch nothing where they are disabled; in
+    place.
+    """
     handlers = (node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler))
     for number, handler in enumerate(sorted(handlers, key=lambda node: (node.lineno, node.col_offset))):
         if not _swallows(handler):

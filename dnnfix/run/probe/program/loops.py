@@ -116,11 +116,13 @@ def _at(node: Any, like: ast.AST) -> Any:
 
 
 def compile_source(source: Any, filename: str) -> Any:
-    """Code of the source, text or bytes, with guarded loops and told handlers; raises what `compile` raises."""
+    """The code object of a source, string or bytes, with guarded loops and reported handlers; raises what `compile`
+    raises.
+    """
     return compile_tree(cells.parsed(source, filename), filename)
 
 
 def compile_tree(tree: ast.Module, filename: str) -> Any:
-    """The same of a tree, which is changed in place."""
+    """The same for a syntax tree, which is changed in place."""
     handlers.rewrite(tree, filename)
     return compile(rewrite(tree, filename), filename, "exec", dont_inherit=True)

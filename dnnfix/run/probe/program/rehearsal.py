@@ -1,7 +1,7 @@
-"""What the code of a scaffold may ask of the probe: to look away for a moment, and whether the training may end.
+"""Two services of the probe for scaffold code: calls that are not recorded, and whether the training is over.
 
-A scaffold that has to find out what a network takes calls it a few times for that. Those calls are no part of what the
-program does, and nothing of them is recorded. A scaffold that trains ends with the budget of the run.
+A scaffold that has to find out which input a network accepts calls it a few times. Those calls do not belong to the
+program, so they are not recorded. A scaffold that trains stops when the budget of the run is used up.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ IS_OVER = "__dnnfix_over__"
 
 
 def install() -> None:
-    """Make both known to the scaffold; a script that runs without the probe does without them."""
+    """Make both available to the scaffold as builtins; a script that runs without the probe does without them."""
     setattr(builtins, REHEARSE, unseen)
     setattr(builtins, IS_OVER, budget.used_up)
 

@@ -1,4 +1,4 @@
-"""The modules of the standard library that Python 3 renamed or removed: that they are gone is a fault of the program."""
+"""Names of standard library modules that Python 3 renamed or removed: importing one is a fault of the program."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Runs a program inside a scaffold: code before it, code after it, and definitions where its statements need them.
+"""Runs a program inside a scaffold: code before and after it, and definitions before the statements that need them.
 
-The program's own statements keep their places, so that sites stay those of the file; code of the scaffold has file
-names of its own and is never the user's. The parent uses `placements` as well, to write the same thing as a script.
+The program's own statements keep their positions, so that sites stay those of the file; code of the scaffold has file
+names of its own and never counts as user code. The parent uses `placements` as well, to write the same thing as a
+script.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Placement(NamedTuple):
 
 
 def compiled(source: Any, filename: str, scaffold: Optional[Dict[str, Any]], namespace: Dict[str, Any]) -> List[Any]:
-    """Code to execute in `namespace`, one after the other; raises what `compile` raises of the program."""
+    """Code objects to execute in `namespace`, in order; raises what `compile` raises for the program."""
     if not scaffold:
         return [loops.compile_source(source, filename)]
     tree = change(cells.parsed(source, filename), scaffold, namespace)
@@ -39,7 +40,7 @@ def compiled(source: Any, filename: str, scaffold: Optional[Dict[str, Any]], nam
 
 
 def failed(error: BaseException, in_call: bool) -> Optional[str]:
-    """Says how the scaffold failed, where its own code raised; `None` where the program did.
+    """How the scaffold failed, where its own code raised; `None` where the program did.
 
     The program did where its code is the last of the two on the way to the exception, and also where code behind the
     program calls a network of the program's (`in_call`) that raises: layers have no code of the user's inside.
@@ -56,7 +57,7 @@ def failed(error: BaseException, in_call: bool) -> Optional[str]:
 
 
 def text_of(job: Dict[str, Any]) -> str:
-    """The code of a job's scaffold that stands for the program's own: what its definitions import.
+    """The source of a job's scaffold that counts as the program's own: its definitions, with their imports.
 
     Stand-ins import what they need when they are called, for programs of every framework; that says nothing.
     """
@@ -65,7 +66,7 @@ def text_of(job: Dict[str, Any]) -> str:
 
 
 def change(tree: ast.Module, scaffold: Dict[str, Any], namespace: Dict[str, Any]) -> ast.Module:
-    """The program's tree, changed in place: literals replaced, definitions called for; `namespace` is where they run."""
+    """The program's tree, changed in place: literals replaced, definitions inserted; `namespace` is where they run."""
     replaced = dict(tuple(pair) for pair in scaffold.get("literals", ()))
     if replaced:
         for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Seeds every source of randomness that the program may draw from without a seed of its own."""
+"""Seeds the random generators of Python, NumPy, torch, Keras and TensorFlow, so that a run can be repeated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, List
 
 
 def plant(seed: int, frameworks: List[str]) -> None:
-    """Seed what is imported; what the program seeds itself afterwards is its own affair."""
+    """Seed the imported libraries; the program's own seeds, set later, are left alone."""
     random.seed(seed)
     numpy: Any = sys.modules.get("numpy")
     if numpy is not None:

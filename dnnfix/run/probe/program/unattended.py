@@ -1,4 +1,4 @@
-"""Keeps a program from waiting for a person, and turns its warnings into events."""
+"""Makes a program fail rather than wait for a person's input, and turns its warnings into events."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _OF_THE_WATCHERS = "run_functions_eagerly"
 
 
 class NeedsInput(EOFError):
-    """The program asks a question on its standard input, which nobody answers."""
+    """The program asks for standard input, and nobody answers."""
 
 
 def install() -> None:
-    """Make `input` fail by name. Figures are drawn nowhere by MPLBACKEND=Agg, with which `show` returns at once."""
+    """Make `input` raise `NeedsInput`. Figures need nothing: with MPLBACKEND=Agg `show` returns at once."""
     builtins.input = _refuse
 
 

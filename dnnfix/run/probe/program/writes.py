@@ -1,4 +1,4 @@
-"""Remembers what the program wrote to: an error says which file, but neither what was wanted of it nor who makes it."""
+"""Remembers which files the program opened for writing, which an `OSError` does not say."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def for_writing(name: str) -> bool:
 
 
 def is_of_a_series(name: str) -> bool:
-    """Whether the program wrote files with the same ending into the folder that a file would be in."""
+    """Whether the program wrote files with the same suffix into the same folder."""
     return _place(name) in _series
 
 

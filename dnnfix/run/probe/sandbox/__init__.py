@@ -1,1 +1,1 @@
-"""What keeps a trial in: namespaces, limits, Landlock, and a filter of system calls."""
+"""Confines a trial: namespaces, resource limits, Landlock, and a filter of system calls."""

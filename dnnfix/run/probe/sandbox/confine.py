@@ -1,4 +1,4 @@
-"""What binds every trial in the process itself: resource limits, no privileges, a filter of system calls, Landlock."""
+"""Confinement that each process of a trial applies to itself: resource limits, privileges, system calls, Landlock."""
 
 from __future__ import annotations
 

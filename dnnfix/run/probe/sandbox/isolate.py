@@ -1,4 +1,4 @@
-"""Puts a trial into namespaces of its own, inside the sandbox: processes, mounts, network, shared memory.
+"""Puts a trial into Linux namespaces of its own, inside the sandbox: processes, mounts, network, shared memory.
 
 The sandbox keeps all trials away from the machine; this keeps them away from each other and from the zygote. It costs a
 few milliseconds and needs no privileges.

@@ -1,4 +1,4 @@
-"""Landlock: the kernel's own way for a process to give up files, without namespaces and without privileges."""
+"""Restricts a process to some files and folders with Landlock, which needs no namespaces and no privileges."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable[str]) -> Tuple[bool, bool]:
-    """Leave this process and its children only these files and folders; gives (files held, signals held).
+    """Leave this process and its children only these files and folders; returns (files restricted, signals restricted).
 
     `readable` may be read and executed, `writable` everything; `devices` are single files to read and write. Paths
     that do not exist are left out. Where the kernel has no Landlock nothing happens and (False, False) is given.

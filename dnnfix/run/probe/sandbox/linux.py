@@ -1,4 +1,4 @@
-"""The calls of the Linux kernel that Python does not offer: namespaces, mounts, capabilities, process settings."""
+"""Linux kernel calls that Python does not offer: namespaces, mounts, capabilities, process settings."""
 
 from __future__ import annotations
 

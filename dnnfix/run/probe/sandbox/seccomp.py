@@ -1,4 +1,4 @@
-"""A filter of system calls: what no trial needs and what reaches beyond it.
+"""A seccomp filter that refuses the system calls no trial needs or that reach beyond the trial.
 
 The filter refuses a list and lets the rest pass, because frameworks use most of the kernel. It keeps a trial from
 mounting, entering namespaces, tracing, loading code into the kernel and reading key rings; on the *limits* tier, which

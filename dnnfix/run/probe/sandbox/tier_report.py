@@ -1,4 +1,4 @@
-"""Tries out what a tier promises, in the process itself: it works when its refusals are seen, not when it starts."""
+"""Tests, inside the sandbox, that a tier refuses what it promises to refuse; that it starts proves nothing."""
 
 from __future__ import annotations
 

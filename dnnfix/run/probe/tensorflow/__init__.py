@@ -1,1 +1,1 @@
-"""Training of TensorFlow programs that Keras has no part in."""
+"""Records training in TensorFlow programs that does not go through Keras."""

@@ -1,6 +1,6 @@
-"""What the loss of a graph of TensorFlow 1 compares: the prediction, which comes from variables, and the target.
+"""Finds the prediction (the side computed from variables) and the target of a loss in a TensorFlow 1 graph.
 
-Read off the operations that the loss was written with: cross entropies, squared and absolute differences, and the
+It recognizes the operations that losses are written with: cross-entropies, squared and absolute differences, and the
 product of labels with a logarithm.
 """
 
@@ -21,7 +21,7 @@ _OF_DIFFERENCES = frozenset({"Square", "Pow", "Abs", "Mul", "L2Loss"})
 
 
 def pair_of(loss: Any) -> Optional[Pair]:
-    """What a loss compares; `None` where it is written in another way."""
+    """The prediction and the target that a loss compares; `None` where it is written in another way."""
     for operation in _before(loss.op):
         found = _compared(operation)
         if found is not None:

@@ -1,7 +1,7 @@
-"""Steps of TensorFlow programs that train without `fit`: sessions of a graph, and gradient tapes.
+"""Records the training steps of TensorFlow programs that train without `fit`: sessions of a graph, and gradient tapes.
 
 In a graph program the optimizer's code runs once, while the graph is built: there a step is a run of a session that
-fetches the operation which `minimize` or `apply_gradients` gave, and its loss is fetched along, in the same pass.
+fetches the operation which `minimize` or `apply_gradients` returned, and its loss is fetched along, in the same pass.
 Functions that TensorFlow traces run their Python code once as well; they are run eagerly, so that every step is seen.
 """
 
@@ -24,7 +24,7 @@ _DEEP = 4
 
 
 class TensorFlowSteps:
-    """Watches sessions and tapes, and tells `Steps` of what trains."""
+    """Patches sessions and tapes, and reports their training steps to `Steps`."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
@@ -38,7 +38,7 @@ class TensorFlowSteps:
         self._measured = 0
 
     def install(self, patches: Patches) -> None:
-        """Put the watchers in place, where the program's TensorFlow is imported."""
+        """Install the recorders, where the program's TensorFlow is imported."""
         tensorflow: Any = sys.modules.get("tensorflow")
         if tensorflow is None or not hasattr(tensorflow, "compat"):
             return

@@ -1,4 +1,4 @@
-"""The arguments of calls by name: of constructors from their frames, of functions from signatures and schemas."""
+"""Names the arguments of torch calls: of constructors from their frames, of functions from signatures and schemas."""
 
 from __future__ import annotations
 

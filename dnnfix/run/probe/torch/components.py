@@ -1,4 +1,4 @@
-"""The objects that the program makes - layers, losses, models, optimizers, schedulers, loaders - and where."""
+"""Records the layers, losses, models, optimizers, schedulers and loaders of a torch program, with their sites."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Measurements on the trained model, made when the program has ended, so that the run itself stays as it is.
+"""Measurements on a trained torch model that a job asks for, made after the program has ended.
 
 The first recorded batch of each model is put aside (a few samples of it). At the end the model is called on it and on
-changed copies, in evaluation mode, without gradients where none are needed, with what it prints thrown away, and with
-its buffers, mode and the random state put back.
+changed copies, in evaluation mode, without gradients unless needed, with its prints discarded, and with its buffers,
+mode and the random state restored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The probe for programs that use torch: puts the watchers in place and offers the hooks that the runner calls."""
+"""Entry point of the torch probe: installs its recorders and offers the hooks that the runner calls."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ torch: Any = _torch
 
 
 def warm() -> None:
-    """Do once, in a process that many runs are forked from, what every run would do."""
+    """Do once, in the process that runs are forked from, what every run would have to do."""
     learn_functions()
 
 
 class Hooks:
-    """A probe in place."""
+    """The installed probe of one run."""
 
     def __init__(self, job: Dict[str, Any]) -> None:
         warm()
@@ -53,7 +53,7 @@ class Hooks:
         self._listener = Listener(self._components, self._steps.parameters) if "units" in wanted else None
 
     def begin(self) -> None:
-        """Put the watchers in place."""
+        """Install the recorders."""
         self._components.install(self._patches)
         self._targets.install(self._patches)
         self._loop.install(self._patches)

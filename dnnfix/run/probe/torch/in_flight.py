@@ -1,7 +1,7 @@
-"""The call in flight when an exception left the program, also where nothing was being recorded any more.
+"""Finds the torch call that was running when an exception left the program, also after recording has ended.
 
-While the recorder listens, it has seen the call. Afterwards the traceback tells: the frames of library code hold the
-module or the arguments, and where the library is compiled code, the user's own expression and its variables do.
+While the recorder is on, it has seen the call. Afterwards it is read from the traceback: the frames of library code
+hold the module or the arguments; where the library is compiled code, the user's own expression and its variables do.
 """
 
 from __future__ import annotations

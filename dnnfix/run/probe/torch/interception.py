@@ -1,12 +1,12 @@
-"""Sees the calls of modules and functions as they happen, and hands them to the recorder.
+"""Intercepts the calls of modules and functions in a torch program and passes them to a recorder.
 
 `nn.Module.__call__` is wrapped for modules, a `TorchFunctionMode` sees functions, methods, operators and properties of
-tensors, and a few functions that torch does not report there are wrapped by name. All of it is taken away once the
+tensors, and a few functions that torch does not report there are wrapped by name. All of it is removed once the
 recorded steps are over, so that it costs nothing then.
 
-`layer.forward(x)` passes `__call__` by. Where the program's text has such a call, the `forward` of every library module
-is wrapped too, and one that user code calls itself counts as a call of the module. Programs that turn modules into
-TorchScript are left alone, since that reads the `forward` of the classes.
+`layer.forward(x)` bypasses `__call__`. Where the program's source has such a call, the `forward` of every library
+module is wrapped too, and one that user code calls itself counts as a call of the module. Programs that compile modules
+to TorchScript are left alone, since that reads the `forward` of the classes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WRAPPED = (
 
 
 class Watch:
-    """The watchers of one recorder, which has `on`, `enter`, `leave`, `before`, `after` and `fail`."""
+    """The interception for one recorder, which has `on`, `enter`, `leave`, `before`, `after` and `fail`."""
 
     def __init__(self, recorder: Any, program: str = "") -> None:
         self._recorder = recorder
@@ -51,7 +51,7 @@ class Watch:
         self._forwards = ".forward(" in program and "jit." not in program
 
     def start(self) -> None:
-        """Put the watchers in place."""
+        """Install the recorders."""
         self._patches.put(torch.nn.Module, "__call__", self._wrap_call)
         for cls in _library_modules() if self._forwards else ():
             self._patches.put(cls, "forward", self._wrap_forward)
@@ -204,5 +204,5 @@ def _from_user(frame: Optional[FrameType]) -> bool:
 
 
 def in_tracing() -> bool:
-    """Whether torch is turning the program into a graph; what runs then is not the program's own work."""
+    """Whether torch is tracing the program into a graph; what runs then is not the program's own work."""
     return torch._C._get_tracing_state() is not None

@@ -1,4 +1,4 @@
-"""Data loaders: what they were made with, the batches that they bring up, and cutting long evaluations."""
+"""Records data loaders with their arguments and batches, and ends long evaluations."""
 
 from __future__ import annotations
 

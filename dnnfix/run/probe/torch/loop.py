@@ -1,4 +1,4 @@
-"""The operations of the training loop in their order, and when evaluation is recorded."""
+"""Writes `loop` events, the operations of the training loop in order, and decides which evaluations are recorded."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Loop:
 
     @guarded
     def evaluation_ends(self, by: str) -> None:
-        """Training goes on: `by` names what tells so (`backward` always does)."""
+        """Training continues; `by` names the operation that shows it (`backward` always does)."""
         if self._listening_for is not None and by in {"backward", "train", self._listening_for}:
             self._listening_for = None
             self._recorder.stop()

@@ -134,7 +134,7 @@ def kind_of(module: Any) -> str:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """The value as JSON: numbers and text as they are, callables and classes by name, tensors by shape and dtype."""
+    """The value as JSON: numbers and strings unchanged, callables and classes by name, tensors by shape and dtype."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):

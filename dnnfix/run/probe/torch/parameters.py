@@ -1,4 +1,4 @@
-"""Which parameters there are, what they are called, and whether they trained: the `parameters` event."""
+"""Writes the `parameters` event of a torch program: the names of all parameters, and whether they trained."""
 
 from __future__ import annotations
 
@@ -238,7 +238,9 @@ def _dense(tensor: Any) -> Any:
 
 
 def distance(after: Any, before: Any) -> float:
-    """How far two tensors of one shape are apart, worked out piece by piece: large ones fill the memory of a run."""
+    """The Euclidean distance of two tensors of one shape, computed in pieces: large ones would fill the memory of a
+    run.
+    """
     pairs = zip(after.reshape(-1).split(_PIECE), before.reshape(-1).split(_PIECE))
     apart = [torch.linalg.vector_norm(new.to(torch.float64) - old.to(torch.float64)) for new, old in pairs]
     return math.hypot(*[float(one) for one in apart])

@@ -1,6 +1,6 @@
-"""How the torch probe stays out of the program's way, beyond what every probe does for that (`guard`).
+"""Lets the torch probe run tensor operations of its own that are neither recorded nor tracked by autograd.
 
-Every tensor operation of the probe's own runs inside `Quiet`, where nothing is recorded and no gradient is tracked.
+The functions of `guard`, which serve every probe, are imported from here as well.
 """
 
 from __future__ import annotations

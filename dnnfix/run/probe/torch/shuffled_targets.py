@@ -1,4 +1,4 @@
-"""The targets of each batch in another order, so that nothing can be learned from them."""
+"""Permutes the targets of each batch in a torch program, for the experiment that shows what is learned from noise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ torch: Any = _torch
 
 
 class ShuffledTargets:
-    """Makes other targets of a batch's targets, drawn from a generator of the probe's own; of a single one, an earlier one."""
+    """Permutes a batch's targets with a random generator of the probe's own; a single target becomes one of an
+    earlier batch.
+    """
 
     def __init__(self, seed: int) -> None:
         self.happened = False

@@ -1,9 +1,9 @@
-"""How much was learned, on a scale that does not depend on the loss: 1 for perfect, about 0 for guessing.
+"""Skill, a measure of learning that does not depend on the loss: 1 for perfect predictions, about 0 for chance.
 
 The kind of measure follows from the targets: classes give the accuracy beyond that of naming the commonest class,
-two-valued targets the rank agreement (the area under the ROC curve, rescaled), real targets the explained variance.
-Small batches are pooled over the last steps, and what guessing means (commonest class, spread of the targets) is learnt
-from all the targets so far, so that a batch of one sample does not count for a whole run.
+two-valued targets the rank agreement (the area under the ROC curve, rescaled), floating-point targets the explained
+variance. Small batches are pooled over the last steps, and the chance level (commonest class, spread of the targets) is
+computed from all the targets so far, so that a batch of one sample does not count for a whole run.
 
 Several steps are measured at a time, in one tensor, since a small network's step takes no longer than ten operations.
 """
@@ -171,7 +171,9 @@ class Skill:
 
 
 def class_count(pair: Pair) -> Optional[int]:
-    """How many classes the targets of a pair are indices of; 0 where they are none, `None` where nothing can be said."""
+    """The number of classes that a pair's targets are indices of; 0 where they are not indices, `None` where it is
+    unknown.
+    """
     prediction, target, loss = pair
     if loss in _WITHOUT_TARGET or prediction.is_complex() or target.dim() == 0:
         return None

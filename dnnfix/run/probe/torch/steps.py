@@ -1,4 +1,4 @@
-"""Counts optimizer steps and measures each: loss, skill, gradient, update and spread of the output.
+"""Counts optimizer steps of a torch program and measures each: loss, skill, gradient, update and output spread.
 
 During the recorded steps everything is measured at once. Later steps only put references aside; they are measured a
 few at a time, so that a step of a small network is hardly slowed.

@@ -1,8 +1,8 @@
-"""The prediction and the target of the last loss, wherever the program computes it.
+"""Finds the prediction and the target of the last loss, wherever the program computes it.
 
-Loss functions of torch are wrapped for good (loss layers call them too). For a loss that the program writes out, such
-as the mean of a squared difference, the first steps' recorded calls tell which tensors are compared and in which
-expression; later steps listen to that expression.
+Loss functions of torch stay wrapped for the whole run (loss layers call them too). For a loss that the program writes
+out, such as the mean of a squared difference, the recorded calls of the first steps show which tensors are compared and
+in which expression; in later steps only that expression is observed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rows that a program trains on, and those that it evaluates its network on: what goes into models, and what losses compare."""
+"""Collects the rows that a torch program trains on and evaluates: model inputs, and what losses compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listens to the layers and activations of a torch program in the steps that `units` looks at."""
+"""Passes layer outputs and weight gradients of a torch program to `measures.units` in the steps it measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who made which tensor: a ledger of tensors by identity, and what is said of each of them in the trace."""
+"""Describes tensors in the trace, and keeps which call produced each of them (a ledger by identity)."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def tensors_in(item: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def as_numpy(tensor: Any) -> Any:
-    """The values of a tensor as an array of numpy, which knows no bfloat16."""
+    """The values of a tensor as a numpy array; bfloat16, which numpy lacks, is converted."""
     tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
@@ -169,7 +169,7 @@ def traceable(ledger: Ledger, item: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def keepable(item: Any) -> bool:
-    """Whether an object that left a tensor can be followed: arrays, floats and lists that are not too long."""
+    """Whether an object computed from a tensor can be followed: arrays, floats and lists that are not too long."""
     if isinstance(item, float):
         return True
     if isinstance(item, list):
@@ -178,7 +178,7 @@ def keepable(item: Any) -> bool:
 
 
 def at_edge(item: Any) -> bool:
-    """Whether a tensor holds a value that is not finite, or a zero that came out of a function steep at zero."""
+    """Whether a tensor holds a value that is not finite, or a zero from a function with an infinite slope there."""
     if not isinstance(item, torch.Tensor) or item.layout != torch.strided or not item.is_floating_point():
         return False
     if item.device.type == "meta" or type(item).__name__ == "FakeTensor" or item.numel() > LARGEST_FOR_STATISTICS:
@@ -191,7 +191,7 @@ def at_edge(item: Any) -> bool:
 
 
 def narrows(name: str, args: Any, outputs: List[Any]) -> bool:
-    """Whether a call gave whole numbers, or indices, for fractions that are data: gradients are not tracked of them."""
+    """Whether a call turned floating-point data into integers or indices, through which no gradient flows."""
     given = args[0] if args and (name in CASTS or name in ROUNDING) else None
     if not isinstance(given, torch.Tensor) or not given.is_floating_point() or given.requires_grad:
         return False
@@ -199,7 +199,7 @@ def narrows(name: str, args: Any, outputs: List[Any]) -> bool:
 
 
 def statistics(item: Any) -> Dict[str, Any]:
-    """Low, high, mean, standard deviation and more of a tensor's finite elements; empty for what has none."""
+    """Minimum, maximum, mean, standard deviation and more of a tensor's finite elements; empty where there are none."""
     if not isinstance(item, torch.Tensor) or item.layout != torch.strided or item.device.type == "meta":
         return {}
     if item.numel() == 0 or item.numel() > LARGEST_FOR_STATISTICS or item.is_complex() or item.is_quantized:

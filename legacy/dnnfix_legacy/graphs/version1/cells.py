@@ -1,4 +1,4 @@
-"""Recurrent cells: `tf.nn.rnn_cell` and `tf.contrib.rnn`."""
+"""The recurrent cells of TensorFlow 1: `tf.nn.rnn_cell` and `tf.contrib.rnn`."""
 
 import copy
 from collections import namedtuple

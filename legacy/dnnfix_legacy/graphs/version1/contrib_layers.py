@@ -1,4 +1,4 @@
-"""Layers as functions that find their weights by scope: `tf.contrib.layers` and `tf.contrib.slim`."""
+"""Layers as functions that look up their weights by variable scope: `tf.contrib.layers` and `tf.contrib.slim`."""
 
 import tensorflow.compat.v1 as tf
 

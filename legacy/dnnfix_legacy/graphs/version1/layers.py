@@ -1,4 +1,4 @@
-"""Layers as functions that find their weights by scope: `tf.layers`."""
+"""Layers as functions that look up their weights by variable scope: `tf.layers`."""
 
 import tensorflow.compat.v1 as tf
 

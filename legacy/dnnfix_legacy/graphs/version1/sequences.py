@@ -1,4 +1,6 @@
-"""Losses and decoders of sequences: `tf.contrib.seq2seq`, `tf.contrib.legacy_seq2seq` and `tf.nn.seq2seq`."""
+"""The losses and decoders of sequences of TensorFlow 1: `tf.contrib.seq2seq`, `tf.contrib.legacy_seq2seq`,
+`tf.nn.seq2seq`.
+"""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""The first tables: deliveries that were received, and jobs."""
+"""Creates the first tables: deliveries that were received, and jobs."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make both tables."""
+    """Create both tables."""
     op.create_table(
         "deliveries",
         sa.Column("id", sa.String(64), primary_key=True),
@@ -30,6 +30,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Take them away."""
+    """Drop both tables."""
     op.drop_table("jobs")
     op.drop_table("deliveries")

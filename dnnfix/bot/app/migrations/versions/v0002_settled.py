@@ -1,4 +1,4 @@
-"""Which commit of a repository is settled, so that the next visit begins there."""
+"""Adds to a job the commit up to which its repository is settled, so that the next visit begins there."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,10 +8,10 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Begin with none."""
+    """Add the column, empty for every job."""
     op.add_column("jobs", sa.Column("settled", sa.String(64), nullable=False, server_default=""))
 
 
 def downgrade() -> None:
-    """Forget it."""
+    """Drop the column."""
     op.drop_column("jobs", "settled")

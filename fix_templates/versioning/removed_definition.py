@@ -1,0 +1,277 @@
+"""`load_boston`, `KerasClassifier`, `scipy.misc.imsave`: functions and classes removed without a successor."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from dnnfix.api import (
+    AddDefinition,
+    AddImport,
+    ApiChange,
+    Edit,
+    Hit,
+    Replace,
+    Subject,
+    added,
+    changed_imports,
+    definition_uses,
+    pictures,
+    uses_of,
+)
+
+
+class RemovedDefinition(ApiChange):
+    """A function or class was removed from its library, and nothing there does the same.
+
+    Its definition is written into the program: the reader of the Boston housing prices, from their original source;
+    Keras's wrappers for scikit-learn, since those of Keras 3 and scikeras lose the epochs when copied, need one-hot
+    targets, or score by R² instead of the loss; the private function that checks the input shape of image networks;
+    SciPy's image functions, which converted any numbers to bytes; the check of a target in torch's own losses. Where
+    the program already has that name, the definition gets another one.
+
+    Fix safety: safe for the check of a target; else unsafe: the code is another one, though it does the same, and the
+    data set was removed for reasons.
+
+    References: https://scikit-learn.org/1.1/modules/generated/sklearn.datasets.load_boston.html,
+    https://github.com/keras-team/keras/releases/tag/v2.12.0, https://www.adriangb.com/scikeras/stable/migration.html,
+    https://docs.scipy.org/doc/scipy/release/1.2.0-notes.html.
+    """
+
+    code = "DNF571"
+    name = "removed-definition"
+    message = "{name} was removed: {what}"
+    formerly = ("definition-taken-away", "DNF515", "removed-target-check")
+    triggers = (
+        "load_boston",
+        "KerasClassifier",
+        "KerasRegressor",
+        "_obtain_input_shape",
+        "obtain_input_shape",
+        "_assert_no_grad",
+        "bytescale",
+        "toimage",
+        "fromimage",
+        "imsave",
+        "imresize",
+        "imrotate",
+        "imread",
+        "imshow",
+    )
+
+    def hits(self, subject: Subject) -> Iterator[Hit]:
+        source = subject.source
+        if source.words.isdisjoint(self.triggers):
+            return
+        places: dict[definition_uses.Definition, list[tuple[ast.expr | ast.alias, str]]] = {}
+        for node, name in _named(subject, frozenset(self.triggers)):
+            if name in definition_uses.definitions() and not _plain(subject, name):
+                places.setdefault(definition_uses.definitions()[name], []).append((node, name))
+        for definition, found in places.items():
+            if all(isinstance(node, ast.alias) for node, _ in found):
+                continue  # unused imports are another rule's
+            decline = _reason(subject, definition)
+            yield Hit(
+                source.site(found[0][0]),
+                self.message.format(name=found[0][1], what=definition.said),
+                title=definition.title,
+                edits=() if decline else tuple(_edits(subject, definition, found)),
+                decline=decline,
+                safe=definition.safe,
+                removed=definition.removed,
+                evidence={"reference": definition.reference},
+            )
+
+    programs = f"""
+=== example: a data set, by its name
+import torch
+import numpy
+- from sklearn.datasets import load_boston, load_iris
++ from sklearn.datasets import load_iris
++ from urllib.request import urlopen
++ from sklearn.utils import Bunch
++
++
+{added(definition_uses.definitions()["sklearn.datasets.load_boston"].code.replace("np.", "numpy."))}
++
+
+x, y = load_boston(return_X_y=True)
+print(torch.tensor(x).shape, numpy.mean(y), load_iris())
+
+=== example: a network in a search of scikit-learn
+import numpy as np
+from keras.models import Sequential
+from keras.layers import Dense
+- from keras.wrappers.scikit_learn import KerasClassifier
+from sklearn.model_selection import cross_val_score
++ import inspect
++ from sklearn.base import BaseEstimator, ClassifierMixin
++
++
+{added(definition_uses.definitions()["keras.wrappers.scikit_learn.KerasClassifier"].only(["KerasClassifier"]).code)}
+
+
+def build():
+    model = Sequential([Dense(3, activation="softmax")])
+    model.compile(loss="categorical_crossentropy", optimizer="adam", metrics=["accuracy"])
+    return model
+
+
+- estimator = KerasClassifier(build_fn=build, nb_epoch=200, batch_size=5)
++ estimator = KerasClassifier(build_fn=build, epochs=200, batch_size=5)
+print(cross_val_score(estimator, np.eye(9), np.arange(9)))
+
+=== example: a private function of the ready-made networks
+from keras import backend as K
+- from keras.applications.imagenet_utils import _obtain_input_shape
+from keras.layers import Input
++
++
+{added(definition_uses.definitions()["keras.applications.imagenet_utils._obtain_input_shape"].code)}
++
+
+shape = _obtain_input_shape(None, default_size=224, min_size=48, data_format=K.image_data_format(), include_top=True)
+image = Input(shape=shape)
+
+=== example: pictures, in a program that has a function of the same name
+import numpy as np
+- import scipy.misc
++ import PIL.Image
+from keras.layers import Dense
+
+
+{added(definition_uses.definitions()["scipy.misc.imsave"].only({"bytescale", "toimage", "imsave"}).code.replace("imsave", "scipy_imsave"))}
++
++
+def imsave(images, path):
+-     return scipy.misc.imsave(path, np.squeeze(images[0]))
++     return scipy_imsave(path, np.squeeze(images[0]))
+
+
+imsave(np.zeros((1, 8, 8, 1)), "a.png")
+- print(scipy.misc.bytescale(np.ones((2, 2))), Dense(1))
++ print(bytescale(np.ones((2, 2))), Dense(1))
+
+=== example: pictures that are resized by a share of their size
+import numpy as np
+import torch
+from PIL import Image
+- from scipy import misc
++
++
+{added(definition_uses.definitions()["scipy.misc.imresize"].only({"imresize"}).code.replace("PIL.Image.", "Image."))}
++
+
+image = np.asarray(Image.new("RGB", (8, 6)))
+- print(torch.from_numpy(misc.imresize(image, 0.5)).shape)
++ print(torch.from_numpy(imresize(image, 0.5)).shape)
+
+=== reject: other names of the module that had the check
+from torch.nn.modules.loss import MSELoss, _Loss
+
+
+class Own(_Loss):
+    pass
+
+=== reject: a function of the program's own
+import keras
+
+
+def load_boston():
+    return keras.datasets.boston_housing.load_data()
+
+
+print(load_boston())
+
+=== reject: the wrappers of scikeras
+import keras
+from scikeras.wrappers import KerasClassifier
+
+estimator = KerasClassifier(model=keras.Sequential, epochs=3)
+
+=== reject: the program knows both versions
+import keras
+
+try:
+    from keras.wrappers.scikit_learn import KerasClassifier
+except ImportError:
+    from scikeras.wrappers import KerasClassifier
+
+estimator = KerasClassifier(build_fn=keras.Sequential)
+"""
+
+
+def _named(subject: Subject, words: frozenset[str]) -> Iterator[tuple[ast.expr | ast.alias, str]]:
+    """The imports and uses of names that end in one of the words, with their full names."""
+    source = subject.source
+    uses = uses_of(source)
+    for statement in uses.imports():
+        if isinstance(statement, ast.ImportFrom):
+            for alias in statement.names:
+                if alias.name in words:
+                    yield alias, _public(f"{statement.module}.{alias.name}")
+    local = {name for name, full in uses.imported.items() if full.rpartition(".")[2] in words}
+    for name in uses.names(*(local | words)):
+        if isinstance(name.ctx, ast.Load) and (full := source.written(name)):
+            yield name, _public(full)
+    for attribute in uses.all_attributes():
+        if attribute.attr in words and isinstance(attribute.ctx, ast.Load) and (full := source.written(attribute)):
+            yield attribute, _public(full)
+
+
+def _public(name: str) -> str:
+    return name.removeprefix("tensorflow.").removeprefix("python.")
+
+
+def _plain(subject: Subject, name: str) -> bool:
+    """Whether another rule replaces all uses by an expression."""
+    return name.endswith(("imread", "imresize")) and pictures.pictures_are_plain(subject.source, name)
+
+
+def _own(subject: Subject, definition: definition_uses.Definition, defined: Iterable[str]) -> set[str]:
+    """The names that the program uses for something else."""
+    uses = uses_of(subject.source)
+    other = {name for name in defined if name in uses.bound}
+    return other | {n for n in defined if n in uses.imported and _public(uses.imported[n]) not in definition.names}
+
+
+def _reason(subject: Subject, definition: definition_uses.Definition) -> str:
+    """Why the definition cannot be written into the program."""
+    other = _own(subject, definition, definition.defines)
+    again = _own(subject, definition, {_apart(definition, name) for name in other})
+    return f"the program has a {min(other)} of its own" if again else ""
+
+
+def _apart(definition: definition_uses.Definition, name: str) -> str:
+    """The other name of a definition whose name is taken."""
+    return f"{min(definition.removed)}_{name.lstrip('_')}"
+
+
+def _edits(
+    subject: Subject, definition: definition_uses.Definition, found: list[tuple[ast.expr | ast.alias, str]]
+) -> Iterator[Edit]:
+    source = subject.source
+    uses = uses_of(source)
+    definition = definition.only({definition.name_for(name) for _, name in found})
+    other = _own(subject, definition, definition.defines)
+    for node, name in found:
+        new = definition.name_for(name)
+        new = _apart(definition, new) if new in other else new
+        if isinstance(node, ast.alias):
+            edit = changed_imports.replaced_import(uses, node.asname or node.name)
+            if edit is not None:
+                yield edit
+        elif source.segment(source.site(node)) != new:
+            yield Replace(source.site(node), new)
+    code = definition.code
+    for name in other:
+        code = re.sub(rf"\b{name}\b", _apart(definition, name), code)
+    for statement in definition.imports:
+        package, _, usual = statement.removeprefix("import ").partition(" as ")
+        known = next((local for local, imported in uses.imported.items() if imported == package), None)
+        if statement.startswith("import ") and known is not None:
+            code = re.sub(rf"\b{usual or package}\.", f"{known}.", code)
+        else:
+            yield AddImport(statement)
+    yield AddDefinition(code)
