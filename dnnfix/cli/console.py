@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -80,6 +81,21 @@ class Console:
         elif time.monotonic() - self._said >= QUIET_SECONDS:
             print(printable(text), file=self.err, flush=True)
             self._said = time.monotonic()
+
+    @contextlib.contextmanager
+    def working(self, subject: str, within: float | None = None) -> Iterator[Callable[[str], None]]:
+        """Show what is done for a subject while it is done: on a terminal beside a clock, and the seconds that it may take.
+
+        Yields the function that is called with each new step.
+        """
+        if self.quiet or not self.err.isatty() or os.environ.get("TERM") == "dumb":
+            yield lambda text: self.progress(f"{subject}: {text}")
+            return
+        from dnnfix.cli.live import clock
+
+        self.clear()
+        with clock(printable(subject), within, self.err, self.coloured(self.err)) as told:
+            yield lambda text: told(printable(text))
 
     def clear(self) -> None:
         """Take the line of progress away."""

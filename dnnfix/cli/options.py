@@ -45,7 +45,7 @@ SETTINGS = frozenset(
 RULES = "Rules: codes (DNF302), prefixes (DNF3), names or ALL, separated by commas"
 PATCHES = "Patches"
 RUNS = "Runs"
-WHERE = "Settings: from [tool.dnnfix] in pyproject.toml or from dnnfix.toml; nearest wins"
+WHERE = "Settings: from tool.dnnfix in pyproject.toml or from dnnfix.toml; nearest wins"
 OUTPUT = "Output"
 
 Words = list[str] | None

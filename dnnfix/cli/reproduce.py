@@ -56,14 +56,9 @@ def run(
     _check(output, path, force)
     settings = configuration.settings(running)
 
-    def progress(text: str) -> None:
-        console.progress(f"{path}: {text}")
-
-    if path.suffix.lower() in MARKDOWN:
-        result = pipeline.reproduce_report(raw, os.fspath(path), settings, progress)
-    else:
-        result = pipeline.reproduce_file(raw, os.fspath(path), settings, progress)
-    console.clear()
+    reproduced = pipeline.reproduce_report if path.suffix.lower() in MARKDOWN else pipeline.reproduce_file
+    with console.working(os.fspath(path), settings.budget) as progress:
+        result = reproduced(raw, os.fspath(path), settings, progress)
     text = script.script(result.program, result.reproduction)
     if output_format == "json":
         console.write(json.dumps(_document(result, text), indent=2) + "\n")

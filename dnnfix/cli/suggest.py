@@ -47,13 +47,6 @@ def reports(session: Session) -> Iterator[tuple[Program, FileReport]]:
     for program in session.programs():
         verify(program.settings)
         with session.guarding(program):
-            path = program.path
-            session.console.progress(f"{path}: starting")
-            report = pipeline.suggest_file(
-                program.raw,
-                path,
-                program.settings,
-                lambda text, path=path: session.console.progress(f"{path}: {text}"),  # type: ignore[misc]
-            )
-            session.console.clear()
+            with session.console.working(program.path, program.settings.budget) as progress:
+                report = pipeline.suggest_file(program.raw, program.path, program.settings, progress)
             yield program, report

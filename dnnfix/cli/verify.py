@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 from typer import Argument
@@ -34,9 +33,10 @@ def run(
     settings = configuration.settings(running)
     code = CLEAN
     for certificate in certificates:
-        console.progress(f"{certificate}: running the proof again")
         try:
-            holds, differences = pipeline.verify_certificate(os.fspath(certificate), settings)
+            with console.working(certificate) as progress:
+                progress("running the proof again")
+                holds, differences = pipeline.verify_certificate(certificate, settings)
         except CertificateError as error:
             console.problem(str(error))
             code = ERROR
