@@ -1,0 +1,35 @@
+"""A line on a terminal that moves while work goes on, drawn by rich."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.text import Text
+
+
+class _Clock(TextColumn):
+    """The seconds since the work was begun, and those that it may take."""
+
+    def __init__(self, within: float | None) -> None:
+        super().__init__("")
+        self._within = f" of {within:.0f}" if within else ""
+
+    def render(self, task: object) -> Text:
+        """The column for the one task."""
+        elapsed = getattr(task, "elapsed", None) or 0.0
+        return Text(f"{elapsed:3.0f}{self._within} s", style="dim")
+
+
+@contextmanager
+def clock(subject: str, within: float | None, stream: TextIO, coloured: bool) -> Iterator[Callable[[str], None]]:
+    """Show the subject, what is done for it, and a clock; the line is gone afterwards. Yields what is told the next step."""
+    terminal = Console(file=stream, no_color=not coloured, highlight=False)
+    name = TextColumn("[bold]{task.fields[subject]}", markup=True)
+    step = TextColumn("{task.description}", markup=False)
+    with Progress(SpinnerColumn(), name, _Clock(within), step, console=terminal, transient=True) as progress:
+        task = progress.add_task("", total=None, subject=subject.replace("[", r"\["))
+        yield lambda text: progress.update(task, description=text)
