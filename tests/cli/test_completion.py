@@ -28,9 +28,11 @@ zpty -b shell zsh -f -i
 zpty -w shell 'PROMPT=""; autoload -Uz compinit; compinit -u -D; eval "$(_DNNFIX_COMPLETE=source_zsh dnnfix)"; echo IS_READY'
 while zpty -r shell line; do [[ $line == IS_READY* ]] && break; done
 zpty -w -n shell $'LINE\\t'
-sleep 5
-zpty -w shell ' --help'
-while zpty -r shell line; do print -r -- $line; [[ $line == *Exit\\ codes* ]] && break; done
+for try in {1..100}; do
+    zpty -r -t shell line && print -r -- $line
+    [[ $line == *explain* ]] && break
+    sleep 0.1
+done
 exit 0
 """
 
@@ -88,4 +90,4 @@ def test_fish(shell: Shell) -> None:
 
 
 def test_zsh(shell: Shell) -> None:
-    assert "dnnfix explain [OPTIONS]" in shell("zsh", ZSH.replace("LINE", "dnnfix exp"))
+    assert "dnnfix explain" in shell("zsh", ZSH.replace("LINE", "dnnfix exp"))
