@@ -28,11 +28,7 @@ zpty -b shell zsh -f -i
 zpty -w shell 'PROMPT=""; autoload -Uz compinit; compinit -u -D; eval "$(_DNNFIX_COMPLETE=source_zsh dnnfix)"; echo IS_READY'
 while zpty -r shell line; do [[ $line == IS_READY* ]] && break; done
 zpty -w -n shell $'LINE\\t'
-for try in {1..100}; do
-    zpty -r -t shell line && print -r -- $line
-    [[ $line == *explain* ]] && break
-    sleep 0.1
-done
+zpty -r shell line '*explain*' && print -r -- $line
 exit 0
 """
 
