@@ -16,7 +16,7 @@ from _corpus import find
 from _measure import CHECK, Table, arguments, environment, in_turn, run
 from _peers import peers
 
-FORBIDDEN = ("torch", "keras", "tensorflow", "numpy", "libcst", "typer", "rich", "pydantic")
+FORBIDDEN = ("torch", "keras", "tensorflow", "numpy", "libcst", "rich", "pydantic")
 PASS, TORCHFIX = 20.0, 1 / 3
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.programs import FAULTY
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("torch", "keras", "tensorflow", "numpy", "libcst", "rich")
+HEAVY = ("torch", "keras", "tensorflow", "numpy", "libcst", "rich", "pydantic")
 
 
 def environment(**more: str) -> dict[str, str]:
