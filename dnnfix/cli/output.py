@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -174,11 +175,13 @@ class Output:
 
 
 def palette(console: Console) -> Palette:
-    """What standard output can show: colours or none, and blocks or marks for curves."""
+    """What standard output can show: colours or none, blocks or marks for curves, and so many columns."""
     from dnnfix.emit.sparkline import BLOCKS, MARKS
     from dnnfix.emit.text import COLOURS, PLAIN
 
     chosen = COLOURS if console.coloured(console.out) else PLAIN
+    if console.out.isatty():
+        chosen = replace(chosen, width=shutil.get_terminal_size().columns)
     try:
         BLOCKS.encode(console.out.encoding or "ascii")
     except UnicodeEncodeError:

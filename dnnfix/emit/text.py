@@ -52,6 +52,8 @@ class Palette:
     off: str = ""
     levels: str = BLOCKS
     """The heights that curves are drawn in."""
+    width: int = 0
+    """The columns of a terminal, in which words are wrapped; 0 elsewhere. Code and diffs never are."""
 
 
 COLOURS = Palette("\033[1m", "\033[31m", "\033[32m", "\033[33m", "\033[36m", "\033[2m", "\033[0m")
@@ -66,9 +68,9 @@ def file_text(file: FileReport, seen: View, palette: Palette = PLAIN, verbose: b
         blocks.append("\n".join(_reproduction(file, palette)))
     for result in file.findings:
         blocks.append("\n".join(_finding(file, result, seen, palette, verbose, shown)))
-    notes = [f"{palette.dim}note{palette.off}  {printable(file.path)}: {printable(note)}" for note in file.notes]
-    if notes and (verbose or file.findings or file.unrun):
-        blocks.append("\n".join(notes))
+    if file.notes and (verbose or file.findings or file.unrun):
+        texts = [printable(f"{file.path}: {note}") for note in file.notes]
+        blocks.append("\n".join(_hanging(f"{palette.dim}note{palette.off}  ", 6, text, palette) for text in texts))
     return "".join(f"{block}\n\n" for block in blocks)
 
 
@@ -81,9 +83,25 @@ def _reproduction(file: FileReport, palette: Palette) -> Iterator[str]:
     else:
         yield f"{name}: does not run as it stands:"
     for step in reproduction.steps:
-        yield f"  {palette.cyan}made{palette.off}       {printable(str(step))}"
+        yield _row("made", printable(str(step)), palette.cyan, palette)
     for missing in reproduction.missing:
-        yield f"  {palette.yellow}missing{palette.off}    {printable(missing)}"
+        yield _row("missing", printable(missing), palette.yellow, palette)
+
+
+def _row(label: str, text: str, colour: str, palette: Palette) -> str:
+    """What a report says under a label, on one line, or on a terminal on as many as it takes."""
+    return _hanging(f"  {colour}{label}{palette.off}{' ' * max(11 - len(label), 1)}", 13, text, palette)
+
+
+def _hanging(head: str, columns: int, text: str, palette: Palette) -> str:
+    """Text behind a head that takes so many columns; on a terminal it is wrapped and goes on below its own beginning."""
+    if len(text) <= palette.width - columns or not palette.width:
+        return f"{head}{text}"
+    import textwrap
+
+    room = max(palette.width - columns, 20)
+    lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+    return head + f"\n{' ' * columns}".join(lines)
 
 
 def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> str:
@@ -113,7 +131,8 @@ def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> s
     if not report.files:
         return f"{line}\n"
     missing = unchecked(replace(report, errors=()))
-    return "\n".join([line, *_list("Not checked: ", missing or ["nothing beyond the rules that are on"])]) + "\n"
+    listed = _list("Not checked: ", missing or ["nothing beyond the rules that are on"], palette)
+    return "\n".join([line, *listed]) + "\n"
 
 
 def unmigrated(places: list[str]) -> str:
@@ -127,10 +146,10 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _list(title: str, items: list[str]) -> Iterator[str]:
+def _list(title: str, items: list[str], palette: Palette) -> Iterator[str]:
     limit = 8
     for number, item in enumerate(items[:limit]):
-        yield f"{title if number == 0 else ' ' * len(title)}{printable(item)}"
+        yield _hanging(title if number == 0 else " " * len(title), len(title), printable(item), palette)
     if len(items) > limit:
         yield f"{' ' * len(title)}and {len(items) - limit} more (all with --output-format json)"
 
@@ -141,29 +160,29 @@ def _finding(
     finding = result.finding
     at = place(file, finding.site, seen)
     yield f"{palette.bold}{printable(str(at))}{palette.off}: {palette.red}{finding.code}{palette.off} {finding.rule}"
-    yield f"  {printable(finding.message)}"
+    yield _hanging("  ", 2, printable(finding.message), palette)
     if _beaten(file, result) and not verbose:
-        yield f"  {palette.yellow}{result.outcome:<10}{palette.off} {printable(result.reason)}"
+        yield _row(result.outcome, printable(result.reason), palette.yellow, palette)
         return
     if not finding.site.path:
         yield from frame(finding, seen, palette)
     facts = _facts(finding)
     if facts:
-        yield f"  {palette.cyan}{'observed' if file.runs else 'evidence'}{palette.off}   {facts}"
+        yield _row("observed" if file.runs else "evidence", facts, palette.cyan, palette)
     patches = [patch for name in result.patches for patch in file.patches if patch.id == name]
     offered = (FindingOutcome.REPAIRED, FindingOutcome.PARTIAL)
     best = patches[0] if patches and result.outcome in offered else None
     if best is not None and best.id in shown:
-        yield f"  {_ending(best, palette)} by {best.id}, shown above"
+        yield _ending(best, f"by {best.id}, shown above", palette)
     elif best is not None:
         above = [patch for patch in file.patches if patch.id in shown]
         shown.add(best.id)
         yield from _repair(best, palette, not independent(file, best, above), verbose)
     elif result.reason not in file.unchecked:  # else the last lines say it for all findings at once
-        yield f"  {palette.yellow}{result.outcome:<10}{palette.off} {printable(result.reason)}"
+        yield _row(result.outcome, printable(result.reason), palette.yellow, palette)
     choices = [patch for patch in patches if patch.verdict is PatchVerdict.CHOICE] if best is None else []
     for number, patch in enumerate(choices, 1):
-        yield f"  {palette.yellow}choice {number}{palette.off}   {printable(patch.candidate.title)} ({CHOOSE})"
+        yield _row(f"choice {number}", f"{printable(patch.candidate.title)} ({CHOOSE})", palette.yellow, palette)
         yield from diff_lines(patch.diff, palette)
     yield from _others([patch for patch in patches if patch not in choices], best, palette, verbose)
 
@@ -271,19 +290,18 @@ def _cut(text: str) -> str:
 def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Iterator[str]:
     kind = _WHY_UNSAFE.get(patch.candidate.applicability.value, "for reading only: it is never applied")
     kind += "; to be taken instead of a repair above, not with it" if rival else ""
-    yield f"  {_ending(patch, palette)} {printable(patch.candidate.title)} ({kind})"
+    yield _ending(patch, f"{printable(patch.candidate.title)} ({kind})", palette)
     yield from diff_lines(patch.diff, palette)
-    label = "remains " if patch.remains else "proven  "
-    yield f"  {palette.cyan}{label}{palette.off}   {verdict_line(patch)}"
+    yield _row("remains" if patch.remains else "proven", verdict_line(patch), palette.cyan, palette)
     if verbose:
         for verdict in patch.verdicts:
             yield f"    {verdict.rung}, {verdict.validator}: {verdict.status.value}, {printable(verdict.reason)}"
     effects = [_effect(name, value) for name, value in patch.side_effects.items() if not _is_unknown(value)]
     if effects:
-        yield f"  {palette.cyan}effects{palette.off}    {printable(', '.join(effects))}"
+        yield _row("effects", printable(", ".join(effects)), palette.cyan, palette)
     drawn = _curves(patch, palette)
     if drawn:
-        yield f"  {palette.cyan}curves{palette.off}     {drawn}"
+        yield _row("curves", drawn, palette.cyan, palette)
     if patch.certificate:
         yield f"  {palette.dim}certificate {printable(patch.certificate)}{palette.off}"
 
@@ -300,11 +318,11 @@ def _curves(patch: Patch, palette: Palette) -> str:
     return ""
 
 
-def _ending(patch: Patch, palette: Palette) -> str:
-    """How the findings of a patch that is offered ended."""
+def _ending(patch: Patch, text: str, palette: Palette) -> str:
+    """How the findings of a patch that is offered ended, and what that patch is."""
     if patch.verdict is PatchVerdict.PARTIAL:
-        return f"{palette.yellow}partial{palette.off}   "
-    return f"{palette.green}repaired{palette.off}  "
+        return _row("partial", text, palette.yellow, palette)
+    return _row("repaired", text, palette.green, palette)
 
 
 def diff_lines(diff: str, palette: Palette = PLAIN) -> Iterator[str]:
@@ -345,9 +363,9 @@ def _others(patches: list[Patch], best: Patch | None, palette: Palette, verbose:
     kinds = ", ".join(
         f"{number} {verdict}" for verdict in PatchVerdict if (number := sum(p.verdict is verdict for p in rest))
     )
-    label = f"{palette.dim}also{palette.off}       " if best is not None else f"{palette.dim}tried{palette.off}      "
+    counted = _count(len(rest), "other candidate" if best is not None else "candidate")
     hint = "" if verbose else " (-v shows each)"
-    yield f"  {label}{_count(len(rest), 'other candidate' if best is not None else 'candidate')}: {kinds}{hint}"
+    yield _row("also" if best is not None else "tried", f"{counted}: {kinds}{hint}", palette.dim, palette)
     if verbose:
         for patch in rest:
             yield f"  - {patch.id}: {printable(patch.candidate.title)}; {verdict_line(patch)}"
