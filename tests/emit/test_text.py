@@ -241,3 +241,21 @@ def test_an_explanation_that_another_one_beat_takes_two_lines(views: dict[str, V
     short, long = (file_text(file, views["pkg/train.py"], verbose=verbose) for verbose in (False, True))
     assert "  rejected   another explanation of the crash was proven: DNF410\n" in short
     assert "name inputs" in long and "name inputs" not in short
+
+
+@pytest.mark.parametrize("columns", [40, 60, 200])
+def test_words_are_wrapped_below_their_labels_and_code_is_not(
+    repaired: FileReport, views: dict[str, View], columns: int
+) -> None:
+    seen = views["pkg/train.py"]
+    plain = file_text(repaired, seen).splitlines()
+    lines = file_text(repaired, seen, replace(PLAIN, width=columns)).splitlines()
+    whole, start = next((line[13:], number) for number, line in enumerate(plain) if line.startswith("  observed"))
+    at = next(number for number, line in enumerate(lines) if line.startswith("  observed"))
+    end = next(number for number in range(at + 1, len(lines)) if not lines[number].startswith(" " * 13))
+    assert " ".join(line[13:] for line in lines[at:end]) == whole
+    assert all(len(line) <= columns for line in lines[at:end])
+    assert [line for line in lines if " | " in line or line.startswith("    ") and line[4:5] in "+-@"] == [
+        line for line in plain if " | " in line or line.startswith("    ") and line[4:5] in "+-@"
+    ]
+    assert start <= at and (columns > 40 or end - at > 1)
