@@ -69,7 +69,8 @@ def template(code_or_name: str, extra: tuple[Path, ...] = ()) -> type[FixTemplat
 @cache
 def validators() -> tuple[Validator, ...]:
     """All validators, in the order of the ladder's rungs and then of their names."""
-    from dnnfix.validate.evidence import RUNGS, Validator
+    from dnnfix.records import RUNGS
+    from dnnfix.validate.evidence import Validator
 
     found: dict[str, Validator] = {}
     for module in map(imported, modules_of(Path(__file__).parent / "validators", "dnnfix.validators")):

@@ -10,9 +10,6 @@ from dnnfix.records import Applicability, Candidate, Family, Finding, Json, Symp
 from dnnfix.source.program import Source
 from dnnfix.validate.learning import LEARNED, score
 
-RUNGS = ("parse", "run", "shapes", "property", "learn", "honest", "harmless")
-"""The rungs of the ladder, cheapest first."""
-
 TRAINING_SYMPTOMS = frozenset({Symptom.NOT_LEARNING, Symptom.CONSTANT_OUTPUT, Symptom.NON_FINITE, Symptom.NO_GRADIENT})
 """Symptoms that only training shows to be gone; for all others it is enough that training does not get worse."""
 
