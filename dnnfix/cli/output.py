@@ -40,6 +40,10 @@ class Output:
     templates: tuple[Path, ...] = ()
     unmigrated: list[str] = field(default_factory=list)
     """What of old programs is left, a line for each place."""
+    cache: Path | None = None
+    """Where what a page is made of is kept from one call to the next."""
+    opened: bool = False
+    """Whether the page is shown in the browser when it is written."""
     brief: bool = False
     """Whether text is left to the last lines, since the rest was shown already."""
     _files: list[FileReport] = field(default_factory=list)
@@ -60,7 +64,7 @@ class Output:
         if not (report.findings or report.notes or report.patches or made):
             return
         seen = view(raw, report.path) if report.findings and self.format != "diff" else View()
-        if self.format in ("json", "sarif"):
+        if self.format in ("json", "sarif", "html"):
             if report.findings:
                 self._views[report.path] = seen
         elif self.format == "text":
@@ -103,6 +107,8 @@ class Output:
         self._write(lambda: self._closing(report))
         if self.file is not None:
             _replace(self.file, self._buffer.getvalue())
+            if self.opened:
+                self._show(self.file)
         gone = set(repaired)
         left = any(f"{file.path}::{result.finding.id}" not in gone for file, result in report.findings())
         if self._errors:
@@ -111,6 +117,14 @@ class Output:
             return CLEAN if exit_zero else FOUND
         unrun = [file.unrun for file in report.files]
         return ERROR if self._missed or (unrun and all(unrun)) else CLEAN
+
+    def _show(self, file: Path) -> None:
+        """Show a page in the browser, and say where it is."""
+        import webbrowser
+
+        self.console.remark(f"the report is in {file}")
+        if not webbrowser.open(file.absolute().as_uri()):
+            self.console.problem(f"{file}: no browser could be started to open it")
 
     @property
     def _palette(self) -> Palette:
@@ -127,6 +141,10 @@ class Output:
             from dnnfix.emit import sarif
 
             return sarif.text(report, self._views, _rules(report, self.templates))
+        if self.format == "html":
+            from dnnfix.emit.html.report import page
+
+            return page(report, self._views, self.cache, static=self.static)
         if self.format == "github":
             from dnnfix.emit.contract import sandbox, unchecked
             from dnnfix.emit.github import problem, remark
@@ -165,7 +183,7 @@ class Output:
         text = made()
         if self.file is not None:
             self._buffer.write(text)
-        elif text and self.format == "diff":
+        elif text and self.format in ("diff", "html"):  # a page says that it is in UTF-8, whatever the terminal speaks
             self.console.write_bytes(text.encode("utf-8", "surrogateescape"))
         elif text:
             self.console.write(text)
