@@ -58,7 +58,7 @@ class Output:
 
     def add(self, report: FileReport, raw: bytes, named: bool = True) -> None:
         """The report of one program, whose bytes are `raw`; `named` by the user, or found in a folder."""
-        self._files.append(report)
+        self._files.append(report if self.format == "html" else replace(report, trace=None))  # traces are large
         self._missed |= report.unrun and named
         made = report.reproduction.steps or report.reproduction.missing
         if not (report.findings or report.notes or report.patches or made):

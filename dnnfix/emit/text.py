@@ -143,7 +143,7 @@ def _finding(
     at = place(file, finding.site, seen)
     yield f"{palette.bold}{printable(str(at))}{palette.off}: {palette.red}{finding.code}{palette.off} {finding.rule}"
     yield f"  {printable(finding.message)}"
-    if beaten(file, result) and not verbose:
+    if _beaten(file, result) and not verbose:
         yield f"  {palette.yellow}{result.outcome:<10}{palette.off} {printable(result.reason)}"
         return
     if not finding.site.path:
@@ -169,7 +169,7 @@ def _finding(
     yield from _others([patch for patch in patches if patch not in choices], best, palette, verbose)
 
 
-def beaten(file: FileReport, result: FindingResult) -> bool:
+def _beaten(file: FileReport, result: FindingResult) -> bool:
     """Whether a finding explains a crash in another way than the one that a patch was proven for."""
     if result.finding.cause != CRASH_CAUSE or result.outcome is FindingOutcome.REPAIRED:
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,17 +23,18 @@ if TYPE_CHECKING:
 
 PARTS = Path(__file__).with_name("parts")
 
-NEEDED = {"jinja2": "Jinja2", "markupsafe": "MarkupSafe", "pygments": "Pygments", "vl_convert": "vl-convert-python"}
-"""What pages are made with, by the names of modules."""
+PAGES = {"jinja2": "Jinja2", "markupsafe": "MarkupSafe", "pygments": "Pygments"}
+"""What pages are made with: packages by the names of their modules."""
+
+NEEDED = {**PAGES, "vl_convert": "vl-convert-python"}
+"""What reports are made with."""
 
 
-def require() -> None:
+def require(packages: Mapping[str, str] = NEEDED) -> None:
     """Raise `ConfigError` where what pages are made with is not installed."""
-    missing = [package for module, package in NEEDED.items() if find_spec(module) is None]
+    missing = [package for module, package in packages.items() if find_spec(module) is None]
     if missing:
-        raise ConfigError(
-            f"the format html needs {', '.join(missing)}, which is not installed here: pip install 'dnnfix[html]'"
-        )
+        raise ConfigError(f"a page needs {', '.join(missing)}, which is not installed: pip install 'dnnfix[html]'")
 
 
 def render(name: str, scripts: tuple[str, ...] = (), *, evaluates: bool = False, **context: Any) -> str:

@@ -14,7 +14,7 @@ from dnnfix.emit.html import charts, graph
 from dnnfix.emit.html.changes import FileChange, changes, encoded
 from dnnfix.emit.html.code import Frame, Piece, coloured, frame
 from dnnfix.emit.html.page import part, render
-from dnnfix.emit.text import CHOOSE, WHY_UNSAFE, beaten, verdict_line
+from dnnfix.emit.text import CHOOSE, WHY_UNSAFE, verdict_line
 from dnnfix.emit.values import SHOWN, is_unknown, scaled, value_text
 from dnnfix.emit.view import View, place, view
 from dnnfix.records import (
@@ -123,8 +123,6 @@ class FindingView:
     best: PatchView | None
     above: str
     others: tuple[PatchView, ...]
-    quiet: bool = False
-    """Whether another explanation of the same crash was proven."""
     raced: tuple[tuple[str, str], ...] = ()
     """Edits of settings that were raced, and the skill that training came to with each."""
 
@@ -244,7 +242,6 @@ def _finding(key: str, file: FileReport, result: FindingResult, texts: Texts, sh
         made,
         above,
         tuple(_patch(f"{key}-p{number}", patch) for number, patch in enumerate(others, 1)),
-        beaten(file, result),
         tuple((title, value_text(came)) for title, came in tried.items()),
     )
 

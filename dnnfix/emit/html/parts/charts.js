@@ -15,7 +15,8 @@
   };
 
   const specOf = (points, title, width) => {
-    const axis = { labelColor: "var(--soft)", domainColor: "var(--line)", tickColor: "var(--line)", gridColor: "var(--line)", labelFontSize: 11, titleFontSize: 11, titleFontWeight: "normal", titleColor: "var(--soft)" };
+    const size = Math.round(parseFloat(getComputedStyle(document.documentElement).fontSize) * 0.74);
+    const axis = { labelColor: "var(--soft)", domainColor: "var(--line)", tickColor: "var(--line)", gridColor: "var(--line)", labelFontSize: size, titleFontSize: size, titleFontWeight: "normal", titleColor: "var(--soft)" };
     return {
       $schema: "https://vega.github.io/schema/vega/v6.json",
       description: title,

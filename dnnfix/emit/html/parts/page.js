@@ -140,7 +140,7 @@
       }
       for (const file of all(".file")) file.hidden = words.length > 0 && !all(".finding", file).some((one) => !one.hidden);
       for (const item of all(".contents > li")) item.hidden = words.length > 0 && !all("ol > li", item).some((one) => !one.hidden);
-      document.getElementById("left").textContent = words.length ? `${left} of ${findings.length} findings` : "";
+      document.getElementById("left").textContent = words.length ? `${left} of ${findings.length}` : "";
     });
   }
 
