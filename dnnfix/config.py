@@ -20,7 +20,7 @@ from dnnfix.records.record import record
 if TYPE_CHECKING:
     from dnnfix.run.job import Device, Tier
 
-Format = Literal["text", "diff", "json", "sarif", "github"]
+Format = Literal["text", "diff", "json", "sarif", "github", "html"]
 FORMATS: tuple[str, ...] = get_args(Format)
 COMMAND_LINE = "command line"
 BOT = "bot"

@@ -84,7 +84,7 @@ def template(code_or_name: str, extra: tuple[Path, ...] = ()) -> type[FixTemplat
 @cache
 def validators() -> tuple[Validator, ...]:
     """All validators, built-in and installed by entry point, in the order of the ladder's rungs and then of their names."""
-    from dnnfix.validate.evidence import RUNGS
+    from dnnfix.records import RUNGS
 
     found: dict[str, tuple[Validator, str | None]] = {}
     own = map(imported, modules_of(Path(__file__).parent / "validators", "dnnfix.validators"))
@@ -118,7 +118,8 @@ def _last(module: ModuleType) -> str:
 
 def _validator(module: ModuleType) -> Validator:
     """The validator that a module is. Raises `CatalogueError` with the file and what is wrong in it."""
-    from dnnfix.validate.evidence import EXPERIMENTS, RUNGS, Validator
+    from dnnfix.records import RUNGS
+    from dnnfix.validate.evidence import EXPERIMENTS, Validator
 
     lacking = [word for word in ("NAME", "RUNG", "judge") if not hasattr(module, word)]
     if lacking:

@@ -272,7 +272,12 @@ def test_folders_of_the_package_are_packages() -> None:
 def test_metadata() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["requires-python"] == ">=3.11"
-    assert [re.split("[<>]", need)[0] for need in project["dependencies"]] == ["libcst", "markdown-it-py", "pyflakes", "typer"]
+    assert [re.split("[<>]", need)[0] for need in project["dependencies"]] == [
+        "libcst",
+        "markdown-it-py",
+        "pyflakes",
+        "typer",
+    ]
     pinned = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
     assert pinned["torch"] == "2.13.0"
     needs = [need for extra in project["optional-dependencies"].values() for need in extra]

@@ -63,7 +63,7 @@ def run(
         static=True,
         write_baseline=write_baseline,
     )
-    patches = session.output.format in ("json", "sarif", "diff")
+    patches = session.output.format in ("json", "sarif", "diff", "html")
     cache = None
     if not no_cache:
         cache = CheckCache.open(session.settings.cache, "patches" if patches else "")

@@ -85,7 +85,7 @@ def run(
     session.output.unsafe = session.settings.unsafe
     session.output.unproven = unproven
     session.output.brief = interactive
-    if interactive and session.settings.output_format != "text" and not results.output_file:
+    if interactive and session.settings.output_format != "text" and session.output.file is None:
         raise ConfigError(
             "--interactive shows patches as text on standard output; give other formats an --output-file. "
             f"Received: {session.settings.output_format}"

@@ -233,6 +233,10 @@ class Results:
         str | None,
         Option(metavar="FILE", help="write results there, not to standard output", rich_help_panel=OUTPUT),
     ] = None
+    open: Annotated[
+        bool,
+        Option("--open", help="write the report as a page (html) and show it in the browser", rich_help_panel=OUTPUT),
+    ] = False
     exit_zero: Annotated[
         bool, Option("--exit-zero", help="exit with 0 also where there are findings", rich_help_panel=OUTPUT)
     ] = False

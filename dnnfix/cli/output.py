@@ -43,6 +43,10 @@ class Output:
     templates: tuple[Path, ...] = ()
     unmigrated: list[str] = field(default_factory=list)
     """What of old programs is left, a line for each place."""
+    cache: Path | None = None
+    """Where what a page is made of is kept from one call to the next."""
+    opened: bool = False
+    """Whether the page is shown in the browser when it is written."""
     brief: bool = False
     """Whether text is left to the last lines, since the rest was shown already."""
     _files: list[FileReport] = field(default_factory=list)
@@ -57,13 +61,13 @@ class Output:
 
     def add(self, report: FileReport, raw: bytes, named: bool = True) -> None:
         """The report of one program, whose bytes are `raw`; `named` by the user, or found in a folder."""
-        self._files.append(report)
+        self._files.append(report if self.format == "html" else replace(report, trace=None))  # traces are large
         self._missed |= report.unrun and named
         made = report.reproduction.steps or report.reproduction.missing
         if not (report.findings or report.notes or report.patches or made):
             return
         seen = view(raw, report.path) if report.findings and self.format != "diff" else View()
-        if self.format in ("json", "sarif"):
+        if self.format in ("json", "sarif", "html"):
             if report.findings:
                 self._views[report.path] = seen
         elif self.format == "text":
@@ -106,6 +110,8 @@ class Output:
         self._write(lambda: self._closing(report))
         if self.file is not None:
             _replace(self.file, self._buffer.getvalue())
+            if self.opened:
+                self._show(self.file)
         gone = set(repaired)
         left = any(f"{file.path}::{result.finding.id}" not in gone for file, result in report.findings())
         if self._errors:
@@ -114,6 +120,14 @@ class Output:
             return CLEAN if exit_zero else FOUND
         unrun = [file.unrun for file in report.files]
         return ERROR if self._missed or (unrun and all(unrun)) else CLEAN
+
+    def _show(self, file: Path) -> None:
+        """Show a page in the browser, and say where it is."""
+        import webbrowser
+
+        self.console.remark(f"the report is in {file}")
+        if not webbrowser.open(file.absolute().as_uri()):
+            self.console.problem(f"{file}: no browser could be started to open it")
 
     @property
     def _palette(self) -> Palette:
@@ -130,6 +144,10 @@ class Output:
             from dnnfix.emit import sarif
 
             return sarif.text(report, self._views, _rules(report, self.templates))
+        if self.format == "html":
+            from dnnfix.emit.html.report import page
+
+            return page(report, self._views, self.cache, static=self.static)
         if self.format == "github":
             from dnnfix.emit.contract import sandbox, unchecked
             from dnnfix.emit.github import problem, remark
@@ -168,7 +186,7 @@ class Output:
         text = made()
         if self.file is not None:
             self._buffer.write(text)
-        elif text and self.format == "diff":
+        elif text and self.format in ("diff", "html"):  # a page says that it is in UTF-8, whatever the terminal speaks
             self.console.write_bytes(text.encode("utf-8", "surrogateescape"))
         elif text:
             self.console.write(text)

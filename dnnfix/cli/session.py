@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from dnnfix.cli.console import CLEAN, ERROR, INTERRUPTED, Console
 from dnnfix.cli.guard import internal
 from dnnfix.cli.output import Output
 from dnnfix.emit.view import view
-from dnnfix.errors import BudgetExceeded, DnnfixError, EditError, InputError
+from dnnfix.errors import BudgetExceeded, ConfigError, DnnfixError, EditError, InputError
 from dnnfix.programs import Finder, Program, SettingsByFolder
 from dnnfix.records import FileReport
 from dnnfix.suppress import BaselineWriter, load_baseline
@@ -43,26 +44,39 @@ class Session:
             raise InputError("no path was given. Name files or folders, or - for standard input.")
         self.console = console
         self._inputs, self._exit_zero = inputs, results.exit_zero
-        file = Path(configuration.config) if configuration.config else None
-        if file is not None and not file.is_file():
-            raise InputError(f"{file}: no such file. Check what you gave to --config.")
+        config = Path(configuration.config) if configuration.config else None
+        if config is not None and not config.is_file():
+            raise InputError(f"{config}: no such file. Check what you gave to --config.")
         for made in filter(None, (results.output_file, write_baseline)):
             if not Path(made).absolute().parent.is_dir():
                 raise InputError(f"{made}: there is no such folder to write it into. Make it first.")
         overrides = {**options.overrides(inputs, configuration, results), **given}
+        if results.open:
+            if results.output_format not in (None, "html"):
+                raise ConfigError(f"--open shows a page. Received: --output-format {results.output_format}")
+            overrides["output_format"] = "html"
         if write_baseline:
             overrides["baseline"] = None
-        self._by_folder = SettingsByFolder(overrides, file, configuration.isolated)
+        self._by_folder = SettingsByFolder(overrides, config, configuration.isolated)
         self.settings = self._by_folder.of(Path.cwd())
         if self.settings.baseline is not None:
             load_baseline(self.settings.baseline)
+        file = Path(results.output_file) if results.output_file else None
+        if self.settings.output_format == "html":
+            from dnnfix.emit.html.page import require
+
+            require()  # before minutes are spent on runs
+            if results.open and file is None:
+                file = Path(tempfile.mkdtemp(prefix="dnnfix-")) / "report.html"
         self.output = Output(
             console,
             self.settings.output_format,
-            Path(results.output_file) if results.output_file else None,
+            file,
             static=static,
             unsafe=not static,
             templates=self.settings.templates,
+            cache=self.settings.cache,
+            opened=results.open,
         )
         self._finder = Finder(self._by_folder, self.output.problem, _standard_input)
         self._baseline = BaselineWriter(Path(write_baseline)) if write_baseline else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from dnnfix.emit.choice import independent
 from dnnfix.emit.contract import devices, sandbox, unchecked
 from dnnfix.emit.sparkline import BLOCKS, sparkline
+from dnnfix.emit.values import effect_text, is_unknown, value_text
 from dnnfix.emit.view import View, place, printable
 from dnnfix.records import (
     CRASH_CAUSE,
@@ -16,7 +17,6 @@ from dnnfix.records import (
     Finding,
     FindingOutcome,
     FindingResult,
-    Json,
     Patch,
     PatchVerdict,
     Report,
@@ -36,7 +36,8 @@ CURVE = 24
 MAX_LINE = 160
 """Characters of a line of facts before it is cut."""
 
-_WHY_UNSAFE = {"unsafe": "unsafe: it changes what is trained", "safe": "safe: the meaning is kept"}
+WHY_UNSAFE = {"unsafe": "unsafe: it changes what is trained", "safe": "safe: the meaning is kept"}
+"""What the applicability of a patch means."""
 
 
 @record
@@ -234,53 +235,8 @@ def _widened(text: str) -> str:
 
 def _facts(finding: Finding) -> str:
     parts = [] if finding.symptom is Symptom.NONE_OBSERVED else [finding.symptom.value]
-    facts = ", ".join(f"{name} {_value(value)}" for name, value in finding.evidence.items())
+    facts = ", ".join(f"{name} {value_text(value)}" for name, value in finding.evidence.items())
     return _cut(printable("; ".join([*parts, facts] if facts else parts)))
-
-
-def _value(value: Json) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "unknown"}[value]
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, Mapping) and set(value) == {"before", "after"}:
-        return f"{_value(value['before'])} -> {_value(value['after'])}"
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key} {_value(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "(" + ", ".join(_value(item) for item in value) + ")"
-    return " ".join(str(value).split())
-
-
-_SHOWN: Mapping[str, tuple[str, float, str]] = {
-    "step_seconds": ("step", 1e3, " ms"),
-    "peak_memory": ("memory", 2**-20, " MiB"),
-    "parameters": ("parameters", 1, ""),
-    "information": ("information kept", 100, " %"),
-    "adversarial": ("adversarial rise of the loss", 100, " %"),
-}
-"""How side effects are shown: under which words, times what, in which unit."""
-
-
-def _effect(name: str, value: Json) -> str:
-    """One side effect, before and after where both are known: `memory 337 -> 340 MiB`."""
-    words, factor, unit = _SHOWN.get(name, (name.replace("_", " "), 1, ""))
-    ends = [value.get("before"), value.get("after")] if isinstance(value, Mapping) else [value]
-    said = [_scaled(end, factor) for end in ends if end is not None]
-    if len(said) == 2 and said[0] == said[1]:
-        return f"{words} {said[0]}{unit} as before"
-    return f"{words} {' -> '.join(said)}{unit}"
-
-
-def _scaled(value: Json, factor: float) -> str:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or (isinstance(value, int) and factor == 1):
-        return _value(value)
-    number = value * factor
-    return f"{number:.0f}" if 100 <= abs(number) < 1e12 else f"{number:.3g}"
-
-
-def _is_unknown(value: Json) -> bool:
-    return value is None or (isinstance(value, Mapping) and all(_is_unknown(item) for item in value.values()))
 
 
 def _cut(text: str) -> str:
@@ -288,7 +244,7 @@ def _cut(text: str) -> str:
 
 
 def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Iterator[str]:
-    kind = _WHY_UNSAFE.get(patch.candidate.applicability.value, "for reading only: it is never applied")
+    kind = WHY_UNSAFE.get(patch.candidate.applicability.value, "for reading only: it is never applied")
     kind += "; to be taken instead of a repair above, not with it" if rival else ""
     yield _ending(patch, f"{printable(patch.candidate.title)} ({kind})", palette)
     yield from diff_lines(patch.diff, palette)
@@ -296,7 +252,7 @@ def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Itera
     if verbose:
         for verdict in patch.verdicts:
             yield f"    {verdict.rung}, {verdict.validator}: {verdict.status.value}, {printable(verdict.reason)}"
-    effects = [_effect(name, value) for name, value in patch.side_effects.items() if not _is_unknown(value)]
+    effects = [effect_text(name, value) for name, value in patch.side_effects.items() if not is_unknown(value)]
     if effects:
         yield _row("effects", printable(", ".join(effects)), palette.cyan, palette)
     drawn = _curves(patch, palette)

@@ -21,6 +21,7 @@ from dnnfix.pipeline.remarks import (
     whatever_the_data,
 )
 from dnnfix.pipeline.runs import Progress, laboratory_for, made_runnable, with_modules
+from dnnfix.pipeline.shown import layer_curves, slice_of
 from dnnfix.records import FileReport
 from dnnfix.source.program import Source
 
@@ -119,4 +120,7 @@ def _report(
         reproduction=reproduction,
         unrun=bool(doubted) or unrun(trace),
         modules={module.path: module.raw for module in source.beside},
+        trace=trace,
+        slice=slice_of(source, trace),
+        layers=layer_curves(laboratory.looked.get(source.contents)),
     )

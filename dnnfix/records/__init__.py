@@ -17,12 +17,15 @@ from dnnfix.records.findings import (
     UNEXPLAINED_RULE,
     UNLEARNED_CODE,
     UNLEARNED_RULE,
+    Ablation,
     Candidate,
     Curve,
     Decline,
     FileReport,
     Finding,
     FindingResult,
+    LayerCurve,
+    Origin,
     Patch,
     Report,
     RunRecord,
@@ -69,6 +72,7 @@ from dnnfix.records.trace import (
     Trace,
 )
 from dnnfix.records.words import (
+    RUNGS,
     Applicability,
     Family,
     FindingOutcome,

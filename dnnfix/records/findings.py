@@ -8,6 +8,7 @@ from dataclasses import field
 from dnnfix.records.record import record
 from dnnfix.records.reproduction import Reproduction
 from dnnfix.records.sites import Edit, Site
+from dnnfix.records.trace import Trace
 from dnnfix.records.words import (
     Applicability,
     Family,
@@ -155,6 +156,17 @@ class Curve:
     loss: tuple[float, ...] = ()
     skill: tuple[float, ...] = ()
     gradient: tuple[float, ...] = ()
+    steps: int = 0
+    """Optimizer steps of the trial."""
+
+
+@record
+class Ablation:
+    """What a patch of several edits came to without one of them: whether the rest was accepted, and why or what it leaves."""
+
+    title: str
+    accepted: bool
+    reason: str
 
 
 @record
@@ -171,6 +183,8 @@ class Patch:
     rank: int = 0
     curves: tuple[Curve, ...] = ()
     """Those of the paired trials, before and after on each seed; only of a patch that was accepted."""
+    ablation: tuple[Ablation, ...] = ()
+    """For each edit of a patch of several that was also tried without it."""
 
     @property
     def refusal(self) -> Verdict | None:
@@ -192,6 +206,35 @@ class FindingResult:
     outcome: FindingOutcome
     reason: str
     patches: tuple[str, ...] = ()
+
+
+@record
+class Origin:
+    """A line that the value may come from at which a program crashed: a step of the crash's slice.
+
+    `role` is how it came into the slice (`failing`, `statement`, `caller`, `definition`, `constructor`, `source`), `steps`
+    how far it is from the failing expression, `held` what its names held when the program stopped.
+    """
+
+    site: Site
+    role: str
+    steps: int
+    held: tuple[str, ...] = ()
+
+
+@record
+class LayerCurve:
+    """How the units of one layer went in a training that was looked at: a number for each step that was looked at.
+
+    `dead` is the share of a rectifier's outputs that are zero, or of those of another activation that are at an end of its
+    range; `spread` that of the outputs over the samples. Either is `None` where it could not be taken.
+    """
+
+    layer: str
+    line: int | None
+    steps: tuple[int, ...]
+    dead: tuple[float | None, ...] = ()
+    spread: tuple[float | None, ...] = ()
 
 
 @record
@@ -225,6 +268,12 @@ class FileReport:
     """Whether the program was to be run, and the run ended before it told anything: no data, no package, its own exit."""
     modules: Mapping[str, bytes] = field(default_factory=dict)
     """The modules beside the program as they were when it was looked at, by their paths in its folder."""
+    trace: Trace | None = None
+    """The run that the findings rest on, where the program was run."""
+    slice: tuple[Origin, ...] = ()
+    """Where the value may come from at which that run crashed, nearest first."""
+    layers: tuple[LayerCurve, ...] = ()
+    """What its layers did in a training that was looked at since it learns little."""
 
 
 @record

@@ -84,6 +84,10 @@ class Status(StrEnum):
     NOT_APPLICABLE = "not-applicable"
 
 
+RUNGS = ("parse", "run", "shapes", "property", "learn", "honest", "harmless")
+"""The rungs of the validation ladder, cheapest first."""
+
+
 class RunOutcome(StrEnum):
     """How a run of the user's program ended. The last eight are the environment's doing, never a verdict on a patch."""
 

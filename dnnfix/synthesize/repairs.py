@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from dnnfix.records import (
@@ -11,6 +11,7 @@ from dnnfix.records import (
     MISLEADING_CODE,
     UNEXPLAINED_CODE,
     UNLEARNED_CODE,
+    Ablation,
     Finding,
     FindingOutcome,
     FindingResult,
@@ -130,7 +131,34 @@ def _patch(search: Search, variant: Variant, result: Climb) -> Patch:
         verdict = PatchVerdict.REJECTED
     name = hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest()[:12]
     drawn = curves(result.evidence) if result.accepted else ()
-    return Patch(f"patch-{name}", candidate, diff, verdict, result.evidence.verdicts, effects, curves=drawn)
+    return Patch(
+        f"patch-{name}",
+        candidate,
+        diff,
+        verdict,
+        result.evidence.verdicts,
+        effects,
+        curves=drawn,
+        ablation=tuple(_ablation(search, variant)) if result.accepted else (),
+    )
+
+
+def _ablation(search: Search, variant: Variant) -> Iterator[Ablation]:
+    """What came of a variant of several edits without one of them, as far as that was tried on the way."""
+    tried = {_edits(other): result for other, result in search.climbs}
+    own = _edits(variant)
+    for candidate in variant.applied if len(own) > 1 else ():
+        result = tried.get(own - {(candidate.template, candidate.title)})
+        if result is None or result.fell == "not run":
+            continue
+        refusal = next((v for v in result.evidence.verdicts if v.status in (Status.FAIL, Status.INCONCLUSIVE)), None)
+        left = ", ".join(dict.fromkeys(finding.code for finding in candidate.findings))
+        reason = f"{refusal.validator}: {refusal.reason}" if refusal is not None else f"leaves {left}"
+        yield Ablation(candidate.title, result.accepted, reason)
+
+
+def _edits(variant: Variant) -> frozenset[tuple[str, str]]:
+    return frozenset((candidate.template, candidate.title) for candidate in variant.applied)
 
 
 def _hinders_nothing(finding: Finding, patches: list[Patch]) -> bool:

@@ -15,7 +15,14 @@ POINTS = 60
 def curves(evidence: Evidence) -> tuple[Curve, ...]:
     """The curves of each pair of trials: the program before the patch, then with it, on one seed."""
     return tuple(
-        Curve(trace.seed, patched, _points(trace, "loss"), _points(trace, "skill"), _points(trace, "gradient"))
+        Curve(
+            trace.seed,
+            patched,
+            _points(trace, "loss"),
+            _points(trace, "skill"),
+            _points(trace, "gradient"),
+            len(trace.steps),
+        )
         for pair in evidence.pairs
         for patched, trace in ((False, pair.before), (True, pair.after))
     )

@@ -14,9 +14,6 @@ from dnnfix.run.job import Experiment
 from dnnfix.source.program import Source
 from dnnfix.validate.learning import LEARNED, score
 
-RUNGS = ("parse", "run", "shapes", "property", "learn", "honest", "harmless")
-"""The rungs of the ladder, cheapest first."""
-
 EXPERIMENTS = tuple(map(str, Experiment))
 """What a validator may have measured."""
 

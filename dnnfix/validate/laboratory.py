@@ -81,6 +81,8 @@ class TrialLaboratory:
     records: list[RunRecord] = field(default_factory=list)
     uncompared: list[str] = field(default_factory=list)
     """Why no comparison with the old era could be made."""
+    looked: dict[tuple[bytes, ...], Trace] = field(default_factory=dict)
+    """The last look at the training of each program."""
     _cache: dict[Key, Trace] = field(default_factory=dict)
     trained_steps: int = 0
     """Optimizer steps of a training trial; 0 where that is still to be decided."""
@@ -107,7 +109,9 @@ class TrialLaboratory:
 
         `length` is its place in `LOOKS`.
         """
-        return self._run(source, seed, LOOKS[length][0], (Experiment.REFERENCE, Experiment.UNITS))
+        trace = self._run(source, seed, LOOKS[length][0], (Experiment.REFERENCE, Experiment.UNITS))
+        self.looked[source.contents] = trace
+        return trace
 
     def speculate(self, source: Source, seed: int, speculation: Speculation) -> Trace:
         """A short run that looks around, or tries edits, where the program crashes; see `Speculation`."""

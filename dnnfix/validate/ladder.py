@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dnnfix.errors import CatalogueError
-from dnnfix.records import Family, Finding, RunOutcome, Status, Trace, Verdict
+from dnnfix.records import RUNGS, Family, Finding, RunOutcome, Status, Trace, Verdict
 from dnnfix.run.job import Experiment, Speculation
 from dnnfix.source.program import Source
-from dnnfix.validate.evidence import RUNGS, Evidence, Pair, Validator
+from dnnfix.validate.evidence import Evidence, Pair, Validator
 from dnnfix.validate.learning import MAX_PAIRS, MIN_PAIRS, decide, difference, score, threshold
 from dnnfix.validate.side_effects import MEASURED
 

@@ -8,6 +8,7 @@ import pytest
 
 from dnnfix import registry
 from dnnfix.records import (
+    RUNGS,
     Applicability,
     Call,
     Candidate,
@@ -29,7 +30,7 @@ from dnnfix.records import (
     Value,
 )
 from dnnfix.source.program import Source
-from dnnfix.validate.evidence import OWN_FAULT, RUNGS, Evidence, Pair
+from dnnfix.validate.evidence import OWN_FAULT, Evidence, Pair
 
 SITE = Site(1, 1, 1, 5)
 FINISHED = Trace(RunOutcome.FINISHED)

@@ -144,7 +144,7 @@ def run(
         else:
             with Store(settings.cache / RESULTS) as kept:
                 replay(wanted, around, store, (kept,), _executor(executor, address, settings), progress)
-        made = write_report(benchmark, cases, [store], output)
+        made = write_report(benchmark, cases, [store], output, console)
     whole = made.whole.shares
     for line in made.search[:1]:
         console.write(f"the search alone: correct {line.shares['correct']}, wrong {line.shares['wrong']}\n")

@@ -46,7 +46,7 @@ def run(
         ids = {id for about in abouts for id in about.get("cases", "").split()}
         cases = [benchmark.case(id) for id in sorted(ids)]
         target = Path(output or folders[0])
-        made = write_report(benchmark, cases, stores, target)
+        made = write_report(benchmark, cases, stores, target, console)
     console.write(f"correct {made.whole.shares['correct']}\n{target / 'RESULTS.md'}\n")
     return CLEAN
 
