@@ -26,7 +26,12 @@ def check_file(raw: bytes, path: str, settings: Settings, patches: bool = True) 
 
     Raises `InputError` where the bytes cannot be analysed.
     """
-    source = Source.from_bytes(raw, path)
+    return check_source(Source.from_bytes(raw, path), settings, patches)
+
+
+def check_source(source: Source, settings: Settings, patches: bool = True) -> FileReport:
+    """The same of a program that was read already."""
+    path = source.path
     listed = _of_source(registry.listed(settings.templates), settings)
     subject = Subject(source)
     active = {one.code: one.load() for one in listed if one.is_triggered(subject.words)}
