@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,9 @@ from dnnfix.server.diagnostics import diagnostics
 from dnnfix.server.proofs import Task, proven
 from dnnfix.server.schedule import Schedule
 from dnnfix.server.settings import WHEN, EditorSettings
+
+WRITE_PATCHES = ("dnnfix.synthesize.candidates", "dnnfix.source.elements")
+"""Modules that are imported when the first patch is written, with LibCST."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class Server(Connection):
         try:
             settings = self.settings.of(program.path, self.root(program.path))
             codec = self.workspace.position_codec
-            checked = await self.schedule.work(lambda: Checked.of(program, settings, codec))
+            checked = await self.schedule.work(partial(Checked.of, program, settings, codec))
         except InputError as error:
             self.log(str(error))
             return
@@ -116,9 +123,12 @@ class Server(Connection):
 
     async def warm_up(self) -> None:
         """Import the rules one by one while nothing else is to do, so that the first of their programs is answered as the others."""
-        for listed in registry.listed():
-            if not listed.needs_run:
-                await self.schedule.work(listed.load)
+        loads: list[Callable[[], object]] = [one.load for one in registry.listed() if not one.needs_run]
+        loads += [partial(import_module, name) for name in WRITE_PATCHES]
+        for load in loads:
+            await self.schedule.work(lambda go_on, load=load: load())  # type: ignore[misc]
+        gc.collect()
+        gc.freeze()  # what is there now stays: to walk it again and again would take longer than a check
 
     def take_settings(self, options: object) -> None:
         """Settings from the client; those that make no sense are told, and change nothing."""

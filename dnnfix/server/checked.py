@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,11 +28,11 @@ class Checked:
     codec: PositionCodec
 
     @classmethod
-    def of(cls, program: Program, settings: Settings, codec: PositionCodec) -> Checked:
-        """Check a program. Raises `InputError` where its text cannot be analysed."""
+    def of(cls, program: Program, settings: Settings, codec: PositionCodec, before_each: Callable[[], None]) -> Checked:
+        """Check a program; `before_each` is called before each rule. Raises `InputError` where its text cannot be analysed."""
         with pipeline.collecting_at_the_end():
             source = Source.from_bytes(program.raw, program.path)
-            report = pipeline.check_source(source, settings, patches=False)
+            report = pipeline.check_source(source, settings, patches=False, before_each=before_each)
         return cls(program, settings, source, report, codec)
 
     @cached_property

@@ -78,7 +78,7 @@ def _requests(server: Server) -> None:
         report = proof.report if proof is not None and proof.raw == checked.program.raw else None
         editor = ls.editor()
         return await ls.schedule.work(
-            lambda: list(actions.actions(checked, report, uri, params.range, params.context, editor))
+            lambda go_on: list(actions.actions(checked, report, uri, params.range, params.context, editor))
         )
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)

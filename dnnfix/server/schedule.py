@@ -7,12 +7,17 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from threading import Event
 from typing import TypeVar
 
-SHORTEST, LONGEST = 0.01, 0.5
+SHORTEST, LONGEST = 0.005, 0.5
 """Seconds that a text has to rest. What arrives together, as the changes of one key do, is checked once."""
 
 Result = TypeVar("Result")
+
+
+class GivenUpError(Exception):
+    """Ends a job in its thread."""
 
 
 class Schedule:
@@ -45,9 +50,22 @@ class Schedule:
             with suppress(asyncio.CancelledError):
                 await asyncio.shield(task)
 
-    async def work(self, job: Callable[[], Result]) -> Result:
-        """Do what takes the processor in the thread that is there for it, when that is free."""
-        return await asyncio.get_running_loop().run_in_executor(self._worker, job)
+    async def work(self, job: Callable[[Callable[[], None]], Result]) -> Result:
+        """Do what takes the processor in the thread that is there for it, when that is free.
+
+        The job is given a function to call now and then, which raises `GivenUpError` once nobody waits for it.
+        """
+        given_up = Event()
+
+        def go_on() -> None:
+            if given_up.is_set():
+                raise GivenUpError
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._worker, job, go_on)
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
 
     def close(self) -> None:
         """Wait for nothing."""
