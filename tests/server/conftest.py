@@ -128,10 +128,14 @@ def connected(folder: Path, tmp_path: Path) -> Callable[..., Any]:
         name: str = "visual-studio-code",
         *flags: str,
         options: Any = None,
+        configuration: dict[str, Any] | None = None,
         encodings: list[str] | None = None,
         versioned: bool = True,
+        notebooks: bool = False,
     ) -> AsyncIterator[Editor]:
         client = LanguageClient(converter_factory=converter)
+        if configuration is not None:
+            client.set_configuration(configuration)
         editor = Editor(client)
         register_lsp_features(client, {**DEFAULT_CLIENT_FEATURES, **editor.features()})
         environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
@@ -145,6 +149,10 @@ def connected(folder: Path, tmp_path: Path) -> Callable[..., Any]:
         workspace = capabilities.workspace
         if workspace is not None and not versioned:
             workspace.workspace_edit = types.WorkspaceEditClientCapabilities()
+        if notebooks:
+            capabilities.notebook_document = types.NotebookDocumentClientCapabilities(
+                types.NotebookDocumentSyncClientCapabilities()
+            )
         root = types.WorkspaceFolder(folder.as_uri(), folder.name)
         answer = await client.initialize_session(
             types.InitializeParams(
