@@ -16,7 +16,7 @@ from pygls.uris import to_fs_path
 
 from dnnfix import registry
 from dnnfix.errors import DnnfixError, InputError
-from dnnfix.records import FileReport, Patch
+from dnnfix.records import FileReport, Patch, PatchVerdict
 from dnnfix.server import actions, explanation, programs
 from dnnfix.server.checked import Checked
 from dnnfix.server.client import Connection
@@ -186,7 +186,7 @@ class Server(Connection):
             said = "; ".join(reasons) or "; ".join(report.unchecked) or "nothing was found to repair"
             self.tell(f"no patch was proven: {said}", types.MessageType.Info)
         return {
-            "outcome": "proven" if own else "nothing proven",
+            "outcome": ("proven" if own[0].verdict is PatchVerdict.ACCEPTED else own[0].verdict.value) if own else "none",
             "findings": [
                 {"code": r.finding.code, "outcome": r.outcome.value, "reason": r.reason} for r in report.findings
             ],

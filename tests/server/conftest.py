@@ -20,7 +20,7 @@ from pygls.protocol import default_converter
 from pytest_lsp import LanguageClient, client_capabilities
 from pytest_lsp.client import DEFAULT_CLIENT_FEATURES, register_lsp_features
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds after which a busy machine is no excuse."""
 
 
