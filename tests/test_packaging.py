@@ -66,6 +66,7 @@ MAY_IMPORT = {
     "forge": FLOOR,
     "bench": FLOOR | {"config", "emit", "pipeline", "run", "source", "validate"},
     "bot": FLOOR | {"config", "detect", "emit", "forge", "index", "pipeline", "run", "suppress"},
+    "server": FLOOR | {"config", "emit", "pipeline", "registry", "selectors", "source", "suppress", "template"},
     "cli": FLOOR
     | {
         "bench",
@@ -81,6 +82,7 @@ MAY_IMPORT = {
         "rewrite",
         "run",
         "selectors",
+        "server",
         "source",
         "suppress",
         "template",

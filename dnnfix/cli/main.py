@@ -21,6 +21,7 @@ COMMANDS = {
     "suggest": Listed("find faults, write patches and prove each by running the program; writes nothing", REPAIR),
     "fix": Listed("the same, then apply the patches that were proven", REPAIR),
     "check": Listed("the static part alone, in milliseconds: for editors and hooks; runs nothing", REPAIR),
+    "server": Listed("what check finds, and its patches, in an editor: the language server protocol", REPAIR),
     "reproduce": Listed("make a program, or the one in a bug report, run without touching its fault", REPAIR),
     "explain": Listed("what a rule finds, why it is a fault, and how it is repaired", LOOK),
     "templates": Listed("list every rule", LOOK),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dnnfix.errors import failure
 from dnnfix.index import is_triggered
@@ -26,14 +26,22 @@ def gate(templates: Iterable[type[FixTemplate]], words: frozenset[str]) -> list[
     return [template for template in templates if is_triggered(template.triggers, words)]
 
 
-def detect(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detection:
+def _nothing() -> None:
+    """What happens before a template that is waited for."""
+
+
+def detect(
+    subject: Subject, templates: Iterable[type[FixTemplate]], before_each: Callable[[], None] = _nothing
+) -> Detection:
     """All findings of the templates in one program, in source order.
+
+    `before_each` is called before each template; by what it raises the search ends.
 
     A program that ran is looked at twice: as it ran, and as its source reads for the parts that the run did not reach.
     What the source alone suggests of a line whose calls were recorded is dropped: the run knows better.
     """
     active = gate(templates, subject.words)
-    as_run = _findings(subject, [t for t in active if subject.trace is not None or not t.needs_run])
+    as_run = _findings(subject, [t for t in active if subject.trace is not None or not t.needs_run], before_each)
     if subject.trace is None:
         return as_run
     as_run = _along_with(as_run, _in_modules(subject, active))
@@ -87,10 +95,13 @@ def _covered_lines(subject: Subject) -> frozenset[int]:
     )
 
 
-def _findings(subject: Subject, templates: Iterable[type[FixTemplate]]) -> Detection:
+def _findings(
+    subject: Subject, templates: Iterable[type[FixTemplate]], before_each: Callable[[], None] = _nothing
+) -> Detection:
     found: dict[str, Finding] = {}
     failures: list[str] = []
     for template in templates:
+        before_each()
         try:
             for finding in yielded(template().detect(subject), f"{template.__name__}.detect"):
                 found.setdefault(finding.id, finding)

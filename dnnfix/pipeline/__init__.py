@@ -6,9 +6,19 @@ prints, and none raises for what is wrong with the user's program.
 
 from __future__ import annotations
 
-from dnnfix.pipeline.check import check_file, unmigrated
+from dnnfix.pipeline.check import check_file, check_source, unmigrated
+from dnnfix.pipeline.garbage import collecting_at_the_end
 from dnnfix.pipeline.proofs import verify_certificate
 from dnnfix.pipeline.reproduction import reproduce_file, reproduce_report
 from dnnfix.pipeline.suggest import suggest_file
 
-__all__ = ["check_file", "reproduce_file", "reproduce_report", "suggest_file", "unmigrated", "verify_certificate"]
+__all__ = [
+    "check_file",
+    "check_source",
+    "collecting_at_the_end",
+    "reproduce_file",
+    "reproduce_report",
+    "suggest_file",
+    "unmigrated",
+    "verify_certificate",
+]

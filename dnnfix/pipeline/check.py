@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from dnnfix import registry
@@ -26,11 +26,18 @@ def check_file(raw: bytes, path: str, settings: Settings, patches: bool = True) 
 
     Raises `InputError` where the bytes cannot be analysed.
     """
-    source = Source.from_bytes(raw, path)
+    return check_source(Source.from_bytes(raw, path), settings, patches)
+
+
+def check_source(
+    source: Source, settings: Settings, patches: bool = True, before_each: Callable[[], None] = lambda: None
+) -> FileReport:
+    """The same of a program that was read already. `before_each` is called before each rule, and ends it by what it raises."""
+    path = source.path
     listed = _of_source(registry.listed(settings.templates), settings)
     subject = Subject(source)
     active = {one.code: one.load() for one in listed if one.is_triggered(subject.words)}
-    detection = detect(subject, active.values())
+    detection = detect(subject, active.values(), before_each)
     sorted_out = split(detection.findings, source.text, path, settings, {one.code for one in listed})
     kept = sorted_out.kept
     results: list[FindingResult] = []
