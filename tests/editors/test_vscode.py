@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from dnnfix import config
+from dnnfix.errors import ConfigError
 
 FOLDER = Path(__file__).parents[2] / "editors" / "vscode"
 NPM = shutil.which("npm")
@@ -42,7 +43,7 @@ def test_every_setting_of_the_extension_is_one_of_dnnfix() -> None:
     assert OF_THE_EXTENSION <= names
     table = {re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower(): None for name in names - OF_THE_EXTENSION}
     for name in table:
-        with pytest.raises(config.ConfigError) as refused:
+        with pytest.raises(ConfigError) as refused:
             config.freeze({name: object()}, Path.cwd())
         assert "unknown setting" not in str(refused.value), name
 

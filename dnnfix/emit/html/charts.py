@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 
 from dnnfix.records import Curve, Json, LayerCurve
@@ -122,12 +123,13 @@ def library(cache: Path | None) -> str:
     """
     import vl_convert
 
-    kept = cache / f"vega-{vl_convert.get_vega_version()}-{vl_convert.__version__}.js" if cache is not None else None
+    drawer, carrier = vl_convert.get_vega_version(), version("vl-convert-python")
+    kept = cache / f"vega-{drawer}-{carrier}.js" if cache is not None else None
     if kept is not None:
         with suppress(OSError, UnicodeDecodeError):
             return kept.read_text(encoding="utf-8")
     try:
-        text: str = vl_convert.javascript_bundle(RUNTIME.format(vl_convert.get_vega_version()))
+        text: str = vl_convert.javascript_bundle(RUNTIME.format(drawer))
     except RuntimeError:
         return ""
     if kept is not None:
