@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dnnfix.pipeline.shown import layer_curves, slice_of
-from dnnfix.records import Call, Component, Crash, Frame, Network, RunOutcome, Site, Trace, Value
+from dnnfix.records import Call, Component, Crash, Frame, Json, Network, RunOutcome, Site, Trace, Value
 from dnnfix.source.program import Source
 
 PROGRAM = """import torch
@@ -25,7 +25,7 @@ def test_slice_of_a_crash() -> None:
         (Component(1, "layer", "torch.nn.Linear", made), Component(2, "optimizer", "torch.optim.SGD", Site(5, 13, 5, 55))),
         (Call(1, "torch.zeros", Site(7, 5, 7, 22), outputs=(Value(1, (8, 5), "torch.float32"),)),),
     )  # fmt: skip
-    names = {"x": {"shape": [8, 5], "dtype": "torch.float32", "kind": "torch.Tensor"}, "unrelated": 3}
+    names: dict[str, Json] = {"x": {"shape": [8, 5], "dtype": "torch.float32", "kind": "torch.Tensor"}, "unrelated": 3}
     stopped = Call(2, "torch.nn.Linear", called, 1, made_at=made)
     crash = Crash("RuntimeError", "mat1 and mat2", (Frame(called, "<module>", names),), stopped)
     origins = slice_of(
@@ -43,7 +43,7 @@ def test_no_slice_without_a_crash() -> None:
 
 
 def test_layers_while_it_trained() -> None:
-    units = {
+    units: dict[str, Json] = {
         "steps": [4, 8],
         "layers": [{"name": "ReLU", "site": [3, 1, 3, 9], "shares": [0.5, None], "spreads": [1.0, 0.25]}],
         "weights": [],
