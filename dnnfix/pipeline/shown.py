@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 LINES = 12
 """Lines of a slice that are shown: what is further away is hardly ever to blame."""
 
+COMPUTING = frozenset({"layer", "loss", "model"})
+"""Kinds of components that values go through: what else was constructed gave none."""
+
 SEEN = ("failing", "statement", "caller")
 """Roles of lines whose names hold at the crash what they held when the line ran."""
 
@@ -29,15 +32,19 @@ HELD = 6
 def slice_of(source: Source, trace: Trace) -> tuple[Origin, ...]:
     """The lines of a program that the value may come from at which it crashed, nearest first; none where it did not."""
     from dnnfix.synthesize.scene import Frame, Scene
-    from dnnfix.synthesize.slices import places
+    from dnnfix.synthesize.slices import Role, places
 
     if trace.crash is None or trace.crash.site is None:
         return ()
     subject = Subject(source, trace)
     frames = tuple(Frame(frame.site.path, frame.function, frame.site, {}, {}) for frame in reversed(trace.crash.frames))
     names = {name: held for frame in trace.crash.frames for name, held in frame.names.items()}
+    network = subject.network
+    other = {part.site.line for part in network.components if part.site is not None and part.kind not in COMPUTING}
     lines: dict[int, list[Place]] = {}
     for place in places(Scene(subject, frames)):
+        if place.role is Role.CONSTRUCTOR and source.site(place.node).line in other:
+            continue
         lines.setdefault(source.site(place.node).line, []).append(place)
     nearest = sorted(lines.items(), key=lambda found: (found[1][0].steps, -found[0]))
     given = _given(trace)

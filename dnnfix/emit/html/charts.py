@@ -42,7 +42,8 @@ class Chart:
     about: str
     lines: tuple[Json, ...]
     rows: tuple[tuple[str, str, str], ...] = ()
-    """Seed, before and after."""
+    head: tuple[str, str, str] = ("Seed", "Before", "With the patch")
+    """What the columns of the rows are."""
 
 
 def of_patch(curves: Sequence[Curve]) -> tuple[Chart, ...]:
@@ -83,7 +84,9 @@ def of_layers(curves: Sequence[LayerCurve]) -> tuple[Chart, ...]:
             if any(value is not None for value in values)
         ]
         if lines:
-            found.append(Chart(name, title, about, tuple(lines)))
+            known = [(curve, [one for one in values if one is not None]) for curve, values in named[name]]
+            rows = ((curve.layer, f"{values[0]:.3g}", f"{values[-1]:.3g}") for curve, values in known if values)
+            found.append(Chart(name, title, about, tuple(lines), tuple(rows), ("Layer", "First", "Last")))
     return tuple(found)
 
 

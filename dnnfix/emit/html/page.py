@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 PARTS = Path(__file__).with_name("parts")
 
+_TICKED = re.compile(r"`([^`\n]{1,200})`")
+"""Code in a sentence, as messages have it."""
+
 PAGES = {"jinja2": "Jinja2", "markupsafe": "MarkupSafe", "pygments": "Pygments"}
 """What pages are made with: packages by the names of their modules."""
 
@@ -63,7 +66,7 @@ def _inline(script: str) -> str:
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     def shown(value: object) -> object:
         return value if isinstance(value, Markup) or not isinstance(value, str) else printable(value)
@@ -76,5 +79,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=shown,
     )
+
+    def ticked(value: str) -> Markup:
+        return Markup(_TICKED.sub(r"<code>\1</code>", str(escape(printable(value)))))
+
     environment.filters["raw_text"] = Markup  # of our own style and scripts alone
+    environment.filters["ticked"] = ticked
     return environment

@@ -113,6 +113,8 @@ class FindingView:
     rule: str
     family: str
     where: str
+    at: str
+    """The same in short, for a list of the file's findings."""
     message: str
     outcome: str
     reason: str
@@ -222,6 +224,7 @@ def _finding(key: str, file: FileReport, result: FindingResult, texts: Texts, sh
         shown[best.id] = key
     others = [patch for patch in patches if patch is not best]
     seen, lines = texts.get(site.path, (View(), []))
+    at = place(file, site, texts[""][0])
     raced = finding.evidence.get("raced")
     tried = raced if isinstance(raced, Mapping) else {}
     told = {name: value for name, value in finding.evidence.items() if name != "raced" or not tried}
@@ -231,7 +234,8 @@ def _finding(key: str, file: FileReport, result: FindingResult, texts: Texts, sh
         finding.code,
         finding.rule,
         finding.family.value.replace("-", " "),
-        str(place(file, site, texts[""][0])),
+        str(at),
+        f"cell {at.cell}, line {at.line}" if at.cell is not None else f"line {at.line}",
         finding.message,
         result.outcome.value,
         result.reason,

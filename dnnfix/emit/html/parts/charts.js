@@ -14,7 +14,16 @@
     return Math.min(...known) > 0 && Math.max(...known) / Math.min(...known) > 50;
   };
 
+  // Powers of ten, six at most: the ticks between them make a logarithmic axis a wall of lines.
+  const powers = (points) => {
+    const known = points.map((point) => point.y).filter((y) => y !== null);
+    const low = Math.floor(Math.log10(Math.min(...known))), high = Math.ceil(Math.log10(Math.max(...known)));
+    const step = Math.ceil((high - low) / 6);
+    return Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, at) => 10 ** (low + at * step));
+  };
+
   const specOf = (points, title, width) => {
+    const log = logarithmic(points);
     const size = Math.round(parseFloat(getComputedStyle(document.documentElement).fontSize) * 0.74);
     const axis = { labelColor: "var(--soft)", domainColor: "var(--line)", tickColor: "var(--line)", gridColor: "var(--line)", labelFontSize: size, titleFontSize: size, titleFontWeight: "normal", titleColor: "var(--soft)" };
     return {
@@ -31,11 +40,11 @@
       ],
       scales: [
         { name: "x", type: "linear", domain: { data: "whole", field: "x" }, range: "width", zero: false },
-        { name: "y", type: logarithmic(points) ? "log" : "linear", domain: { data: "whole", field: "y" }, range: "height", nice: true, zero: false },
+        { name: "y", type: log ? "log" : "linear", domain: { data: "whole", field: "y" }, range: "height", nice: true, zero: false },
       ],
       axes: [
         { ...axis, scale: "x", orient: "bottom", tickCount: 5, title: "step", titlePadding: 2 },
-        { ...axis, scale: "y", orient: "left", tickCount: 5, grid: true, domain: false, ticks: false, labelPadding: 6, encode: { labels: { update: { text: { signal: "abs(datum.value) >= 1e5 || (datum.value && abs(datum.value) < 1e-3) ? format(datum.value, '.1~e') : format(datum.value, '~r')" } } } } },
+        { ...axis, ...(log ? { values: powers(points) } : { tickCount: 5 }), scale: "y", orient: "left", grid: true, domain: false, ticks: false, labelPadding: 6, encode: { labels: { update: { text: { signal: "abs(datum.value) >= 1e5 || (datum.value && abs(datum.value) < 1e-3) ? format(datum.value, '.1~e') : format(datum.value, '~r')" } } } } },
       ],
       marks: [
         {
