@@ -45,6 +45,17 @@ pytest.importorskip("vl_convert", reason="dnnfix[html] is not installed")
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>]]><!--\x00\u202e\"'`${x}{{ 7*7 }}"
 
+COLOURFUL = """diff --git a/pkg/train.py b/pkg/train.py
+--- a/pkg/train.py
++++ b/pkg/train.py
+@@ -1,2 +1,2 @@
+-loss = f(None, softmax(x, 1352), "sum")  # not a good one
+-loss.backward()
++loss = f(lambda: 4608, softmax(x, 4608), "mean")  # a good one
++def backward(): pass  # ü
+"""
+"""Every colour of code on the grounds of a diff, marked and not."""
+
 LIMIT = 1_500_000
 """Characters that the page of a program may have."""
 
@@ -87,7 +98,7 @@ def whole() -> FileReport:
         side_effects={"step_seconds": {"before": 0.001, "after": 0.002}, "information": {"before": 0.5, "after": 1.0}},
     )
     refused = Verdict("crash-gone", "run", Status.FAIL, "RuntimeError: still 12 features", {"features": 12})
-    rival = patch(found, "patch-2", verdict=PatchVerdict.REJECTED, rank=1, verdicts=(refused,))
+    rival = patch(found, "patch-2", verdict=PatchVerdict.REJECTED, rank=1, verdicts=(refused,), diff=COLOURFUL)
     second = finding("DNF701", 1)
     return FileReport(
         "pkg/train.py",
@@ -445,8 +456,7 @@ class TestBrowser:
         window.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         window.page.wait_for_selector(".panel .plot svg")
         found = axe.run(window.page).response["violations"]
-        grave = [one for one in found if one["impact"] in ("serious", "critical")]
-        assert [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in grave] == []
+        assert [(one["id"], one["impact"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found] == []
         window.close()
 
     def test_two_hundred_findings_are_quick(self, chromium: Any, cache: Path, tmp_path: Path) -> None:
