@@ -69,15 +69,14 @@ class Magic:
         source = "".join(lines)
         repaired = self._waiting.get(source.strip())
         if repaired is not None:
-            lines = repaired.splitlines(keepends=True)
+            lines = repaired.strip("\n").splitlines(keepends=True)
         head = _HEAD.match(lines[0]) if lines else None
         if head is None:
             return lines
-        if repaired is not None:  # it was proven: it need not be looked at again
-            return ["\n", *cell_magic(lines[1:])]
         body = [] if "--no-run" in head[1].split() else cell_magic(lines[1:])
         call = f"{options.CELL} {head[1].strip()}"
-        return [f"get_ipython().run_line_magic('dnnfix', {call!r})\n", *body]
+        look = f"get_ipython().run_line_magic('dnnfix', {call!r})\n"
+        return ["\n" if repaired is not None else look, *body]  # what was repaired need not be looked at again
 
     def begins(self, info: Any) -> None:
         """A cell is about to be executed."""
@@ -114,7 +113,8 @@ class Magic:
         now = self._executed.current
         if cell and now is not None:
             return target.of_cells(self._executed.program(), file, str(now.number))
-        return target.of_cells(self._executed.program(), None) if file is None else target.of_file(file)
+        ran = self._executed.program()
+        return target.of_cells(ran, None) if file is None else target.of_file(file, ran)
 
     def _report(self, looked: Target, suggest: bool, settings: dict[str, Any], output: Output) -> Report:
         program = str(looked.file) if looked.is_file else looked.raw.decode()
@@ -144,17 +144,18 @@ class Magic:
         rewrites, written = self._rewrites(report, patch, made)
         replace_files([*rewrites, *modules])
         said = [f"{patch.id} is applied."]
-        said += [f"Changed: {module.file}." for module in modules]
+        if modules:
+            names = ", ".join(str(module.file) for module in modules)
+            said.append(f"Changed: {names}. Restart the kernel to import it anew.")
         if written:
             cells = ", ".join(looked.labels[change.name] for change in written)
             said.append(f"{looked.path} has it in {cells}: reload the notebook from disk to see it there.")
-        if not in_kernel(self._shell):
+        if made and in_kernel(self._shell):
+            self._waiting |= {change.before.strip(): change.after for change in made}
+            cells = ", ".join(looked.labels[change.name] for change in made)
+            said.append(f"Run {cells} again: the repaired source takes the cell's place, and is what runs.")
+        elif made:
             self._shell.set_next_input("\n".join(change.after for change in made))
-            return " ".join(said)
-        for change in made:
-            self._waiting[change.before.strip()] = change.after
-        cells = ", ".join(looked.labels[change.name] for change in made)
-        said.append(f"Run {cells} again: the repaired source takes the cell's place, and is what runs.")
         return " ".join(said)
 
     def _rewrites(

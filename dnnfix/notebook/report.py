@@ -103,6 +103,9 @@ class NotebookReport:
     def remarks(self) -> tuple[str, ...]:
         """What a reader has to know beside the findings."""
         said = [self.words(note) for note in self.file.notes if not _MAGICS.search(note)]
+        if self.target.edited:
+            cells = ", ".join(self.target.edited)
+            said.insert(0, f"Looked at as it was saved: {cells} was run in another version. Save the notebook first.")
         if self.elsewhere:
             said.insert(0, f"More in cells before it ({'; '.join(self.elsewhere)}): `%dnnfix check` shows it.")
         if (tier := sandbox(self.report)) is not None:

@@ -30,6 +30,8 @@ class Target:
     labels: Mapping[str, str]
     executed: Mapping[str, Cell]
     current: str = ""
+    edited: tuple[str, ...] = ()
+    """The cells of a file that were run in another version than it has."""
 
     @property
     def is_file(self) -> bool:
@@ -44,10 +46,12 @@ def of_cells(cells: Sequence[Cell], file: Path | None, current: str = "") -> Tar
     return Target(path, as_notebook(cells), file, {name: f"In [{name}]" for name in executed}, executed, current)
 
 
-def of_file(file: Path) -> Target:
-    """A notebook as it was saved. Raises `InputError` where it cannot be read."""
+def of_file(file: Path, executed: Sequence[Cell] = ()) -> Target:
+    """A notebook as it was saved, after these cells were run. Raises `InputError` where it cannot be read."""
     raw, _ = read(os.fspath(file))
-    return Target(shown(os.fspath(file)), raw, file, _labels(raw), {})
+    labels, sources = _cells(raw)
+    edited = tuple(labels[cell.id] for cell in executed if sources.get(cell.id, cell.source) != cell.source)
+    return Target(shown(os.fspath(file)), raw, file, labels, {}, edited=edited)
 
 
 def notebook_file(shell: Any, given: str | None) -> Path | None:
@@ -68,16 +72,14 @@ def notebook_file(shell: Any, given: str | None) -> Path | None:
     return None
 
 
-def _labels(raw: bytes) -> dict[str, str]:
-    """What people call the cells of a notebook: their number among all, from 1, and their `In [n]`."""
+def _cells(raw: bytes) -> tuple[dict[str, str], dict[str, str]]:
+    """What people call the cells of a notebook (their number among all, from 1, and their `In [n]`), and their sources."""
     try:
-        cells = json.loads(raw)["cells"]
-        return {
-            str(cell.get("id") or number): f"cell {number + 1}{_prompt(cell.get('execution_count'))}"
-            for number, cell in enumerate(cells)
-        }
+        cells = {str(cell.get("id") or n): (n + 1, cell) for n, cell in enumerate(json.loads(raw)["cells"])}
+        labels = {id: f"cell {place}{_prompt(cell.get('execution_count'))}" for id, (place, cell) in cells.items()}
+        return labels, {id: "".join(cell["source"]) for id, (_, cell) in cells.items()}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return {}  # its reader says what is wrong with it
+        return {}, {}  # its reader says what is wrong with it
 
 
 def _prompt(count: object) -> str:

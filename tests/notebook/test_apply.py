@@ -94,17 +94,20 @@ def test_a_cell_takes_its_repaired_source_when_it_is_run_again(kernel: Kernel) -
 
 
 def test_earlier_cells_are_changed_in_the_file(folder: Path, kernels: Callable[..., Kernel]) -> None:
-    path = saved(folder, "import sys", OLD, "sys.path")
+    asks = "%%dnnfix --suggest --no-run --budget 5\nimport torch"
+    path = saved(folder, "import sys", OLD, asks)
     before = path.read_bytes()
     kernel = kernels(JPY_SESSION_NAME=str(path))
     kernel.run(OLD, "code-1")
-    shown = kernel.run("%%dnnfix --suggest --no-run --budget 5\nimport torch", "code-2")
+    shown = kernel.run(asks, "code-2")
     assert "In [2], line 3: DNF501" in shown.text
     patch = next(word for word in shown.text.split() if word.startswith("patch-"))
     said = kernel.run(f"%dnnfix apply {patch.removeprefix('patch-')[:6]}").text
     assert "has it in In [2]" in said and "Run In [2] again" in said
     assert path.read_bytes() == before.replace(b"output_dim", b"units")
+    assert "as it was saved: cell 4 (In [7]) was run in another version" in kernel.run("%dnnfix check").text
     assert kernel.run(OLD, "code-1").reply["payload"][0]["text"] == NEW
+    assert "as it was saved" not in kernel.run("%dnnfix check").text
 
 
 TRAINING = """%%dnnfix --suggest --budget 300 --select DNF602
