@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile, islice
 from pathlib import Path
 
 from dnnfix.emit.diff import taken
@@ -41,11 +42,13 @@ def diff(target: Target, patch: Patch) -> Iterator[str]:
     for change in changes(target, patch):
         name = target.labels.get(change.name, f"cell {change.name}")
         old, new = change.before.splitlines(), change.after.splitlines()
-        yield from difflib.unified_diff(old, new, name, name, lineterm="")
+        yield f"{name}:"
+        yield from islice(difflib.unified_diff(old, new, lineterm=""), 2, None)  # without names of files
     own = own_section(target.path)
     for name, section in sections(patch.diff).items():
         if name != own:
-            yield from section.splitlines()[1:]
+            yield f"{name}:"
+            yield from dropwhile(lambda line: not line.startswith("@@"), section.splitlines())
 
 
 def rewrite(file: Path, made: Sequence[tuple[Cell, Change]]) -> tuple[Rewrite | None, tuple[Change, ...]]:

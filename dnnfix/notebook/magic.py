@@ -15,7 +15,7 @@ from dnnfix.errors import DnnfixError, InputError, in_words
 from dnnfix.notebook import changes, options, target
 from dnnfix.notebook.cells import Executed
 from dnnfix.notebook.output import Output, in_kernel, show_buttons
-from dnnfix.notebook.report import NotebookReport
+from dnnfix.notebook.report import NotebookReport, Offer
 from dnnfix.notebook.target import Target
 from dnnfix.records import Patch, Report
 from dnnfix.rewrite import Rewrite, replace_files
@@ -56,7 +56,7 @@ class Magic:
         given = options.parsed(line)
         try:
             if given.action == "apply":
-                Output(self._shell).finish(self._apply(given.id))
+                Output(self._shell).finish(self._apply(*self._find(given.id)))
             else:
                 self._look(given.action == options.CELL, given.suggest, given.file, options.settings(given))
         except DnnfixError as error:
@@ -107,7 +107,7 @@ class Magic:
         output.finish(report)
         self._reports = [*self._reports[-KEPT:], report]
         if in_kernel(self._shell):
-            show_buttons(report, self._clicked)
+            show_buttons(report, lambda offer: self._clicked(report, offer))
 
     def _target(self, cell: bool, file: Path | None) -> Target:
         now = self._executed.current
@@ -129,21 +129,20 @@ class Magic:
 
     # --- applying
 
-    def _clicked(self, id: str) -> str:
+    def _clicked(self, report: NotebookReport, offer: Offer) -> str:
         try:
-            return self._apply(id)
+            return self._apply(report, offer)
         except DnnfixError as error:
             return str(error)
 
-    def _apply(self, id: str) -> str:
+    def _apply(self, report: NotebookReport, offer: Offer) -> str:
         """Apply a patch of a report and return what was done, and what there is to do."""
-        report, patch = self._find(id)
-        looked = report.target
+        looked, patch = report.target, offer.patch
         made = changes.changes(looked, patch)
         modules = list(library.rewritten_modules(looked.path, report.file, [patch]))
         rewrites, written = self._rewrites(report, patch, made)
         replace_files([*rewrites, *modules])
-        said = [f"{patch.id} is applied."]
+        said = [f"{offer.id} is applied."]
         if modules:
             names = ", ".join(str(module.file) for module in modules)
             said.append(f"Changed: {names}. Restart the kernel to import it anew.")
@@ -175,14 +174,13 @@ class Magic:
         rewrite, written = changes.rewrite(looked.file, others)
         return ([] if rewrite is None else [rewrite]), written
 
-    def _find(self, id: str) -> tuple[NotebookReport, Patch]:
+    def _find(self, id: str) -> tuple[NotebookReport, Offer]:
         """The latest report with a patch of that id, or whose id begins so, with or without `patch-`."""
         for report in reversed(self._reports):
-            found = [patch for patch in report.patches if patch.id in (id, f"patch-{id}")]
-            found = found or [p for p in report.patches if p.id.startswith(id) or p.id.startswith(f"patch-{id}")]
+            found = [offer for offer in report.applicable if offer.id.startswith((id, f"patch-{id}"))]
             if len(found) > 1:
-                raise InputError(f"{id}: {', '.join(patch.id for patch in found)} begin so. Give more of the id.")
+                raise InputError(f"{id}: {', '.join(offer.id for offer in found)} begin so. Give more of the id.")
             if found:
                 return report, found[0]
-        known = ", ".join(patch.id for report in self._reports[-1:] for patch in report.patches)
+        known = ", ".join(offer.id for report in self._reports[-1:] for offer in report.applicable)
         raise InputError(f"{id}: no such patch. {f'There is {known}.' if known else 'Run `%dnnfix suggest` first.'}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from IPython.display import display
 
-from dnnfix.notebook.report import NotebookReport
+from dnnfix.notebook.report import NotebookReport, Offer
 
 
 def in_kernel(shell: Any) -> bool:
@@ -58,25 +58,26 @@ class Output:
             display(shown, raw=raw)
 
 
-def show_buttons(report: NotebookReport, apply: Callable[[str], str]) -> None:
-    """A button for each patch of a report; `apply` takes its id and returns what was done. None without ipywidgets."""
+def show_buttons(report: NotebookReport, apply: Callable[[Offer], str]) -> None:
+    """A button for each patch of a report; `apply` returns what was done. None without ipywidgets."""
     try:
         from ipywidgets import HTML, Button, HBox, Layout, VBox
     except ImportError:
         return
 
-    def row(id: str, title: str) -> Any:
-        button = Button(description=f"Apply {id}", tooltip=title, layout=Layout(width="auto"))
+    def row(offer: Offer) -> Any:
+        title = offer.patch.candidate.title
+        button = Button(description=f"Apply {offer.id}", tooltip=title, layout=Layout(width="auto"))
         said = HTML()
 
         def clicked(_: Any) -> None:
-            said.value = escape(apply(id))
+            said.value = escape(apply(offer))
             button.disabled = True
 
         button.on_click(clicked)
         return HBox([button, said])
 
-    rows = [row(patch.id, patch.candidate.title) for patch in report.patches]
+    rows = [row(offer) for offer in report.applicable]
     if rows:
         bundle = VBox(rows)._repr_mimebundle_()
         # Where no widget can be drawn, in a saved notebook say, the commands of the report are enough.

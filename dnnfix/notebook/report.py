@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -45,9 +46,14 @@ class Offer:
     again: bool
 
     @property
+    def id(self) -> str:
+        """What the patch is called in this session, where patches of several reports are at hand: by what it changes."""
+        return f"patch-{hashlib.sha256(self.patch.diff.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
+
+    @property
     def command(self) -> str:
         """What applies it."""
-        return f"%dnnfix apply {self.patch.id}"
+        return f"%dnnfix apply {self.id}"
 
 
 @record
@@ -84,10 +90,9 @@ class NotebookReport:
         return tuple(dict.fromkeys(self._where(result.finding) for result in results))
 
     @cached_property
-    def patches(self) -> tuple[Patch, ...]:
+    def applicable(self) -> tuple[Offer, ...]:
         """The patches that are shown and can be applied."""
-        offers = (offer for entry in self.entries for offer in entry.offers if offer.applies and not offer.again)
-        return tuple(offer.patch for offer in offers)
+        return tuple(offer for entry in self.entries for offer in entry.offers if offer.applies and not offer.again)
 
     @property
     def headline(self) -> str:
@@ -154,7 +159,7 @@ class NotebookReport:
             yield f"  {entry.outcome:<10} {entry.reason}"
         for offer in entry.offers:
             if offer.again:
-                yield f"  {entry.outcome:<10} by {offer.patch.id}, shown above"
+                yield f"  {entry.outcome:<10} by {offer.id}, shown above"
                 continue
             yield f"  {entry.outcome:<10} {printable(offer.patch.candidate.title)} ({offer.kind})"
             yield from diff_lines("\n".join(offer.diff))

@@ -45,10 +45,10 @@ class Ran:
     def ok(self) -> bool:
         return bool(self.reply["status"] == "ok")
 
-    def button(self, id: str) -> str:
-        """The widget of the button that applies a patch."""
-        named = {state.get("description"): widget for widget, state in self.widgets.items()}
-        return named[f"Apply {id}"]
+    def button(self) -> str:
+        """The widget of the one button."""
+        (found,) = (id for id, state in self.widgets.items() if state.get("description", "").startswith("Apply patch-"))
+        return found
 
 
 class Kernel:
