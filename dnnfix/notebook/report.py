@@ -20,6 +20,9 @@ from dnnfix.records.record import record
 if TYPE_CHECKING:
     from dnnfix.notebook.code import Row
 
+MAX_PLACES = 5
+"""Places of findings in other cells that are named."""
+
 _KINDS = {
     "safe": "safe: the meaning is kept",
     "unsafe": "changes what is trained",
@@ -112,7 +115,8 @@ class NotebookReport:
             cells = ", ".join(self.target.edited)
             said.insert(0, f"Looked at as it was saved: {cells} was run in another version. Save the notebook first.")
         if self.elsewhere:
-            said.insert(0, f"More in cells before it ({'; '.join(self.elsewhere)}): `%dnnfix check` shows it.")
+            places = [*self.elsewhere[:MAX_PLACES], *(["and others"] if len(self.elsewhere) > MAX_PLACES else [])]
+            said.insert(0, f"More in cells before it ({'; '.join(places)}): `%dnnfix check` shows it.")
         if (tier := sandbox(self.report)) is not None:
             said.append(f"Sandbox: {tier}.")
         return tuple(said)
@@ -195,8 +199,8 @@ class NotebookReport:
         return choices or [p for p in patches if p.verdict is PatchVerdict.UNVALIDATED and p.diff][:1]
 
     def _offer(self, patch: Patch, shown: set[str]) -> Offer:
-        again = patch.id in shown
-        shown.add(patch.id)
+        again = patch.diff in shown  # a migration is one patch for each of its findings
+        shown.add(patch.diff)
         kinds = [_KINDS[patch.candidate.applicability], _VERDICTS.get(patch.verdict, "")]
         proven = patch.verdict not in (PatchVerdict.UNVALIDATED, PatchVerdict.CHOICE)
         return Offer(

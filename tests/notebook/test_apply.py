@@ -97,13 +97,14 @@ def test_a_cell_takes_its_repaired_source_when_it_is_run_again(kernel: Kernel) -
 
 
 def test_earlier_cells_are_changed_in_the_file(folder: Path, kernels: Callable[..., Kernel]) -> None:
-    asks = "%%dnnfix --suggest --no-run --budget 5\nimport torch"
+    asks = "%%dnnfix --suggest --no-run\nimport torch"
     path = saved(folder, "import sys", OLD, asks)
     before = path.read_bytes()
     kernel = kernels(JPY_SESSION_NAME=str(path))
     kernel.run(OLD, "code-1")
     shown = kernel.run(asks, "code-2")
     assert "In [2], line 3: DNF501" in shown.text
+    assert "%dnnfix apply" in shown.text, shown.text
     patch = next(word for word in shown.text.split() if word.startswith("patch-"))
     said = kernel.run(f"%dnnfix apply {patch.removeprefix('patch-')[:6]}").text
     assert "has it in In [2]" in said and "Run In [2] again" in said
