@@ -37,16 +37,17 @@ class Executed:
 
     def begins(self, source: str, id: str | None) -> None:
         """A cell is about to be executed, maybe from within another."""
-        next_number = len(
-            self._shell.history_manager.input_hist_raw
-        )  # its `execution_count` is moved on at other times
-        self._running.append(Cell(self._running[-1].number if self._running else next_number, source, id or ""))
+        # Not by `execution_count`, which versions of IPython move on at different times.
+        number = self._running[-1].number if self._running else len(self._shell.history_manager.input_hist_raw)
+        self._running.append(Cell(number, source, id or ""))
 
     def ended(self, result: Any) -> None:
         """A cell was executed; `result` is IPython's, `None` where it was cancelled."""
-        cell = self._running.pop() if self._running else None
         info = None if result is None else result.info
-        if info is None or not info.store_history or not info.raw_cell.strip():
+        if info is not None and not info.raw_cell.strip():
+            return  # of an empty cell IPython does not tell the beginning
+        cell = self._running.pop() if self._running else None
+        if info is None or not info.store_history:
             return
         cell = cell or Cell(0, info.raw_cell, getattr(info, "cell_id", None) or "")  # the one that loaded us
         self._cells.append(replace(cell, number=result.execution_count, failed=not result.success))

@@ -43,6 +43,8 @@ def test_a_cell_runs_as_it_would_without(kernel: Kernel) -> None:
     assert ran.ok and ran.stdout == "from a shell\n"
     ran = kernel.run("%%capture kept\n%%dnnfix\nprint('held')")
     assert ran.ok and kernel.run("kept.stdout").outputs[0]["text/plain"].startswith("'held")
+    ran = kernel.run("get_ipython().run_cell('')\nget_ipython().run_line_magic('dnnfix', 'cell')")
+    assert ran.ok and "this cell" in ran.text
     ran = kernel.run("%%dnnfix --no-run\nx = 2")
     assert ran.ok and "No problems found" in ran.text and kernel.run("x").text == "1"
     ran = kernel.run("get_ipython().run_cell_magic('dnnfix', '', 'x = 3')")
