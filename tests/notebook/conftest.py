@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 
-client = pytest.importorskip("jupyter_client.manager", reason="jupyter_client is not installed")
-pytest.importorskip("ipykernel", reason="ipykernel is not installed")
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -55,11 +52,14 @@ class Kernel:
     """A kernel in a folder, with dnnfix loaded."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
+        pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+        from jupyter_client.manager import start_new_kernel
+
         cache = folder.parent / "cache"
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "XDG_CACHE_HOME": str(cache), **environment}
         env["IPYTHONDIR"] = str(folder.parent / "ipython")
-        self.manager, self.client = client.start_new_kernel(kernel_name="python3", cwd=str(folder), env=env)
+        self.manager, self.client = start_new_kernel(kernel_name="python3", cwd=str(folder), env=env)
 
     @property
     def pid(self) -> int:

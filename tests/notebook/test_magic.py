@@ -10,6 +10,8 @@ import pytest
 
 from tests.notebook.conftest import ROOT, Kernel, until
 
+pytest.importorskip("IPython", reason="IPython is not installed")
+
 LOSS = """%%dnnfix
 # Verlust für „Größe“
 loss_fn = nn.CrossEntropyLoss()
