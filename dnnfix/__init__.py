@@ -13,7 +13,7 @@ named in `__all__` is stable; importing dnnfix imports none of it, and no framew
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
@@ -56,6 +56,20 @@ if not TYPE_CHECKING:  # which would take any name to be there
             if name in names:
                 return getattr(import_module(home), name)
         raise AttributeError(f"module 'dnnfix' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext dnnfix` calls: makes `%dnnfix` and `%%dnnfix` known to a shell of IPython."""
+    from dnnfix.notebook.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """What `%unload_ext dnnfix` calls."""
+    from dnnfix.notebook.extension import unload
+
+    unload(shell)
 
 
 def __dir__() -> list[str]:

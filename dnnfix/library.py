@@ -72,12 +72,18 @@ class Fixed:
 
 
 def check(
-    program: str | PathLike[str], *, config: str | None = None, isolated: bool = False, **options: Unpack[Options]
+    program: str | PathLike[str],
+    *,
+    name: str = UNNAMED_SOURCE,
+    config: str | None = None,
+    isolated: bool = False,
+    **options: Unpack[Options],
 ) -> Report:
     """Look for faults in the source alone, as `dnnfix check` does; nothing is run and no framework is imported.
 
     Args:
         program: a path of a file (.py, .ipynb) or folder, or source text: a string with a line break.
+        name: what source text is called; its settings are those of the folder that this path is in.
         config: take the settings from this file.
         isolated: take no settings from files.
         options: settings, see `Options`.
@@ -87,12 +93,15 @@ def check(
     """
     from dnnfix import pipeline
 
-    return _report(program, config, isolated, options, lambda one: pipeline.check_file(one.raw, one.path, one.settings))
+    return _report(
+        program, name, config, isolated, options, lambda one: pipeline.check_file(one.raw, one.path, one.settings)
+    )
 
 
 def suggest(
     program: str | PathLike[str],
     *,
+    name: str = UNNAMED_SOURCE,
     progress: Progress | None = None,
     config: str | None = None,
     isolated: bool = False,
@@ -104,6 +113,7 @@ def suggest(
 
     Args:
         program: a path of a file (.py, .ipynb) or folder, or source text: a string with a line break.
+        name: what source text is called; its settings are those of the folder that this path is in, and it runs there.
         progress: is called with what is being done.
         config: take the settings from this file.
         isolated: take no settings from files.
@@ -117,7 +127,12 @@ def suggest(
 
     told = progress or (lambda text: None)
     return _report(
-        program, config, isolated, options, lambda one: pipeline.suggest_file(one.raw, one.path, one.settings, told)
+        program,
+        name,
+        config,
+        isolated,
+        options,
+        lambda one: pipeline.suggest_file(one.raw, one.path, one.settings, told),
     )
 
 
@@ -163,11 +178,13 @@ def fix(
         files.update({os.fspath(rewrite.file): rewrite.after for rewrite in rewrites})
         return report
 
-    return Fixed(_report(program, config, isolated, options, repaired), tuple(applied), files)
+    report = _report(program, UNNAMED_SOURCE, config, isolated, options, repaired)
+    return Fixed(report, tuple(applied), files)
 
 
 def _report(
     program: str | PathLike[str],
+    name: str,
     config: str | None,
     isolated: bool,
     options: Options,
@@ -177,7 +194,7 @@ def _report(
     errors: list[str] = []
     files: list[FileReport] = []
     finder = Finder(SettingsByFolder(options, Path(config) if config else None, isolated), errors.append)
-    for one in _programs(program, finder):
+    for one in _programs(program, name, finder):
         verify(one.settings)
         try:
             files.append(analyse(one))
@@ -187,27 +204,35 @@ def _report(
     return Report(tuple(files), tuple(errors))
 
 
-def _programs(program: str | PathLike[str], finder: Finder) -> Iterator[Program]:
+def _programs(program: str | PathLike[str], name: str, finder: Finder) -> Iterator[Program]:
     text = os.fspath(program)
     if "\n" in text:
         try:
-            yield finder.of_text(text.encode(), UNNAMED_SOURCE)
+            yield finder.of_text(text.encode(), name)
         except InputError as error:
             finder.problem(str(error))
     else:
-        yield from finder.programs([text], UNNAMED_SOURCE)
+        yield from finder.programs([text], name)
 
 
 def _rewrites(one: Program, report: FileReport, patches: tuple[Patch, ...]) -> Iterator[Rewrite]:
     """What patches make of a program and of the modules beside it."""
-    if not patches:
-        return
-    own = own_section(one.path)
-    after = taken(one.raw, one.path, patches)
-    if after != one.raw:
-        yield Rewrite(one.file or Path(one.path), one.raw, after)
+    yield from rewritten_program(one.file or Path(one.path), one.raw, one.path, patches)
+    yield from rewritten_modules(one.path, report, patches)
+
+
+def rewritten_program(file: Path, raw: bytes, path: str, patches: Sequence[Patch]) -> Iterator[Rewrite]:
+    """What patches make of the program that reports call `path`, if they change it. Raises `InputError`."""
+    after = taken(raw, path, patches)
+    if after != raw:
+        yield Rewrite(file, raw, after)
+
+
+def rewritten_modules(path: str, report: FileReport, patches: Sequence[Patch]) -> Iterator[Rewrite]:
+    """What patches make of the modules beside the program at `path`. Raises `InputError`."""
+    own = own_section(path)
     changed = {name: section for patch in patches for name, section in sections(patch.diff).items() if name != own}
     for place, before in report.modules.items():
-        path = module_path(one.path, place)
-        if section := changed.get(own_section(path)):
-            yield Rewrite(Path(one.path).parent / place, before, apply(before, replacements(section)))
+        module = module_path(path, place)
+        if section := changed.get(own_section(module)):
+            yield Rewrite(Path(path).parent / place, before, apply(before, replacements(section)))

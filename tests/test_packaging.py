@@ -62,6 +62,7 @@ MAY_IMPORT = {
     "selectors": FLOOR | {"config", "pipeline", "registry", "suppress"},
     "rewrite": FLOOR,
     "library": FLOOR | {"config", "emit", "pipeline", "programs", "rewrite", "selectors", "source"},
+    "notebook": FLOOR | {"emit", "library", "programs", "rewrite", "source"},
     "testing": READING | {"examples", "pipeline", "registry", "run", "synthesize", "template"},
     "forge": FLOOR,
     "bench": FLOOR | {"config", "emit", "pipeline", "run", "source", "validate"},
@@ -88,7 +89,7 @@ MAY_IMPORT = {
         "template",
     },
     "__main__": {"cli"},
-    "__init__": READING | {"config", "library", "pipeline", "suppress", "template"},
+    "__init__": READING | {"config", "library", "notebook", "pipeline", "suppress", "template"},
 }
 """For each part of the package, the other parts that it may import (DESIGN, "Layout")."""
 
