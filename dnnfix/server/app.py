@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -40,10 +41,12 @@ class Proof:
 class Server(Connection):
     """One connection to an editor."""
 
-    def __init__(self, settings: EditorSettings) -> None:
+    def __init__(self, settings: EditorSettings, worker: ThreadPoolExecutor | None = None) -> None:
         super().__init__()
         self.settings = settings
-        self.schedule = Schedule(self.check)
+        self.schedule = Schedule(self.check, worker)
+        self.is_warm = worker is not None
+        """Whether another connection has seen to it that rules are imported."""
         self.proofs: dict[str, Proof] = {}
         self._checked: dict[str, Checked] = {}
 
@@ -123,6 +126,8 @@ class Server(Connection):
 
     async def warm_up(self) -> None:
         """Import the rules one by one while nothing else is to do, so that the first of their programs is answered as the others."""
+        if self.is_warm:
+            return
         loads: list[Callable[[], object]] = [one.load for one in registry.listed() if not one.needs_run]
         loads += [partial(import_module, name) for name in WRITE_PATCHES]
         for load in loads:
