@@ -25,6 +25,7 @@ from dnnfix.server.diagnostics import diagnostics
 from dnnfix.server.proofs import Task, proven
 from dnnfix.server.schedule import Schedule
 from dnnfix.server.settings import WHEN, EditorSettings
+from dnnfix.suppress import path_matches
 
 WRITE_PATCHES = ("dnnfix.synthesize.candidates", "dnnfix.source.elements")
 """Modules that are imported when the first patch is written, with LibCST."""
@@ -59,6 +60,9 @@ class Server(Connection):
             return
         try:
             settings = self.settings.of(program.path, self.root(program.path))
+            if any(path_matches(program.path, pattern, settings.root) for pattern in settings.exclude):
+                self.forget(program)
+                return
             codec = self.workspace.position_codec
             checked = await self.schedule.work(partial(Checked.of, program, settings, codec))
         except InputError as error:
@@ -81,6 +85,12 @@ class Server(Connection):
         known = {(result.finding.code, result.finding.site.line) for result in checked.report.findings}
         more = [r for r in proof.report.findings if (r.finding.code, r.finding.site.line) not in known]
         return replace(checked, report=replace(checked.report, findings=(*checked.report.findings, *more)))
+
+    def forget(self, program: programs.Program) -> None:
+        """Say nothing of a program that is to be passed over."""
+        self._checked.pop(program.uri, None)
+        for part in program.parts.values():
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(part.uri, [], part.version))
 
     def publish(self, checked: Checked) -> None:
         """Publish the diagnostics of a program."""
@@ -118,9 +128,8 @@ class Server(Connection):
         self.settings.forget()
         for uri in programs.open_programs(self.workspace):
             if self.settings.when == WHEN[2]:
-                checked = self._checked.pop(uri, None)
-                if checked is not None:
-                    self.publish(replace(checked, report=FileReport(checked.report.path)))
+                if (program := programs.program_at(self.workspace, uri)) is not None:
+                    self.forget(program)
             else:
                 self.schedule.soon(uri, now=True)
 
