@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from _corpus import find, spread
-from _measure import DNNFIX, ROOT, Cost, Table, arguments, environment, in_turn, run
+from _measure import CHECK, DNNFIX, ROOT, Cost, Table, arguments, environment, in_turn, run
 
 ANSWER = 50.0
 """Milliseconds in which a changed file of 500 lines is to be answered."""
@@ -156,6 +157,24 @@ def started() -> Cost:
     return Cost(time.perf_counter() - begun, 0.0, 0.0, 0)
 
 
+@contextmanager
+def staying() -> Iterator[int]:
+    """The port of a server that stays, and is ended afterwards."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    command = (*DNNFIX, "server", "--isolated", "--tcp", str(port))
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(), cwd=ROOT
+    ) as process:
+        if process.stderr is not None:
+            process.stderr.readline()
+        try:
+            yield port
+        finally:
+            process.terminate()
+
+
 def programs(lines: int, count: int) -> list[Path]:
     """Installed files with about so many lines that build modules of torch."""
     near = [(f, r) for f, r in find(None) if abs(f.read_bytes().count(b"\n") - lines) <= lines // 25]
@@ -200,6 +219,20 @@ def main() -> None:
         many = "".join(f"x{n} = nn.Linear({n}, {n})\n" for n in range(LARGE))
         large = typed(client, ROOT / "large.py", "from torch import nn\n" + many + FAULTY, 5)
         table.row(f"a line typed into {LARGE:,} lines, ms", min(wall for wall, _ in large))
+    table.title("a hook that asks a server that stays, for a file of about 500 lines")
+    with staying() as port:
+        ask = (sys.executable, "-m", "dnnfix.cli.ask", str(port), str(files[0]))
+        run(ask)
+        nothing, own, check = in_turn(
+            5,
+            lambda: run((sys.executable, "-c", "pass")),
+            lambda: run(ask),
+            lambda: run((*CHECK, "--no-cache", ask[-1])),
+        )
+    detail = f"{own.wall * 1e3:.0f} ms / {nothing.wall * 1e3:.0f} ms"
+    table.row("ask / python -c pass, wall", own.wall / nothing.wall, None, detail, wall=True)
+    detail = f"{own.wall * 1e3:.0f} ms / {check.wall * 1e3:.0f} ms"
+    table.row("ask / check, wall", own.wall / check.wall, 1 / 2, detail, wall=True)
     table.title("a server that starts, is connected to, and ends")
     nothing, own = in_turn(3, lambda: run((sys.executable, "-c", "pass")), started)
     detail = f"{own.wall * 1e3:.0f} ms / {nothing.wall * 1e3:.0f} ms"

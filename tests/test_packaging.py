@@ -67,7 +67,8 @@ MAY_IMPORT = {
     "forge": FLOOR,
     "bench": FLOOR | {"config", "emit", "pipeline", "run", "source", "validate"},
     "bot": FLOOR | {"config", "detect", "emit", "forge", "index", "pipeline", "run", "suppress"},
-    "server": FLOOR | {"config", "emit", "pipeline", "registry", "selectors", "source", "suppress", "template"},
+    "server": FLOOR
+    | {"config", "emit", "pipeline", "programs", "registry", "selectors", "source", "suppress", "template"},
     "cli": FLOOR
     | {
         "bench",

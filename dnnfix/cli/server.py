@@ -15,13 +15,11 @@ from dnnfix.cli.console import CLEAN, Console
 from dnnfix.errors import InputError
 
 EXAMPLES = """  dnnfix server                      for an editor that starts it: docs/editors.md has the settings of each
-  dnnfix server --tcp 9257           for one that connects to it, on this machine alone
+  dnnfix server --tcp 9257           for those that connect to it, editors and hooks, on this machine alone
   dnnfix server --python .venv/bin/python     the interpreter that has the programs' packages
 """
 
 EXIT_CODES = "0 ended by the editor, 2 error"
-
-LOOPBACK = "127.0.0.1"
 
 
 @command(EXAMPLES, EXIT_CODES)
@@ -44,6 +42,8 @@ def run(
     """Tell an editor what `check` finds as you type, offer its patches, and prove them by running when you ask for it.
     Speaks the language server protocol over standard input and output. Needs the extra dnnfix[server]."""
     try:
+        import asyncio
+
         from dnnfix.server.features import server
         from dnnfix.server.settings import EditorSettings
     except ImportError as error:
@@ -54,13 +54,16 @@ def run(
     if file is not None and not file.is_file():
         raise InputError(f"{file}: no such file. Check what you gave to --config.")
     given = {name: value for name, value in options.overrides(configuration, programs).items() if value is not None}
-    settings = EditorSettings(given, file, isolated=configuration.isolated, local_rules=local_rules)
-    made = server(settings)
-    if tcp is not None:
-        console.remark(f"listening on {LOOPBACK}:{tcp}")
-        made.start_tcp(LOOPBACK, tcp)
+
+    def settings() -> EditorSettings:
+        return EditorSettings(given, file, isolated=configuration.isolated, local_rules=local_rules)
+
+    if tcp is None:
+        server(settings()).start_io(*_streams())
     else:
-        made.start_io(*_streams())
+        from dnnfix.server.resident import LOOPBACK, serve
+
+        asyncio.run(serve(settings, tcp, lambda: console.remark(f"listening on {LOOPBACK}:{tcp}")))
     return CLEAN
 
 

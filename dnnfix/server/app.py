@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -24,6 +25,7 @@ from dnnfix.server.diagnostics import diagnostics
 from dnnfix.server.proofs import Task, proven
 from dnnfix.server.schedule import Schedule
 from dnnfix.server.settings import WHEN, EditorSettings
+from dnnfix.suppress import path_matches
 
 WRITE_PATCHES = ("dnnfix.synthesize.candidates", "dnnfix.source.elements")
 """Modules that are imported when the first patch is written, with LibCST."""
@@ -40,10 +42,12 @@ class Proof:
 class Server(Connection):
     """One connection to an editor."""
 
-    def __init__(self, settings: EditorSettings) -> None:
+    def __init__(self, settings: EditorSettings, worker: ThreadPoolExecutor | None = None) -> None:
         super().__init__()
         self.settings = settings
-        self.schedule = Schedule(self.check)
+        self.schedule = Schedule(self.check, worker)
+        self.is_warm = worker is not None
+        """Whether another connection has seen to it that rules are imported."""
         self.proofs: dict[str, Proof] = {}
         self._checked: dict[str, Checked] = {}
 
@@ -56,6 +60,9 @@ class Server(Connection):
             return
         try:
             settings = self.settings.of(program.path, self.root(program.path))
+            if any(path_matches(program.path, pattern, settings.root) for pattern in settings.exclude):
+                self.forget(program)
+                return
             codec = self.workspace.position_codec
             checked = await self.schedule.work(partial(Checked.of, program, settings, codec))
         except InputError as error:
@@ -78,6 +85,12 @@ class Server(Connection):
         known = {(result.finding.code, result.finding.site.line) for result in checked.report.findings}
         more = [r for r in proof.report.findings if (r.finding.code, r.finding.site.line) not in known]
         return replace(checked, report=replace(checked.report, findings=(*checked.report.findings, *more)))
+
+    def forget(self, program: programs.Program) -> None:
+        """Say nothing of a program that is to be passed over."""
+        self._checked.pop(program.uri, None)
+        for part in program.parts.values():
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(part.uri, [], part.version))
 
     def publish(self, checked: Checked) -> None:
         """Publish the diagnostics of a program."""
@@ -115,14 +128,15 @@ class Server(Connection):
         self.settings.forget()
         for uri in programs.open_programs(self.workspace):
             if self.settings.when == WHEN[2]:
-                checked = self._checked.pop(uri, None)
-                if checked is not None:
-                    self.publish(replace(checked, report=FileReport(checked.report.path)))
+                if (program := programs.program_at(self.workspace, uri)) is not None:
+                    self.forget(program)
             else:
                 self.schedule.soon(uri, now=True)
 
     async def warm_up(self) -> None:
         """Import the rules one by one while nothing else is to do, so that the first of their programs is answered as the others."""
+        if self.is_warm:
+            return
         loads: list[Callable[[], object]] = [one.load for one in registry.listed() if not one.needs_run]
         loads += [partial(import_module, name) for name in WRITE_PATCHES]
         for load in loads:

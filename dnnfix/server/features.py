@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from lsprotocol import types
@@ -12,9 +13,9 @@ from dnnfix.server.settings import CONFIGURATIONS, WHEN, EditorSettings
 from dnnfix.server.texts import Text
 
 
-def server(settings: EditorSettings) -> Server:
-    """A server for one editor, which is not connected yet."""
-    made = Server(settings)
+def server(settings: EditorSettings, worker: ThreadPoolExecutor | None = None) -> Server:
+    """A server for one editor, which is not connected yet. `worker` is the thread of a process that has several."""
+    made = Server(settings, worker)
     _documents(made)
     _requests(made)
     _configuration(made)

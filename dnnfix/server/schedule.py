@@ -27,11 +27,13 @@ class Schedule:
     does not keep the processor busy at every key.
     """
 
-    def __init__(self, check: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, check: Callable[[str], Awaitable[None]], worker: ThreadPoolExecutor | None = None) -> None:
         self._check = check
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._took: dict[str, float] = {}
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="check")
+        self.worker = worker or ThreadPoolExecutor(1, thread_name_prefix="check")
+        """The thread that works; several connections share one."""
+        self._owns_worker = worker is None
 
     def soon(self, uri: str, *, now: bool = False) -> None:
         """Check a program after its rest, or `now`; a check of what it was before is given up."""
@@ -62,14 +64,17 @@ class Schedule:
                 raise GivenUpError
 
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._worker, job, go_on)
+            return await asyncio.get_running_loop().run_in_executor(self.worker, job, go_on)
         except asyncio.CancelledError:
             given_up.set()
             raise
 
     def close(self) -> None:
         """Wait for nothing."""
-        self._worker.shutdown(wait=False, cancel_futures=True)
+        for uri in list(self._tasks):
+            self.drop(uri)
+        if self._owns_worker:
+            self.worker.shutdown(wait=False, cancel_futures=True)
 
     async def _later(self, uri: str, rest: float) -> None:
         await asyncio.sleep(rest)

@@ -8,8 +8,7 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -105,34 +104,82 @@ def test_it_ends_with_its_input(folder: Path) -> None:
     assert done.returncode == 0 and messages(done.stdout)[0]["id"] == 1
 
 
-def test_tcp_on_this_machine_alone(folder: Path) -> None:
+@pytest.fixture
+def port(folder: Path) -> Iterator[int]:
+    """The port of a resident server that is started in the folder; it has to end when it is told to."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        number = int(free.getsockname()[1])
     server = subprocess.Popen(
-        (*SERVER, "--tcp", str(port)), cwd=folder, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+        (*SERVER, "--tcp", str(number)), cwd=folder, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
     )
     try:
-        assert server.stderr is not None and f"127.0.0.1:{port}".encode() in server.stderr.readline()
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                connection = socket.create_connection(("127.0.0.1", port), PATIENCE)
-                break
-            except ConnectionRefusedError:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
-        listening = Path("/proc/net/tcp").read_text() if sys.platform == "linux" else ""
-        assert f"00000000:{port:04X}" not in listening
-        with connection, connection.makefile("rb") as stream:
-            connection.sendall(framed(INITIALIZE))
-            assert int(stream.readline().split(b":")[1]) > 100
-            for message in ENDING:
-                connection.sendall(framed(message))
-        assert server.wait(PATIENCE) is not None
+        assert server.stderr is not None and f"127.0.0.1:{number}".encode() in server.stderr.readline()
+        yield number
+        server.terminate()
+        assert server.wait(PATIENCE) == 0
     finally:
         server.kill()
         server.communicate()
+
+
+def test_editors_come_and_go_on_this_machine_alone(folder: Path, port: int) -> None:
+    if sys.platform == "linux":
+        assert f"0100007F:{port:04X}" in Path("/proc/net/tcp").read_text()
+        assert f"00000000:{port:04X}" not in Path("/proc/net/tcp").read_text()
+    document = {"uri": (folder / "a.py").as_uri(), "languageId": "python", "version": 1, "text": FAULTY}
+    opened = {"method": "textDocument/didOpen", "params": {"textDocument": document}}
+    for _ in range(2):
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as one:
+            with socket.create_connection(("127.0.0.1", port), PATIENCE) as other:
+                for connection in (one, other):
+                    connection.sendall(b"".join(map(framed, (INITIALIZE, opened))))
+                one.sendall(b"".join(map(framed, ENDING)))  # which is the end of nothing but itself
+                raw = b""
+                while b"DNF301" not in raw:
+                    more = other.recv(4096)
+                    assert more, "the connection was closed"
+                    raw += more
+            with one.makefile("rb") as rest:
+                assert b'"capabilities"' in rest.read()
+
+
+def ask(port: int, folder: Path, *paths: str) -> subprocess.CompletedProcess[str]:
+    command = (sys.executable, "-m", "dnnfix.cli.ask", str(port), *paths)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+NOTEBOOK = {"cells": [{"cell_type": "markdown", "source": "#"}, {"cell_type": "code", "source": FAULTY}], "nbformat": 4}
+
+
+def test_a_hook_asks_the_server_that_is_there(folder: Path, port: int) -> None:
+    (folder / "a b.py").write_text(FAULTY)
+    (folder / "fine.py").write_text("import torch\n")
+    (folder / "c.ipynb").write_text(json.dumps(NOTEBOOK))
+    (folder / "coded.py").write_bytes(b"# coding: latin-1\nx = '\xe9'\n" + FAULTY.encode())
+    done = ask(port, folder, "a b.py", "fine.py", "c.ipynb", "coded.py")
+    assert done.returncode == 1 and done.stderr == ""
+    places = [line[: line.index("DNF301") + 6] for line in done.stdout.splitlines()]
+    assert places == ["a b.py:4:72: DNF301", "c.ipynb:cell 1:4:72: DNF301", "coded.py:6:72: DNF301"]
+    assert ask(port, folder, "fine.py").returncode == 0
+    missing = ask(port, folder, "no.py", "a b.py")
+    assert missing.returncode == 2 and "no.py: no such file" in missing.stderr and "DNF301" in missing.stdout
+    (folder / "dnnfix.toml").write_text('ignore = ["DNF301"]\n')
+    assert ask(port, folder, "a b.py").returncode == 0
+
+
+def test_a_hook_without_a_server_says_so(folder: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        done = ask(free.getsockname()[1], folder, "a.py")
+    assert done.returncode == 2 and "dnnfix server --tcp" in done.stderr and "Traceback" not in done.stderr
+    assert ask(0, folder).returncode == 2
+
+
+def test_what_asks_imports_next_to_nothing(folder: Path) -> None:
+    code = "import sys, dnnfix.cli.ask\nassert not {'typer', 'libcst', 'pygls', 'asyncio', 'dnnfix.records'} & set(sys.modules)"
+    done = subprocess.run((sys.executable, "-c", code), capture_output=True, cwd=folder, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("flags", [("--tcp", "0"), ("--tcp", "x"), ("--config", "no.toml"), ("a.py",)])

@@ -20,6 +20,7 @@ Connected = Callable[..., Any]
     [
         {"settings": {"ignore": ["DNF301"]}},
         {"dnnfix": {"perFileIgnores": {"*.py": ["DNF3"]}, "server": {"path": "x"}, "trace": {"server": "off"}}},
+        {"exclude": ["a.*"]},
         {"extend-select": None, "ignore": ["output-unfit-for-loss"]},
     ],
 )
