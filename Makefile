@@ -10,7 +10,6 @@ PROGRAMS ?= $(wildcard benchmarks/[a-z]*.py)
 QUICK := one_file.py "scan.py --rounds 2" "migration.py --rounds 1" "reproduction.py --limit 10"
 export OMP_NUM_THREADS ?= 1
 
-SITE := $(VENV)/.site
 .PHONY: demo demo-bot test test-all lint docs site baseline bench bench-quick clean
 
 demo: $(READY) ## repairs the buggy programs in examples/ and shows each proof
@@ -44,7 +43,7 @@ docs: $(READY) ## writes docs/templates.md, the drawing of docs/architecture.md,
 	$(BIN)/python tools/bench_page.py
 	$(BIN)/python tools/settings_page.py
 
-site: $(SITE) ## the documentation site, in build/site/html: warnings are errors, and links within it are checked
+site: $(READY) ## the documentation site, in build/site/html: warnings are errors, and links within it are checked
 	PYTHONPATH=. $(BIN)/python tools/pages build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet -f build/site/mkdocs.yml
 	@echo "build/site/html/index.html"
@@ -69,10 +68,6 @@ $(READY): pyproject.toml legacy/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e ./legacy
-	@touch $@
-
-$(SITE): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@touch $@
 
 clean:

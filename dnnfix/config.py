@@ -80,7 +80,7 @@ class Settings:
     seed: int = 0
     """The first random seed; the same seed gives the same report."""
     jobs: int | None = None
-    """How many files or trials to work on side by side; `None` leaves the choice to `workers`."""
+    """How many files or trials to work on side by side; by default one for each core."""
     python: str = sys.executable
     """The interpreter that runs the user's programs."""
     baseline_python: str | None = None
@@ -100,11 +100,11 @@ class Settings:
     baseline: Path | None = None
     """A file of findings that are known, from `--write-baseline`; they are passed over."""
     cache_dir: Path | None = None
-    """The folder for caches and certificates; `None` means `dnnfix` in the user's cache folder."""
+    """The folder for caches and certificates; by default `dnnfix` in the user's cache folder."""
     unsafe: bool = False
     """Whether `fix` also applies accepted patches that change what is trained."""
     output_format: str = "text"
-    """How results are written."""
+    """How results are written: `text`, `diff`, `json`, `sarif`, `github`."""
 
     @property
     def tier(self) -> Tier | None:

@@ -1,6 +1,6 @@
 """Write the table of settings of `docs/configuration.md` from `dnnfix/config.py`.
 
-    python tools/settings_page.py [--check]
+python tools/settings_page.py [--check]
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def table() -> Iterator[str]:
     yield "|---|---|---|---|"
     for key, name in config.keys().items():
         if not said.get(name):
-            raise SystemExit(f"dnnfix/config.py: `Settings.{name}` has no docstring: say what the setting `{key}` means")
+            raise SystemExit(
+                f"dnnfix/config.py: `Settings.{name}` has no docstring: say what the setting `{key}` means"
+            )
         yield f"| `{key}` | {TAKES[_type(name)]} | {_default(defaults[name])} | {said[name]} |"
 
 

@@ -55,7 +55,12 @@ def main(into: Path) -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(written(page, pages, f"{REPOSITORY[1]}/blob/main/{{}}"), encoding="utf-8")
     shutil.copytree(ROOT / "docs" / "assets", into / "pages" / "assets")
-    settings = {"INHERIT": str(ROOT / "mkdocs.yml"), "docs_dir": "pages", "site_dir": "html", "nav": navigation(CONTENTS)}
+    settings = {
+        "INHERIT": str(ROOT / "mkdocs.yml"),
+        "docs_dir": "pages",
+        "site_dir": "html",
+        "nav": navigation(CONTENTS),
+    }
     (into / "mkdocs.yml").write_text(json.dumps(settings, indent=2), encoding="utf-8")  # JSON is YAML
     return 0
 

@@ -26,7 +26,9 @@ ABOUT = {
     Family.OPINIONATED: "not wrong, but often regretted",
 }
 
-FILTER = '<input class="filter" type="search" placeholder="Filter: a code, a word, a library" aria-label="Filter the rules">'
+FILTER = (
+    '<input class="filter" type="search" placeholder="Filter: a code, a word, a library" aria-label="Filter the rules">'
+)
 
 
 @cache
@@ -43,12 +45,21 @@ def overview() -> str:
     """The page with all rules, one line each."""
     lines = [HEAD, FILTER, ""]
     for family in families():
-        lines += [f"## {family}", "", f"[{_said(family)}]({family}.md)", "", "| rule | what is wrong | |", "|---|---|---|"]
+        lines += [
+            f"## {family}",
+            "",
+            f"[{_said(family)}]({family}.md)",
+            "",
+            "| rule | what is wrong | |",
+            "|---|---|---|",
+        ]
         for template in _rules():
             if template.family.value == family:
                 about = rule(template)
                 place = f"{family}.md#{about.code.lower()}-{about.name}"
-                marks = ", ".join(word for word, is_said in (("run", template.needs_run), ("off", not template.default)) if is_said)
+                marks = ", ".join(
+                    word for word, is_said in (("run", template.needs_run), ("off", not template.default)) if is_said
+                )
                 lines.append(f"| [{about.code}]({place})<br>{about.name} | {_cell(about.summary)} | {marks} |")
         lines.append("")
     return "\n".join(lines)

@@ -67,7 +67,15 @@ def _command(words: str) -> Iterator[str]:
     usage = " ".join(command.collect_usage_pieces(context))
     yield from ("```text", f"dnnfix {words} {usage}", "```", "", *_below(declared.examples, declared.exit_codes))
     for title, rows in _panels(command, context).items():
-        yield from ("", f"## {title}", "", "| | |", "|---|---|")
+        name, _, about = title.partition(": ")
+        yield from (
+            "",
+            f"## {name}",
+            "",
+            *((f"{_marked(about[:1].upper() + about[1:])}.", "") if about else ()),
+            "| | |",
+            "|---|---|",
+        )
         for flags, help in rows:
             yield f"| {_flags(flags)} | {_cell(help)} |"
     yield ""

@@ -1,9 +1,15 @@
-"""Diagrams in Mermaid, drawn while the site is built, so that no page loads a script to draw them."""
+"""Diagrams, put into their pages while the site is built.
+
+Mermaid is drawn, so that no page loads a script to draw it. Drawings of `docs/assets` take the colours of the page that they are in.
+"""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
+DRAWING = re.compile(r"^!\[[^\]]*\]\(assets/(?P<name>[\w-]+\.svg)\)$", re.MULTILINE)
 MERMAID = re.compile(r"^```mermaid\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -16,9 +22,17 @@ def drawn(text: str) -> str:
         svg = mermaidx.render(match["code"]).svg()
         return f'<figure class="diagram">{_alone(svg, match.start())}</figure>'
 
-    return MERMAID.sub(picture, text)
+    def drawing(match: re.Match[str]) -> str:
+        return _in_one_line((ASSETS / match["name"]).read_text(encoding="utf-8"))
+
+    return DRAWING.sub(drawing, MERMAID.sub(picture, text))
 
 
 def _alone(svg: str, number: int) -> str:
-    """A picture that shares a page with others: names of its own, and no line that ends the block of HTML."""
-    return re.sub(r"\s*\n\s*", " ", svg).replace("my-svg", f"diagram-{number}")
+    """A picture that shares a page with others: with names of its own."""
+    return _in_one_line(svg).replace("my-svg", f"diagram-{number}")
+
+
+def _in_one_line(svg: str) -> str:
+    """A picture of which no line ends the block of HTML that it is in."""
+    return re.sub(r"\s*\n\s*", " ", svg).strip()

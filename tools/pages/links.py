@@ -26,7 +26,9 @@ def rewritten(text: str, source: str, page: str, pages: Mapping[str, str], elsew
     def place(target: str, base: str) -> str:
         path, hash, anchor = target.partition("#")
         file = posixpath.normpath(posixpath.join(base, path))
-        found = posixpath.relpath(pages[file], posixpath.dirname(page) or ".") if file in pages else elsewhere.format(file)
+        found = (
+            posixpath.relpath(pages[file], posixpath.dirname(page) or ".") if file in pages else elsewhere.format(file)
+        )
         return f"{found}{hash}{anchor}"
 
     def linked(match: re.Match[str]) -> str:
@@ -44,6 +46,6 @@ def rewritten(text: str, source: str, page: str, pages: Mapping[str, str], elsew
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
         elif not fence and not line.startswith("    "):
-            line = LINK.sub(linked, MENTION.sub(mentioned, line))
+            line = MENTION.sub(mentioned, LINK.sub(linked, line))
         lines.append(line)
     return "".join(lines)
