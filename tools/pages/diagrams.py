@@ -10,6 +10,9 @@ from pathlib import Path
 
 ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
 DRAWING = re.compile(r"^!\[[^\]]*\]\(assets/(?P<name>[\w-]+\.svg)\)$", re.MULTILINE)
+SMALLEST = 0.6
+"""How small a drawing may become, of its own size; a wider one is scrolled."""
+
 MERMAID = re.compile(r"^```mermaid\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -20,7 +23,7 @@ def drawn(text: str) -> str:
         import mermaidx
 
         svg = mermaidx.render(match["code"]).svg()
-        return f'<figure class="diagram">{_alone(svg, match.start())}</figure>'
+        return f'<figure class="diagram" tabindex="0" aria-label="Diagram">{_alone(svg, match.start())}</figure>'
 
     def drawing(match: re.Match[str]) -> str:
         return _in_one_line((ASSETS / match["name"]).read_text(encoding="utf-8"))
@@ -29,8 +32,10 @@ def drawn(text: str) -> str:
 
 
 def _alone(svg: str, number: int) -> str:
-    """A picture that shares a page with others: with names of its own."""
-    return _in_one_line(svg).replace("my-svg", f"diagram-{number}")
+    """A picture that shares a page with others: with names of its own, and never so small that its words cannot be read."""
+    width = re.findall(r'viewBox="\S+ \S+ ([\d.]+)', svg)[0]
+    named = _in_one_line(svg).replace("my-svg", f"diagram-{number}")
+    return named.replace('style="', f'style="min-width: {SMALLEST * float(width):.0f}px; ', 1)
 
 
 def _in_one_line(svg: str) -> str:
