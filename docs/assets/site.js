@@ -1,3 +1,6 @@
+// The theme gives its dialog no name, which those need who do not see it.
+document.querySelector(".md-search")?.setAttribute("aria-label", "Search")
+
 // The filter of the catalogue: rows that lack one of its words are hidden, and families of which none is left.
 document.querySelectorAll("input.filter").forEach((input) => {
   const tables = [...input.closest("article").querySelectorAll("table")].map((table) => ({

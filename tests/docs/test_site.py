@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,30 +15,10 @@ from dnnfix.cli.bench import COMMANDS as BENCH
 from dnnfix.cli.bot import COMMANDS as BOT
 from dnnfix.cli.main import COMMANDS
 from tests.docs.blocks import ROOT
+from tests.docs.building import python
 
 LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 """What a browser fetches by itself, and the attribute that says from where."""
-
-
-def _python(*words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"}
-    return subprocess.run((sys.executable, *words), check=False, env=environment, capture_output=True, text=True)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site, as `make site` builds it."""
-    for needed in ("material", "mkdocstrings", "mermaidx"):
-        if find_spec(needed) is None:
-            pytest.skip(f"{needed} is not installed: pip install 'dnnfix[docs]'")
-    into = tmp_path_factory.mktemp("site")
-    for words in (
-        (str(ROOT / "tools" / "pages"), str(into)),
-        ("-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(into / "mkdocs.yml")),
-    ):
-        done = _python(*words)
-        assert done.returncode == 0, done.stdout + done.stderr
-    return into / "html"
 
 
 class _Loaded(HTMLParser):
@@ -86,13 +62,13 @@ def test_every_command_and_every_rule_has_its_place(site: Path) -> None:
     groups = {"bench": BENCH, "bot": BOT}
     names = [name for name in COMMANDS] + [f"{group}-{name}" for group, listed in groups.items() for name in listed]
     assert [name for name in names if not (site / "commands" / f"{name}.html").is_file()] == []
-    rules = json.loads(_python("-m", "dnnfix", "templates", "--isolated", "--output-format", "json").stdout)
+    rules = json.loads(python("-m", "dnnfix", "templates", "--isolated", "--output-format", "json").stdout)
     text = {family: (site / "rules" / f"{family}.html").read_text() for family in {rule["family"] for rule in rules}}
     assert [r["code"] for r in rules if f'id="{r["code"].lower()}-{r["rule"]}"' not in text[r["family"]]] == []
 
 
 def test_a_page_of_the_documentation_that_is_nowhere_on_the_site_is_noticed() -> None:
-    done = _python(
+    done = python(
         "-c",
         f"import sys; sys.path.insert(0, {str(ROOT / 'tools' / 'pages')!r}); import contents; print(contents.unlisted())",
     )
@@ -100,11 +76,11 @@ def test_a_page_of_the_documentation_that_is_nowhere_on_the_site_is_noticed() ->
 
 
 def test_the_settings_on_the_page_are_those_of_the_code() -> None:
-    done = _python(str(ROOT / "tools" / "settings_page.py"), "--check")
+    done = python(str(ROOT / "tools" / "settings_page.py"), "--check")
     assert done.returncode == 0, done.stderr
 
 
-def test_every_public_name_is_on_the_page_about_python() -> None:
+def test_every_public_name_is_on_the_page_aboutpython() -> None:
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     names = set(dnnfix.__all__) - {"__version__"}
     assert {name for name in names if not re.search(rf"\b{name}\b", page[page.index("## Functions") :])} == set()

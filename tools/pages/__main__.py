@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from diagrams import drawn
 from figures import with_figures
 from links import rewritten
 
-REPOSITORY = re.search(r"^  repository: (\S+)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+(REPOSITORY,) = re.findall(r"^  repository: (\S+)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+"""Where links to files lead that are on no page."""
 
 
 def navigation(section: Section) -> list[dict[str, Any]]:
@@ -34,10 +36,27 @@ def navigation(section: Section) -> list[dict[str, Any]]:
     return listed
 
 
-def written(page: Page, pages: dict[str, str], elsewhere: str) -> str:
+def places() -> dict[str, str]:
+    """The page of each file of the repository that has one; pages that are made are linked to as if they lay in `docs`."""
+    made = {f"docs/{page.path}": page.path for page in CONTENTS.pages() if callable(page.source)}
+    return {page.source: page.path for page in CONTENTS.pages() if isinstance(page.source, str)} | made | ALSO_AT
+
+
+def elsewhere(page: Page) -> Callable[[str], str]:
+    """The address of a file that is on no page, for links of that page."""
+
+    def address(file: str) -> str:
+        if not (ROOT / file).exists():
+            raise SystemExit(f"{page.source}: links to {file}, which is neither in the repository nor on the site")
+        return f"{REPOSITORY}/blob/main/{file}"
+
+    return address
+
+
+def written(page: Page) -> str:
     """The page as mkdocs reads it."""
     text = with_figures(drawn(page.text()))
-    return rewritten(text, page.source, page.path, pages, elsewhere) if isinstance(page.source, str) else text
+    return rewritten(text, page.source, page.path, places(), elsewhere(page)) if isinstance(page.source, str) else text
 
 
 def main(into: Path) -> int:
@@ -45,22 +64,14 @@ def main(into: Path) -> int:
     if forgotten := unlisted():
         sys.stderr.write(f"on no page of the site: {', '.join(forgotten)}. Add them to tools/pages/contents.py\n")
         return 1
-    if REPOSITORY is None:
-        sys.stderr.write("mkdocs.yml: has no `repository`, where links to files of the repository lead\n")
-        return 1
     shutil.rmtree(into, ignore_errors=True)
-    pages = {page.source: page.path for page in CONTENTS.pages() if isinstance(page.source, str)} | ALSO_AT
     for page in CONTENTS.pages():
         file = into / "pages" / page.path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(written(page, pages, f"{REPOSITORY[1]}/blob/main/{{}}"), encoding="utf-8")
+        file.write_text(written(page), encoding="utf-8")
     shutil.copytree(ROOT / "docs" / "assets", into / "pages" / "assets")
-    settings = {
-        "INHERIT": str(ROOT / "mkdocs.yml"),
-        "docs_dir": "pages",
-        "site_dir": "html",
-        "nav": navigation(CONTENTS),
-    }
+    nav = navigation(CONTENTS)
+    settings = {"INHERIT": str(ROOT / "mkdocs.yml"), "docs_dir": "pages", "site_dir": "html", "nav": nav}
     (into / "mkdocs.yml").write_text(json.dumps(settings, indent=2), encoding="utf-8")  # JSON is YAML
     return 0
 

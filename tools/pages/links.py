@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 LINK = re.compile(r"(?<=\]\()(?P<target>[^()\s]+)(?=\))")
 MENTION = re.compile(r"(?<!\[)`(?P<target>(?:docs/)?[\w.-]+(?:/[\w.-]+)*\.md)`(?!\])")
@@ -12,7 +12,7 @@ FENCE = re.compile(r"^ {0,3}(```+|~~~+)")
 OUTSIDE = re.compile(r"[a-z][a-z+.-]*:|//|#")
 
 
-def rewritten(text: str, source: str, page: str, pages: Mapping[str, str], elsewhere: str) -> str:
+def rewritten(text: str, source: str, page: str, pages: Mapping[str, str], elsewhere: Callable[[str], str]) -> str:
     """The text with its links leading to pages of the site, or to the repository where no page has what they mean.
 
     Args:
@@ -20,15 +20,13 @@ def rewritten(text: str, source: str, page: str, pages: Mapping[str, str], elsew
         source: the path of the file in the repository.
         page: the path of the page on the site.
         pages: the path of the page of each file that has one.
-        elsewhere: the address of a file of the repository, `{}` in place of its path.
+        elsewhere: the address of a file of the repository by its path; it raises where there is none.
     """
 
     def place(target: str, base: str) -> str:
         path, hash, anchor = target.partition("#")
         file = posixpath.normpath(posixpath.join(base, path))
-        found = (
-            posixpath.relpath(pages[file], posixpath.dirname(page) or ".") if file in pages else elsewhere.format(file)
-        )
+        found = posixpath.relpath(pages[file], posixpath.dirname(page) or ".") if file in pages else elsewhere(file)
         return f"{found}{hash}{anchor}"
 
     def linked(match: re.Match[str]) -> str:
