@@ -45,7 +45,7 @@ docs: $(READY) ## writes docs/templates.md, the drawing of docs/architecture.md,
 
 site: $(READY) ## the documentation site, in build/site/html: warnings are errors, and links within it are checked
 	PYTHONPATH=. $(BIN)/python tools/pages build/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet -f build/site/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict -f build/site/mkdocs.yml
 	@echo "build/site/html/index.html"
 
 baseline: ## an interpreter of the old era (Python 3.7, Keras 2.3.1) in .baseline, for tests/baseline; needs a Python 3.7

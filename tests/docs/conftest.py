@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT
-from tests.docs.building import python
+from tests.docs.building import built, staged
 
 
 @pytest.fixture(scope="session")
@@ -18,10 +17,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if find_spec(needed) is None:
             pytest.skip(f"{needed} is not installed: pip install 'dnnfix[docs]'")
     into = tmp_path_factory.mktemp("site")
-    for words in (
-        (str(ROOT / "tools" / "pages"), str(into)),
-        ("-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(into / "mkdocs.yml")),
-    ):
-        done = python(*words)
+    for done in (staged(into), built(into)):
         assert done.returncode == 0, done.stdout + done.stderr
     return into / "html"

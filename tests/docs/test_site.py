@@ -15,7 +15,7 @@ from dnnfix.cli.bench import COMMANDS as BENCH
 from dnnfix.cli.bot import COMMANDS as BOT
 from dnnfix.cli.main import COMMANDS
 from tests.docs.blocks import ROOT
-from tests.docs.building import python
+from tests.docs.building import built, python
 
 LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 """What a browser fetches by itself, and the attribute that says from where."""
@@ -65,6 +65,25 @@ def test_every_command_and_every_rule_has_its_place(site: Path) -> None:
     rules = json.loads(python("-m", "dnnfix", "templates", "--isolated", "--output-format", "json").stdout)
     text = {family: (site / "rules" / f"{family}.html").read_text() for family in {rule["family"] for rule in rules}}
     assert [r["code"] for r in rules if f'id="{r["code"].lower()}-{r["rule"]}"' not in text[r["family"]]] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("link", ["nowhere.md", "start.md#nowhere", "/start.html"])
+def test_a_link_that_leads_nowhere_ends_the_build(site: Path, tmp_path: Path, link: str) -> None:
+    assert site.is_dir()
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "index.md").write_text(f"# Here\n\n[there]({link}), [start](start.md#here)\n")
+    (tmp_path / "pages" / "start.md").write_text("# Here\n")
+    settings = {
+        "INHERIT": str(ROOT / "mkdocs.yml"),
+        "docs_dir": "pages",
+        "site_dir": "html",
+        "extra_css": [],
+        "extra_javascript": [],
+    }
+    (tmp_path / "mkdocs.yml").write_text(json.dumps(settings))
+    done = built(tmp_path)
+    assert done.returncode == 1 and link in done.stdout + done.stderr
 
 
 def test_a_page_of_the_documentation_that_is_nowhere_on_the_site_is_noticed() -> None:
