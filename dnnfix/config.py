@@ -104,7 +104,7 @@ class Settings:
     unsafe: bool = False
     """Whether `fix` also applies accepted patches that change what is trained."""
     output_format: str = "text"
-    """How results are written: `text`, `diff`, `json`, `sarif`, `github`."""
+    """How results are written; the choices are those of `--output-format`."""
 
     @property
     def tier(self) -> Tier | None:
