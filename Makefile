@@ -10,7 +10,7 @@ PROGRAMS ?= $(wildcard benchmarks/[a-z]*.py)
 QUICK := one_file.py "scan.py --rounds 2" "migration.py --rounds 1" "reproduction.py --limit 10"
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo demo-bot test test-all lint docs baseline bench bench-quick clean
+.PHONY: demo demo-bot test test-all lint docs site baseline bench bench-quick clean
 
 demo: $(READY) ## repairs the buggy programs in examples/ and shows each proof
 	@for program in examples/*.py; do \
@@ -35,11 +35,18 @@ lint: $(READY) ## ruff, mypy strict, and the generated pages
 	@$(DNNFIX) templates --isolated --output-format markdown | diff -u docs/templates.md - \
 		|| { echo "docs/templates.md is not what the templates say: run make docs"; exit 1; }
 	$(BIN)/python tools/bench_page.py --check
+	$(BIN)/python tools/settings_page.py --check
 
-docs: $(READY) ## writes docs/templates.md, the drawing of docs/architecture.md and the numbers of benchmarks/README.md from their sources
+docs: $(READY) ## writes docs/templates.md, the drawing of docs/architecture.md, the settings of docs/configuration.md and the numbers of benchmarks/README.md from their sources
 	$(DNNFIX) templates --isolated --output-format markdown > docs/templates.md
 	$(BIN)/python tools/draw_packages.py
 	$(BIN)/python tools/bench_page.py
+	$(BIN)/python tools/settings_page.py
+
+site: $(READY) ## the documentation site, in build/site/html: warnings are errors, and links within it are checked
+	PYTHONPATH=. $(BIN)/python tools/pages build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict -f build/site/mkdocs.yml
+	@echo "build/site/html/index.html"
 
 baseline: ## an interpreter of the old era (Python 3.7, Keras 2.3.1) in .baseline, for tests/baseline; needs a Python 3.7
 	$(PYTHON) tools/make_baseline.py

@@ -62,18 +62,25 @@ class Settings:
     select: tuple[str, ...] = ()
     """What to look for; empty means every template that is on by default."""
     extend_select: tuple[str, ...] = ()
+    """What to look for besides, such as rules that are off by default."""
     ignore: tuple[str, ...] = ()
+    """What not to look for."""
     fixable: tuple[str, ...] = ("ALL",)
+    """What patches are proposed for."""
     unfixable: tuple[str, ...] = ()
+    """What no patches are proposed for; it is still reported."""
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Pairs of a pattern of paths and the codes that are not reported there."""
     exclude: tuple[str, ...] = ()
+    """Patterns of paths that are passed over in folders."""
     root: Path = Path()
+    """The folder that patterns and relative paths are taken from: that of the configuration, or the working folder."""
     budget: float = 60.0
     """Seconds of wall time for one file, runs included; twice that again for a second try with less made data."""
     seed: int = 0
+    """The first random seed; the same seed gives the same report."""
     jobs: int | None = None
-    """How many files or trials to work on side by side; `None` leaves the choice to `workers`."""
+    """How many files or trials to work on side by side; by default one for each core."""
     python: str = sys.executable
     """The interpreter that runs the user's programs."""
     baseline_python: str | None = None
@@ -83,16 +90,21 @@ class Settings:
     device: str = "auto"
     """`cpu`, `cuda` (an NVIDIA GPU), or `auto`: the GPU for programs that cannot run elsewhere, where there is one."""
     trust: bool = False
+    """Whether programs may run without a sandbox, with the user's rights."""
     arguments: tuple[str, ...] = ()
     """What the program is called with, one text per word."""
     test_command: str | None = None
+    """A command that no patch may break."""
     templates: tuple[Path, ...] = ()
     """Folders with fix templates of the user's own."""
     baseline: Path | None = None
+    """A file of findings that are known, from `--write-baseline`; they are passed over."""
     cache_dir: Path | None = None
+    """The folder for caches and certificates; by default `dnnfix` in the user's cache folder."""
     unsafe: bool = False
     """Whether `fix` also applies accepted patches that change what is trained."""
     output_format: str = "text"
+    """How results are written; the choices are those of `--output-format`."""
 
     @property
     def tier(self) -> Tier | None:
@@ -218,7 +230,7 @@ def freeze(table: Mapping[str, Any], root: Path, origin: str = COMMAND_LINE, giv
         if key not in _KEYS:
             raise ConfigError(f"{named}: unknown setting `{key}`.{_suggestion(key, _KEYS)}")
         try:
-            values[_FIELDS.get(key, key.replace("-", "_"))] = _KEYS[key](value, root)
+            values[keys()[key]] = _KEYS[key](value, root)
         except (TypeError, ValueError) as error:
             raise ConfigError(f"{named}: `{key}` {error}. Received: {value!r}") from None
     settings = replace(Settings(root=root), **values)
@@ -238,6 +250,11 @@ def load(folder: Path, overrides: Mapping[str, Any], *, file: Path | None = None
     _refuse_lower_guard(table, found)
     here = {key: _from_cwd(key, value) for key, value in overrides.items()}
     return freeze(merge(table, here), found.absolute().parent, str(found), merge({}, here))
+
+
+def keys() -> dict[str, str]:
+    """The keys of a settings file, each with the field of `Settings` that it sets."""
+    return {key: _FIELDS.get(key, key.replace("-", "_")) for key in _KEYS}
 
 
 def _refuse_lower_guard(table: Mapping[str, Any], found: Path) -> None:
