@@ -1,0 +1,441 @@
+"""Watches a torch training: hooks for `backward` and the optimizers, and in the steps looked at for modules and losses.
+
+In most steps it counts the optimizer's step and reads the loss, which takes about a microsecond each. Modules have hooks, and the functions
+of losses are wrapped, for the single steps that are looked at, since every hook slows all calls.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+import weakref
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy
+import torch as _torch
+
+from dnnfix.errors import ConfigError
+from dnnfix.run.probe.guard import Patches
+from dnnfix.run.probe.measures.units import is_activation
+from dnnfix.run.probe.torch.skill import Skill, class_count, norms_of, output_spreads
+from dnnfix.run.probe.torch.targets import Targets
+from dnnfix.run.probe.torch.values import as_numpy, tensors_in
+from dnnfix.validate.symptoms import ENOUGH_TO_TELL
+from dnnfix.watching.monitor import Look
+from dnnfix.watching.outlets import LOGGER
+from dnnfix.watching.places import Program, program_of
+from dnnfix.watching.session import Watch, Wishes
+
+torch: Any = _torch
+
+MOST_LAYERS = 64
+"""Modules whose outputs are looked at."""
+
+MOST_ROWS = 64
+MOST_NUMBERS = 1 << 16
+"""Rows, and numbers of them, that are looked at of the output of a module."""
+
+MOST_WEIGHTS = 128
+"""Weights whose updates are looked at, evenly spread over the model."""
+
+PIECE = 1 << 16
+"""Elements of each of them that are kept for it."""
+
+_HERE = torch.__path__[0]
+
+
+def watched(model: Any, wishes: Wishes) -> TorchWatch:
+    """Begin to watch the training of a module. Raises `ConfigError` where it is none."""
+    if not isinstance(model, torch.nn.Module):
+        raise ConfigError(f"dnnfix.watch takes a torch.nn.Module. Received: {type(model).__name__}")
+    return TorchWatch(model, wishes, program_of(model))
+
+
+class TorchWatch(Watch):
+    """The watch of one module."""
+
+    framework = "torch"
+
+    def __init__(self, model: Any, wishes: Wishes, program: Program) -> None:
+        super().__init__(model, type(model).__name__, wishes, program)
+        self._model = weakref.proxy(model)
+        self._goes = weakref.finalize(model, self.close)
+        self._goes.atexit = True
+        self._modules = [(path, module) for path, module in model.named_modules() if path]
+        self._modules = [(path, weakref.ref(module)) for path, module in self._modules]
+        self._is_compiled = any(_is_compiled(module) for module in model.modules())
+        self._holds: dict[int, tuple[Any, int, bool]] = {}
+        self._own: dict[int, str] = {}
+        self._skill = Skill()
+        self._others = 0
+        self._armed: _Armed | None = None
+        self._usual: float | None = None
+        self._begun = 0.0
+        self._counted: tuple[Any, int] = (None, -1)
+        """The optimizer whose step was counted last, and the number of the backward pass that led to it."""
+        self._name_weights()
+        _hub.add(self)
+
+    # Each step
+
+    def stepped(self, optimizer: Any, losses: list[Any], number: int, is_first: bool) -> None:
+        """An optimizer took a step; `losses` are those of the backward passes that led to it, which have that number.
+
+        `is_first` is whether no other optimizer stepped since them.
+        """
+        known = self._holds.get(id(optimizer))
+        if known is None or known[1] != len(optimizer.param_groups):
+            known = self._entered(optimizer)
+        if not known[2]:
+            self._other_stepped(is_first)
+            return
+        now = time.perf_counter()
+        monitor, pace = self._monitor, self._pace
+        last, led_to = self._counted
+        if optimizer is not last:
+            if led_to == number:
+                return  # another optimizer of the same step
+            monitor.in_turns = monitor.in_turns or (is_first and last is not None)
+        self._counted = (optimizer, number)
+        loss = _mean(losses) if losses else None
+        if not monitor.took(loss) and not monitor.broken:
+            self._broke(loss)
+        if self._armed is not None:
+            self._measure(optimizer, now)
+        elif self._begun:
+            took = now - self._begun
+            self._usual = took if self._usual is None else 0.9 * self._usual + 0.1 * min(took, 4 * self._usual)
+        if monitor.step + 1 >= pace.next and pace.has_time(monitor.step):
+            self._arm()
+        self._begun = time.perf_counter()
+        if self.stopped:
+            self._end_if_stopped()
+
+    def _entered(self, optimizer: Any) -> tuple[Any, int, bool]:
+        held = {id(weight) for group in optimizer.param_groups for weight in group["params"]}
+        if len(self._own) != sum(1 for _ in self._model.parameters()):
+            self._name_weights()
+        known = (optimizer, len(optimizer.param_groups), not held.isdisjoint(self._own))
+        self._holds[id(optimizer)] = known
+        return known
+
+    def _name_weights(self) -> None:
+        self._own = {id(weight): name for name, weight in self._model.named_parameters()}
+
+    def _other_stepped(self, is_first: bool) -> None:
+        """An optimizer stepped that holds none of the model's weights."""
+        holders = [one for one, _, holds in self._holds.values() if holds]
+        if holders:
+            self._monitor.in_turns = self._monitor.in_turns or is_first
+            return
+        self._others += 1
+        if self._others == ENOUGH_TO_TELL:
+            reached = sum(weight.grad is not None and weight.requires_grad for weight in self._model.parameters())
+            if reached:
+                self._monitor.not_held(len(self._own), self._others)
+
+    def _broke(self, loss: float | None) -> None:
+        lost = [name for name, weight in self._model.named_parameters() if not bool(torch.isfinite(weight).all())]
+        numbers = {"loss": str(loss), "not_finite": len(lost), "of": len(self._own)}
+        self._monitor.loss_broke(lost[0] if lost else "", numbers)
+
+    # Looks
+
+    def _arm(self) -> None:
+        """Have the next step looked at."""
+        self._armed = _Armed(self)
+
+    def _measure(self, optimizer: Any, now: float) -> None:
+        """The step that was looked at is over: what it showed."""
+        armed, self._armed = self._armed, None
+        if armed is None:
+            return
+        armed.disarm()
+        begun = time.perf_counter()
+        try:
+            with torch.no_grad():
+                look = self._look(optimizer, armed)
+                self._layers_looked({name: look.gradients[name] for name in look.matrices if name in look.gradients})
+            self._monitor.looked(look)
+        except Exception as error:  # noqa: BLE001 - whatever the model is, its training goes on
+            _tell_failed(error)
+        after = time.perf_counter()
+        slower = max(0.0, now - self._begun - self._usual) if self._usual is not None else 0.0
+        self._pace.looked(self.steps, max(armed.seconds, min(slower, 10 * armed.seconds)) + after - begun)
+        self._ask_learners(time.perf_counter)
+
+    def _look(self, optimizer: Any, armed: _Armed) -> Look:
+        weights = [(name, weight) for name, weight in self._model.named_parameters() if weight.requires_grad]
+        gradients = [(name, weight.grad) for name, weight in weights if weight.grad is not None]
+        look = Look(gradients=_sizes(gradients), weights=_sizes(weights))
+        look.matrices = frozenset(name for name, weight in weights if weight.dim() >= 2)
+        look.updates = armed.updates()
+        look.rates = tuple(
+            (type(one).__name__, float(one.param_groups[0]["lr"]))
+            for one, _, holds in self._holds.values()
+            if holds and "lr" in one.param_groups[0]
+        )
+        pair = armed.targets.take()
+        inputs = [as_numpy(item) for item in armed.inputs]
+        if inputs:
+            look.batch = zlib.crc32(numpy.ascontiguousarray(inputs[0][:256]).tobytes())
+            look.batches = _hub.batches(self.steps)
+        if pair is not None and pair[0].dim() and pair[0].numel() <= 64 * MOST_NUMBERS:
+            (look.skill,) = self._skill.of_many([pair])
+            (look.spread,) = output_spreads([pair])
+            classes = class_count(pair) if not self._examples.full and inputs else None
+            if classes is not None and sum(item.size for item in inputs) <= 64 * MOST_NUMBERS:
+                self._examples.add(inputs, as_numpy(pair[1]), classes or None)
+        return look
+
+    def _layers(self) -> Iterator[tuple[str, Any]]:
+        """The modules whose outputs are looked at: those that contain no others, evenly spread where there are many."""
+        known = [(path, found) for path, module in self._modules if (found := module()) is not None]
+        leaves = [(path, module) for path, module in known if next(module.children(), None) is None]
+        yield from leaves[:: -(-len(leaves) // MOST_LAYERS) or 1]
+
+    def _attribute(self, owner: Any, name: str, default: Any) -> Any:
+        modules = getattr(owner, "_modules", {})
+        return modules.get(name, default)
+
+    def _detach(self) -> None:
+        if self._armed is not None:
+            self._armed.disarm()
+            self._armed = None
+        self._goes.detach()
+        _hub.remove(self)
+        self._holds.clear()
+
+
+class _Armed:
+    """The hooks of one step that is looked at, and what they measured."""
+
+    def __init__(self, watch: TorchWatch) -> None:
+        self.inputs: list[Any] = []
+        self.targets = Targets()
+        self.seconds = 0.0
+        """Seconds that the hooks took."""
+        self._watch = watch
+        self._patches = Patches()
+        self._handles: list[Any] = []
+        self._mode: Any = None
+        self._before: list[tuple[str, Any, Any]] = []
+        begun = time.perf_counter()
+        optimizer: Any = sys.modules["torch.optim.optimizer"]
+        self._handles.append(optimizer.register_optimizer_step_pre_hook(self._before_step))
+        if not watch._is_compiled:
+            self.targets.install(self._patches)
+            model = watch._model
+            self._handles.append(model.register_forward_pre_hook(self._entered, with_kwargs=True))
+            self._handles.append(model.register_forward_hook(self._left, always_call=True))
+            for path, module in watch._layers():
+                self._handles.append(module.register_forward_hook(self._hook_of(path)))
+        self.seconds += time.perf_counter() - begun
+
+    def disarm(self) -> None:
+        """Take all hooks away."""
+        begun = time.perf_counter()
+        self._left()
+        self._patches.undo()
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self.seconds += time.perf_counter() - begun
+
+    def updates(self) -> Mapping[str, float]:
+        """By how much the step changed each weight that was kept."""
+        changed = [(name, _piece(weight) - before) for name, weight, before in self._before]
+        return _sizes(changed)
+
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        begun = time.perf_counter()
+        own = self._watch._own
+        held = [(own[id(one)], one) for group in optimizer.param_groups for one in group["params"] if id(one) in own]
+        held = [(name, weight) for name, weight in held if weight.requires_grad]
+        with torch.no_grad():
+            for name, weight in held[:: -(-len(held) // MOST_WEIGHTS) or 1]:
+                self._before.append((name, weight, _piece(weight).clone()))
+        self.seconds += time.perf_counter() - begun
+
+    def _entered(self, module: Any, args: Any, kwargs: Any) -> None:
+        if torch.is_grad_enabled() and not self.inputs:
+            self.inputs = [item.detach() for item in tensors_in([list(args), kwargs])]
+            if self._mode is None and not torch.jit.is_scripting():
+                self._mode = _Activations(self)
+                self._mode.__enter__()
+
+    def _left(self, *_: object) -> None:
+        if self._mode is not None:
+            mode, self._mode = self._mode, None
+            mode.__exit__(None, None, None)
+
+    def _hook_of(self, path: str) -> Any:
+        def hook(module: Any, args: Any, output: Any) -> None:
+            self.gave(path, type(module).__name__, None, output)
+
+        return hook
+
+    def gave(self, key: Any, name: str, line: int | None, output: Any) -> None:
+        """A module or a function gave something in the step that is looked at."""
+        begun = time.perf_counter()
+        try:
+            first = next(tensors_in(output), None)
+            if first is not None and first.requires_grad and first.is_floating_point() and first.dim() >= 2:
+                with torch.no_grad():
+                    rows = max(2, min(MOST_ROWS, MOST_NUMBERS // max(1, math.prod(first.shape[1:]))))
+                    site = None if line is None else [line]
+                    units, few = self._watch._units, as_numpy(first[:rows])
+                    units.gave(self._watch.steps + 1, key, name, site, few)
+                    self._watch._paths.setdefault(key, key if isinstance(key, str) else "")
+        except Exception as error:  # noqa: BLE001 - whatever a layer gives, its training goes on
+            _tell_failed(error)
+        self.seconds += time.perf_counter() - begun
+
+
+class _Activations(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+    """Sees the activations that a model calls as functions: those of modules have hooks."""
+
+    def __init__(self, armed: _Armed) -> None:
+        super().__init__()
+        self._armed = armed
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        output = func(*args, **(kwargs or {}))
+        name = getattr(func, "__name__", "")
+        if is_activation(name):
+            frame: Any = sys._getframe(1)
+            while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+                if frame.f_code.co_filename.endswith("activation.py"):
+                    return output
+                frame = frame.f_back
+            if frame is not None:
+                file, line = frame.f_code.co_filename, frame.f_lineno
+                started = self._armed._watch._program.file
+                self._armed.gave((file, line, frame.f_lasti), name, line if file == started else None, output)
+        return output
+
+
+class _Hub:
+    """What all watches of the process share: the hooks for `backward`, for every optimizer, and for data loaders."""
+
+    def __init__(self) -> None:
+        self._watches: tuple[TorchWatch, ...] = ()
+        self._patches = Patches()
+        self._hook: Any = None
+        self._losses: list[Any] = []
+        self._number = 0
+        self._used = False
+        self._within = False
+        self._scaled: tuple[Any, Any] = (None, None)
+        self._loader: Any = None
+        self._begun = 0
+
+    def add(self, watch: TorchWatch) -> None:
+        """Watch one more."""
+        if not self._watches:
+            optimizer: Any = sys.modules["torch.optim.optimizer"]
+            self._losses, self._used, self._begun, self._loader = [], False, 0, None
+            self._hook = optimizer.register_optimizer_step_post_hook(self._after_step)
+            self._patches.put(torch.autograd, "backward", self._wrap_backward)
+            self._patches.put(torch.amp.GradScaler, "scale", self._wrap_scale)
+            self._patches.put(torch.utils.data.DataLoader, "__iter__", self._wrap_iter)
+        self._watches = (*self._watches, watch)
+
+    def remove(self, watch: TorchWatch) -> None:
+        """Watch one less; without any all hooks are gone."""
+        self._watches = tuple(one for one in self._watches if one is not watch)
+        if not self._watches and self._hook is not None:
+            self._hook.remove()
+            self._patches.undo()
+            self._hook, self._loader, self._losses, self._scaled = None, None, [], (None, None)
+
+    def batches(self, steps: int) -> int | None:
+        """How many batches the data have where their loader is begun anew for about every step; `None` elsewhere."""
+        try:
+            return len(self._loader) if self._loader is not None and 2 * self._begun > steps else None
+        except TypeError:
+            return None
+
+    def _wrap_backward(self, original: Any) -> Any:
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._within:
+                return original(tensors, *args, **kwargs)
+            self._within = True
+            try:
+                result = original(tensors, *args, **kwargs)
+            finally:
+                self._within = False
+            if self._used:
+                self._losses, self._used = [], False
+                self._number += 1
+            if isinstance(tensors, torch.Tensor) and tensors.numel() == 1:
+                loss = self._scaled[1] if tensors is self._scaled[0] else tensors
+                self._losses.append(loss.item() if loss.is_cpu else loss.detach())
+            return result
+
+        return backward
+
+    def _wrap_scale(self, original: Any) -> Any:
+        def scale(scaler: Any, outputs: Any) -> Any:
+            result = original(scaler, outputs)
+            self._scaled = (result, outputs) if isinstance(outputs, torch.Tensor) else (None, None)
+            return result
+
+        return scale
+
+    def _wrap_iter(self, original: Any) -> Any:
+        def __iter__(loader: Any) -> Any:
+            self._loader = loader
+            self._begun += 1
+            return original(loader)
+
+        return __iter__
+
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        is_first, self._used = not self._used, True
+        for watch in self._watches:
+            watch.stepped(optimizer, self._losses, self._number, is_first)
+
+
+_hub = _Hub()
+_failed: set[str] = set()
+
+
+def _tell_failed(error: Exception) -> None:
+    said = f"dnnfix: a look failed: {type(error).__name__}: {str(error)[:200]}"
+    if said not in _failed:
+        _failed.add(said)
+        LOGGER.info(said)
+
+
+def _mean(losses: list[Any]) -> float:
+    """The mean of the losses of one step: those of the parts that a batch was accumulated of."""
+    return math.fsum(map(float, losses)) / len(losses) if len(losses) > 1 else float(losses[0])
+
+
+def _piece(weight: Any) -> Any:
+    """The first elements of a weight, as a vector."""
+    return weight.detach().reshape(-1)[:PIECE].float()
+
+
+def _sizes(named: list[tuple[str, Any]]) -> dict[str, float]:
+    """The root mean squares of tensors; one that leaves the range of its type as a norm is not finite only if an element is not."""
+    kept = [(name, tensor) for name, tensor in named if tensor.numel() and not tensor.is_complex()]
+    norms = norms_of([tensor.detach() for _, tensor in kept])
+    values = torch.stack([norm.float().to(norms[0].device) for norm in norms]).tolist() if norms else []
+    sizes = {}
+    for (name, tensor), value in zip(kept, values, strict=True):
+        if not math.isfinite(value) and bool(torch.isfinite(tensor).all()):
+            value = float(tensor.double().norm())
+        sizes[name] = value / math.sqrt(tensor.numel())
+    return sizes
+
+
+def _is_compiled(module: Any) -> bool:
+    """Whether a module is compiled, or scripted: hooks would have it compiled anew for each look."""
+    compiled = getattr(module, "_compiled_call_impl", None) is not None or hasattr(module, "_orig_mod")
+    return compiled or isinstance(module, torch.jit.ScriptModule)
+
