@@ -94,6 +94,7 @@ def suggest(
     program: str | PathLike[str],
     *,
     progress: Progress | None = None,
+    log: str | PathLike[str] | None = None,
     config: str | None = None,
     isolated: bool = False,
     **options: Unpack[Options],
@@ -105,6 +106,7 @@ def suggest(
     Args:
         program: a path of a file (.py, .ipynb) or folder, or source text: a string with a line break.
         progress: is called with what is being done.
+        log: the log of symptoms that `watch` wrote in a long run of this program, which is one file then.
         config: take the settings from this file.
         isolated: take no settings from files.
         options: settings, see `Options`.
@@ -112,13 +114,18 @@ def suggest(
     Raises:
         ConfigError: a setting is unknown or makes no sense.
         EnvironmentProblem: nothing can be run: no sandbox, no interpreter.
+        InputError: the log cannot be read; one of another program is an error of the report.
     """
     from dnnfix import pipeline
+    from dnnfix.watching.log import read_log
 
     told = progress or (lambda text: None)
-    return _report(
-        program, config, isolated, options, lambda one: pipeline.suggest_file(one.raw, one.path, one.settings, told)
-    )
+    seen = read_log(log) if log is not None else None
+
+    def analysed(one: Program) -> FileReport:
+        return pipeline.suggest_file(one.raw, one.path, one.settings, told, log=seen)
+
+    return _report(program, config, isolated, options, analysed)
 
 
 def fix(

@@ -254,7 +254,9 @@ class KerasWatch(Watch):
             return
         wanted = numpy.asarray(targets)
         look.spread = float(prediction.reshape(len(prediction), -1).std(0).mean()) if len(prediction) > 1 else None
-        classes = prediction.ndim > 1 and prediction.shape[-1] > 1 and wanted.size == prediction.size // prediction.shape[-1]
+        classes = (
+            prediction.ndim > 1 and prediction.shape[-1] > 1 and wanted.size == prediction.size // prediction.shape[-1]
+        )
         if classes:
             shape = prediction.shape[:-1]
             look.skill = self._skill.of_classes(prediction.argmax(-1), wanted.reshape(shape).astype(int))
@@ -284,7 +286,13 @@ def _given_to_fit(model: Any) -> Sample | None:
     while frame is not None:
         if frame.f_code.co_name == "fit" and frame.f_locals.get("self") is model:
             inputs, targets = frame.f_locals.get("x"), frame.f_locals.get("y")
-            several = inputs if isinstance(inputs, (list, tuple)) else list(inputs.values()) if isinstance(inputs, dict) else [inputs]
+            several = (
+                inputs
+                if isinstance(inputs, (list, tuple))
+                else list(inputs.values())
+                if isinstance(inputs, dict)
+                else [inputs]
+            )
             known = all(hasattr(one, "shape") and hasattr(one, "__getitem__") for one in [*several, targets])
             return (inputs, targets) if known and several else None
         frame = frame.f_back
@@ -344,7 +352,8 @@ def _listening(model: Any) -> Any:
     try:
         layers = [layer for layer in model.layers if not isinstance(layer, keras.layers.InputLayer)]
         chosen = layers[:: -(-len(layers) // MOST_LAYERS) or 1]
-        return keras.Model(model.inputs, [layer.output for layer in chosen]), chosen
+        inputs = model.inputs[0] if len(model.inputs) == 1 else model.inputs
+        return keras.Model(inputs, [layer.output for layer in chosen]), chosen
     except (AttributeError, ValueError, TypeError):
         return ()
 

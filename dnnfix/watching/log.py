@@ -139,7 +139,9 @@ def read_log(path: str | os.PathLike[str]) -> SymptomLog:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InputError(f"{name}: the log of symptoms cannot be read: {said}. Check what you gave to --log.") from error
+        raise InputError(
+            f"{name}: the log of symptoms cannot be read: {said}. Check what you gave to --log."
+        ) from error
     heads: list[Mapping[str, Json]] = []
     bodies: list[tuple[int, Mapping[str, Json]]] = []
     for number, line in enumerate(lines, 1):

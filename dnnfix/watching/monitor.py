@@ -241,13 +241,13 @@ class Monitor:
             yield Reading("rate-off", said, Symptom.NOT_LEARNING, {"rate": rate, "usual": usual, "optimizer": name})
 
     def _rates(self) -> Iterator[tuple[str, float, float]]:
-        """The rates that are far from usual, in all of the last looks: a schedule passes through small ones."""
+        """The rates that are far from usual, in all of the last looks, and do not rise, as they do while a training warms up."""
         if not self._looks:
             return
         for name in {name for name, _ in self._looks[-1][1].rates}:
             usual = USUAL_RATES.get(name)
             known = [rate for _, look in self._looks for other, rate in look.rates if other == name]
-            if usual is None or not known or min(known) <= 0:
+            if usual is None or not known or min(known) <= 0 or known[-1] > known[0]:
                 continue
             if all(abs(math.log10(rate / usual)) >= FAR_OFF for rate in known):
                 yield name, known[-1], usual
@@ -267,7 +267,9 @@ class Monitor:
             said = f"each step changes `{largest}` by {middle[largest]:.1e} of its size, where a thousandth is usual"
             yield Reading("large-updates", said, Symptom.NOT_LEARNING, {"ratio": middle[largest]}), largest
         if max(middle.values()) < SMALL_UPDATE:
-            said = f"no step changes a weight by more than {middle[largest]:.1e} of its size, where a thousandth is usual"
+            said = (
+                f"no step changes a weight by more than {middle[largest]:.1e} of its size, where a thousandth is usual"
+            )
             yield Reading("small-updates", said, Symptom.NOT_LEARNING, {"ratio": middle[largest]}), smallest
 
     def _repeated(self) -> Iterator[tuple[Reading, str]]:
@@ -303,7 +305,9 @@ class Monitor:
         usual, risen = statistics.median(norms[:-1]), statistics.median(one.loss for one in self._kept[:-1])
         last = self._kept[-1]
         if usual > 0 and norms[-1] > RUNAWAY * usual and risen > 0 and last.loss > RISING * risen:
-            said = f"the gradients are {norms[-1] / usual:.3g} times what they usually were, and the loss rises with them"
+            said = (
+                f"the gradients are {norms[-1] / usual:.3g} times what they usually were, and the loss rises with them"
+            )
             largest = max(self._looks[-1][1].gradients, key=self._looks[-1][1].gradients.__getitem__, default="")
             numbers: dict[str, Json] = {"norm": norms[-1], "usual": usual, "weight": largest}
             yield Reading("exploding-gradients", said, Symptom.NOT_LEARNING, numbers), largest
@@ -357,5 +361,3 @@ def _norm(sizes: object) -> float | None:
     """The root of the sum of the squares; `None` where there is nothing."""
     known = [size for size in sizes if isinstance(size, float)] if hasattr(sizes, "__iter__") else []
     return math.hypot(*known) if known else None
-
-

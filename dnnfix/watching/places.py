@@ -11,7 +11,7 @@ import inspect
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -31,6 +31,8 @@ class Program:
     file: str = ""
     watching: str = ""
     names: tuple[str, ...] = ()
+    line: int = 0
+    """The line of the file that watches."""
 
     def relative(self, file: str) -> str:
         """A file as seen from the program's folder."""
@@ -54,10 +56,17 @@ def program_of(model: object) -> Program:
     if frame is None:
         return Program(os.path.abspath(started) if started and is_users(started) else "")
     watching = os.path.abspath(frame.f_code.co_filename)
-    names = dict.fromkeys(
-        name for space in (frame.f_locals, frame.f_globals) for name, value in space.items() if value is model
+    names = tuple(dict.fromkeys((*_named(frame.f_locals, model), *_named(frame.f_globals, model))))
+    if frame.f_code.co_flags & inspect.CO_OPTIMIZED and isinstance(frame.f_locals, dict):
+        for name in names:  # a copy that lives as long as the function would keep the model alive
+            frame.f_locals.pop(name, None)
+    return Program(
+        os.path.abspath(started) if started and is_users(started) else watching, watching, names, frame.f_lineno
     )
-    return Program(os.path.abspath(started) if started and is_users(started) else watching, watching, tuple(names))
+
+
+def _named(space: Mapping[str, object], model: object) -> list[str]:
+    return [name for name, value in space.items() if value is model]
 
 
 def made_at(model: object, path: str, program: Program, attribute: Any = getattr) -> tuple[str, int] | None:
@@ -79,7 +88,7 @@ def made_at(model: object, path: str, program: Program, attribute: Any = getattr
         if rest and file is not None and (line := _line_in_class(file, kind.__name__, rest)) is not None:
             return file, line
     if program.watching and program.names:
-        line = _line_in_script(program.watching, program.names, owners[0][1])
+        line = _line_in_script(program, owners[0][1])
         return None if line is None else (program.watching, line)
     return None
 
@@ -103,11 +112,14 @@ def _line_in_class(file: str, name: str, rest: Sequence[str]) -> int | None:
     return None
 
 
-def _line_in_script(file: str, names: Sequence[str], steps: Sequence[str]) -> int | None:
+def _line_in_script(program: Program, steps: Sequence[str]) -> int | None:
+    """The line of the last `<name> = …` before the model is watched, or of what the steps lead to in it."""
     found = [
-        value for target, value in _assigned(_tree(file)) if isinstance(target, ast.Name) and target.id in names
+        (target.lineno <= program.line, target.lineno, value)
+        for target, value in _assigned(_tree(program.watching))
+        if isinstance(target, ast.Name) and target.id in program.names
     ]
-    return _within(found[-1], steps) if found else None
+    return _within(max(found, key=lambda one: one[:2])[2], steps) if found else None
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -47,7 +47,9 @@ class Wishes:
     ) -> Wishes:
         """The wishes of a caller, who may give one writer or several."""
         if not 0 < share <= 1:
-            raise ConfigError(f"share is the part of the time that watching may take, above 0 and up to 1. Received: {share!r}")
+            raise ConfigError(
+                f"share is the part of the time that watching may take, above 0 and up to 1. Received: {share!r}"
+            )
         if patience < 0:
             raise ConfigError(f"patience is a number of optimizer steps. Received: {patience!r}")
         several = to if isinstance(to, (list, tuple)) else () if to is None else (to,)
@@ -182,4 +184,3 @@ class Watch:
             said = self.seen[-1].reading.said
             self.close()
             raise TrainingStopped(f"{said}. The training was stopped, as stop=True asks. Steps: {self.steps}")
-

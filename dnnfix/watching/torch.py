@@ -438,4 +438,3 @@ def _is_compiled(module: Any) -> bool:
     """Whether a module is compiled, or scripted: hooks would have it compiled anew for each look."""
     compiled = getattr(module, "_compiled_call_impl", None) is not None or hasattr(module, "_orig_mod")
     return compiled or isinstance(module, torch.jit.ScriptModule)
-
