@@ -17,6 +17,7 @@ import keras as _keras
 import numpy
 
 from dnnfix.errors import ConfigError
+from dnnfix.records import Json
 from dnnfix.run.probe.measures.skill import Skill
 from dnnfix.watching.monitor import PATIENCE, Look
 from dnnfix.watching.outlets import LOGGER
@@ -115,9 +116,15 @@ class KerasWatch(Watch):
         self.framework = f"keras-{keras.backend.backend()}"
         super().__init__(model, type(model).__name__, wishes, program)
         self._skill = Skill()
-        self._inputs, self._targets = _rows(sample, MOST_ROWS) if sample is not None else (None, None)
+        self._inputs: Any = None
+        self._targets: Any = None
         if sample is not None:
-            self._put_aside(*_rows(sample, MOST_EXAMPLES))
+            try:
+                self._inputs, self._targets = _rows(sample, MOST_ROWS)
+                self._put_aside(*_rows(sample, MOST_EXAMPLES))
+            except Exception as error:  # noqa: BLE001 - data of a form that only Keras takes
+                self._inputs = None
+                LOGGER.info("dnnfix: the data are not looked into: %s: %s", type(error).__name__, error)
         self._listening: Any = None
         self._before: list[tuple[str, Any]] = []
         self._epoch_batch = 0
@@ -129,7 +136,7 @@ class KerasWatch(Watch):
         wanted = None if targets is None or isinstance(targets, (dict, list, tuple)) else numpy.asarray(targets)
         if wanted is None or not wanted.ndim:
             return
-        outputs = self._model.outputs if getattr(self._model, "outputs", None) else ()
+        outputs: list[Any] = getattr(self._model, "outputs", None) or []
         width = outputs[0].shape[-1] if len(outputs) == 1 else None
         is_index = wanted.dtype.kind in "iu" and width is not None and width > 1 and wanted.size == len(wanted)
         self._examples.add(list(_arrays(inputs)), wanted, int(width) if is_index and width else None)
@@ -178,7 +185,11 @@ class KerasWatch(Watch):
         monitor = self._monitor
         if not monitor.took(loss) and not monitor.broken:
             lost = [variable.path for variable in self._model.trainable_variables if not _is_finite(variable)]
-            numbers = {"loss": str(loss), "not_finite": len(lost), "of": len(self._model.trainable_variables)}
+            numbers: dict[str, Json] = {
+                "loss": str(loss),
+                "not_finite": len(lost),
+                "of": len(self._model.trainable_variables),
+            }
             monitor.loss_broke(lost[0] if lost else "", numbers)
 
     def _loss(self, batch: int, mean: float | None) -> float | None:

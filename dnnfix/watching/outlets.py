@@ -5,6 +5,7 @@ None of these libraries is imported: what is given, or was imported by the progr
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import sys
@@ -76,9 +77,7 @@ def _told(target: Any, seen: Seen) -> None:
         target.add_text(f"{GROUP}/{name}", text, seen.step)
         target.flush()
     elif _run_id(target) is not None:
-        import mlflow
-
-        client = mlflow.MlflowClient()
+        client = importlib.import_module("mlflow").MlflowClient()
         client.set_tag(_run_id(target), f"{GROUP}.{name}", text[:500])
         client.log_metric(_run_id(target), f"{GROUP}.{name}", 1.0, step=seen.step)
     elif hasattr(target, "summary") and hasattr(target, "log"):

@@ -98,7 +98,7 @@ def _file_of(kind: type) -> str | None:
         file = inspect.getsourcefile(kind)
     except (TypeError, OSError):
         return None
-    return os.path.abspath(file) if is_users(file) else None
+    return os.path.abspath(file) if file and is_users(file) else None
 
 
 def _line_in_class(file: str, name: str, rest: Sequence[str]) -> int | None:

@@ -18,6 +18,7 @@ import numpy
 import torch as _torch
 
 from dnnfix.errors import ConfigError
+from dnnfix.records import Json
 from dnnfix.run.probe.guard import Patches
 from dnnfix.run.probe.measures.units import is_activation
 from dnnfix.run.probe.torch.skill import Skill, class_count, norms_of, output_spreads
@@ -139,7 +140,7 @@ class TorchWatch(Watch):
 
     def _broke(self, loss: float | None) -> None:
         lost = [name for name, weight in self._model.named_parameters() if not bool(torch.isfinite(weight).all())]
-        numbers = {"loss": str(loss), "not_finite": len(lost), "of": len(self._own)}
+        numbers: dict[str, Json] = {"loss": str(loss), "not_finite": len(lost), "of": len(self._own)}
         self._monitor.loss_broke(lost[0] if lost else "", numbers)
 
     # Looks

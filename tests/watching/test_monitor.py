@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from dnnfix.watching.log import Seen
 from dnnfix.watching.monitor import MOST_STEPS, Look, Monitor
 
 WEIGHTS = {"first.weight": 1.0, "last.weight": 1.0}
-SOUND = {
+SOUND: dict[str, Any] = {
     "gradients": {"first.weight": 0.1, "last.weight": 0.1},
     "weights": WEIGHTS,
     "updates": {"first.weight": 1e-3, "last.weight": 1e-3},

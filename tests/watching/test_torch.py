@@ -15,9 +15,9 @@ from dnnfix.watching.log import read_log
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402 - behind the question whether it is installed
+from torch import nn
 
-from tests.watching import trainings  # noqa: E402
+from tests.watching import trainings
 
 EAGER: dict[str, Any] = {"share": 1.0, "patience": 120, "log": None}
 """A look at about every step, and a judgement far sooner than by default: harder on sound trainings than what users have."""
@@ -63,7 +63,7 @@ def test_the_watch_changes_nothing_and_leaves_nothing() -> None:
         else:
             trainings.plainly(net, 60)
         weights.append([weight.detach().clone() for weight in net.parameters()])
-        assert not net._forward_hooks and not net[0]._forward_hooks  # type: ignore[index]
+        assert not net._forward_hooks and not net[0]._forward_hooks
     assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))
     after = (torch.autograd.backward, nn.functional.cross_entropy, torch.utils.data.DataLoader.__iter__)
     assert before == after
@@ -72,14 +72,14 @@ def test_the_watch_changes_nothing_and_leaves_nothing() -> None:
 def dead() -> nn.Module:
     net = trainings.perceptron()
     with torch.no_grad():
-        net[0].bias.fill_(-100.0)  # type: ignore[index, union-attr, operator]
+        net[0].bias.fill_(-100.0)
     return net
 
 
 def saturated() -> nn.Module:
     net = nn.Sequential(nn.Linear(6, 32), nn.Tanh(), nn.Linear(32, 3))
     with torch.no_grad():
-        net[0].bias.fill_(200.0)  # type: ignore[union-attr, operator]
+        net[0].bias.fill_(200.0)
     return net
 
 
@@ -182,7 +182,7 @@ def test_a_symptom_is_a_line_of_the_log_and_a_warning(tmp_path: Path, caplog: py
     assert read.steps == trainings.STEPS and read.framework == "torch"
 
 
-class Parts(nn.Module):
+class Parts(nn.Module):  # type: ignore[misc]
     """A layer in an attribute, and an activation that is called as a function."""
 
     def __init__(self) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402 - behind the question whether it is installed
+from torch import nn
 
-from dnnfix.watching.log import read_log  # noqa: E402
-from tests.watching import trainings  # noqa: E402
+from dnnfix.watching.log import read_log
+from tests.watching import trainings
 
 EAGER: dict[str, Any] = {"share": 1.0, "patience": 120}
 UNBOUND, SLOW, SOUND = 1e30, 1e-7, 0.01
@@ -58,7 +58,7 @@ def by_transformers(rate: float, log: Path, stop: bool = False) -> Any:
     pytest.importorskip("accelerate")
     from dnnfix.transformers import WatchCallback
 
-    class Classifier(nn.Module):
+    class Classifier(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.layers = trainings.perceptron()

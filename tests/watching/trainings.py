@@ -40,7 +40,7 @@ def plainly(net: nn.Module, steps: int = STEPS, rate: float = 0.01) -> None:
         optimizer.step()
 
 
-class Recurrent(nn.Module):
+class Recurrent(nn.Module):  # type: ignore[misc]
     """Reads sequences."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ def scaled(net: nn.Module) -> None:
         scaler.update()
 
 
-class Frozen(nn.Module):
+class Frozen(nn.Module):  # type: ignore[misc]
     """A new head on a body that is not trained."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ def head_alone(net: nn.Module) -> None:
     """The optimizer holds the head only, though gradients come to the whole network."""
     net.requires_grad_(True)
     measured, wanted = classes()
-    optimizer = torch.optim.Adam(net[2].parameters(), lr=0.01)  # type: ignore[index]
+    optimizer = torch.optim.Adam(net[2].parameters(), lr=0.01)
     for x, y in batches(measured, wanted):
         net.zero_grad()
         nn.functional.cross_entropy(net(x), y).backward()
@@ -161,7 +161,7 @@ def warmed_up(net: nn.Module) -> None:
         schedule.step()
 
 
-class Coded(nn.Module):
+class Coded(nn.Module):  # type: ignore[misc]
     """Two parts, each with an optimizer of its own, which lower one loss together."""
 
     def __init__(self) -> None:
@@ -184,7 +184,7 @@ def coded(net: Coded) -> None:
             optimizer.step()
 
 
-class Adversaries(nn.Module):
+class Adversaries(nn.Module):  # type: ignore[misc]
     """A generator and its discriminator."""
 
     def __init__(self) -> None:
