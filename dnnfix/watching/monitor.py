@@ -128,16 +128,18 @@ class Monitor:
     def took(self, loss: float | None) -> bool:
         """A step was taken with that loss, if it is known; whether the loss is a finite number, as far as it is known."""
         self.step += 1
-        if loss is None:
-            return True
+        return loss is None or self.knew(self.step, loss)
+
+    def knew(self, step: int, loss: float) -> bool:
+        """The loss of a step that was taken before, counted from 1, as `took` returns it."""
         if not -math.inf < loss < math.inf:
             return False
-        self._pending.append((self.step - 1, loss))
+        self._pending.append((step - 1, loss))
         return True
 
-    def loss_broke(self, where: str = "", numbers: Mapping[str, Json] | None = None) -> None:
-        """The loss of the last step is no finite number; `where` is the first weight that is not finite, either."""
-        reading = non_finite(self.step)
+    def loss_broke(self, where: str = "", numbers: Mapping[str, Json] | None = None, step: int = 0) -> None:
+        """The loss of a step, by default the last, is no finite number; `where` is the first weight that is not, either."""
+        reading = non_finite(step or self.step)
         said = f"{reading.said}; the first weight that is not finite is `{where}`" if where else reading.said
         self._broke(Reading(reading.name, said, reading.symptom, {**reading.numbers, **(numbers or {})}), where)
 

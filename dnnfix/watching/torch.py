@@ -42,6 +42,9 @@ MOST_NUMBERS = 1 << 16
 MOST_WEIGHTS = 128
 """Weights whose updates are looked at, evenly spread over the model."""
 
+MOST_WAITING = 32
+"""Losses that wait on a device until they are read: that waits for the device."""
+
 PIECE = 1 << 16
 """Elements of each of them that are kept for it."""
 
@@ -72,6 +75,8 @@ class TorchWatch(Watch):
         self._own: dict[int, str] = {}
         self._skill = Skill()
         self._others = 0
+        self._later: list[tuple[int, list[Any]]] = []
+        """Steps whose losses are not read yet."""
         self._armed: _Armed | None = None
         self._usual: float | None = None
         self._begun = 0.0
@@ -101,9 +106,15 @@ class TorchWatch(Watch):
                 return  # another optimizer of the same step
             monitor.in_turns = monitor.in_turns or (is_first and last is not None)
         self._counted = (optimizer, number)
-        loss = _mean(losses) if losses else None
-        if not monitor.took(loss) and not monitor.broken:
-            self._broke(loss)
+        if not losses or isinstance(losses[0], float):
+            loss = _mean(losses) if losses else None
+            if not monitor.took(loss) and not monitor.broken:
+                self._broke(loss, monitor.step)
+        else:
+            monitor.took(None)
+            self._later.append((monitor.step, losses))
+            if len(self._later) >= MOST_WAITING or self._armed is not None:
+                self._settle()
         if self._armed is not None:
             self._measure(optimizer, now)
         elif self._begun:
@@ -138,10 +149,20 @@ class TorchWatch(Watch):
             if reached:
                 self._monitor.not_held(len(self._own), self._others)
 
-    def _broke(self, loss: float | None) -> None:
+    def _settle(self) -> None:
+        """Read the losses that wait on a device, all at once."""
+        begun = time.perf_counter()
+        means = torch.stack([torch.stack(losses).float().mean() for _, losses in self._later]).tolist()
+        for (step, _), loss in zip(self._later, means, strict=True):
+            if not self._monitor.knew(step, loss) and not self._monitor.broken:
+                self._broke(loss, step)
+        self._later = []
+        self._pace.also(time.perf_counter() - begun)
+
+    def _broke(self, loss: float | None, step: int) -> None:
         lost = [name for name, weight in self._model.named_parameters() if not bool(torch.isfinite(weight).all())]
         numbers: dict[str, Json] = {"loss": str(loss), "not_finite": len(lost), "of": len(self._own)}
-        self._monitor.loss_broke(lost[0] if lost else "", numbers)
+        self._monitor.loss_broke(lost[0] if lost else "", numbers, step)
 
     # Looks
 
@@ -223,23 +244,26 @@ class _Armed:
         self._patches = Patches()
         self._handles: list[Any] = []
         self._mode: Any = None
+        self._is_listening = False
         self._before: list[tuple[str, Any, Any]] = []
+        self._layers: dict[int, str] = {}
+        self._root = watch._goes.peek()[0] if not watch._is_compiled else None
         begun = time.perf_counter()
         optimizer: Any = sys.modules["torch.optim.optimizer"]
         self._handles.append(optimizer.register_optimizer_step_pre_hook(self._before_step))
-        if not watch._is_compiled:
-            self.targets.install(self._patches)
-            model = watch._model
-            self._handles.append(model.register_forward_pre_hook(self._entered, with_kwargs=True))
-            self._handles.append(model.register_forward_hook(self._left, always_call=True))
-            for path, module in watch._layers():
-                self._handles.append(module.register_forward_hook(self._hook_of(path)))
+        if self._root is not None:
+            # Hooks of the modules themselves would be copied and pickled with them.
+            modules: Any = torch.nn.modules.module
+            self._layers = {id(module): path for path, module in watch._layers()}
+            self._handles.append(modules.register_module_forward_pre_hook(self._enters))
+            self._handles.append(modules.register_module_forward_hook(self._leaves, with_kwargs=True, always_call=True))
         self.seconds += time.perf_counter() - begun
 
     def disarm(self) -> None:
         """Take all hooks away."""
         begun = time.perf_counter()
-        self._left()
+        self._end_of_call()
+        self._root = None
         self._patches.undo()
         for handle in self._handles:
             handle.remove()
@@ -261,23 +285,27 @@ class _Armed:
                 self._before.append((name, weight, _piece(weight).clone()))
         self.seconds += time.perf_counter() - begun
 
-    def _entered(self, module: Any, args: Any, kwargs: Any) -> None:
-        if torch.is_grad_enabled() and not self.inputs:
-            self.inputs = [item.detach() for item in tensors_in([list(args), kwargs])]
-            if self._mode is None and not torch.jit.is_scripting():
-                self._mode = _Activations(self)
-                self._mode.__enter__()
+    def _enters(self, module: Any, args: Any) -> None:
+        if module is self._root and self._mode is None and torch.is_grad_enabled():
+            if not self._is_listening:
+                self._is_listening = True
+                self.targets.install(self._patches)
+            self._mode = _Activations(self)
+            self._mode.__enter__()
 
-    def _left(self, *_: object) -> None:
+    def _leaves(self, module: Any, args: Any, kwargs: Any, output: Any) -> None:
+        if module is self._root:
+            self._end_of_call()
+            if torch.is_grad_enabled() and not self.inputs:
+                self.inputs = [item.detach() for item in tensors_in([list(args), kwargs])]
+        path = self._layers.get(id(module))
+        if path is not None:
+            self.gave(path, type(module).__name__, None, output)
+
+    def _end_of_call(self) -> None:
         if self._mode is not None:
             mode, self._mode = self._mode, None
             mode.__exit__(None, None, None)
-
-    def _hook_of(self, path: str) -> Any:
-        def hook(module: Any, args: Any, output: Any) -> None:
-            self.gave(path, type(module).__name__, None, output)
-
-        return hook
 
     def gave(self, key: Any, name: str, line: int | None, output: Any) -> None:
         """A module or a function gave something in the step that is looked at."""
@@ -374,7 +402,7 @@ class _Hub:
                 self._number += 1
             if isinstance(tensors, torch.Tensor) and tensors.numel() == 1:
                 loss = self._scaled[1] if tensors is self._scaled[0] else tensors
-                self._losses.append(loss.item() if loss.is_cpu else loss.detach())
+                self._losses.append(float(loss.item()) if _is_read_at_once(loss) else loss.detach().reshape(()))
             return result
 
         return backward
@@ -412,9 +440,14 @@ def _tell_failed(error: Exception) -> None:
         LOGGER.info(said)
 
 
+def _is_read_at_once(loss: Any) -> bool:
+    """Whether a loss is read without waiting for a device."""
+    return bool(loss.is_cpu)
+
+
 def _mean(losses: list[Any]) -> float:
     """The mean of the losses of one step: those of the parts that a batch was accumulated of."""
-    return math.fsum(map(float, losses)) / len(losses) if len(losses) > 1 else float(losses[0])
+    return math.fsum(losses) / len(losses) if len(losses) > 1 else losses[0]  # type: ignore[no-any-return]
 
 
 def _piece(weight: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 from collections.abc import Callable
@@ -213,6 +214,29 @@ def test_what_is_no_module_is_refused() -> None:
         dnnfix.watch(trainings.perceptron(), log=None, share=0.0)
     with pytest.raises(dnnfix.InputError, match="cannot be written"):
         dnnfix.watch(trainings.perceptron(), log="/nowhere/symptoms.jsonl")
+
+
+def test_a_model_that_is_watched_can_be_copied_and_kept(tmp_path: Path) -> None:
+    net = trainings.perceptron()
+    with dnnfix.watch(net, **EAGER) as watch:
+        for _ in range(40):
+            trainings.plainly(net, 1)
+            torch.save(net, tmp_path / "net.pt")
+            copy.deepcopy(net)
+    assert watch._looks > 3
+
+
+def test_losses_that_wait_on_a_device_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dnnfix.watching import torch as watching
+
+    monkeypatch.setattr(watching, "_is_read_at_once", lambda loss: False)
+    net = trainings.perceptron()
+    with dnnfix.watch(net, log=None, share=1e-6) as watch:
+        trainings.plainly(net, 100)
+        assert [step for step, _ in watch._later] == [97, 98, 99, 100]  # type: ignore[attr-defined]
+    with pytest.raises(dnnfix.TrainingStopped), dnnfix.watch(net, log=None, share=1e-6, stop=True) as watch:
+        to_infinity(net)
+    assert watch.seen[0].step == watch.steps and watch.steps % watching.MOST_WAITING == 0
 
 
 def test_a_watch_ends_with_its_model() -> None:
