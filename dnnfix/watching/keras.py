@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy
 from dnnfix.errors import ConfigError
 from dnnfix.records import Json
 from dnnfix.run.probe.measures.skill import Skill
+from dnnfix.watching import pace
 from dnnfix.watching.monitor import PATIENCE, Look
 from dnnfix.watching.outlets import LOGGER
 from dnnfix.watching.pace import SHARE
@@ -159,11 +159,11 @@ class KerasWatch(Watch):
             if monitor.step + done < self._next:
                 monitor.step += done
                 return
-            begun = time.perf_counter()
+            begun = pace.now()
             loss = self._loss(batch, None)
             monitor.step += done - 1
             self._took(loss)
-            self._pace.also(time.perf_counter() - begun)
+            self._pace.also(pace.since(begun))
             if self._pace.has_time(monitor.step):
                 self._keep()
             self._next = self._pace.next
@@ -207,12 +207,12 @@ class KerasWatch(Watch):
 
     def _keep(self) -> None:
         """Keep the weights as they are before the step that is looked at."""
-        begun = time.perf_counter()
+        begun = pace.now()
         self._before = [(variable.path, _piece(variable)) for variable in self._model.trainable_variables]
-        self._pace.also(time.perf_counter() - begun)
+        self._pace.also(pace.since(begun))
 
     def _look(self) -> None:
-        begun = time.perf_counter()
+        begun = pace.now()
         before, self._before = self._before, []
         try:
             look = self._measured(before)
@@ -221,9 +221,9 @@ class KerasWatch(Watch):
         except Exception as error:  # noqa: BLE001 - whatever the model is, its training goes on
             self._inputs = None
             LOGGER.info("dnnfix: a look failed: %s: %s", type(error).__name__, error)
-        self._pace.looked(self.steps, time.perf_counter() - begun)
+        self._pace.looked(self.steps, pace.since(begun))
         self._next = self._pace.next
-        self._ask_learners(time.perf_counter)
+        self._ask_learners()
 
     def _measured(self, before: Sequence[tuple[str, Any]]) -> Look:
         variables = list(self._model.trainable_variables)

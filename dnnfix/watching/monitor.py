@@ -195,11 +195,14 @@ class Monitor:
     def _whole(self) -> Iterator[tuple[Reading, str]]:
         if self.in_turns or len(self._kept) < ENOUGH_STEPS:
             return
+        is_early = self.step < max(self._patience, ENOUGH_TO_TELL)
+        if is_early and self._kept[-1].loss <= RUNAWAY * self._kept[0].loss:
+            return
         trace = self.trace()
         seen = learning(trace)
         if seen.symptoms and seen.symptoms[0].name in OF_ONE_STEP:
             yield from ((one, "") for one in (*seen.symptoms, *self._beside()))
-        if self.step < max(self._patience, ENOUGH_TO_TELL):
+        if is_early:
             return
         symptoms: Sequence[Reading] = ()
         if len(self._losses) == 1 and (loss := next(iter(self._losses))):

@@ -17,7 +17,7 @@ from dnnfix.watching import places
 from dnnfix.watching.log import LogWriter, Seen
 from dnnfix.watching.monitor import MOST_LOOKS, PATIENCE, Monitor
 from dnnfix.watching.outlets import Outlets, is_first_process
-from dnnfix.watching.pace import SHARE, Pace
+from dnnfix.watching.pace import SHARE, Pace, now, since
 
 LEARNERS_TAKE = 0.5
 """Seconds that the simple learners are taken to need for the rows of a training."""
@@ -103,8 +103,8 @@ class Watch:
 
     @property
     def share(self) -> float:
-        """The share of the time since the start that watching took, by its own clock."""
-        return self._pace.spent / max(self._pace.elapsed, 1e-9)
+        """The share of the time since the start that watching took, by its own clocks."""
+        return self._pace.taken
 
     def __enter__(self) -> Self:
         return self
@@ -156,15 +156,15 @@ class Watch:
         if self._looks % MOST_LOOKS == 0:
             self._units, self._gradients = Units(), []
 
-    def _ask_learners(self, clock: Any) -> None:
+    def _ask_learners(self) -> None:
         """Have simple learners tried on the rows put aside, once, where it matters what they come to and there is time."""
         if self._asked_learners or not (self._has_all_rows or self._examples.full) or not self._monitor.may_be_stuck:
             return
         if self._pace.has_time(self.steps, LEARNERS_TAKE):
             self._asked_learners = True
-            begun = clock()
+            begun = now()
             self._reference = self._examples.reference()
-            self._pace.also(clock() - begun)
+            self._pace.also(since(begun))
 
     # What is told
 

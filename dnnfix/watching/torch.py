@@ -27,6 +27,7 @@ from dnnfix.run.probe.torch.values import as_numpy, tensors_in
 from dnnfix.validate.symptoms import ENOUGH_TO_TELL
 from dnnfix.watching.monitor import Look
 from dnnfix.watching.outlets import LOGGER
+from dnnfix.watching.pace import now, since
 from dnnfix.watching.places import Program, program_of
 from dnnfix.watching.session import Watch, Wishes
 
@@ -41,6 +42,9 @@ MOST_NUMBERS = 1 << 16
 
 MOST_WEIGHTS = 128
 """Weights whose updates are looked at, evenly spread over the model."""
+
+MOST_INDIRECT = 10.0
+"""How many times of what hooks take themselves a step that is looked at may be longer by their doing: what is beyond is the program's own, as an evaluation is."""
 
 MOST_WAITING = 32
 """Losses that wait on a device until they are read: that waits for the device."""
@@ -98,7 +102,7 @@ class TorchWatch(Watch):
         if not known[2]:
             self._other_stepped(is_first)
             return
-        now = time.perf_counter()
+        ended = time.perf_counter()
         monitor, pace = self._monitor, self._pace
         last, led_to = self._counted
         if optimizer is not last:
@@ -116,9 +120,9 @@ class TorchWatch(Watch):
             if len(self._later) >= MOST_WAITING or self._armed is not None:
                 self._settle()
         if self._armed is not None:
-            self._measure(optimizer, now)
+            self._measure(optimizer, ended)
         elif self._begun:
-            took = now - self._begun
+            took = ended - self._begun
             self._usual = took if self._usual is None else 0.9 * self._usual + 0.1 * min(took, 4 * self._usual)
         if monitor.step + 1 >= pace.next and pace.has_time(monitor.step):
             self._arm()
@@ -151,13 +155,13 @@ class TorchWatch(Watch):
 
     def _settle(self) -> None:
         """Read the losses that wait on a device, all at once."""
-        begun = time.perf_counter()
+        begun = now()
         means = torch.stack([torch.stack(losses).float().mean() for _, losses in self._later]).tolist()
         for (step, _), loss in zip(self._later, means, strict=True):
             if not self._monitor.knew(step, loss) and not self._monitor.broken:
                 self._broke(loss, step)
         self._later = []
-        self._pace.also(time.perf_counter() - begun)
+        self._pace.also(since(begun))
 
     def _broke(self, loss: float | None, step: int) -> None:
         lost = [name for name, weight in self._model.named_parameters() if not bool(torch.isfinite(weight).all())]
@@ -170,13 +174,13 @@ class TorchWatch(Watch):
         """Have the next step looked at."""
         self._armed = _Armed(self)
 
-    def _measure(self, optimizer: Any, now: float) -> None:
+    def _measure(self, optimizer: Any, ended: float) -> None:
         """The step that was looked at is over: what it showed."""
         armed, self._armed = self._armed, None
         if armed is None:
             return
         armed.disarm()
-        begun = time.perf_counter()
+        begun = now()
         try:
             with torch.no_grad():
                 look = self._look(optimizer, armed)
@@ -184,10 +188,14 @@ class TorchWatch(Watch):
             self._monitor.looked(look)
         except Exception as error:  # noqa: BLE001 - whatever the model is, its training goes on
             _tell_failed(error)
-        after = time.perf_counter()
-        slower = max(0.0, now - self._begun - self._usual) if self._usual is not None else 0.0
-        self._pace.looked(self.steps, max(armed.seconds, min(slower, 10 * armed.seconds)) + after - begun)
-        self._ask_learners(time.perf_counter)
+        # What hooks cost is more than what they do: every call of a module, and of a function, takes longer.
+        wall, processor = since(begun)
+        slower = ended - self._begun - self._usual if self._usual is not None else 0.0
+        worked = begun[1] - armed.begun[1] - self._pace.step_takes(self.steps)
+        wall += max(armed.seconds, min(slower, MOST_INDIRECT * armed.seconds))
+        processor += max(armed.seconds, min(worked, MOST_INDIRECT * armed.seconds))
+        self._pace.looked(self.steps, (wall, processor))
+        self._ask_learners()
 
     def _look(self, optimizer: Any, armed: _Armed) -> Look:
         weights = [(name, weight) for name, weight in self._model.named_parameters() if weight.requires_grad]
@@ -244,16 +252,22 @@ class _Armed:
         self._patches = Patches()
         self._handles: list[Any] = []
         self._mode: Any = None
-        self._is_listening = False
+        self._outermost: Any = None
+        self._own: set[int] = set()
         self._before: list[tuple[str, Any, Any]] = []
         self._layers: dict[int, str] = {}
-        self._root = watch._goes.peek()[0] if not watch._is_compiled else None
+        alive = watch._goes.peek()
+        self.begun = now()
+        self._root: Any = alive[0] if alive is not None and not watch._is_compiled else None
         begun = time.perf_counter()
         optimizer: Any = sys.modules["torch.optim.optimizer"]
         self._handles.append(optimizer.register_optimizer_step_pre_hook(self._before_step))
         if self._root is not None:
             # Hooks of the modules themselves would be copied and pickled with them.
             modules: Any = torch.nn.modules.module
+            self.targets.install(self._patches)
+            self._patches.put(torch, "save", self._wrap_save)
+            self._own = {id(module) for module in self._root.modules()}
             self._layers = {id(module): path for path, module in watch._layers()}
             self._handles.append(modules.register_module_forward_pre_hook(self._enters))
             self._handles.append(modules.register_module_forward_hook(self._leaves, with_kwargs=True, always_call=True))
@@ -286,15 +300,13 @@ class _Armed:
         self.seconds += time.perf_counter() - begun
 
     def _enters(self, module: Any, args: Any) -> None:
-        if module is self._root and self._mode is None and torch.is_grad_enabled():
-            if not self._is_listening:
-                self._is_listening = True
-                self.targets.install(self._patches)
+        if self._outermost is None and id(module) in self._own and torch.is_grad_enabled():
+            self._outermost = module  # the model itself, but where a trainer calls parts of it
             self._mode = _Activations(self)
             self._mode.__enter__()
 
     def _leaves(self, module: Any, args: Any, kwargs: Any, output: Any) -> None:
-        if module is self._root:
+        if module is self._outermost:
             self._end_of_call()
             if torch.is_grad_enabled() and not self.inputs:
                 self.inputs = [item.detach() for item in tensors_in([list(args), kwargs])]
@@ -306,6 +318,16 @@ class _Armed:
         if self._mode is not None:
             mode, self._mode = self._mode, None
             mode.__exit__(None, None, None)
+        self._outermost = None
+
+    def _wrap_save(self, original: Any) -> Any:
+        """What is kept by `pickle` may hold the function of a loss, which it looks for where it is not, as long as it is wrapped."""
+
+        def save(*args: Any, **kwargs: Any) -> Any:
+            self._patches.undo()
+            return original(*args, **kwargs)
+
+        return save
 
     def gave(self, key: Any, name: str, line: int | None, output: Any) -> None:
         """A module or a function gave something in the step that is looked at."""
@@ -447,7 +469,7 @@ def _is_read_at_once(loss: Any) -> bool:
 
 def _mean(losses: list[Any]) -> float:
     """The mean of the losses of one step: those of the parts that a batch was accumulated of."""
-    return math.fsum(losses) / len(losses) if len(losses) > 1 else losses[0]  # type: ignore[no-any-return]
+    return math.fsum(losses) / len(losses) if len(losses) > 1 else float(losses[0])
 
 
 def _piece(weight: Any) -> Any:

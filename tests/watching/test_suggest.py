@@ -36,7 +36,7 @@ LOST = Seen(
 STUCK = Seen(2000, Reading("at-chance", "no better than a guess", Symptom.NOT_LEARNING, {"skill": 0.0}))
 
 
-def reported(tmp_path: Path, text: str, *seen: Seen) -> FileReport:
+def reported(tmp_path: Path, text: str, *seen: Seen, budget: float = 90.0) -> FileReport:
     pytest.importorskip("torch")
     program = tmp_path / "train.py"
     program.write_text(text)
@@ -44,7 +44,7 @@ def reported(tmp_path: Path, text: str, *seen: Seen) -> FileReport:
     for one in seen:
         writer.add(one)
     writer.end(9000, 0.01)
-    settings = Settings(budget=90.0, python=sys.executable, cache_dir=tmp_path / "cache")
+    settings = Settings(budget=budget, python=sys.executable, cache_dir=tmp_path / "cache")
     log = read_log(tmp_path / "symptoms.jsonl")
     return suggest_file(text.encode(), str(program), settings, lambda said: None, log=log)
 
@@ -60,7 +60,7 @@ def test_what_short_runs_do_not_show_is_reported_without_a_patch(tmp_path: Path)
 
 @pytest.mark.slow
 def test_what_short_runs_show_too_names_the_log_and_is_repaired(tmp_path: Path) -> None:
-    report = reported(tmp_path, SOUND.format(rate=1e-7), STUCK)
+    report = reported(tmp_path, SOUND.format(rate=1e-7), STUCK, budget=240.0)
     (result,) = [one for one in report.findings if one.finding.code == "DNF905"]
     assert result.outcome is FindingOutcome.REPAIRED
     assert result.finding.evidence["log"] == [{"step": 2000, "symptom": "at-chance", "said": "no better than a guess"}]

@@ -84,6 +84,10 @@ def saturated() -> nn.Module:
     return net
 
 
+def longer(net: nn.Module) -> None:
+    trainings.plainly(net, 600)
+
+
 def slowly(net: nn.Module) -> None:
     trainings.plainly(net, rate=1e-7)
 
@@ -132,8 +136,8 @@ def the_first_batch_again(net: nn.Module) -> None:
 
 
 FAULTS: dict[str, tuple[Callable[[], nn.Module], Callable[[nn.Module], None], set[str]]] = {
-    "dead": (dead, trainings.plainly, {"at-chance", "dead-units"}),
-    "saturated": (saturated, trainings.plainly, {"at-chance", "saturated-units"}),
+    "dead": (dead, longer, {"at-chance", "dead-units"}),
+    "saturated": (saturated, longer, {"at-chance", "saturated-units"}),
     "slow": (trainings.perceptron, slowly, {"at-chance", "rate-off", "small-updates"}),
     "not-held": (trainings.perceptron, of_other_weights, {"not-in-optimizer"}),
     "no-rate": (trainings.perceptron, without_rate, {"weights-unmoved"}),
@@ -169,10 +173,10 @@ def test_a_symptom_is_a_line_of_the_log_and_a_warning(tmp_path: Path, caplog: py
     with torch.no_grad():
         net[0].bias.fill_(-100.0)
     with caplog.at_level(logging.WARNING, "dnnfix.watch"), dnnfix.watch(net, **{**EAGER, "log": log}) as watch:
-        trainings.plainly(net)
+        longer(net)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert lines[0]["schema"] == "dnnfix-symptoms/1" and lines[0]["program"] == __file__
-    assert lines[-1]["steps"] == trainings.STEPS
+    assert lines[-1]["steps"] == 600
     (unit,) = [line for line in lines if line.get("symptom") == "dead-units"]
     here = Path(__file__).read_text().splitlines()
     assert unit["where"] == "1" and unit["file"] == Path(__file__).name
@@ -180,7 +184,7 @@ def test_a_symptom_is_a_line_of_the_log_and_a_warning(tmp_path: Path, caplog: py
     assert len([record for record in caplog.records if "dead-units" in record.message]) == 1
     read = read_log(log)
     assert [seen.reading.name for seen in read.seen] == names(watch)
-    assert read.steps == trainings.STEPS and read.framework == "torch"
+    assert read.steps == 600 and read.framework == "torch"
 
 
 class Parts(nn.Module):  # type: ignore[misc]
@@ -200,7 +204,7 @@ def test_functions_are_seen_too_and_layers_found_in_classes() -> None:
 
     net = Parts()
     with dnnfix.watch(net, **EAGER) as watch:
-        trainings.plainly(net)
+        longer(net)
     assert "dead-units" in names(watch)
     file, line = places.made_at(net, "last.weight", places.Program()) or ("", 0)
     assert file == __file__
@@ -218,6 +222,7 @@ def test_what_is_no_module_is_refused() -> None:
 
 def test_a_model_that_is_watched_can_be_copied_and_kept(tmp_path: Path) -> None:
     net = trainings.perceptron()
+    net.measure = nn.functional.cross_entropy
     with dnnfix.watch(net, **EAGER) as watch:
         for _ in range(40):
             trainings.plainly(net, 1)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-STEPS = 240
+STEPS = 300
 
 
 def classes(rows: int = 640) -> tuple[Any, Any]:
