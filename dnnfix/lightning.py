@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dnnfix.watching.monitor import PATIENCE
 from dnnfix.watching.pace import SHARE
 from dnnfix.watching.places import program_of
-from dnnfix.watching.session import LOG, Watch, Wishes, within_a_trial
+from dnnfix.watching.session import LOG, Watch, Wishes
 
 if TYPE_CHECKING:
     _Callback: Any
@@ -43,8 +43,6 @@ class WatchCallback(_Callback):  # type: ignore[misc]
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Begin to watch."""
-        if within_a_trial():
-            return
         from dnnfix.watching.torch import TorchWatch
 
         own = [_writer(logger) for logger in trainer.loggers]

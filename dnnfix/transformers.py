@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dnnfix.watching.monitor import PATIENCE
 from dnnfix.watching.pace import SHARE
 from dnnfix.watching.places import program_of
-from dnnfix.watching.session import LOG, Watch, Wishes, within_a_trial
+from dnnfix.watching.session import LOG, Watch, Wishes
 
 if TYPE_CHECKING:
     _Callback: Any
@@ -40,7 +40,7 @@ class WatchCallback(_Callback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
         """Begin to watch."""
-        if model is None or within_a_trial():
+        if model is None:
             return
         from dnnfix.watching.torch import TorchWatch
 

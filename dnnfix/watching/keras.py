@@ -23,7 +23,7 @@ from dnnfix.watching.monitor import PATIENCE, Look
 from dnnfix.watching.outlets import LOGGER
 from dnnfix.watching.pace import SHARE
 from dnnfix.watching.places import Program, program_of
-from dnnfix.watching.session import LOG, Watch, Wishes, within_a_trial
+from dnnfix.watching.session import LOG, Watch, Wishes
 
 keras: Any = _keras
 
@@ -78,9 +78,8 @@ class WatchCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Begin to watch."""
-        if not within_a_trial():
-            sample = self._sample or _given_to_fit(self.model)
-            self.watch = KerasWatch(self.model, self._wishes, program_of(self.model), sample)
+        sample = self._sample or _given_to_fit(self.model)
+        self.watch = KerasWatch(self.model, self._wishes, program_of(self.model), sample)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """The mean of the losses begins anew."""

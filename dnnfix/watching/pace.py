@@ -14,7 +14,7 @@ FIRST = 4
 OFTEN = 32
 """The part of the steps taken so far that lies between two looks at least: a state that lasted long lasts on."""
 
-UNKNOWN = 0.002
+UNKNOWN = 0.02
 """Seconds that a look is taken to cost before there was one."""
 
 Times = tuple[float, float]
@@ -67,7 +67,7 @@ class Pace:
     def looked(self, step: int, seconds: Times) -> None:
         """A look at a step is over, and took so long."""
         self.also(seconds)
-        self._costs = [max(last, 0.9 * cost + 0.1 * last) for last, cost in zip(seconds, self._costs, strict=True)]
+        self._costs = [max(last, 0.95 * cost + 0.05 * last) for last, cost in zip(seconds, self._costs, strict=True)]
         self.next = step + max(1, step // OFTEN)
 
     def also(self, seconds: Times) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -54,11 +53,6 @@ class Wishes:
             raise ConfigError(f"patience is a number of optimizer steps. Received: {patience!r}")
         several = to if isinstance(to, (list, tuple)) else () if to is None else (to,)
         return cls(log, stop, share, patience, tuple(several))
-
-
-def within_a_trial() -> bool:
-    """Whether this process is a trial of dnnfix itself, which watches by its own probe: a program need not be watched twice."""
-    return "dnnfix_probe" in sys.modules
 
 
 class Watch:

@@ -7,18 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from dnnfix.watching.monitor import PATIENCE
 from dnnfix.watching.pace import SHARE
-from dnnfix.watching.places import Program
-from dnnfix.watching.session import LOG, Watch, Wishes, within_a_trial
+from dnnfix.watching.session import LOG, Watch, Wishes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-class Unwatched(Watch):
-    """The watch of a training that is run by dnnfix itself: it sees and writes nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(None, "", Wishes(None), Program())
 
 
 def watch(
@@ -51,8 +43,6 @@ def watch(
         InputError: the log cannot be written.
     """
     wishes = Wishes.of(log, stop, share, patience, to)
-    if within_a_trial():
-        return Unwatched()
     from dnnfix.watching.torch import watched
 
     return watched(model, wishes)

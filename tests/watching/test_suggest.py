@@ -15,6 +15,7 @@ from dnnfix.validate.reading import Reading
 from dnnfix.watching.log import LogWriter, Seen, read_log
 
 SOUND = """\
+import dnnfix
 import torch
 from torch import nn
 
@@ -23,12 +24,13 @@ x = torch.randn(640, 6)
 y = (x[:, 0] + x[:, 1] > 0).long() + (x[:, 2] > 0).long()
 net = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Linear(32, 3))
 optimizer = torch.optim.Adam(net.parameters(), lr={rate})
-for epoch in range(40):
-    for start in range(0, 640, 32):
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(net(x[start : start + 32]), y[start : start + 32])
-        loss.backward()
-        optimizer.step()
+with dnnfix.watch(net):
+    for epoch in range(40):
+        for start in range(0, 640, 32):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(net(x[start : start + 32]), y[start : start + 32])
+            loss.backward()
+            optimizer.step()
 """
 LOST = Seen(
     5200, Reading("non-finite", "the loss leaves the finite numbers", Symptom.NON_FINITE, {}), "0.weight", "train.py", 7
@@ -52,10 +54,11 @@ def reported(tmp_path: Path, text: str, *seen: Seen, budget: float = 90.0) -> Fi
 def test_what_short_runs_do_not_show_is_reported_without_a_patch(tmp_path: Path) -> None:
     report = reported(tmp_path, SOUND.format(rate=0.01), LOST)
     (result,) = [one for one in report.findings if one.finding.code == "DNF905"]
-    assert result.outcome is FindingOutcome.DECLINED and result.finding.site.line == 7
+    assert result.outcome is FindingOutcome.DECLINED and result.finding.site.line == 8
     assert "seen at step 5200 of the long run; the short runs do not show it" in result.reason
     assert "step 5200" in result.finding.message
     assert not [patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED]
+    assert report.runs and not report.unrun, "the program watches itself, for which it needs nothing in a trial"
 
 
 @pytest.mark.slow
@@ -95,12 +98,3 @@ def test_a_log_that_cannot_be_used_is_an_error(
         "missing": "symptoms.jsonl: the log of symptoms cannot be read",
     }
     assert code == 2 and wanted[fault] in said and "Traceback" not in said
-
-
-def test_within_a_trial_a_program_is_not_watched_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    import dnnfix
-
-    monkeypatch.setitem(sys.modules, "dnnfix_probe", sys)
-    with dnnfix.watch(object()) as watch:
-        assert watch.seen == []
-    assert not Path("symptoms.jsonl").exists()
