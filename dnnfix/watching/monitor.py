@@ -303,11 +303,15 @@ class Monitor:
             yield Reading("weights-unmoved", said, Symptom.NOT_LEARNING, numbers), ""
 
     def _exploding(self) -> Iterator[tuple[Reading, str]]:
-        """The gradients are far larger than they were, and the loss has risen with them."""
+        """The gradients are far larger than they were, and the loss has risen with them beyond where it began.
+
+        Below that it is a spike, as trainings have that came to a small loss.
+        """
         norms = [one.gradient for one in self._kept if one.gradient is not None]
         if len(norms) <= ENOUGH_STEPS or self.in_turns or len(self._kept) < 2 * ENOUGH_STEPS:
             return
         usual, risen = statistics.median(norms[:-1]), statistics.median(one.loss for one in self._kept[:-1])
+        risen = max(risen, self._kept[0].loss)
         last = self._kept[-1]
         if usual > 0 and norms[-1] > RUNAWAY * usual and risen > 0 and last.loss > RISING * risen:
             said = (

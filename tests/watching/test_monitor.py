@@ -94,6 +94,8 @@ def test_gradients_that_explode_with_the_loss() -> None:
     losses = falling(300) + [5.0] * 20
     large = Look(**{**SOUND, "gradients": {"first.weight": 1e4, "last.weight": 0.1}})
     found = told(losses, lambda number: large if number >= 300 else Look(**SOUND))
+    spike = told(falling(3000) + [0.4] * 20, lambda number: large if number >= 3000 else Look(**SOUND))
+    assert spike == [], "what has learned has spikes"
     assert names(found) == ["exploding-gradients"] and found[0].where == "first.weight"
     assert told(falling(320), lambda number: large if number == 300 else Look(**SOUND)) == [], "one that passes"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnnfix.watching.pace import Pace
+from dnnfix.watching.pace import UNKNOWN, Pace
 
 
 class Clock:
@@ -24,7 +24,7 @@ def test_looking_keeps_within_its_share(step: float, look: float, share: float) 
     clock = Clock()
     pace = Pace(share, clock)
     looks = asked = 0
-    for number in range(1, int(max(4000, 6 * look / share / step))):
+    for number in range(1, int(max(4000, 6 * max(look, UNKNOWN) / share / step))):
         clock.now += step
         if number >= pace.next:
             asked += 1

@@ -33,7 +33,7 @@ with dnnfix.watch(net):
             optimizer.step()
 """
 LOST = Seen(
-    5200, Reading("non-finite", "the loss leaves the finite numbers", Symptom.NON_FINITE, {}), "0.weight", "train.py", 7
+    5200, Reading("non-finite", "the loss leaves the finite numbers", Symptom.NON_FINITE, {}), "0.weight", "train.py", 8
 )
 STUCK = Seen(2000, Reading("at-chance", "no better than a guess", Symptom.NOT_LEARNING, {"skill": 0.0}))
 

@@ -41,7 +41,7 @@ def by_lightning(rate: float, log: Path, stop: bool = False) -> Any:
     callback = WatchCallback(log=log, stop=stop, **EAGER)
     data = torch.utils.data.TensorDataset(*trainings.classes())
     trainer = lightning.Trainer(
-        max_epochs=12,
+        max_epochs=20,
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
@@ -75,7 +75,7 @@ def by_transformers(rate: float, log: Path, stop: bool = False) -> Any:
         max_grad_norm=0.0,
         optim="sgd" if rate > 1 else "adamw_torch",
         per_device_train_batch_size=32,
-        num_train_epochs=12,
+        num_train_epochs=20,
         report_to="none",
         save_strategy="no",
         logging_strategy="no",
@@ -100,8 +100,8 @@ def seeded() -> None:
 def test_a_sound_training_shows_nothing(train: Any, tmp_path: Path) -> None:
     watch = train(SOUND, tmp_path / "symptoms.jsonl")
     assert watch.seen == [] and watch.closed
-    assert watch.steps == 240 and watch._looks > 20
-    assert read_log(tmp_path / "symptoms.jsonl").steps == 240
+    assert watch.steps == 400 and watch._looks > 20
+    assert read_log(tmp_path / "symptoms.jsonl").steps == 400
 
 
 @TRAINERS
