@@ -116,7 +116,7 @@ def test_sound_trainings_show_nothing(backend: str, results: Any) -> None:
     told, _ = results(backend)
     for name in ("sound", "normalized", "own"):
         assert told[name]["seen"] == [], name
-        assert told[name]["steps"] == 200 and told[name]["looks"] > 20, name
+        assert told[name]["steps"] == 200 and told[name]["looks"] >= 5, name
 
 
 @BACKENDS

@@ -235,6 +235,7 @@ def test_losses_that_wait_on_a_device_are_read_together(monkeypatch: pytest.Monk
     from dnnfix.watching import torch as watching
 
     monkeypatch.setattr(watching, "_is_read_at_once", lambda loss: False)
+    monkeypatch.setattr(watching, "_read_every", lambda seconds: 1)
     net = trainings.perceptron()
     with dnnfix.watch(net, log=None, share=1e-6) as watch:
         trainings.plainly(net, 100)

@@ -100,7 +100,7 @@ def seeded() -> None:
 def test_a_sound_training_shows_nothing(train: Any, tmp_path: Path) -> None:
     watch = train(SOUND, tmp_path / "symptoms.jsonl")
     assert watch.seen == [] and watch.closed
-    assert watch.steps == 400 and watch._looks > 20
+    assert watch.steps == 400 and watch._looks >= 5
     assert read_log(tmp_path / "symptoms.jsonl").steps == 400
 
 
