@@ -6,7 +6,7 @@
     ...     print(patch.verdict, patch.diff)
 
 `check` looks at the source alone, `suggest` runs the program in a sandbox and proves patches, `fix` applies what was
-proven. Their answers are the frozen records of `dnnfix.records`; their errors are below `DnnfixError`. Everything that is
+proven; `watch` tells the symptoms of a training while it runs. Their answers are the frozen records of `dnnfix.records`; their errors are below `DnnfixError`. Everything that is
 named in `__all__` is stable; importing dnnfix imports none of it, and no framework.
 """
 
@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from dnnfix.errors import ConfigError, DnnfixError, EnvironmentProblem, InputError
+    from dnnfix.errors import ConfigError, DnnfixError, EnvironmentProblem, InputError, TrainingStopped
     from dnnfix.library import Fixed, Options, check, fix, suggest
     from dnnfix.records import FileReport, Finding, FindingResult, Patch, PatchVerdict, Report, Verdict
+    from dnnfix.watching.start import watch
 
 __all__ = [
     "ConfigError",
@@ -35,17 +36,20 @@ __all__ = [
     "Patch",
     "PatchVerdict",
     "Report",
+    "TrainingStopped",
     "Verdict",
     "__version__",
     "check",
     "fix",
     "suggest",
+    "watch",
 ]
 
 _HOMES = {
-    "dnnfix.errors": ("ConfigError", "DnnfixError", "EnvironmentProblem", "InputError"),
+    "dnnfix.errors": ("ConfigError", "DnnfixError", "EnvironmentProblem", "InputError", "TrainingStopped"),
     "dnnfix.library": ("Fixed", "Options", "check", "fix", "suggest"),
     "dnnfix.records": ("FileReport", "Finding", "FindingResult", "Patch", "PatchVerdict", "Report", "Verdict"),
+    "dnnfix.watching.start": ("watch",),
 }
 
 

@@ -16,7 +16,8 @@ DnnfixError
 │   └── EditError            an edit cannot be carried out
 │       ├── NestedSitesError two edits touch the same text
 │       └── SiteNotFoundError no node at the site
-└── BudgetExceeded           the time of a file or run is used up
+├── BudgetExceeded           the time of a file or run is used up
+└── TrainingStopped          a watched training left the finite numbers, and was to end then
 """
 
 from __future__ import annotations
@@ -93,6 +94,10 @@ class SiteNotFoundError(EditError):
 
 class BudgetExceeded(DnnfixError):
     """The time that a file or run was given is used up."""
+
+
+class TrainingStopped(DnnfixError):
+    """A loss, gradient or weight of a watched training is no finite number, and the caller asked to stop at that."""
 
 
 def in_words(error: BaseException) -> str:

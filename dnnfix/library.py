@@ -103,6 +103,7 @@ def suggest(
     *,
     name: str = UNNAMED_SOURCE,
     progress: Progress | None = None,
+    log: str | PathLike[str] | None = None,
     config: str | None = None,
     isolated: bool = False,
     **options: Unpack[Options],
@@ -115,6 +116,7 @@ def suggest(
         program: a path of a file (.py, .ipynb) or folder, or source text: a string with a line break.
         name: what source text is called; its settings are those of the folder that this path is in, and it runs there.
         progress: is called with what is being done.
+        log: the log of symptoms that `watch` wrote in a long run of this program, which is one file then.
         config: take the settings from this file.
         isolated: take no settings from files.
         options: settings, see `Options`.
@@ -122,18 +124,18 @@ def suggest(
     Raises:
         ConfigError: a setting is unknown or makes no sense.
         EnvironmentProblem: nothing can be run: no sandbox, no interpreter.
+        InputError: the log cannot be read; one of another program is an error of the report.
     """
     from dnnfix import pipeline
+    from dnnfix.watching.log import read_log
 
     told = progress or (lambda text: None)
-    return _report(
-        program,
-        name,
-        config,
-        isolated,
-        options,
-        lambda one: pipeline.suggest_file(one.raw, one.path, one.settings, told),
-    )
+    seen = read_log(log) if log is not None else None
+
+    def analysed(one: Program) -> FileReport:
+        return pipeline.suggest_file(one.raw, one.path, one.settings, told, log=seen)
+
+    return _report(program, name, config, isolated, options, analysed)
 
 
 def fix(

@@ -189,6 +189,20 @@ class Running(Again):
 
 
 @dataclass(frozen=True)
+class LongRun:
+    """What a run too long for a sandbox has shown."""
+
+    log: Annotated[
+        str | None,
+        Option(
+            metavar="FILE",
+            help="the symptoms that dnnfix.watch wrote in a long run of the program (symptoms.jsonl)",
+            rich_help_panel=RUNS,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class Cache:
     """Where what is kept from one call to the next goes."""
 

@@ -16,6 +16,7 @@ EXAMPLES = """  dnnfix suggest train.py
   dnnfix suggest experiments/ --budget 120 --output-format json --output-file report.json
   dnnfix suggest train.py --python .venv/bin/python     the interpreter that has the program's packages
   dnnfix suggest notebook.ipynb --select DNF3           losses and activations only
+  dnnfix suggest train.py --log symptoms.jsonl          with what dnnfix.watch saw in a long run
 """
 
 EXIT_CODES = "0 nothing found, 1 findings, 2 error, or nothing found and a program that could not be run"
@@ -28,6 +29,7 @@ def run(
     rules: options.Selection,
     patches: options.Fixing,
     running: options.Running,
+    long_run: options.LongRun,
     configuration: options.Configuration,
     results: options.Results,
 ) -> int:
@@ -36,17 +38,19 @@ def run(
     symptom and breaks nothing else is shown as a repair. Where none does, the one that gets furthest is shown as partial,
     with the place where the program then stops. Nothing of yours is changed."""
     session = Session(console, inputs, configuration, results, options.overrides(rules, patches, running))
-    return session.work(reports(session))
+    return session.work(reports(session, long_run.log))
 
 
-def reports(session: Session) -> Iterator[tuple[Program, FileReport]]:
-    """The whole report of each program that can be analysed, in order."""
+def reports(session: Session, log: str | None = None) -> Iterator[tuple[Program, FileReport]]:
+    """The whole report of each program that can be analysed, in order; `log` is that of a long run of the only one."""
     from dnnfix import pipeline
     from dnnfix.selectors import verify
+    from dnnfix.watching.log import read_log
 
+    seen = read_log(log) if log is not None else None
     for program in session.programs():
         verify(program.settings)
         with session.guarding(program):
             with session.console.working(program.path, program.settings.budget) as progress:
-                report = pipeline.suggest_file(program.raw, program.path, program.settings, progress)
+                report = pipeline.suggest_file(program.raw, program.path, program.settings, progress, log=seen)
             yield program, report

@@ -19,6 +19,9 @@ USUAL_RATES: dict[str, float] = {
 OTHER_DEFAULTS = dict.fromkeys(("Adadelta", "AdadeltaOptimizer", "Adagrad"), 0.001)
 """Defaults of Keras and TensorFlow that are none of the usual rates, by the short name of the class."""
 
+FAR_OFF = 1.9
+"""Orders of magnitude between a rate and the usual one from which on it is far off: about a hundred times as much, or as little."""
+
 RATE_NAMES = ("lr", "learning_rate")
 """What the parameter is called that takes the rate."""
 

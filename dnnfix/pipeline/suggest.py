@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dnnfix.config import Settings
 from dnnfix.pipeline.check import selected
+from dnnfix.pipeline.logged import with_log
 from dnnfix.pipeline.old_world import elsewhere
 from dnnfix.pipeline.proofs import certified
 from dnnfix.pipeline.remarks import (
@@ -33,20 +34,31 @@ if TYPE_CHECKING:
     from dnnfix.run.runner import Runner
     from dnnfix.template import FixTemplate
     from dnnfix.validate.laboratory import TrialLaboratory
+    from dnnfix.validate.reading import Reading
+    from dnnfix.watching.log import SymptomLog
 
 
 def suggest_file(
-    raw: bytes, path: str, settings: Settings, progress: Progress, runner: Runner | None = None
+    raw: bytes,
+    path: str,
+    settings: Settings,
+    progress: Progress,
+    runner: Runner | None = None,
+    log: SymptomLog | None = None,
 ) -> FileReport:
     """The whole pipeline on one program: run it, find its faults, and prove patches for them.
 
-    `runner` may serve several programs in turn; by default the program has one of its own.
-    Raises `InputError` where the bytes cannot be analysed, `SandboxError` and `InterpreterError` where nothing can run.
+    `runner` may serve several programs in turn; by default the program has one of its own. `log` has the symptoms of a long
+    run of the program: they are looked for, and are evidence for what is found.
+    Raises `InputError` where the bytes cannot be analysed or the log is of another program, `SandboxError` and `InterpreterError` where nothing can run.
     """
     from dnnfix.pipeline.long_run import after_long_run
     from dnnfix.pipeline.retry_small import retried_with_less_data
     from dnnfix.pipeline.swallowed import with_swallowed_crash
 
+    if log is not None:
+        log.verify(raw, path)
+    logged = tuple(seen.reading for seen in log.seen) if log is not None else ()
     source = with_modules(Source.from_bytes(raw, path))
     templates = {template.code: template for template in selected(settings)}
     failures: list[str] = []
@@ -54,11 +66,12 @@ def suggest_file(
     with laboratory_for(source, settings, failures, runner) as laboratory:
         progress("running the program")
         as_written = laboratory.observe(source, settings.seed)
-        attempt = _first_attempt(source, as_written, laboratory, templates, settings, progress)
+        attempt = _first_attempt(source, as_written, laboratory, templates, settings, progress, logged)
         attempt = retried_with_less_data(attempt, source, as_written, laboratory, templates, progress)
         attempt = after_long_run(attempt, source, laboratory, templates, progress)
         attempt = with_swallowed_crash(attempt, source, laboratory, templates, progress)
-        return _report(attempt, source, laboratory, settings, failures)
+        report = _report(attempt, source, laboratory, settings, failures)
+        return report if log is None else with_log(report, log, source, attempt.trace, settings)
 
 
 def _first_attempt(
@@ -68,6 +81,7 @@ def _first_attempt(
     templates: Mapping[str, type[FixTemplate]],
     settings: Settings,
     progress: Progress,
+    logged: tuple[Reading, ...] = (),
 ) -> Attempt:
     """The program made runnable where it is not, its short run, and the repair of what that shows."""
     from dnnfix.pipeline.attempt import Attempt
@@ -80,7 +94,9 @@ def _first_attempt(
     in_doubt = reproduction.invents_form and not same_crash(as_written, trace, {})
     own = (not in_doubt or whatever_the_data(source, trace)) and searchable(source, trace, settings)
     heard = heard_of_training(source, settings) if not reproduction.invents else None
-    found = repair(source, trace, laboratory, templates, settings, progress, at_crash=own, at_training=heard)
+    found = repair(
+        source, trace, laboratory, templates, settings, progress, at_crash=own, at_training=heard, logged=logged
+    )
     return Attempt(reproduction, trace, found, settings, crash_in_doubt=in_doubt)
 
 

@@ -129,7 +129,7 @@ class Look:
             MISLEADING_CODE,
             MISLEADING_RULE,
             Family.OPINIONATED,
-            _site_of_training(self.trace),
+            site_of_training(self.trace),
             f"the training looks better than it is: {said}",
             found[0].symptom,
             0.8,
@@ -137,26 +137,30 @@ class Look:
         )
 
 
-def look_at_training(source: Source, seed: int, laboratory: Laboratory) -> Look:
+def look_at_training(source: Source, seed: int, laboratory: Laboratory, logged: Sequence[Reading] = ()) -> Look:
     """Examine whether a training learns, with longer runs where a few hundred steps are too few to decide.
 
     A network that learned something counts as faulty only where a setting is far off, or a race shows one at fault.
+    `logged` are the symptoms of a long run: they are looked for in longer runs, too, and what is held back here as it might be
+    sound is a symptom where the long run has shown it.
     """
     looked = laboratory.look(source, seed)
     seen = learning(looked)
     is_cut = not ends_by_itself(looked) and not laboratory.out_of_time()
-    if is_cut and _may_change(Subject(source, looked), seen):
+    if is_cut and (_may_change(Subject(source, looked), seen) or (logged and not seen.symptoms)):
         looked = laboratory.look(source, seed, 1)
         seen = learning(looked)
         reached = score(looked)
         at_a_guess = reached is not None and reached.value <= CHANCE
-        if seen.lacks == "steps" and at_a_guess and not laboratory.out_of_time():
+        too_short = (seen.lacks == "steps" and at_a_guess) or (bool(logged) and not seen.symptoms)
+        if too_short and not laboratory.out_of_time():
             looked = laboratory.look(source, seed, 2)
             seen = learning(looked)
     subject = Subject(source, looked)
     suspects = _suspects(subject, seen)
     is_far_off = seen.lacks in TOLD and any(one.prior >= FAR_OFF for one in suspects)
-    symptoms = seen.symptoms or (seen.held_back if is_far_off else ())
+    is_known = bool(seen.held_back) and seen.held_back[0].name in {reading.name for reading in logged}
+    symptoms = seen.symptoms or (seen.held_back if is_far_off or is_known else ())
     if symptoms and symptoms[0].name == "diverging" and source.words & REWARDED:
         return Look(looked, unsure=f"whether the network learns: {symptoms[0].said}, which rewards may make it do")
     if not symptoms and not suspects:
@@ -210,17 +214,18 @@ def search_at_training(
     heard: Callable[[Finding], bool],
     climb: Callable[[Variant], bool] | None,
     suspected: Sequence[Cause] = (),
+    logged: Sequence[Reading] = (),
 ) -> tuple[tuple[Finding, ...], str]:
     """Examine whether a training learns; if not, and the user wants such findings, race edits of its settings.
 
     `start` is the program, or what patches made of it; `trace` the longest run of it that is known; `suspected` what rules
-    would change and could not prove by itself. What reaches the goal is put up the ladder by `climb`, until it says that
+    would change and could not prove by itself; `logged` the symptoms of a long run of the program. What reaches the goal is put up the ladder by `climb`, until it says that
     one was accepted; without it nothing is edited. Returns the findings about the training, with the result of every edit,
     and why nothing can be said of whether it learns.
     """
     if trace.crash is not None or not trace.steps or not trace.outcome.says_something:
         return (), ""
-    learns = _learns(trace)
+    learns = _learns(trace) and not logged
     if learns and not _evaluates(trace):
         return (), ""
     progress("looking whether the network learns")
@@ -228,8 +233,8 @@ def search_at_training(
     if learns:
         looked = Look(laboratory.look(start.source, trace.seed))
     else:
-        looked = look_at_training(start.source, trace.seed, laboratory)
-        finding, unsure = _repaired(start, looked, laboratory, progress, heard, climb, suspected)
+        looked = look_at_training(start.source, trace.seed, laboratory, logged)
+        finding, unsure = _repaired(start, looked, laboratory, progress, heard, climb, suspected, logged)
     misleading = looked.misleading
     said = [
         one for one in (misleading if misleading is None or heard(misleading) else None, finding) if one is not None
@@ -245,6 +250,7 @@ def _repaired(
     heard: Callable[[Finding], bool],
     climb: Callable[[Variant], bool] | None,
     suspected: Sequence[Cause],
+    logged: Sequence[Reading],
 ) -> tuple[Finding | None, str]:
     """Race edits where a look shows that nothing is learned, or that a setting may be at fault; see `search_at_training`."""
     if climb is not None:
@@ -254,7 +260,9 @@ def _repaired(
         return None, looked.unsure
     found: Sequence[Cause] = looked.suspects
     if not found:
-        of_run = causes(Subject(start.source, looked.trace), looked.symptoms)
+        shown = {reading.name for reading in looked.symptoms}
+        further = tuple(reading for reading in logged if reading.name not in shown)
+        of_run = causes(Subject(start.source, looked.trace), (*looked.symptoms, *further))
         found = sorted([*suspected, *of_run], key=lambda one: -one.prior)
     raced = list(_raced(start, looked, finding, found, laboratory, progress, climb)) if climb is not None else []
     if raced and raced[-1][0] is AS_IT_IS and raced[-1][1].arrived:
@@ -360,7 +368,7 @@ def _finding(looked: Trace, symptoms: Sequence[Reading]) -> Finding:
         UNLEARNED_CODE,
         UNLEARNED_RULE,
         Family.OPINIONATED,
-        _site_of_training(looked),
+        site_of_training(looked),
         f"{SAID.get(first.name, 'the training learns nothing')}: " + "; ".join(reading.said for reading in symptoms),
         first.symptom,
         0.9,
@@ -368,7 +376,7 @@ def _finding(looked: Trace, symptoms: Sequence[Reading]) -> Finding:
     )
 
 
-def _site_of_training(trace: Trace) -> Site:
+def site_of_training(trace: Trace) -> Site:
     """Where it is said of a training what it comes to."""
     events = sorted(
         (event for event in trace.loop if event.name in OF_TRAINING and event.site is not None),

@@ -36,6 +36,7 @@ from dnnfix.synthesize.rivals import (
 from dnnfix.synthesize.search_state import Search, Wishes
 from dnnfix.template import FixTemplate
 from dnnfix.validate.ladder import Climb, Laboratory
+from dnnfix.validate.reading import Reading
 
 MAX_DEPTH = 4
 """Faults in a row that hide one another; each costs a run."""
@@ -56,13 +57,15 @@ def repair(
     progress: Callable[[str], None],
     at_crash: bool = True,
     at_training: Callable[[Finding], bool] | None = None,
+    logged: tuple[Reading, ...] = (),
 ) -> Repair:
     """Find patches for a program, given the trace of its first run.
 
     `at_crash` says whether small edits are searched for at a crash for which no template has a patch, `at_training` whether
     the user wants findings about a training that learns nothing; without it none is examined.
+    `logged` are the symptoms of a long run of the program, which are looked for when its training is.
     """
-    search = Search(source, trace, laboratory, templates, wishes, progress)
+    search = Search(source, trace, laboratory, templates, wishes, progress, logged=logged)
     search.seen.add(source.contents)
     search.may_race = at_training is not None and trace.crash is None
     search.original = laboratory.findings(source, trace)
@@ -190,6 +193,7 @@ def _race_settings(search: Search, heard: Callable[[Finding], bool]) -> None:
         heard,
         climb if may_edit else None,
         () if start.applied else _suspected(search),
+        search.logged,
     )
     if start.applied:
         found = tuple(at_original(search, start.source, one) for one in found)

@@ -13,6 +13,7 @@ from dnnfix.synthesize.partial import Attempt
 from dnnfix.template import FixTemplate
 from dnnfix.validate.evidence import Evidence
 from dnnfix.validate.ladder import Climb, Laboratory, climb
+from dnnfix.validate.reading import Reading
 
 
 class Wishes(Protocol):
@@ -49,6 +50,8 @@ class Search:
     may_race: bool = False
     """Whether settings race where training learns nothing."""
     left_to_race: list[Variant] = field(default_factory=list)
+    logged: tuple[Reading, ...] = ()
+    """The symptoms that a long run of the program showed."""
     edit_errors: dict[str, str] = field(default_factory=dict)
     unsure: str = ""
     """Why it cannot be told whether training learns, where that was looked at."""

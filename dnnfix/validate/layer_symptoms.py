@@ -42,11 +42,19 @@ class Layer:
     line: int | None
     shares: tuple[float | None, ...]
     spreads: tuple[float | None, ...]
+    path: str = ""
+    """The path of the module in the model, where it is known."""
 
     @property
     def in_words(self) -> str:
         """The layer as a sentence names it."""
-        return f"`{self.name}`" + (f" of line {self.line}" if self.line else "")
+        known = f" at `{self.path}`" if self.path else ""
+        return f"`{self.name}`{known}" + (f" of line {self.line}" if self.line else "")
+
+    @property
+    def place(self) -> dict[str, Json]:
+        """Where the layer is, as far as it is known."""
+        return {"line": self.line, **({"path": self.path} if self.path else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +89,14 @@ def readings(trace: Trace) -> Iterator[Reading]:
     alike = next((one for one in known.layers if (_last(one.spreads) or 1.0) < ALIKE), None)
     if alike is not None:
         said = f"what {alike.in_words} gives is the same for all samples"
-        yield Reading("collapsed", said, Symptom.CONSTANT_OUTPUT, {"spread": _last(alike.spreads)})
+        yield Reading("collapsed", said, Symptom.CONSTANT_OUTPUT, {"spread": _last(alike.spreads), **alike.place})
     last = {name: _last(values) for name, values in known.gradients.items()}
     sizes = {name: size for name, size in last.items() if size}
     smallest, largest = min(sizes, key=sizes.__getitem__, default=""), max(sizes.values(), default=0.0)
     if smallest and sizes[smallest] < FADED * largest:
         share = sizes[smallest] / largest
         said = f"the gradient of `{smallest}` is {share:.0e} of the largest"
-        yield Reading("vanishing-gradients", said, Symptom.NOT_LEARNING, {"gradient_share": share})
+        yield Reading("vanishing-gradients", said, Symptom.NOT_LEARNING, {"gradient_share": share, "weight": smallest})
 
 
 def _stuck(known: Units, name: str, least: float, verb: str, *, rectified: bool) -> Iterator[Reading]:
@@ -98,19 +106,20 @@ def _stuck(known: Units, name: str, least: float, verb: str, *, rectified: bool)
         if share is None or share < least or layer.name.lower().startswith(RECTIFIED) != rectified:
             continue
         since = known.steps[0]
-        for step, earlier in zip(known.steps, layer.shares, strict=False):
+        for earlier, following in zip(layer.shares, known.steps[1:], strict=False):
             if earlier is not None and earlier < least:
-                since = 2 * step
+                since = following
         when = "from the start" if since == known.steps[0] else f"since step {since}"
         said = f"{layer.in_words} {verb} {share:.0%} of what comes in, {when}"
-        yield Reading(name, said, Symptom.NOT_LEARNING, {"share": share, "since": since, "line": layer.line})
+        yield Reading(name, said, Symptom.NOT_LEARNING, {"share": share, "since": since, **layer.place})
         return
 
 
 def _layer(found: Mapping[str, Json]) -> Layer:
     site = _items(found.get("site"))
     line = site[0] if site and isinstance(site[0], int) else None
-    return Layer(str(found.get("name")), line, _numbers(found.get("shares")), _numbers(found.get("spreads")))
+    shares, spreads = _numbers(found.get("shares")), _numbers(found.get("spreads"))
+    return Layer(str(found.get("name")), line, shares, spreads, str(found.get("path") or ""))
 
 
 def _items(found: Json) -> Sequence[Json]:

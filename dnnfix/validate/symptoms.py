@@ -145,8 +145,7 @@ def learning(trace: Trace) -> Learning:
     losses = trace.losses
     broken = next((place for place, loss in enumerate(losses) if not math.isfinite(loss)), None)
     if broken is not None and len(trace.steps) >= ENOUGH_STEPS:
-        said = f"the loss leaves the finite numbers at step {broken + 1}"
-        return Learning((Reading("non-finite", said, Symptom.NON_FINITE, {"step": broken + 1}),))
+        return Learning((non_finite(broken + 1),))
     unmoved = _unmoved(trace, losses)
     if unmoved is not None:
         return Learning((unmoved,))
@@ -161,9 +160,15 @@ def learning(trace: Trace) -> Learning:
     return Learning() if skill is None or broken is not None else _beside_simple_learners(trace, losses, skill)
 
 
+def non_finite(step: int) -> Reading:
+    """The symptom of a loss that is no finite number at that step, counted from 1."""
+    said = f"the loss leaves the finite numbers at step {step}"
+    return Reading("non-finite", said, Symptom.NON_FINITE, {"step": step})
+
+
 def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float) -> Learning:
     data, is_guess = reference(trace), skill <= CHANCE
-    seen = f"after {len(trace.steps)} steps {_comes_to(skill)}"
+    seen = f"after {taken(trace)} steps {_comes_to(skill)}"
     if targets_are_made(trace):
         said = f"whether the network learns: {seen}, and its targets are made by a network, too"
         return Learning(unsure=said if is_guess else "")
@@ -173,7 +178,7 @@ def _beside_simple_learners(trace: Trace, losses: Sequence[float], skill: float)
         reason = f"whether the network learns: {seen}, and simple learners know no data of that form"
         if len(losses) < ENOUGH_TO_TELL:
             return Learning(unsure=reason)
-        held_back = (_reading("at-chance", seen, skill, losses), *_how(trace, losses))
+        held_back = (_reading("at-chance", seen, skill, trace), *how_it_looks(trace, losses))
         is_stuck = ends_by_itself(trace) or not is_at_work(losses)
         return Learning(unsure=reason, lacks="" if is_stuck else "cause", held_back=held_back)
     if not data.is_worth or data.skill - max(skill, 0.0) < WORTH or (data.learner == "table" and not is_guess):
@@ -193,16 +198,16 @@ def _half_way(trace: Trace, losses: Sequence[float], skill: float, seen: str) ->
     is_over = ends_by_itself(trace) and len(losses) >= ENOUGH_STEPS
     if skill > LEARNED_ENOUGH or not (is_over or (len(losses) >= ENOUGH_TO_TELL and not is_at_work(losses))):
         return Learning()
-    return Learning(lacks="cause", held_back=(_reading("behind", seen, skill, losses), *_how(trace, losses)))
+    return Learning(lacks="cause", held_back=(_reading("behind", seen, skill, trace), *how_it_looks(trace, losses)))
 
 
-def _reading(name: str, seen: str, skill: float, losses: Sequence[float]) -> Reading:
-    return Reading(name, seen, Symptom.NOT_LEARNING, {"skill": round(skill, 4), "steps": len(losses)})
+def _reading(name: str, seen: str, skill: float, trace: Trace) -> Reading:
+    return Reading(name, seen, Symptom.NOT_LEARNING, {"skill": round(skill, 4), "steps": taken(trace)})
 
 
 def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Reference) -> Learning:
     """What is said of a network that a simple learner is far ahead of: a fault, or too few steps."""
-    steps, at_work, is_guess = len(trace.steps), is_at_work(losses), skill <= CHANCE
+    steps, at_work, is_guess = taken(trace), is_at_work(losses), skill <= CHANCE
     beside = f"where {data.in_words} {data.come} to {data.skill:.2f}"
     numbers: dict[str, Json] = {"skill": round(skill, 4), "steps": steps}
     numbers |= {"reference": data.skill, "learner": data.learner, "linear": data.linear}
@@ -215,7 +220,7 @@ def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Refer
         falls = ", while the loss still falls" if at_work else ""
         name, said = "unfinished", f"training ends after {steps} steps{falls}: {_comes_to(skill)}, {beside}"
     elif stands_still:
-        behind = (Reading("behind", f"{seen}, {beside}", Symptom.NOT_LEARNING, numbers), *_how(trace, losses))
+        behind = (Reading("behind", f"{seen}, {beside}", Symptom.NOT_LEARNING, numbers), *how_it_looks(trace, losses))
         return Learning(unsure=f"whether the network learns what there is: {seen}, {beside}", held_back=behind)
     else:
         ends = f"training ends after {steps} step{'' if steps == 1 else 's'}: {_comes_to(skill)}{falls}, {beside}"
@@ -225,13 +230,18 @@ def _far_behind(trace: Trace, losses: Sequence[float], skill: float, data: Refer
         held_back = (ended,) if at_once or (is_over and steps >= ENOUGH_STEPS) else ()
         unsure = f"whether the network learns: {seen}, which is too short to tell"
         return Learning(unsure=unsure, lacks="epochs" if at_once else "steps", held_back=held_back)
-    return Learning((Reading(name, said, Symptom.NOT_LEARNING, numbers), *_how(trace, losses)))
+    return Learning((Reading(name, said, Symptom.NOT_LEARNING, numbers), *how_it_looks(trace, losses)))
 
 
 def _comes_to(skill: float) -> str:
     if skill <= CHANCE:
         return f"the network is no better than a guess (skill {skill:.2f})"
     return f"the network comes to a skill of {skill:.2f}"
+
+
+def taken(trace: Trace) -> int:
+    """How many optimizer steps a training took: of a long one, each recorded step may stand for several."""
+    return max(len(trace.steps), trace.steps[-1].index + 1) if trace.steps else 0
 
 
 def ends_by_itself(trace: Trace) -> bool:
@@ -288,7 +298,7 @@ def _runs_away(losses: Sequence[float]) -> Reading | None:
     return None
 
 
-def _how(trace: Trace, losses: Sequence[float]) -> list[Reading]:
+def how_it_looks(trace: Trace, losses: Sequence[float]) -> list[Reading]:
     """What training at chance looks like: of these, several may hold."""
     found: list[Reading] = []
     quarter = max(1, len(losses) // 4)

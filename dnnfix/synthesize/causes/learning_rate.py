@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from dnnfix.network.optimizers import FAR_OFF
 from dnnfix.records import FixPattern
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
@@ -25,7 +26,7 @@ def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
         if one.value is None:
             continue
         off = abs(math.log10(one.value / one.usual))
-        likely = 0.85 if off >= 1.9 else 0.6 if off >= 0.99 else 0.3
+        likely = 0.85 if off >= FAR_OFF else 0.6 if off >= 0.99 else 0.3
         slow = bool(shown & TOO_SMALL) and "constant-output" not in shown
         down, up = (0.5, 0.7) if slow else (0.7, 0.5)
         weighed = [(one.usual, 1.0), (one.usual / 10, down), (one.usual * 10, up), (one.value / 100, 0.4)]

@@ -18,7 +18,19 @@ from .. import budget, sites, wire
 from ..crash import outcome
 from ..edits import returned, visits
 from ..process import gpu
-from . import clocks, frameworks, handlers, loops, modules_beside, rehearsal, scaffold, seeds, unattended, writes
+from . import (
+    clocks,
+    frameworks,
+    handlers,
+    loops,
+    modules_beside,
+    rehearsal,
+    scaffold,
+    seeds,
+    unattended,
+    unwatched,
+    writes,
+)
 
 EXIT_CRASHED = 1
 """Exit code of the process after a program that did not finish."""
@@ -47,6 +59,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     unattended.install()
     unattended.catch_warnings()
     modules_beside.install(top, filename)
+    unwatched.install()
     atexit._clear()
     hooks = frameworks.observe(primary, job)
     seeds.plant(int(job["seed"]), named)
