@@ -134,8 +134,8 @@ def test_a_burst_is_answered_at_once_and_nothing_is_lost_over_three_kills(app: A
         assert b'reduction="mean"' in repository.text("train.py", pull.branch)
     assert app.store.problems() == {} and SECRET not in app.said("serve") + app.said("work")
     times = sorted(seconds for _, seconds in answers)
-    # A busy machine stretches both, and one visit is more than an eighth; benchmarks/bot.py has the goal, on an idle one.
-    assert times[int(0.99 * len(times))] < whole / 8, "answers wait for work"
+    # A busy machine stretches both; benchmarks/bot.py has the goal, on an idle one.
+    assert times[int(0.99 * len(times))] < whole / 20, "answers wait for work"
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
