@@ -45,6 +45,14 @@ def yielded(values: Iterable[_Item] | None, by: str) -> Iterable[_Item]:
     return values
 
 
+def each_of(kind: type[_Item], values: Iterable[object] | None, otherwise: str) -> Iterator[_Item]:
+    """What an author's function offers, one after the other. Raises `CatalogueError` with `otherwise` for anything of another kind."""
+    for value in (None,) if values is None else values:
+        if not isinstance(value, kind):
+            raise CatalogueError(f"{otherwise}. Received: {value!r}")
+        yield value
+
+
 class _Programs(Generic[_Kind]):
     """The programs of one kind that a template states: read when somebody asks for them, which a scan never does."""
 

@@ -29,7 +29,6 @@ from dnnfix.synthesize.prior import Traits, score
 from dnnfix.synthesize.progress import may_be_past
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place, Role, Spot, places, spots
-from dnnfix.template import yielded
 
 MOST = 4000
 """Edits that are tried at one crash, the likeliest."""
@@ -204,8 +203,7 @@ def _guesses(scene: Scene) -> list[Guess]:
         for operator in operators():
             less = built + (as_index + reshaped if operator.name in ("axes", "shapes") else 0.0)
             less += worked if operator.name in CONVERTING else 0.0
-            offered = yielded(operator.changes(scene, place), f"changes of the operator {operator.name}")
-            for order, change in enumerate(offered):
+            for order, change in enumerate(operator.changes(scene, place)):
                 unread = UNREAD * (change.form in OF_OTHERS and _leaves_unread(scene, place.node, change))
                 evades = evading * (change.form not in ASKING) + EVADING * (unset and change.form in FLAGS)
                 unread += OVERWRITTEN * _overwrites(scene, place.node, change)

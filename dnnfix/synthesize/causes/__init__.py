@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator
 from dnnfix.errors import CatalogueError, not_importable
 from dnnfix.subject import Subject
 from dnnfix.synthesize.causes.cause import Cause
+from dnnfix.template import each_of
 from dnnfix.validate.reading import Reading
 
 __all__ = ["Cause", "causes"]
 
-_NOT_SETTINGS = ("arrays", "cause", "optimizing", "written")
+_NOT_SETTINGS = ("arrays", "cause", "optimizing")
 """Modules of the package that other modules build on."""
 
 
@@ -49,10 +50,6 @@ def _setting(name: str) -> Setting:
         raise CatalogueError(f"{loaded.__file__}: a module of a setting has edits(subject, symptoms). Missing: edits")
 
     def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
-        offered = loaded.edits(subject, symptoms)
-        for cause in (None,) if offered is None else offered:
-            if not isinstance(cause, Cause):
-                raise CatalogueError(f"{loaded.__file__}: edits yields causes (cause.py). Received: {cause!r}")
-            yield cause
+        return each_of(Cause, loaded.edits(subject, symptoms), f"{loaded.__file__}: edits yields causes (cause.py)")
 
     return edits

@@ -18,6 +18,7 @@ from dnnfix.records import FixPattern
 from dnnfix.synthesize.operators.change import Change
 from dnnfix.synthesize.scene import Scene
 from dnnfix.synthesize.slices import Place
+from dnnfix.template import each_of
 
 __all__ = ["Change", "Operator", "operators"]
 
@@ -61,12 +62,7 @@ def _operator(name: str) -> Operator:
         )
 
     def changes(scene: Scene, place: Place) -> Iterator[Change]:
-        offered = loaded.changes(scene, place)
-        for change in (None,) if offered is None else offered:
-            if not isinstance(change, Change):
-                raise CatalogueError(
-                    f"{loaded.__file__}: changes yields changes, as `replaced` of change.py makes them. Received: {change!r}"
-                )
-            yield change
+        otherwise = f"{loaded.__file__}: changes yields changes, as `replaced` of change.py makes them"
+        return each_of(Change, loaded.changes(scene, place), otherwise)
 
     return Operator(name, loaded.PATTERN, changes)
