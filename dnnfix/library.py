@@ -126,16 +126,7 @@ def suggest(
         EnvironmentProblem: nothing can be run: no sandbox, no interpreter.
         InputError: the log cannot be read; one of another program is an error of the report.
     """
-    from dnnfix import pipeline
-    from dnnfix.watching.log import read_log
-
-    told = progress or (lambda text: None)
-    seen = read_log(log) if log is not None else None
-
-    def analysed(one: Program) -> FileReport:
-        return pipeline.suggest_file(one.raw, one.path, one.settings, told, log=seen)
-
-    return _report(program, name, config, isolated, options, analysed)
+    return _report(program, name, config, isolated, options, _proving(progress, log))
 
 
 def fix(
@@ -144,6 +135,7 @@ def fix(
     unsafe: bool = False,
     write: bool = False,
     progress: Progress | None = None,
+    log: str | PathLike[str] | None = None,
     config: str | None = None,
     isolated: bool = False,
     **options: Unpack[Options],
@@ -155,6 +147,7 @@ def fix(
         unsafe: also apply patches that change what is trained, as most repairs do.
         write: write the files, all of a patch or none; otherwise they are only returned.
         progress: is called with what is being done.
+        log: the log of symptoms that `watch` wrote in a long run of this program, which is one file then.
         config: take the settings from this file.
         isolated: take no settings from files.
         options: settings, see `Options`.
@@ -162,16 +155,15 @@ def fix(
     Raises:
         ConfigError: a setting is unknown or makes no sense.
         EnvironmentProblem: nothing can be run: no sandbox, no interpreter.
-        InputError: `write`, and a file changed meanwhile or cannot be written; none of its patch's files was.
+        InputError: `write`, and a file changed meanwhile or cannot be written; none of its patch's files was. The log
+            cannot be read.
     """
-    from dnnfix import pipeline
-
-    told = progress or (lambda text: None)
+    analysed = _proving(progress, log)
     applied: list[Patch] = []
     files: dict[str, bytes] = {}
 
     def repaired(one: Program) -> FileReport:
-        report = pipeline.suggest_file(one.raw, one.path, one.settings, told)
+        report = analysed(one)
         patches = chosen(report, unsafe)
         rewrites = list(_rewrites(one, report, patches))
         if write and one.file is not None:
@@ -182,6 +174,16 @@ def fix(
 
     report = _report(program, UNNAMED_SOURCE, config, isolated, options, repaired)
     return Fixed(report, tuple(applied), files)
+
+
+def _proving(progress: Progress | None, log: str | PathLike[str] | None) -> Callable[[Program], FileReport]:
+    """What `suggest` and `fix` do with each program."""
+    from dnnfix import pipeline
+    from dnnfix.watching.log import read_log
+
+    told = progress or (lambda text: None)
+    seen = read_log(log) if log is not None else None
+    return lambda one: pipeline.suggest_file(one.raw, one.path, one.settings, told, log=seen)
 
 
 def _report(

@@ -44,6 +44,7 @@ def run(
     rules: options.Selection,
     patches: options.Fixing,
     running: options.Running,
+    long_run: options.LongRun,
     configuration: options.Configuration,
     results: options.Results,
     diff: Annotated[bool, Option("--diff", help="print the diff of what would be applied; change nothing")] = False,
@@ -92,13 +93,13 @@ def run(
         )
     if "-" in (inputs.paths or ()) and not diff:
         session.output.console = replace(console, out=console.err)
-    return session.work(_repaired(session, diff, interactive))
+    return session.work(_repaired(session, diff, interactive, long_run.log))
 
 
-def _repaired(session: Session, diff: bool, interactive: bool) -> Iterator[tuple[Program, FileReport]]:
+def _repaired(session: Session, diff: bool, interactive: bool, log: str | None) -> Iterator[tuple[Program, FileReport]]:
     """The report of each program, after what it allows was applied."""
     asking = interactive
-    for program, report in suggest.reports(session):
+    for program, report in suggest.reports(session, log):
         unsafe = session.output.unsafe = program.settings.unsafe
         patches: tuple[Patch, ...] = ()
         if not diff:

@@ -1,7 +1,7 @@
 """The blocks of code of a page, and what it means that one holds.
 
-A block is run, in the order of its page and in one folder: a shell's `$ command` has to say what stands below it, Python is
-executed, settings are read, and a block with a title is a file. One that cannot be run says so in the page's source, in a
+A block is run, in the order of its page and in one folder: a shell's `$ command` has to say what stands below it, Python and
+cells are executed, settings are read, and a block with a title is a file. One that cannot be run says so in the page's source, in a
 comment above it: `<!-- not run: the reason -->`, or `<!-- excerpt of docs/other.md -->` where another page runs it.
 """
 
@@ -107,6 +107,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path / "page"
         self._names: dict[str, Any] = {"__name__": "page"}
+        self._shell_of_cells: Any = None
         tools = path / "bin"
         for made in (self.path, tools):
             made.mkdir()
@@ -137,6 +138,8 @@ class Folder:
             case "python":
                 with chdir(self.path):
                     exec(compile(block.code, f"line {block.line}", "exec"), self._names)  # noqa: S102
+            case "ipython":
+                self._cell(block.code)
             case "toml":
                 self._settings(tomllib.loads(block.code))
             case "yaml":
@@ -151,6 +154,16 @@ class Folder:
                 raise AssertionError(
                     f"nobody knows how to run {other or 'an indented block'}: name a language, or mark it"
                 )
+
+    def _cell(self, code: str) -> None:
+        """Run a cell as a notebook would, after those before it."""
+        if self._shell_of_cells is None:
+            from IPython.core.interactiveshell import InteractiveShell
+
+            self._shell_of_cells = InteractiveShell()
+        with chdir(self.path):
+            done = self._shell_of_cells.run_cell(code, store_history=True)
+        done.raise_error()
 
     def _settings(self, table: dict[str, Any]) -> None:
         if "dnnfix" in table.get("tool", {}):

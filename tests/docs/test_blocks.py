@@ -22,7 +22,9 @@ PAGES += [ROOT / name for name in ("CONTRIBUTING.md", "benchmarks/README.md", "b
 PLACEHOLDER = re.compile(r"Received: [A-Z-]+$")
 """What stands for a value that readers have to put in."""
 
-TRAINING = re.compile(r"^\$ .*(?:dnnfix (?:suggest|fix|verify)|python \S+\.py)", re.MULTILINE)
+TRAINING = re.compile(
+    r"^\$ .*(?:dnnfix (?:suggest|fix|verify)|python \S+\.py)|^%%dnnfix --suggest|dnnfix\.watch\(", re.MULTILINE
+)
 
 
 def _read(page: Path) -> list[Block]:
