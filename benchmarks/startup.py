@@ -2,12 +2,15 @@
 
     python benchmarks/startup.py [--rounds 5]
 
-The help of a command imports what the command line of that command needs, and nothing of its work; `check` reads an empty
-file with every rule that is on. `import dnnfix` is what a program pays that only names it.
+The help of a command imports what the command line of that command needs, and nothing of its work; `check` reads one line
+with every rule that is on. `import dnnfix` is what a program pays that only names it.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -40,9 +43,13 @@ def main() -> None:
     options = parser.parse_args()
     table = Table.of(options)
     with TemporaryDirectory(prefix="dnnfix-benchmark-") as folder:
-        empty = Path(folder, "empty.py")
-        empty.touch()
-        calls = {**CALLS, "check, an empty file": (*CHECK, "--no-cache", str(empty))}
+        program = Path(folder, "program.py")
+        program.write_text("import torch\n")
+        check = (*CHECK, "--no-cache", str(program))
+        calls = {**CALLS, "check, one line": check}
+        if script := shutil.which("script"):  # what boxes and colours add
+            for name, command in (("--help", (*DNNFIX, "--help")), ("check, one line", check)):
+                calls[f"{name}, on a terminal"] = (script, "-qec", shlex.join(command), os.devnull)
         sides = [partial(run, command) for command in ((sys.executable, "-c", "pass"), *calls.values())]
         nothing, *taken = in_turn(options.rounds, *sides)
     table.title("start-up by command, CPU time as a multiple of `python -c pass`")
