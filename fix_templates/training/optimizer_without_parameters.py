@@ -58,7 +58,7 @@ class OptimizerWithoutParameters(ReadTemplate):
     generator that was exhausted before, as by counting the parameters.
 
     Nothing crashes where the optimizer lacks a model: one that is created later, created twice, or left out keeps its
-    initial weights. Reported where the loss trains a whole model that no optimizer holds: all models, or, in a program
+    initial weights, and so does a layer that is put into the model after the optimizer was created from it. Reported where the loss trains a whole model that no optimizer holds: all models, or, in a program
     that neither loads nor freezes nor copies weights, one of several. A backbone of which only the head is trained is
     left alone.
 
@@ -208,6 +208,22 @@ for _ in range(3):
     loss_fn(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
     optimizer.step()
 
+=== example: a layer put into the model after the optimizer
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 5))
+- opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for weight in net.parameters():
+    weight.requires_grad = False
+net[2] = nn.Linear(8, 2)
++ opt = torch.optim.SGD(net.parameters(), lr=0.1)
+loss_fn = nn.CrossEntropyLoss()
+for _ in range(3):
+    opt.zero_grad()
+    loss_fn(net(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+    opt.step()
+
 === reject: a network without weights
 import torch
 
@@ -310,7 +326,7 @@ def _orphans(subject: Subject) -> Iterator[Fault]:
         call, name = subject.node(optimizer.site), graph.held_by(subject.source, root.site)
         edits = None
         if isinstance(call, ast.Call) and name is not None and _visible(subject, call, name):
-            edits = _given(subject, call, name, every)
+            edits = _given(subject, call, name, every) or _after_replacing(subject, call, own)
         title = f"Give the optimizer the parameters of `{ast.unparse(name) if name is not None else root.name}`"
         what = f"{root.name.rpartition('.')[2]} receives gradients, and no optimizer holds its {len(own)} parameters"
         found.append((optimizer.site, what, (title, edits, 0.9)))
@@ -541,3 +557,24 @@ def _given(subject: Subject, call: ast.Call, name: ast.expr, replaces: bool) -> 
     if isinstance(given, ast.List):
         return None
     return (Replace(source.site(given), f"list({text}) + list({wanted})"),)
+
+
+def _after_replacing(subject: Subject, call: ast.Call, own: list[Parameter]) -> tuple[Edit, ...] | None:
+    """The optimizer is created once the layers are in their place that were put into the model after it."""
+    source = subject.source
+    holder = source.statement_of(call)
+    parts = (subject.network.component(parameter.component) for parameter in own if parameter.component is not None)
+    sites = {part.site for part in parts if part is not None}
+    nodes = [node for site in sites if site is not None and (node := subject.node(site)) is not None]
+    made = [source.statement_of(node) for node in nodes]
+    if not made or len(nodes) < len(sites) or not isinstance(holder, ast.Assign):
+        return None
+    last = max(made, key=lambda statement: statement.lineno)
+    block = source.parent(holder)
+    if any(source.parent(one) is not block or one.lineno < holder.lineno for one in made):
+        return None
+    names = {node.id for target in holder.targets for node in within(target, ast.Name)}
+    between = (n for n in source.nodes(ast.Name) if n.id in names and holder.lineno < n.lineno <= last.lineno)
+    if any(source.enclosing(n, ast.FunctionDef) is source.enclosing(holder, ast.FunctionDef) for n in between):
+        return None
+    return (Delete(source.site(holder)), InsertAfter(source.site(last), source.segment(source.site(holder))))

@@ -15,7 +15,12 @@ FLAGS = ("trainable", "requires_grad")
 
 
 def edits(subject: Subject, symptoms: tuple[Reading, ...]) -> Iterator[Cause]:
-    """Each statement that keeps weights from training left out, with the loop around it where it is all that is in it."""
+    """Each statement that keeps weights from training left out, with the loop around it where it is all that is in it.
+
+    None where weights that may train are in no optimizer: then those that may not are not to blame.
+    """
+    if any(weight.gradient and weight.optimized is False for weight in subject.network.parameters):
+        return
     source = subject.source
     for statement in source.nodes(ast.Assign):
         match statement:
