@@ -116,7 +116,8 @@ def suggest(
         program: a path of a file (.py, .ipynb) or folder, or source text: a string with a line break.
         name: what source text is called; its settings are those of the folder that this path is in, and it runs there.
         progress: is called with what is being done.
-        log: the log of symptoms that `watch` wrote in a long run of this program, which is one file then.
+        log: the log of symptoms that `watch` wrote in a long run of this program, which is one file then. One that
+            cannot be read, or is of another program, is an error of the report.
         config: take the settings from this file.
         isolated: take no settings from files.
         options: settings, see `Options`.
@@ -124,7 +125,6 @@ def suggest(
     Raises:
         ConfigError: a setting is unknown or makes no sense.
         EnvironmentProblem: nothing can be run: no sandbox, no interpreter.
-        InputError: the log cannot be read; one of another program is an error of the report.
     """
     return _report(program, name, config, isolated, options, _proving(progress, log))
 
@@ -147,7 +147,8 @@ def fix(
         unsafe: also apply patches that change what is trained, as most repairs do.
         write: write the files, all of a patch or none; otherwise they are only returned.
         progress: is called with what is being done.
-        log: the log of symptoms that `watch` wrote in a long run of this program, which is one file then.
+        log: the log of symptoms that `watch` wrote in a long run of this program, which is one file then. One that
+            cannot be read, or is of another program, is an error of the report.
         config: take the settings from this file.
         isolated: take no settings from files.
         options: settings, see `Options`.
@@ -155,8 +156,7 @@ def fix(
     Raises:
         ConfigError: a setting is unknown or makes no sense.
         EnvironmentProblem: nothing can be run: no sandbox, no interpreter.
-        InputError: `write`, and a file changed meanwhile or cannot be written; none of its patch's files was. The log
-            cannot be read.
+        InputError: `write`, and a file changed meanwhile or cannot be written; none of its patch's files was.
     """
     analysed = _proving(progress, log)
     applied: list[Patch] = []
@@ -182,8 +182,12 @@ def _proving(progress: Progress | None, log: str | PathLike[str] | None) -> Call
     from dnnfix.watching.log import read_log
 
     told = progress or (lambda text: None)
-    seen = read_log(log) if log is not None else None
-    return lambda one: pipeline.suggest_file(one.raw, one.path, one.settings, told, log=seen)
+
+    def proven(one: Program) -> FileReport:
+        seen = read_log(log, one.path) if log is not None else None
+        return pipeline.suggest_file(one.raw, one.path, one.settings, told, log=seen)
+
+    return proven
 
 
 def _report(

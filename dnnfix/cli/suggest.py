@@ -47,8 +47,8 @@ def reports(session: Session, log: str | None = None) -> Iterator[tuple[Program,
     from dnnfix.selectors import verify
     from dnnfix.watching.log import read_log
 
-    seen = read_log(log) if log is not None else None
     for program in session.programs():
+        seen = read_log(log, program.path) if log is not None else None
         verify(program.settings)
         with session.guarding(program):
             with session.console.working(program.path, program.settings.budget) as progress:

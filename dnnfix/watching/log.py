@@ -44,7 +44,7 @@ class Seen:
 
 @record
 class SymptomLog:
-    """The last run of a log: the program that was trained, how far it came, and its symptoms in the order of their steps.
+    """A run of a log: the program that was trained, how far it came, and its symptoms in the order of their steps.
 
     Where several models were watched in one run their symptoms are together. `steps` is 0 where the run was killed before
     it showed a symptom, `sha256` that of the program's file as it was then.
@@ -132,8 +132,11 @@ _STARTED = time.time()
 """What the runs of one process have in common, also where several models are watched."""
 
 
-def read_log(path: str | os.PathLike[str]) -> SymptomLog:
-    """The last run of a log. Raises `InputError`, with the line, where it is no log or a line is broken."""
+def read_log(path: str | os.PathLike[str], program: str = "") -> SymptomLog:
+    """The last run of a log, if it has one of a program of that name the last of these.
+
+    Raises `InputError`, with the line, where it is no log or a line is broken.
+    """
     name = os.fspath(path)
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
@@ -156,13 +159,19 @@ def read_log(path: str | os.PathLike[str]) -> SymptomLog:
             bodies.append((number, fields))
     if not heads:
         raise InputError(f"{name}: the log of symptoms is empty. It is written while dnnfix.watch is at work.")
-    run, head = _text(name, len(lines), heads[-1], "run"), heads[-1]
+    meant = os.path.basename(program)
+    head = next((one for one in reversed(heads) if meant and _file_name(one) == meant), heads[-1])
+    run = _text(name, len(lines), head, "run")
     own = [(number, fields) for number, fields in bodies if fields.get("run") == run]
     seen = tuple(_seen(name, number, fields) for number, fields in own if "symptom" in fields)
     ends = [_count(name, number, fields, "steps") for number, fields in own if "symptom" not in fields]
     last = max([*ends, *(one.step for one in seen)], default=0)
     program, sha256, framework = (_text(name, 1, head, key) for key in ("program", "sha256", "framework"))
     return SymptomLog(name, program, sha256, framework, last, tuple(sorted(seen, key=lambda one: one.step)))
+
+
+def _file_name(head: Mapping[str, Json]) -> str:
+    return os.path.basename(str(head.get("program") or ""))
 
 
 def _seen(name: str, number: int, fields: Mapping[str, Json]) -> Seen:

@@ -110,6 +110,8 @@ class Monitor:
         """Whether several losses are lowered by turns, as adversaries do: nothing is said of such a training as a whole."""
         self.broken = False
         """Whether numbers that are not finite were found."""
+        self.may_be_stuck = False
+        """Whether it matters what simple learners come to: the training was no better than a guess when it was judged last."""
         self._tell = tell
         self._patience = patience
         self._reference = reference
@@ -171,11 +173,6 @@ class Monitor:
         said = f"none of the optimizers that took {steps} steps holds any of the model's {weights} weights"
         self._say(Reading("not-in-optimizer", said, Symptom.NOT_LEARNING, {"weights": weights, "steps": steps}), "")
 
-    @property
-    def may_be_stuck(self) -> bool:
-        """Whether it matters what simple learners come to: the training is at a guess, and its loss falls no more."""
-        return any(name == "at-chance" for name, _ in self._suspected)
-
     # What it comes to
 
     def trace(self) -> Trace:
@@ -200,6 +197,7 @@ class Monitor:
             return
         trace = self.trace()
         seen = learning(trace)
+        self.may_be_stuck = any(one.name == "at-chance" for one in (*seen.symptoms, *seen.held_back))
         if seen.symptoms and seen.symptoms[0].name in OF_ONE_STEP:
             yield from ((one, "") for one in (*seen.symptoms, *self._beside()))
         if is_early:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from dnnfix.errors import EnvironmentProblem
 from dnnfix.watching.monitor import PATIENCE
 from dnnfix.watching.pace import SHARE
 from dnnfix.watching.session import LOG, Watch, Wishes
@@ -40,9 +41,12 @@ def watch(
 
     Raises:
         ConfigError: the model is no module of torch, or a number makes no sense.
+        EnvironmentProblem: torch or numpy is not installed.
         InputError: the log cannot be written.
     """
     wishes = Wishes.of(log, stop, share, patience, to)
-    from dnnfix.watching.torch import watched
-
+    try:
+        from dnnfix.watching.torch import watched
+    except ModuleNotFoundError as error:
+        raise EnvironmentProblem(f"dnnfix.watch needs {error.name}: pip install {error.name}") from error
     return watched(model, wishes)

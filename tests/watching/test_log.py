@@ -50,6 +50,15 @@ def test_only_the_last_run_counts_and_all_its_models(log: Path, program: Path) -
     assert len(read_log(log).seen) == 3
 
 
+def test_of_several_programs_that_write_one_log_the_one_that_is_meant_counts(log: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.py"
+    other.write_text("train(2)\n")
+    second = json.loads(log.read_text().splitlines()[0]) | {"program": str(other), "run": "later"}
+    log.write_text(log.read_text() + json.dumps(second) + "\n")
+    assert read_log(log).program == read_log(log, "unknown.py").program == str(other)
+    assert len(read_log(log, "elsewhere/train.py").seen) == 2 and not read_log(log, "other.py").seen
+
+
 def test_a_run_that_was_killed_is_read(log: Path) -> None:
     log.write_text("".join(log.read_text().splitlines(True)[:-1]))
     assert read_log(log).steps == 300

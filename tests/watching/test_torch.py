@@ -101,6 +101,19 @@ def of_other_weights(net: nn.Module) -> None:
         optimizer.step()
 
 
+def of_a_layer_that_is_gone(net: nn.Module) -> None:
+    """Only the last layer trains, and its optimizer holds the one that stood there before."""
+    measured, wanted = trainings.classes()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for weight in net.parameters():
+        weight.requires_grad = False
+    net[2] = nn.Linear(32, 3)
+    for x, y in trainings.batches(measured, wanted, steps=12_000):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+
 def without_rate(net: nn.Module) -> None:
     """The rate is nothing after a while, as a schedule by batches makes it."""
     measured, wanted = trainings.classes()
@@ -140,6 +153,7 @@ FAULTS: dict[str, tuple[Callable[[], nn.Module], Callable[[nn.Module], None], se
     "saturated": (saturated, longer, {"at-chance", "saturated-units"}),
     "slow": (trainings.perceptron, slowly, {"at-chance", "rate-off", "small-updates"}),
     "not-held": (trainings.perceptron, of_other_weights, {"not-in-optimizer"}),
+    "gone": (trainings.perceptron, of_a_layer_that_is_gone, {"at-chance"}),
     "no-rate": (trainings.perceptron, without_rate, {"weights-unmoved"}),
     "infinite": (trainings.perceptron, to_infinity, {"non-finite"}),
     "repeated": (trainings.perceptron, the_first_batch_again, {"repeated-data"}),
