@@ -60,6 +60,8 @@ def judge(evidence: Evidence) -> Verdict:
     goal = "better" if improvement else "not worse"
     said = f"{known[0][1].yardstick} {before:.2f} before, {after:.2f} after over {len(differences)} seeds"
     if decision.settled == "yes":
+        if learning.decide(differences, learning.threshold(True)).settled == "yes":
+            goal = "better"
         worse = _worse_than_its_score(evidence) or _as_little(evidence, known[0][1].yardstick, after)
         if worse:
             return Verdict.fails(f"with the patch {worse}", measured)

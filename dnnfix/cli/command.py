@@ -95,6 +95,19 @@ class _Command(TyperCommand):
         super().__init__(*given, **attributes)
         self._below = examples, exit_codes
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if unknown := getattr(error, "option_name", None) if type(error).__name__ == "NoSuchOption" else None:
+                from dnnfix.cli.main import commands_with
+
+                if names := commands_with(unknown):
+                    taking: Any = error
+                    taking.message += f": it is one of {' and '.join(f'`dnnfix {name}`' for name in names)}"
+                    taking.possibilities = None
+            raise
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         panels: dict[str, list[Any]] = {}
         for parameter in self.get_params(ctx):

@@ -22,7 +22,7 @@ from dnnfix.emit.hunks import apply, own_section, replacements, sections
 from dnnfix.emit.view import printable, view
 from dnnfix.errors import ConfigError
 from dnnfix.programs import Program
-from dnnfix.records import FileReport, Patch, PatchVerdict
+from dnnfix.records import Applicability, FileReport, Patch, PatchVerdict
 from dnnfix.rewrite import Rewrite, replace_files
 from dnnfix.source.diff import module_path
 
@@ -115,6 +115,7 @@ def _repaired(session: Session, diff: bool, interactive: bool, log: str | None) 
             _apply(session, program, report, patches)
         else:
             patches = chosen(report, unsafe, unproven=session.output.unproven)
+            _tell_left(session, program, report, patches, "left out of the diff", "with --unsafe it is in it")
         with session.guarding(program):
             _list_unmigrated(session, program, report, patches)
         yield program, report
@@ -135,13 +136,32 @@ def _apply(session: Session, program: Program, report: FileReport, patches: tupl
         done = {patch.id for patch in patches if not patch.remains}
         gone = [result.finding.id for result in report.findings if done & set(result.patches)]
         session.repaired += [f"{report.path}::{id}" for id in gone]
-    possible = applicable(report, unproven=session.output.unproven)
-    left = [patch for patch in possible if patch not in patches and independent(report, patch, list(patches))]
+        session.output.applied = (session.output.applied or 0) + len(patches)
+    _tell_left(session, program, report, patches, "not applied", "--unsafe or --interactive applies it")
+
+
+def _tell_left(
+    session: Session, program: Program, report: FileReport, patches: tuple[Patch, ...], done: str, how: str
+) -> None:
+    """Say which patch was not taken though it was proven, and what takes it."""
+    left = _left(session, report, patches)
     if program.file is None:  # of the others it was said why they are not applied
         left = [patch for patch in left if not _beside(program, (patch,))]
     if left and not session.output.brief:
-        kind = "another run proves and applies the rest" if patches else "--unsafe or --interactive applies it"
-        session.console.remark(f"{program.path}: not applied: {left[0].candidate.title} ({_named(left[0])}); {kind}")
+        kind = "another run proves and applies the rest" if patches else f"{_why(left[0])}: {how}"
+        named = f"{left[0].candidate.title} ({_named(left[0])})"
+        session.console.remark(f"{program.path}: {done}: {named}; {kind}")
+
+
+def _left(session: Session, report: FileReport, patches: tuple[Patch, ...]) -> list[Patch]:
+    """The patches that may be applied beside those that were taken."""
+    possible = applicable(report, unproven=session.output.unproven)
+    return [patch for patch in possible if patch not in patches and independent(report, patch, list(patches))]
+
+
+def _why(patch: Patch) -> str:
+    """Why a patch is not taken without being asked for."""
+    return "it changes what is trained" if patch.candidate.applicability is not Applicability.SAFE else "it is a draft"
 
 
 def _named(patch: Patch) -> str:
@@ -167,6 +187,7 @@ def _list_unmigrated(session: Session, program: Program, report: FileReport, pat
     """Note what of an old program, or of a module beside it, is still as it was once the patches are applied."""
     from dnnfix import pipeline
 
+    proven = {finding.code for patch in _left(session, report, patches) for finding in patch.candidate.findings}
     changed = _beside(program, patches)
     after = {program.path: taken(program.raw, program.path, patches)}
     for place, before in report.modules.items():
@@ -178,7 +199,10 @@ def _list_unmigrated(session: Session, program: Program, report: FileReport, pat
         for finding, reason in pipeline.unmigrated(raw, path, program.settings):
             cell, line = seen.locate(finding.site.line)
             where = f"{path}:{line}" if cell is None else f"{path}, cell {cell}, line {line}"
-            entry = f"{where}: {finding.code} {finding.message}: {reason}"
+            withheld = (
+                "its patch is not taken without --unsafe" if finding.code in proven else "its patch was not proven"
+            )
+            entry = f"{where}: {finding.code} {finding.message}: {reason or withheld}"
             if entry not in session.output.unmigrated:  # a module of two programs, or one that is repaired itself
                 session.output.unmigrated.append(entry)
 

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, NoReturn
 
 import typer
@@ -91,11 +92,20 @@ def _options(
     """The options of no command."""
 
 
+def commands_with(option: str) -> list[str]:
+    """The commands, of those that are no groups, that take an option."""
+    modules = {name: import_module(f"dnnfix.cli.{name}") for name in COMMANDS}
+    built = {name: module.run.built(name) for name, module in modules.items() if not hasattr(module, "group")}
+    return [name for name, one in built.items() if any(option in parameter.opts for parameter in one.params)]
+
+
 class _Root(Commands):
     listed, package, examples, exit_codes = COMMANDS, "dnnfix.cli", EXAMPLES, EXIT_CODES
 
     def unknown(self, word: str, name: str) -> str:
         """What to say of a word that is not a command; a program is one that a command was left out for."""
+        if word == "version":
+            return f"`{word}` is not a command of {name}. Did you mean `{name} --version`?"
         if os.path.exists(word) or word == "-":
             return f"`{word}` is not a command. To repair it, run: dnnfix suggest {word}"
         return super().unknown(word, name)

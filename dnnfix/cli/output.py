@@ -41,6 +41,8 @@ class Output:
     unproven: bool = False
     """Whether migrations of programs that could not be run belong into a diff."""
     templates: tuple[Path, ...] = ()
+    applied: int | None = None
+    """How many patches were applied, by the command that applies them."""
     unmigrated: list[str] = field(default_factory=list)
     """What of old programs is left, a line for each place."""
     cache: Path | None = None
@@ -160,10 +162,12 @@ class Output:
         if self.format == "text":
             from dnnfix.emit.text import summary, unmigrated
 
-            return unmigrated(self.unmigrated) + summary(report, self._palette, self.static)
+            return unmigrated(self.unmigrated) + summary(report, self._palette, self.static, self.applied)
         from dnnfix.emit.text import summary, unmigrated  # a diff holds no words, so they go beside it
 
-        self.console.remark((unmigrated(self.unmigrated) + summary(report, static=self.static)).rstrip("\n"))
+        self.console.remark(
+            (unmigrated(self.unmigrated) + summary(report, static=self.static, applied=self.applied)).rstrip("\n")
+        )
         return ""
 
     def _diff(self, report: FileReport, raw: bytes) -> str:

@@ -105,8 +105,8 @@ def _hanging(head: str, columns: int, text: str, palette: Palette) -> str:
     return head + f"\n{' ' * columns}".join(lines)
 
 
-def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> str:
-    """The last lines of a report: the counts, then always what was not checked."""
+def summary(report: Report, palette: Palette = PLAIN, static: bool = False, applied: int | None = None) -> str:
+    """The last lines of a report: the counts, then always what was not checked. `applied` is a number of patches."""
     counts = {outcome: 0 for outcome in FindingOutcome}
     for _, result in report.findings():
         counts[result.outcome] += 1
@@ -116,6 +116,10 @@ def summary(report: Report, palette: Palette = PLAIN, static: bool = False) -> s
         parts = [f"{number} {outcome}" for outcome, number in counts.items() if number and not static]
         ends = f": {', '.join(parts)}" if parts else ""
         line = f"{palette.bold}Found {_count(total, 'problem')} in {files}{palette.off}{ends}."
+        if applied is not None:
+            line += f" {_count(applied, 'patch', 'patches') if applied else 'No patch'} applied."
+    elif report.files and all(file.unrun for file in report.files):
+        line = f"No problems found by reading {files}."
     elif report.files:
         line = f"No problems found in {files}, as far as was checked."
     else:
@@ -143,8 +147,8 @@ def unmigrated(places: list[str]) -> str:
     return "\n".join([f"Not migrated, {_count(len(places), 'place')}:", *(f"  {printable(p)}" for p in places), "", ""])
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
 def _list(title: str, items: list[str], palette: Palette) -> Iterator[str]:

@@ -54,7 +54,7 @@ def check_source(
 
 
 def unmigrated(raw: bytes, path: str, settings: Settings) -> Iterator[tuple[Finding, str]]:
-    """What of an old program is still as it was, with the reason, in the order of the source.
+    """What of an old program is still as it was, in the order of the source, with the reason why there is no patch, if there is none.
 
     Raises `InputError` where the bytes cannot be analysed.
     """
@@ -65,7 +65,7 @@ def unmigrated(raw: bytes, path: str, settings: Settings) -> Iterator[tuple[Find
     found = split(detect(subject, active.values()).findings, subject.source.text, path, settings).kept
     for finding in sorted(found, key=lambda finding: finding.site):
         proposals = propose(finding, subject, active[finding.code])
-        yield finding, proposals.declined or proposals.failed or "there is a patch, which was not proven or not allowed"
+        yield finding, proposals.declined or proposals.failed
 
 
 def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:

@@ -134,9 +134,9 @@ def unchecked(source: Source, trace: Trace, outcome: Repair, failures: list[str]
 
     said: list[str] = []
     if not trace.outcome.says_something:
-        said.append(f"the program's behaviour: the run ended with {ending(trace)}")
+        said.append(f"the program's behaviour: {ending(trace)}")
     if trace.outcome is RunOutcome.EXITED:
-        said.append(f"what comes after the program's own end: {ending(trace)}")
+        said.append(f"what comes after the program's end: {ending(trace)}")
     if trace.crash is not None and trace.crashed_after_cut:
         place = f" at {source.line_in_words(trace.crash.site.line, trace.crash.site.path)}" if trace.crash.site else ""
         said.append(
@@ -148,7 +148,7 @@ def unchecked(source: Source, trace: Trace, outcome: Repair, failures: list[str]
             f"the loop at {source.line_in_words(site.line, site.path)} beyond {len(trace.steps)} optimizer steps"
         )
     if trace.outcome.says_something and not trace.steps:
-        said.append("training: no optimizer step was taken")
+        said.append("training of the program as it is: it took no optimizer step")
     if trace.on_invented_data and trace.network is not None and trace.network.calls:
         said.append("whether loss and output fit the amounts in the data, which were made up")
     said.extend(outcome.unchecked)

@@ -24,7 +24,28 @@ def advice(outcome: RunOutcome, detail: str) -> str:
     return _ADVICE.get(outcome, "")
 
 
+NOT_BEGUN = frozenset(
+    {
+        RunOutcome.ENVIRONMENT,
+        RunOutcome.NEEDS_NETWORK,
+        RunOutcome.NEEDS_DATA,
+        RunOutcome.NEEDS_INPUT,
+        RunOutcome.NEEDS_GPU,
+    }
+)
+"""Outcomes of programs that lack something, which the detail names."""
+
+
 def ending(trace: Trace) -> str:
-    """The outcome of a run with its detail and the advice for it: `needs-data (table.csv); runs see the folder …`."""
+    """How a run ended, with the advice for it: `it could not be run: it needs data (table.csv); runs see the folder …`."""
     said = advice(trace.outcome, trace.detail)
-    return f"{trace.outcome.value} ({trace.detail}){'; ' if said else ''}{said}"
+    how = trace.detail if trace.outcome is RunOutcome.EXITED else f"{in_words(trace.outcome)} ({trace.detail})"
+    return f"{how}{'; ' if said else ''}{said}"
+
+
+def in_words(outcome: RunOutcome) -> str:
+    """How a run ended, as the end of a sentence."""
+    if outcome not in NOT_BEGUN:
+        return f"the run ended with {outcome.value}"
+    lacked = outcome.value.partition("-")[2]
+    return f"it could not be run{f': it needs {lacked}' if lacked else ''}"

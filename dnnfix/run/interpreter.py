@@ -145,6 +145,9 @@ def describe_baseline(path: Path) -> Interpreter:
 
 
 def _no_interpreter(path: Path, flag: str, why: str) -> InterpreterError:
+    if path.is_dir():
+        own = path / "bin" / "python"
+        why = f"it is a folder; the interpreter in it is {own}" if own.exists() else "it is a folder"
     return InterpreterError(f"The interpreter cannot be started; give another with {flag}. Received: {path} ({why})")
 
 

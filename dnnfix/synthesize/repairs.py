@@ -21,6 +21,7 @@ from dnnfix.records import (
     Site,
     Status,
 )
+from dnnfix.run.advice import in_words
 from dnnfix.source.diff import program_diff
 from dnnfix.source.program import Source
 from dnnfix.synthesize.candidates import Variant
@@ -197,7 +198,7 @@ def _result(search: Search, finding: Finding, patches: list[Patch]) -> FindingRe
         return FindingResult(finding, FindingOutcome.FAILED, f"synthesize: {proposals.failed}", names)
     unproven = [p for p in own if p.verdict is PatchVerdict.UNVALIDATED]
     if unproven and len(unproven) == len(own):
-        reason = f"not validated: the run ended with {search.trace.outcome.value}"
+        reason = f"not validated: {in_words(search.trace.outcome)}"
         if search.trace.outcome.says_something:
             reason = "not validated: the time of this file was used up"
         return FindingResult(finding, FindingOutcome.DECLINED, reason, names)

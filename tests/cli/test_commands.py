@@ -62,9 +62,16 @@ def test_version(call: Call) -> None:
 
 def test_wrong_words(call: Call, faulty: Path) -> None:
     assert "Did you mean `dnnfix suggest`?" in call("sugest", "x").err
+    assert "Did you mean `dnnfix --version`?" in call("version").err
+
     assert "run: dnnfix suggest model.py" in call("model.py").err
     assert call("check", "model.py", "--frobnicate").code == 2
     assert "no path was given" in call("check").err
+
+
+def test_an_option_of_another_command_is_named_with_it(call: Call) -> None:
+    assert "No such option: --unsafe: it is one of `dnnfix fix`" in call("suggest", "--unsafe", "x.py").err
+    assert "--output-format)" in call("check", "--output-formt", "text").err
 
 
 def test_check_text(call: Call, faulty: Path) -> None:

@@ -114,6 +114,16 @@ def test_an_unsafe_step_is_applied_only_when_that_is_asked_for(call: Call, stage
     assert file.read_bytes() == BEFORE.replace(b"old(1)", b"new(1)")
 
 
+def test_a_diff_says_what_it_leaves_out_and_what_puts_it_in(call: Call, stage: Stage) -> None:
+    stage(patch("p-unsafe", 6, b"bad(5)", b"good(5)", UNSAFE, 0))
+    said = call("fix", "--diff", "a.py")
+    assert said.out == ""
+    assert "a.py: left out of the diff: repair line 6 (p-unsafe); it changes what is trained: with --unsafe" in said.err
+    said = call("fix", "a.py")
+    assert "No patch applied." in said.out and "--unsafe or --interactive applies it" in said.err
+    assert "1 patch applied." in call("fix", "--unsafe", "a.py").out
+
+
 def test_a_step_in_a_diff_is_said_to_be_one(call: Call, stage: Stage) -> None:
     stage(step(SAFE))
     said = call("fix", "--diff", "a.py")

@@ -76,13 +76,15 @@ def primary(named: List[str], text: str) -> str:
 
 
 def observe(framework: str, job: Dict[str, Any]) -> List[Any]:
-    """Install the probe of a framework; returns its hooks. If a framework is not installed, the program's own import
-    fails.
+    """Install the probe of a framework; returns its hooks. Where a framework is not installed, the program's own import
+    fails and says so.
     """
     try:
         probe = probe_of(framework)
         return [installed(probe, job)] if probe is not None else []
     except Exception as error:
+        if getattr(error, "name", None) == framework and isinstance(error, ImportError):
+            return []
         wire.emit("note", text="%s is not observed: %s: %s" % (framework, type(error).__name__, error))
     return []
 
