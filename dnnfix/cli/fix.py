@@ -252,4 +252,6 @@ def _answer(console: Console, patch: Patch) -> str:
         word = line.strip().lower()[:1]
         if not line or word in ("y", "n", "q"):
             return word or "q"
-        console.err.write("y takes this patch, n goes on to the next, q takes no more. Nothing is written before the last answer.\n")
+        console.err.write(
+            "y takes this patch, n goes on to the next, q takes no more. Nothing is written before the last answer.\n"
+        )

@@ -59,6 +59,8 @@ def in_words(code: str) -> str:
         return ""
     own, every = earned(code), table()[ALL]
     if not own.faulty and not own.sound:
-        return f"Earned: nothing in the last count, over {every.faulty} faulty and {every.sound} sound programs."
+        return (
+            f"In the last replay of the benchmark: not seen in {every.faulty} faulty and {every.sound} sound programs."
+        )
     patches = f"{own.accepted} with an accepted patch of it ({own.right} right, {own.wrong} wrong)"
-    return f"Earned: fired in {own.faulty} of {every.faulty} faulty programs, {patches}, and in {own.sound} of {every.sound} sound ones."
+    return f"In the last replay of the benchmark: found in {own.faulty} of {every.faulty} faulty programs, {patches}, and in {own.sound} of {every.sound} sound ones."

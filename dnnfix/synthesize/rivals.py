@@ -44,7 +44,7 @@ GUESSED = 0.25
 
 UNLIKELY = "it removes the fault, and it is too unlikely a repair to be taken for the one that was meant"
 
-FITS = "it removes the fault by an axis or a size that fits, and others may fit elsewhere"
+FITS = "the shapes fit then, as they would with an edit elsewhere: which one is meant is for you to say"
 
 OTHERWISE = "the program does something else under each of several edits that remove the crash"
 

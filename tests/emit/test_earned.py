@@ -45,9 +45,9 @@ def test_the_words_say_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = {ALL: Earned(20, 9, 8, 0, 30), "DNF302": Earned(4, 3, 2, 1, 5)}
     monkeypatch.setattr(module, "table", lambda: counted)
     assert earned("DNF302") is counted["DNF302"]
-    said = "Earned: fired in 4 of 20 faulty programs, 3 with an accepted patch of it (2 right, 1 wrong), and in 5 of 30 sound ones."
+    said = "In the last replay of the benchmark: found in 4 of 20 faulty programs, 3 with an accepted patch of it (2 right, 1 wrong), and in 5 of 30 sound ones."
     assert in_words("DNF302") == said
-    assert in_words("DNF101") == "Earned: nothing in the last count, over 20 faulty and 30 sound programs."
+    assert in_words("DNF101") == "In the last replay of the benchmark: not seen in 20 faulty and 30 sound programs."
     assert in_words("ACME101") == ""  # the rule of somebody else, which nobody counted
 
 
