@@ -116,6 +116,7 @@ def summary(report: Report, palette: Palette = PLAIN, static: bool = False, appl
         parts = [f"{number} {outcome}" for outcome, number in counts.items() if number and not static]
         ends = f": {', '.join(parts)}" if parts else ""
         line = f"{palette.bold}Found {_count(total, 'problem')} in {files}{palette.off}{ends}."
+        line += _same_crash(report, total)
         if applied is not None:
             line += f" {_count(applied, 'patch', 'patches') if applied else 'No patch'} applied."
     elif report.files and all(file.unrun for file in report.files):
@@ -138,6 +139,17 @@ def summary(report: Report, palette: Palette = PLAIN, static: bool = False, appl
     missing = unchecked(replace(report, errors=()))
     listed = _list("Not checked: ", missing or ["nothing beyond the rules that are on"], palette)
     return "\n".join([line, *listed]) + "\n"
+
+
+def _same_crash(report: Report, total: int) -> str:
+    """How many of the findings are rival explanations of one crash, where there are several."""
+    numbers = [sum(one.finding.cause == CRASH_CAUSE for one in file.findings) for file in report.files]
+    numbers = [number for number in numbers if number > 1]
+    if not numbers:
+        return ""
+    same = sum(numbers)
+    which = f"{same} of them" if same < total else "Both" if same == 2 else f"All {same}"
+    return f" {which} are about {'one crash' if len(numbers) == 1 else f'{len(numbers)} crashes'}."
 
 
 def unmigrated(places: list[str]) -> str:

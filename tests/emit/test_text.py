@@ -118,6 +118,15 @@ def test_summary_counts(report: Report) -> None:
     )
 
 
+def test_explanations_of_one_crash_are_said_to_be_of_one(report: Report) -> None:
+    file = report.files[0]
+    crash = replace(file.findings[0], finding=replace(file.findings[0].finding, cause=CRASH_CAUSE))
+    one, two, three = (replace(file, findings=(crash,) * number) for number in (1, 2, 3))
+    assert "crash" not in summary(Report((one,)))
+    assert "Both are about one crash." in summary(Report((two,)))
+    assert "5 of them are about 2 crashes." in summary(Report((one, two, three)))
+
+
 def test_github_escapes(report: Report, views: dict[str, View]) -> None:
     lines = list(commands(report.files[0], views["pkg/train.py"]))
     assert lines[0].startswith("::error title=dnnfix DNF301 output-unfit-for-loss,file=pkg/train.py,line=3,")
