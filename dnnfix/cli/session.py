@@ -66,6 +66,10 @@ class Session:
             from dnnfix.emit.html.page import require
 
             require()  # before minutes are spent on runs
+            if file is None and not results.open and console.out.isatty():
+                raise ConfigError(
+                    "a page is nothing for a terminal: --open shows it in the browser, --output-file keeps it."
+                )
             if results.open and file is None:
                 file = Path(tempfile.mkdtemp(prefix="dnnfix-")) / "report.html"
         self.output = Output(

@@ -106,6 +106,13 @@ def test_open_is_for_pages(call: Call, folder: Path) -> None:
     assert "--open shows a page. Received: --output-format json" in done.err
 
 
+def test_a_terminal_is_not_flooded_with_a_page(call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "a.py").write_text(FAULTY)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    done = call("check", "a.py", "--output-format", "html")
+    assert (done.code, done.out) == (2, "") and "--open shows it in the browser, --output-file keeps it" in done.err
+
+
 def test_packages_that_are_missing_are_told_before_any_run(
     call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
