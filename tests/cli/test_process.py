@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -106,31 +107,54 @@ def test_no_colour_in_a_pipe(tmp_path: Path) -> None:
     assert "\033" not in done.stdout
 
 
-def test_colour_on_a_terminal(tmp_path: Path) -> None:
+def on_terminal(folder: Path, *words: str, width: int = 80, **variables: str) -> str:
+    """What a terminal of so many columns is sent by a call."""
+    import fcntl
     import pty
+    import struct
+    import termios
 
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    around = {**environment(XDG_CACHE_HOME=str(folder / "cache")), "TERM": "xterm"}
+    around = {name: value for name, value in around.items() if name not in ("NO_COLOR", "COLUMNS")} | variables
+    argv = [sys.executable, "-m", "dnnfix", *words]
+    process = subprocess.Popen(argv, cwd=folder, env=around, stdout=side, stderr=side)
+    os.close(side)
+    text = b""
+    try:
+        while block := os.read(main, 65536):
+            text += block
+    except OSError:
+        pass
+    process.wait(timeout=30)
+    os.close(main)
+    return text.decode().replace("\r\n", "\n")
+
+
+def test_colour_on_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(FAULTY)
+    assert "\033[31mDNF301" in on_terminal(tmp_path, "check", "a.py")
+    assert "\033[31m" not in on_terminal(tmp_path, "check", "a.py", NO_COLOR="1")
 
-    def shown(**more: str) -> str:
-        main, side = pty.openpty()
-        argv = [sys.executable, "-m", "dnnfix", "check", "a.py"]
-        variables = {**environment(TERM="xterm", **more)}
-        if not more:
-            variables.pop("NO_COLOR", None)
-        process = subprocess.Popen(argv, cwd=tmp_path, env=variables, stdout=side, stderr=side)
-        os.close(side)
-        text = b""
-        try:
-            while block := os.read(main, 65536):
-                text += block
-        except OSError:
-            pass
-        process.wait(timeout=30)
-        os.close(main)
-        return text.decode()
 
-    assert "\033[31mDNF301" in shown()
-    assert "\033[31m" not in shown(NO_COLOR="1")
+def test_a_terminal_that_cannot_move_gets_plain_lines(many: Path) -> None:
+    text = on_terminal(many, "check", ".", TERM="dumb")
+    assert "Found 300 problems" in text and "\033" not in text and "\r" not in text
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["suggest", "--help"], ["templates"], ["explain", "DNF301", "DNF901"], ["check", "a.py"]]
+)
+def test_lines_fit_a_terminal(tmp_path: Path, words: list[str], width: int) -> None:
+    from dnnfix.emit.view import columns
+
+    (tmp_path / "a.py").write_text("'漢字テキスト'; " * 9 + "import torch\n" + FAULTY)
+    text = on_terminal(tmp_path, *words, width=width, NO_COLOR="1")
+    lines = re.sub("\033\\[[0-9;]*[mK]", "", text).split("\n")
+    assert [line for line in lines if columns(line) > width and not line.startswith("    ")] == []
+    assert len(lines) > 5
 
 
 @pytest.mark.parametrize(("closed", "code"), [("<&-", 2), (">&-", 1), ("2>&-", 1)])
