@@ -101,13 +101,17 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Network:
-    """The DNN, recovered from a trace or from the source; `known_from` is `trace` or `source`."""
+    """The DNN, recovered from a trace or from the source; `known_from` is `trace` or `source`.
+
+    `cut` says that the source was too long to be followed to its end; the last of the calls is the last that was read.
+    """
 
     framework: str
     known_from: str
     components: tuple[Component, ...] = ()
     calls: tuple[Call, ...] = ()
     parameters: tuple[Parameter, ...] = ()
+    cut: bool = False
 
     @cached_property
     def _components(self) -> dict[int, Component]:
