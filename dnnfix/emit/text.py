@@ -286,7 +286,7 @@ def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Itera
     if verbose:
         for verdict in patch.verdicts:
             said = f"{verdict.rung}, {verdict.validator}: {verdict.status.value}, {printable(verdict.reason)}"
-            yield hanging("    ", 4, said, palette)
+            yield hanging("    ", 6, said, palette)
     effects = [effect_text(name, value) for name, value in patch.side_effects.items() if not is_unknown(value)]
     if effects:
         yield _row("effects", printable(", ".join(effects)), palette.cyan, palette)

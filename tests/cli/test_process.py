@@ -145,7 +145,15 @@ def test_a_terminal_that_cannot_move_gets_plain_lines(many: Path) -> None:
 
 @pytest.mark.parametrize("width", [60, 80])
 @pytest.mark.parametrize(
-    "words", [["--help"], ["suggest", "--help"], ["templates"], ["explain", "DNF301", "DNF901"], ["check", "a.py"]]
+    "words",
+    [
+        ["--help"],
+        ["check", "--help"],
+        ["fix", "--help"],
+        ["templates"],
+        ["explain", "DNF301", "DNF901"],
+        ["check", "a.py"],
+    ],
 )
 def test_lines_fit_a_terminal(tmp_path: Path, words: list[str], width: int) -> None:
     from dnnfix.emit.view import columns
@@ -182,3 +190,11 @@ def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2 and "the working folder is gone" in done.stderr
+
+
+def test_examples_of_help_go_on_below_their_beginning(tmp_path: Path) -> None:
+    text = re.sub("\033\\[[0-9;]*[mK]", "", on_terminal(tmp_path, "check", "--help", width=60))
+    examples = text.partition(" Examples ")[2].split("\n")[1:-5]
+    assert any("accept what is there today" in line for line in examples)
+    assert all(line.startswith("│   ") for line in examples if line.startswith("│")), examples
+    assert "names, ALL; with commas ─" in text and "json, sarif, github," in text

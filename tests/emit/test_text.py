@@ -11,6 +11,7 @@ from dnnfix.emit.choice import applicable, chosen
 from dnnfix.emit.github import commands, problem
 from dnnfix.emit.sparkline import MARKS, sparkline
 from dnnfix.emit.text import COLOURS, PLAIN, file_text, frame, paragraphs, summary, verdict_line
+from dnnfix.emit.values import effect_text, value_text
 from dnnfix.emit.view import View, columns
 from dnnfix.records import (
     CRASH_CAUSE,
@@ -322,3 +323,8 @@ def test_words_are_wrapped_below_their_labels_and_diffs_are_not(
         line for line in plain if line.startswith("    ") and line[4:5] in "+-@"
     ]
     assert start <= at and (width > 40 or end - at > 1)
+
+
+def test_nothing_is_minus_zero() -> None:
+    assert effect_text("score", {"before": -0.0, "after": 1.0}) == "score 0 -> 1"
+    assert value_text([-0.0, -1e-9]) == "(0, -1e-09)"
