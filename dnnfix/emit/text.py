@@ -318,7 +318,8 @@ def _ending(patch: Patch, text: str, palette: Palette) -> str:
 
 def diff_lines(diff: str, palette: Palette = PLAIN) -> Iterator[str]:
     """A diff, indented and coloured."""
-    for line in diff.splitlines():
+    lines = diff.replace("\r\n", "\n").split("\n")  # what else ends a line for Python stands in one of these
+    for line in lines if lines[-1] else lines[:-1]:
         colour = {"+": palette.green, "-": palette.red, "@": palette.cyan}.get(line[:1], "")
         yield f"    {colour}{printable(line.encode('utf-8', 'replace').decode())}{palette.off if colour else ''}"
 

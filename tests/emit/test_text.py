@@ -10,7 +10,7 @@ import pytest
 from dnnfix.emit.choice import applicable, chosen
 from dnnfix.emit.github import commands, problem
 from dnnfix.emit.sparkline import MARKS, sparkline
-from dnnfix.emit.text import COLOURS, PLAIN, file_text, frame, paragraphs, summary, verdict_line
+from dnnfix.emit.text import COLOURS, PLAIN, diff_lines, file_text, frame, paragraphs, summary, verdict_line
 from dnnfix.emit.values import effect_text, value_text
 from dnnfix.emit.view import View, columns
 from dnnfix.records import (
@@ -328,3 +328,14 @@ def test_words_are_wrapped_below_their_labels_and_diffs_are_not(
 def test_nothing_is_minus_zero() -> None:
     assert effect_text("score", {"before": -0.0, "after": 1.0}) == "score 0 -> 1"
     assert value_text([-0.0, -1e-9]) == "(0, -1e-09)"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_only_a_line_end_ends_a_line_of_a_diff(end: str) -> None:
+    diff = f"@@ -1,2 +1,2 @@\n a\x0cb{end}-c\u2028d{end}+c{end}"
+    assert list(diff_lines(diff)) == [
+        "    @@ -1,2 +1,2 @@",
+        "     a\N{REPLACEMENT CHARACTER}b",
+        "    -c\u2028d",
+        "    +c",
+    ]
