@@ -34,22 +34,24 @@ def clock(subject: str, within: float | None, stream: TextIO, coloured: bool) ->
     On a narrow terminal the step is cut, and of a long subject the end is shown: the name of the file.
     """
     terminal = Console(file=stream, no_color=not coloured, highlight=False)
+    plain = terminal.options.ascii_only
     name = TextColumn("[bold]{task.fields[subject]}", table_column=Column(no_wrap=True))
     step = TextColumn(
-        "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        "{task.description}",
+        markup=False,
+        table_column=Column(no_wrap=True, overflow="crop" if plain else "ellipsis", ratio=1),
     )
-    shown = _ending(subject, terminal.width // 3).replace("[", r"\[")
-    with Progress(
-        SpinnerColumn(), name, _Clock(within), step, console=terminal, transient=True, expand=True
-    ) as progress:
+    shown = _ending(subject, terminal.width // 3, "..." if plain else "…").replace("[", r"\[")
+    drawn = (SpinnerColumn("line" if plain else "dots"), name, _Clock(within), step)
+    with Progress(*drawn, console=terminal, transient=True, expand=True) as progress:
         task = progress.add_task("", total=None, subject=shown)
         yield lambda text: progress.update(task, description=text)
 
 
-def _ending(text: str, width: int) -> str:
+def _ending(text: str, width: int, cut: str) -> str:
     """The text, or its end where it is wider than so many columns."""
     if columns(text) <= width:
         return text
-    while columns(text) > width - 1:
+    while columns(text) > width - len(cut):
         text = text[1:]
-    return f"…{text}"
+    return f"{cut}{text}"

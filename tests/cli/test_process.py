@@ -107,7 +107,7 @@ def test_no_colour_in_a_pipe(tmp_path: Path) -> None:
     assert "\033" not in done.stdout
 
 
-def on_terminal(folder: Path, *words: str, width: int = 80, **variables: str) -> str:
+def on_terminal(folder: Path, *words: str, width: int = 80, argv: list[str] | None = None, **variables: str) -> str:
     """What a terminal of so many columns is sent by a call."""
     import fcntl
     import pty
@@ -118,8 +118,8 @@ def on_terminal(folder: Path, *words: str, width: int = 80, **variables: str) ->
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     around = {**environment(XDG_CACHE_HOME=str(folder / "cache")), "TERM": "xterm"}
     around = {name: value for name, value in around.items() if name not in ("NO_COLOR", "COLUMNS")} | variables
-    argv = [sys.executable, "-m", "dnnfix", *words]
-    process = subprocess.Popen(argv, cwd=folder, env=around, stdout=side, stderr=side)
+    call = argv or [sys.executable, "-m", "dnnfix", *words]
+    process = subprocess.Popen(call, cwd=folder, env=around, stdout=side, stderr=side)
     os.close(side)
     text = b""
     try:
@@ -198,3 +198,17 @@ def test_examples_of_help_go_on_below_their_beginning(tmp_path: Path) -> None:
     assert any("accept what is there today" in line for line in examples)
     assert all(line.startswith("│   ") for line in examples if line.startswith("│")), examples
     assert "names, ALL; with commas ─" in text and "json, sarif, github," in text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_the_clock_and_the_name_of_the_file_fit_a_narrow_terminal(tmp_path: Path, encoding: str) -> None:
+    code = (
+        "import sys; from dnnfix.cli.console import Console; name = 'a/long/folder/' * 5 + 'train.py'\n"
+        "with Console().working(name, 30) as told: told('trying: ' + 'to repair the layer ' * 9)"
+    )
+    around = {"PYTHONIOENCODING": encoding, "NO_COLOR": "1"}
+    text = on_terminal(tmp_path, width=60, argv=[sys.executable, "-c", code], **around)
+    lines = [re.sub("\033\\[[0-9;?]*[a-zA-Z]", "", line) for line in re.split("[\r\n]", text)]
+    shown = [line for line in lines if "trying" in line]
+    assert shown and all("train.py   0 of 30 s trying: to" in line and len(line) <= 60 for line in shown), lines
+    assert encoding != "ascii" or text.isascii() and "\\u" not in text
