@@ -58,7 +58,7 @@ def judge(evidence: Evidence) -> Verdict:
         "yardstick": known[0][1].yardstick,
     }
     goal = "better" if improvement else "not worse"
-    said = f"{known[0][1].yardstick} {before:.2f} before, {after:.2f} after over {len(differences)} seeds"
+    said = f"{known[0][1].yardstick} {before:z.2f} before, {after:z.2f} after over {len(differences)} seeds"
     if decision.settled == "yes":
         if learning.decide(differences, learning.threshold(True)).settled == "yes":
             goal = "better"

@@ -75,10 +75,25 @@ def with_examples(draw: Callable[[], None], formatter: Any, examples: str, exit_
     from rich.panel import Panel
     from rich.text import Text
 
-    text = Text(examples.rstrip("\n"))
-    text.highlight_regex(r"(?m)^  .*?(?=  +|$)", "bold cyan")
+    room = Terminal().width - 4
+    text = Text("\n".join(line for example in examples.rstrip("\n").split("\n") for line in _fitted(example, room)))
+    text.highlight_regex(r"(?m)^  (?:  )?\S.*?(?=  +|$)", "bold cyan")
     Terminal().print(Panel(text, title="Examples", title_align="left", border_style="dim"))
     Terminal().print(Text(f" {codes}", style="dim"))
+
+
+def _fitted(example: str, room: int) -> Iterator[str]:
+    """An example on as many lines as it takes: the command, and below it what is said of it."""
+    if len(example) <= room:
+        yield example
+        return
+    import textwrap  # where terminals are narrow, and only there
+
+    call, _, said = example.strip().partition("  ")
+    yield from textwrap.wrap(
+        call, room, initial_indent="  ", subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+    yield from textwrap.wrap(said.strip(), room, initial_indent=" " * 6, subsequent_indent=" " * 6)
 
 
 def write_panels(formatter: Any, panels: Mapping[str, Sequence[tuple[str, str]]]) -> None:

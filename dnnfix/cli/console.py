@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from dnnfix.emit.view import printable
+from dnnfix.emit.view import columns, printable
 
 CLEAN = 0
 FOUND = 1
@@ -45,6 +45,11 @@ class Console:
         """Whether colour is wanted on that stream: a terminal, and neither --no-color nor NO_COLOR."""
         return self.colour and not os.environ.get("NO_COLOR") and stream.isatty() and os.environ.get("TERM") != "dumb"
 
+    @property
+    def _moves(self) -> bool:
+        """Whether standard error is a terminal on which a line can be written anew."""
+        return self.err.isatty() and os.environ.get("TERM") != "dumb"
+
     def write(self, text: str) -> None:
         """Results, as they are."""
         self.clear()
@@ -73,9 +78,8 @@ class Console:
         """What is being done: one line that changes on a terminal, an occasional line elsewhere."""
         if self.quiet:
             return
-        if self.err.isatty():
-            width = max(20, _columns() - 1)
-            self.err.write(f"\r\033[K{printable(text)[:width]}")
+        if self._moves:
+            self.err.write(f"\r\033[K{_fitting(printable(text), max(20, _columns() - 1))}")
             self.err.flush()
             self._status = True
         elif time.monotonic() - self._said >= QUIET_SECONDS:
@@ -88,7 +92,7 @@ class Console:
 
         Yields the function that is called with each new step.
         """
-        if self.quiet or not self.err.isatty() or os.environ.get("TERM") == "dumb":
+        if self.quiet or not self._moves:
             yield lambda text: self.progress(f"{subject}: {text}")
             return
         from dnnfix.cli.live import clock
@@ -103,6 +107,14 @@ class Console:
             self.err.write("\r\033[K")
             self.err.flush()
             self._status = False
+
+
+def _fitting(text: str, width: int) -> str:
+    """The beginning of a text that is at most so many columns wide."""
+    text = text[:width]
+    while columns(text) > width:
+        text = text[:-1]
+    return text
 
 
 def _columns() -> int:

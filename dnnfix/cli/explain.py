@@ -16,7 +16,7 @@ from dnnfix.cli.console import CLEAN, ERROR, Console
 from dnnfix.cli.output import palette
 from dnnfix.emit.earned import in_words
 from dnnfix.emit.rules import engine_rule, rule
-from dnnfix.emit.text import Palette, diff_lines
+from dnnfix.emit.text import Palette, diff_lines, hanging, paragraphs
 from dnnfix.selectors import near
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def run(
         if found is not None:
             console.write("\n".join(explained(found, palette(console))) + "\n")
         elif (own := engine_rule(word)) is not None:
-            console.write(f"{own.code} {own.name}\n\n{own.help}\n")
+            console.write(f"{own.code} {own.name}\n\n{paragraphs(own.help, palette(console))}\n")
         else:
             console.problem(_unknown(word, extra))
             code = ERROR
@@ -69,16 +69,16 @@ def explained(template: type[FixTemplate], colours: Palette) -> Iterator[str]:
     yield f"{colours.bold}{about.code} {about.name}{colours.off}"
     seen = "seen in a run only (`suggest`)" if template.needs_run else "seen in the source (`check` and `suggest`)"
     on = "" if template.default else "; off unless selected"
-    yield f"{about.family}; fix pattern {about.fix_pattern}; {seen}{on}"
+    yield hanging("", 0, f"{about.family}; fix pattern {about.fix_pattern}; {seen}{on}", colours)
     if template.formerly:
-        yield f"formerly {', '.join(template.formerly)}"
-    yield f"\n{about.help}"
+        yield hanging("", 0, f"formerly {', '.join(template.formerly)}", colours)
+    yield f"\n{paragraphs(about.help, colours)}"
     if earned := in_words(about.code):
-        yield f"\n{earned}"
+        yield f"\n{paragraphs(earned, colours)}"
     for example in template.examples:
-        yield f"\n{colours.bold}Example: {example.name}{colours.off}"
+        yield "\n" + hanging(colours.bold, 0, f"Example: {example.name}{colours.off}", colours)
         before, after = example.before.splitlines(), example.after.splitlines()
         yield from diff_lines("\n".join(difflib.unified_diff(before, after, "before", "after", lineterm="")), colours)
     for reject in template.rejects:
-        yield f"\n{colours.bold}Left alone: {reject.name}{colours.off}"
+        yield "\n" + hanging(colours.bold, 0, f"Left alone: {reject.name}{colours.off}", colours)
         yield from (f"    {line}" for line in reject.source.rstrip().splitlines())

@@ -232,12 +232,16 @@ def _asked(console: Console, program: Program, report: FileReport) -> tuple[tupl
 
 def _shown(console: Console, program: Program, report: FileReport, patch: Patch) -> str:
     """The findings that a patch settles, with the patch and its verdicts as the one repair."""
-    from dnnfix.emit.text import file_text
+    from dnnfix.emit.text import file_text, hanging
 
     own = tuple(replace(r, patches=(patch.id,)) for r in report.findings if patch.id in r.patches)
-    text = file_text(replace(report, findings=own, notes=()), view(program.raw, program.path), palette(console))
-    lines = [f"  {v.status:<14} {v.rung}: {v.validator}: {printable(v.reason)}\n" for v in patch.verdicts]
-    return text.rstrip("\n") + "\n" + "".join(lines)
+    shown = palette(console)
+    text = file_text(replace(report, findings=own, notes=()), view(program.raw, program.path), shown)
+    lines = [
+        hanging(f"  {v.status:<14} ", 17, f"{v.rung}: {v.validator}: {printable(v.reason)}", shown)
+        for v in patch.verdicts
+    ]
+    return "".join(f"{line}\n" for line in (text.rstrip("\n"), *lines))
 
 
 def _answer(console: Console, patch: Patch) -> str:

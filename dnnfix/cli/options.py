@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from typer import Argument, Option
@@ -42,10 +42,10 @@ SETTINGS = frozenset(
 )
 """Flags that are settings under the same name."""
 
-RULES = "Rules: codes (DNF302), prefixes (DNF3), names or ALL, separated by commas"
+RULES = "Rules: codes, prefixes (DNF3), names, ALL; with commas"
 PATCHES = "Patches"
 RUNS = "Runs"
-WHERE = "Settings: from tool.dnnfix in pyproject.toml or from dnnfix.toml; nearest wins"
+WHERE = "Settings: the nearest pyproject.toml or dnnfix.toml"
 OUTPUT = "Output"
 
 Words = list[str] | None
@@ -240,9 +240,14 @@ class Configuration(Catalogue):
 class Results:
     """What is shown, and how."""
 
-    output_format: Annotated[Format | None, Option(help="how results are written (text)", rich_help_panel=OUTPUT)] = (
-        None
-    )
+    output_format: Annotated[
+        Format | None,
+        Option(
+            metavar="FORMAT",
+            help=f"how results are written: {', '.join(get_args(Format))} (text)",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
     output_file: Annotated[
         str | None,
         Option(metavar="FILE", help="write results there, not to standard output", rich_help_panel=OUTPUT),

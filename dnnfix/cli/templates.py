@@ -14,8 +14,10 @@ from dnnfix import registry
 from dnnfix.cli import options
 from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, Console
+from dnnfix.cli.output import palette
 from dnnfix.emit.earned import in_words
 from dnnfix.emit.rules import Rule, rule
+from dnnfix.emit.text import Palette, hanging
 from dnnfix.records import Family
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ EXAMPLES = """  dnnfix templates
 """
 
 EXIT_CODES = "0, or 2 after an error"
+
+LEAST = 40
+"""Columns that a summary has beside the name of its rule; where there are fewer, it stands below it."""
 
 HEAD = """# The catalogue
 
@@ -52,7 +57,7 @@ def run(
     elif output_format == "markdown":
         console.write("\n".join(page(listed)) + "\n")
     else:
-        console.write("".join(f"{line}\n" for line in _table(listed)))
+        console.write("".join(f"{line}\n" for line in _table(listed, palette(console))))
     return CLEAN
 
 
@@ -69,14 +74,18 @@ def _plain(template: type[FixTemplate]) -> dict[str, object]:
     }
 
 
-def _table(listed: list[type[FixTemplate]]) -> Iterator[str]:
+def _table(listed: list[type[FixTemplate]], colours: Palette) -> Iterator[str]:
     width = max((len(template.name) for template in listed), default=0)
     for family, group in groupby(listed, key=lambda template: template.family.value):
         yield family
         for template in group:
             marks = ("" if template.default else " (off)") + (" (run)" if template.needs_run else "")
-            yield f"  {template.code}  {template.name:<{width}}  {rule(template).summary}{marks}"
-    yield f"{len(listed)} rule{'' if len(listed) == 1 else 's'}. (run): needs a run; (off): only when selected."
+            head, indent = f"  {template.code}  {template.name:<{width}}  ", width + 12
+            if 0 < colours.width < indent + LEAST:
+                head, indent = f"  {template.code}  {template.name}\n{' ' * 10}", 10
+            yield hanging(head, indent, f"{rule(template).summary}{marks}", colours)
+    counted = f"{len(listed)} rule{'' if len(listed) == 1 else 's'}"
+    yield hanging("", 0, f"{counted}. (run): needs a run; (off): only when selected.", colours)
 
 
 def page(listed: list[type[FixTemplate]]) -> Iterator[str]:

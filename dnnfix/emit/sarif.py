@@ -5,6 +5,7 @@ them.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -169,5 +170,5 @@ def _replacement(change: Replacement) -> Json:
 
 def uri(path: str) -> str:
     """A relative path as a relative URI, an absolute one as a `file:` URI."""
-    quoted = quote(path.replace("\\", "/"), safe="/", errors="surrogateescape")
+    quoted = quote(path.replace(os.sep, "/"), safe="/", errors="surrogateescape")
     return f"file://{quoted}" if path.startswith("/") else quoted

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,7 +12,7 @@ from dnnfix.emit.choice import independent
 from dnnfix.emit.contract import devices, sandbox, unchecked
 from dnnfix.emit.sparkline import BLOCKS, sparkline
 from dnnfix.emit.values import effect_text, is_unknown, value_text
-from dnnfix.emit.view import View, place, printable
+from dnnfix.emit.view import View, columns, one_line, place, printable
 from dnnfix.records import (
     CRASH_CAUSE,
     FileReport,
@@ -33,6 +35,14 @@ CHOOSE = "not proven to be what was meant: fix --interactive takes it"
 """What is said of each choice."""
 CURVE = 24
 """Characters of a curve."""
+MAX_CODE = 200
+"""Columns of a frame where the output is no terminal, whose width it has else."""
+MIN_ROOM = 20
+"""Columns that words and code are given on the narrowest terminal."""
+TAB = 4
+"""Columns of a tab."""
+CUT = "..."
+"""What stands for the parts of a line of code that are not shown."""
 MAX_LINE = 160
 """Characters of a line of facts before it is cut."""
 
@@ -54,7 +64,7 @@ class Palette:
     levels: str = BLOCKS
     """The heights that curves are drawn in."""
     width: int = 0
-    """The columns of a terminal, in which words are wrapped; 0 elsewhere. Code and diffs never are."""
+    """The columns of a terminal, in which words are wrapped and code is cut around its site; 0 elsewhere. Diffs are left whole."""
 
 
 COLOURS = Palette("\033[1m", "\033[31m", "\033[32m", "\033[33m", "\033[36m", "\033[2m", "\033[0m")
@@ -70,14 +80,14 @@ def file_text(file: FileReport, seen: View, palette: Palette = PLAIN, verbose: b
     for result in file.findings:
         blocks.append("\n".join(_finding(file, result, seen, palette, verbose, shown)))
     if file.notes and (verbose or file.findings or file.unrun):
-        texts = [printable(f"{file.path}: {note}") for note in file.notes]
-        blocks.append("\n".join(_hanging(f"{palette.dim}note{palette.off}  ", 6, text, palette) for text in texts))
+        texts = [printable(f"{one_line(file.path)}: {note}") for note in file.notes]
+        blocks.append("\n".join(hanging(f"{palette.dim}note{palette.off}  ", 6, text, palette) for text in texts))
     return "".join(f"{block}\n\n" for block in blocks)
 
 
 def _reproduction(file: FileReport, palette: Palette) -> Iterator[str]:
     """What was made up so that the program runs, and what is still missing; never part of a patch."""
-    name = f"{palette.bold}{printable(file.path)}{palette.off}"
+    name = f"{palette.bold}{one_line(file.path)}{palette.off}"
     reproduction = file.reproduction
     if reproduction.steps:
         yield f"{name}: does not run as it stands; it was run in a scaffold, which is no part of any patch:"
@@ -89,20 +99,38 @@ def _reproduction(file: FileReport, palette: Palette) -> Iterator[str]:
         yield _row("missing", printable(missing), palette.yellow, palette)
 
 
+def paragraphs(text: str, palette: Palette) -> str:
+    """Prose whose paragraphs and lists fill the lines of a terminal; what else is indented stays as it is."""
+    return "\n\n".join(_paragraph(block, palette) for block in text.split("\n\n"))
+
+
+def _paragraph(block: str, palette: Palette) -> str:
+    if not re.search(r"^[^\w`(\"]", block, re.MULTILINE):
+        return hanging("", 0, block, palette)
+    items = re.split(r"^- ", block, flags=re.MULTILINE)
+    if items[0] or re.search(r"\n(?!  \S)", "".join(item.rstrip() for item in items)):
+        return block
+    return "\n".join(hanging("- ", 2, item.rstrip(), palette) for item in items[1:])
+
+
 def _row(label: str, text: str, colour: str, palette: Palette) -> str:
     """What a report says under a label, on one line, or on a terminal on as many as it takes."""
-    return _hanging(f"  {colour}{label}{palette.off}{' ' * max(11 - len(label), 1)}", 13, text, palette)
+    return hanging(f"  {colour}{label}{palette.off}{' ' * max(11 - len(label), 1)}", 13, text, palette)
 
 
-def _hanging(head: str, columns: int, text: str, palette: Palette) -> str:
+def hanging(head: str, indent: int, text: str, palette: Palette) -> str:
     """Text behind a head that takes so many columns; on a terminal it is wrapped and goes on below its own beginning."""
-    if len(text) <= palette.width - columns or not palette.width:
+    room = palette.width - indent
+    if not palette.width or columns(text) <= room:
         return f"{head}{text}"
-    import textwrap
-
-    room = max(palette.width - columns, 20)
-    lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
-    return head + f"\n{' ' * columns}".join(lines)
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".lstrip()
+        if lines[-1] and columns(longer) > max(room, MIN_ROOM):
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return head + f"\n{' ' * indent}".join(lines)
 
 
 def summary(report: Report, palette: Palette = PLAIN, static: bool = False, applied: int | None = None) -> str:
@@ -166,7 +194,7 @@ def _count(number: int, noun: str, nouns: str = "") -> str:
 def _list(title: str, items: list[str], palette: Palette) -> Iterator[str]:
     limit = 8
     for number, item in enumerate(items[:limit]):
-        yield _hanging(title if number == 0 else " " * len(title), len(title), printable(item), palette)
+        yield hanging(title if number == 0 else " " * len(title), len(title), printable(item), palette)
     if len(items) > limit:
         yield f"{' ' * len(title)}and {len(items) - limit} more (all with --output-format json)"
 
@@ -176,8 +204,8 @@ def _finding(
 ) -> Iterator[str]:
     finding = result.finding
     at = place(file, finding.site, seen)
-    yield f"{palette.bold}{printable(str(at))}{palette.off}: {palette.red}{finding.code}{palette.off} {finding.rule}"
-    yield _hanging("  ", 2, printable(finding.message), palette)
+    yield f"{palette.bold}{one_line(str(at))}{palette.off}: {palette.red}{finding.code}{palette.off} {finding.rule}"
+    yield hanging("  ", 2, printable(finding.message), palette)
     if _beaten(file, result) and not verbose:
         yield _row(result.outcome, printable(result.reason), palette.yellow, palette)
         return
@@ -218,35 +246,41 @@ def frame(finding: Finding, seen: View, palette: Palette = PLAIN) -> Iterator[st
     site = finding.site
     last = min(site.end_line, site.line + MAX_FRAME_LINES - 1)
     width = len(str(seen.locate(last)[1]))
+    room = max((palette.width or MAX_CODE) - width - 5, MIN_ROOM)
     cell = seen.locate(site.line)[0]
     for number in range(max(1, site.line - FRAME), last + 1):
         text = seen.line(number)
         own, label = seen.locate(number)
         if own != cell or (number < site.line and not text.strip()):
             continue
-        yield f"  {palette.dim}{label:>{width}} |{palette.off} {printable(text.expandtabs(4))}"
+        start = end = 0
         if site.line <= number:
             start = site.column - 1 if number == site.line else len(text) - len(text.lstrip())
-            end = site.end_column - 1 if number == site.end_line else len(text.rstrip())
-            mark = _cells(text, start, max(end, start + 1))
-            yield f"  {' ' * width} {palette.dim}|{palette.off} {mark[0]}{palette.red}{mark[1]}{palette.off}"
+            end = max(site.end_column - 1 if number == site.end_line else len(text.rstrip()), start + 1)
+        start, end = (len(text[:place].expandtabs(TAB)) for place in (start, end))
+        shown, start, end = _around(printable(text.expandtabs(TAB)), start, end, room)
+        yield f"  {palette.dim}{label:>{width}} |{palette.off} {shown}"
+        if site.line <= number:
+            blanks, carets = " " * columns(shown[:start]), "^" * max(1, columns(shown[start:end]))
+            yield f"  {' ' * width} {palette.dim}|{palette.off} {blanks}{palette.red}{carets}{palette.off}"
     if site.end_line > last:
         yield f"  {' ' * width} {palette.dim}| ({site.end_line - last} more lines){palette.off}"
 
 
-def _cells(text: str, start: int, end: int) -> tuple[str, str]:
-    """Blanks up to a site and carets under it, as wide as a terminal shows the text."""
-    before = len(_widened(text[:start]))
-    return " " * before, "^" * max(1, len(_widened(text[:end])) - before)
-
-
-def _widened(text: str) -> str:
-    text = text.expandtabs(4)
-    if text.isascii():
-        return text
-    from unicodedata import combining, east_asian_width
-
-    return "".join(c * (2 if east_asian_width(c) in "WF" else 0 if combining(c) else 1) for c in text)
+def _around(line: str, start: int, end: int, room: int) -> tuple[str, int, int]:
+    """The part of a line around a site that so many columns have room for, and where the site is in it."""
+    if columns(line) <= room:
+        return line, start, end
+    room -= 2 * len(CUT)
+    first = 0
+    if columns(line[:end]) > room:
+        first = max(0, start - min(room // 3, max(room - (end - start), 0)))
+    end_fits = bisect_left(range(len(line)), -room, key=lambda at: -columns(line[at:]))
+    first = min(first, end_fits)
+    last = first + bisect_right(range(1, len(line) - first + 1), room, key=lambda n: columns(line[first : first + n]))
+    head, tail = CUT if first else "", CUT if last < len(line) else ""
+    moved = len(head) - first
+    return f"{head}{line[first:last]}{tail}", start + moved, min(end, last) + moved
 
 
 def _facts(finding: Finding) -> str:
@@ -267,7 +301,8 @@ def _repair(patch: Patch, palette: Palette, rival: bool, verbose: bool) -> Itera
     yield _row("remains" if patch.remains else "proven", verdict_line(patch), palette.cyan, palette)
     if verbose:
         for verdict in patch.verdicts:
-            yield f"    {verdict.rung}, {verdict.validator}: {verdict.status.value}, {printable(verdict.reason)}"
+            said = f"{verdict.rung}, {verdict.validator}: {verdict.status.value}, {printable(verdict.reason)}"
+            yield hanging("    ", 6, said, palette)
     effects = [effect_text(name, value) for name, value in patch.side_effects.items() if not is_unknown(value)]
     if effects:
         yield _row("effects", printable(", ".join(effects)), palette.cyan, palette)
@@ -299,7 +334,8 @@ def _ending(patch: Patch, text: str, palette: Palette) -> str:
 
 def diff_lines(diff: str, palette: Palette = PLAIN) -> Iterator[str]:
     """A diff, indented and coloured."""
-    for line in diff.splitlines():
+    lines = diff.replace("\r\n", "\n").split("\n")  # what else ends a line for Python stands in one of these
+    for line in lines if lines[-1] else lines[:-1]:
         colour = {"+": palette.green, "-": palette.red, "@": palette.cyan}.get(line[:1], "")
         yield f"    {colour}{printable(line.encode('utf-8', 'replace').decode())}{palette.off if colour else ''}"
 
@@ -340,5 +376,5 @@ def _others(patches: list[Patch], best: Patch | None, palette: Palette, verbose:
     yield _row("also" if best is not None else "tried", f"{counted}: {kinds}{hint}", palette.dim, palette)
     if verbose:
         for patch in rest:
-            yield f"  - {patch.id}: {printable(patch.candidate.title)}; {verdict_line(patch)}"
+            yield hanging("  - ", 4, f"{patch.id}: {printable(patch.candidate.title)}; {verdict_line(patch)}", palette)
             yield from diff_lines(patch.diff, palette)

@@ -12,7 +12,7 @@ def value_text(value: Json) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "unknown"}[value]
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:z.4g}"
     if isinstance(value, Mapping) and set(value) == {"before", "after"}:
         return f"{value_text(value['before'])} -> {value_text(value['after'])}"
     if isinstance(value, Mapping):
@@ -47,7 +47,7 @@ def scaled(value: Json, factor: float) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or (isinstance(value, int) and factor == 1):
         return value_text(value)
     number = value * factor
-    return f"{number:.0f}" if 100 <= abs(number) < 1e12 else f"{number:.3g}"
+    return f"{number:.0f}" if 100 <= abs(number) < 1e12 else f"{number:z.3g}"
 
 
 def is_unknown(value: Json) -> bool:

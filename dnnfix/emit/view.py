@@ -82,6 +82,20 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def one_line(path: str) -> str:
+    """A path that is safe to print where a line is for one thing: file names may hold line ends and tabs."""
+    return printable(re.sub("[\n\t]", "\N{REPLACEMENT CHARACTER}", path))
+
+
+def columns(text: str) -> int:
+    """The columns that a terminal shows a string in: two for a wide character, none for what joins the one before it."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # takes long to load
+
+    return cell_len(text)
+
+
 def plain(value: Json) -> Json:
     """A value that every JSON reader takes: records of the pipeline may hold NaN, infinities and lone surrogates."""
     if isinstance(value, float) and not math.isfinite(value):

@@ -72,7 +72,7 @@ class Interpreter:
             self._guarded(self.keras_models.finish)
             self._guarded(self._run_idle_chains)
         except Exhausted:
-            self.recorder.complete = False
+            self.recorder.stop()
         return self.recorder
 
     def _run_idle_chains(self) -> None:

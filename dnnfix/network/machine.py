@@ -36,9 +36,9 @@ from dnnfix.network.values import (
 from dnnfix.source.program import Source
 
 INLINING_STEPS = 30_000
-"""After this many evaluated nodes, functions of the program are no longer entered."""
+"""After this many evaluated nodes, functions of the program are no longer entered; more in one of over `LONG` lines."""
 ALL_STEPS = 120_000
-"""After this many, reading stops; what was found is kept."""
+"""After this many, reading stops; what was found is kept. More as well."""
 DEEPEST = 20
 """Calls of the program's functions are followed this deep."""
 
@@ -126,18 +126,19 @@ class Machine:
         self.leftover = False
         self._contexts = 0
         self._steps = 0
+        self._all_steps, self._inlining_steps = ALL_STEPS * recorder.length, INLINING_STEPS * recorder.length
         self.imported: set[str] = set()
 
     def step(self) -> None:
         """Count one unit of work; raises `Exhausted` when there is none left."""
         self._steps += 1
-        if self._steps > ALL_STEPS:
+        if self._steps > self._all_steps:
             raise Exhausted
 
     @property
     def may_enter(self) -> bool:
         """Whether a function of the program may still be entered."""
-        if self._steps > INLINING_STEPS and not self.leftover:
+        if self._steps > self._inlining_steps and not self.leftover:
             self.recorder.complete = False
             return False
         return len(self.active) < DEEPEST

@@ -23,6 +23,8 @@ from dnnfix.network.values import (
 from dnnfix.records import Call, Component, Json, Network, Site, Value
 from dnnfix.source.program import Source
 
+LONG = 2000
+"""Lines of a program up to which the limits of what is read of it hold; for a longer one they grow with its length."""
 MOST_CALLS = 4000
 """More calls than this are not recorded: such a file is generated, or the reading has gone astray."""
 MOST_ELEMENTS = 10_000
@@ -31,7 +33,7 @@ MOST_ELEMENTS = 10_000
 
 class Recorder:
     """Assigns ids and keeps components, calls and values. `complete` becomes false when something had to be left
-    out.
+    out, and `cut` true where that is for the length of the program.
     """
 
     def __init__(self, source: Source, framework: str) -> None:
@@ -42,13 +44,20 @@ class Recorder:
         self.roots: list[Abstract] = []
         self.escaped: set[int] = set()
         self.complete = True
+        self.cut = False
         self.scope: list[str] = []
+        self.length = max(1.0, len(source.places.lines) / LONG)
+        self._most_calls = MOST_CALLS * self.length
         self._values = 0
+
+    def stop(self) -> None:
+        """Note that the program is too long to be followed further."""
+        self.complete, self.cut = False, True
 
     @property
     def full(self) -> bool:
         """Whether no more calls are recorded."""
-        return len(self.calls) >= MOST_CALLS
+        return len(self.calls) >= self._most_calls
 
     def site(self, node: ast.AST | None) -> Site | None:
         """The site of a node; `None` for nodes that have none."""
@@ -99,7 +108,7 @@ class Recorder:
     ) -> list[Value]:
         """Record a call and return its new outputs. `facts` hold what is known of the first output."""
         if self.full:
-            self.complete = False
+            self.stop()
             return [self.value() for _ in range(outputs)]
         id = len(self.calls) + 1
         made = [self.value(producer=id, **(facts or {} if i == 0 else {})) for i in range(outputs)]
@@ -143,7 +152,7 @@ class Recorder:
             _name_children(root, "", set())
         paths = {d.id: d.attribute or "" for d in self.drafts}
         calls = tuple(replace(c, path=paths.get(c.component or 0, "")) for c in self.calls)
-        return Network(self.framework, "source", tuple(map(self._component, self.drafts)), calls)
+        return Network(self.framework, "source", tuple(map(self._component, self.drafts)), calls, cut=self.cut)
 
     def _component(self, draft: Draft) -> Component:
         known = self.complete and draft.id not in self.escaped

@@ -11,7 +11,7 @@ from dnnfix.detect.run_rules import detect
 from dnnfix.errors import EditError
 from dnnfix.index import Listed
 from dnnfix.pipeline.old_world import elsewhere
-from dnnfix.pipeline.remarks import misread, unreadable, wanted
+from dnnfix.pipeline.remarks import cut_short, misread, unreadable, wanted
 from dnnfix.records import Edit, Family, FileReport, Finding, FindingOutcome, FindingResult, Patch, PatchVerdict
 from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
@@ -49,7 +49,7 @@ def check_source(
         results.append(FindingResult(finding, FindingOutcome.DECLINED, NOT_RUN, tuple(patch.id for patch in own)))
     results.extend(sorted_out.unused)
     results.extend(result for result in unreadable(source) if wanted(result.finding, source, settings))
-    unchecked = (NOT_RUN, *elsewhere(source), *misread(source), *detection.failures)
+    unchecked = (NOT_RUN, *cut_short(subject), *elsewhere(source), *misread(source), *detection.failures)
     return FileReport(path, tuple(results), tuple(drafts), unchecked=unchecked)
 
 

@@ -24,6 +24,7 @@ from dnnfix.records import (
     Trace,
 )
 from dnnfix.source.program import Source
+from dnnfix.subject import Subject
 from dnnfix.suppress import silenced_lines, split
 
 if TYPE_CHECKING:
@@ -33,6 +34,15 @@ if TYPE_CHECKING:
 def misread(source: Source) -> tuple[str, ...]:
     """Notes on where the analysed text differs from the file's, as it had to be repaired before it could be parsed."""
     return tuple(f"the file as it stands: {note}" for note in source.recoveries)
+
+
+def cut_short(subject: Subject) -> Iterator[str]:
+    """A note where the program is too long for its network to be followed to its end, if the network was asked for."""
+    network = vars(subject).get("source_network")
+    if network is not None and network.cut:
+        last = next((call.site for call in reversed(network.calls) if call.site is not None), None)
+        where = f" after {subject.source.line_in_words(last.line, last.path)}" if last is not None else ""
+        yield f"layers and losses{where}: the program is too long to be followed further; check its parts one by one"
 
 
 def unreadable(source: Source) -> Iterator[FindingResult]:

@@ -101,13 +101,17 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Network:
-    """The DNN, recovered from a trace or from the source; `known_from` is `trace` or `source`."""
+    """The DNN, recovered from a trace or from the source; `known_from` is `trace` or `source`.
+
+    `cut` says that the source was too long to be followed to its end; the last of the calls is the last that was read.
+    """
 
     framework: str
     known_from: str
     components: tuple[Component, ...] = ()
     calls: tuple[Call, ...] = ()
     parameters: tuple[Parameter, ...] = ()
+    cut: bool = False
 
     @cached_property
     def _components(self) -> dict[int, Component]:
@@ -125,6 +129,13 @@ class Network:
                 found.setdefault(id, []).append(call)
         return {id: tuple(calls) for id, calls in found.items()}
 
+    @cached_property
+    def _made_at(self) -> dict[Site | None, tuple[Call, ...]]:
+        found: dict[Site | None, list[Call]] = {}
+        for call in self.calls:
+            found.setdefault(call.made_at, []).append(call)
+        return {site: tuple(calls) for site, calls in found.items()}
+
     def component(self, id: int | None) -> Component | None:
         """The component of that id."""
         return self._components.get(id) if id is not None else None
@@ -140,6 +151,10 @@ class Network:
     def users(self, value: Value) -> tuple[Call, ...]:
         """The calls that take the value, in call order."""
         return self._users.get(value.id, ()) if value.id is not None else ()
+
+    def made_at(self, site: Site | None) -> tuple[Call, ...]:
+        """The calls of what the constructor call at a site made, in call order; with `None`, those of nothing that was made."""
+        return self._made_at.get(site, ())
 
     def calls_of(self, component: Component) -> tuple[Call, ...]:
         """The calls of a component, in call order."""

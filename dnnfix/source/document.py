@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Protocol
 
 from dnnfix.errors import EditError, InputError
 from dnnfix.records.record import record
 from dnnfix.source.decode import Decoded, decode, split_lines, usual_newline
 from dnnfix.source.lines import Line
-from dnnfix.source.parse import Unparsable
+from dnnfix.source.parse import Unparsable, parse
 from dnnfix.source.parsing import recover
 
 END_OF_LINE = 2**31
@@ -88,7 +89,8 @@ class Document:
     container: Container
     own_lines: Sequence[str]
     text: str
-    tree: ast.Module
+    parsed: ast.Module | None
+    """The tree of the analysed text; `None` where that is known to parse and was not parsed yet."""
     endings: Sequence[str]
     encoding: str
     bom: bytes
@@ -96,6 +98,11 @@ class Document:
     recoveries: tuple[str, ...] = ()
     refused: Unparsable | None = None
     """Why Python does not read the file; see `Recovered`."""
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The syntax tree of the analysed text."""
+        return parse(self.text) if self.parsed is None else self.parsed
 
     @property
     def newline(self) -> str:
@@ -187,8 +194,11 @@ def spliced(text: str, splices: Sequence[Splice]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def read_document(raw: bytes, path: str) -> Document:
-    """The document in a file's bytes. Raises `InputError`, and nothing else, whatever the bytes."""
+def read_document(raw: bytes, path: str, python: str | None = None) -> Document:
+    """The document in a file's bytes. Where its text is `python`, which is known to parse, it is parsed once its tree is asked for.
+
+    Raises `InputError`, and nothing else, whatever the bytes.
+    """
     if path.endswith(".ipynb"):
         from dnnfix.source.notebook import read_notebook
 
@@ -196,20 +206,19 @@ def read_document(raw: bytes, path: str) -> Document:
     decoded = decode(raw, path)
     lines, endings = split_lines(decoded.text)
     text = decoded.text if "\r" not in decoded.text else "\n".join(lines)
+    file = partial(
+        Document, path, PlainFile(decoded), lines, endings=endings, encoding=decoded.encoding, bom=decoded.bom
+    )
+    if text == python:
+        return file(text, None, recoveries=decoded.notes)
     recovered = recover(text)
     if isinstance(recovered, Unparsable):
         raise InputError(f"{path}: not Python, {recovered}; mend this line or give only the code.")
     if recovered.rewritten and not recovered.tree.body:
         raise InputError(f"{path}: no line of it is Python; give a Python program or a notebook.")
-    return Document(
-        path=path,
-        container=PlainFile(decoded),
-        own_lines=lines,
-        text=recovered.text,
-        tree=recovered.tree,
-        endings=endings,
-        encoding=decoded.encoding,
-        bom=decoded.bom,
+    return file(
+        recovered.text,
+        recovered.tree,
         rewritten=recovered.rewritten,
         recoveries=(*decoded.notes, *recovered.notes),
         refused=recovered.refused,

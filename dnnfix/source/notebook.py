@@ -95,7 +95,7 @@ def read_notebook(raw: bytes, path: str) -> Document:
         container=Notebook(path, text, bom, cells, offsets, first_lines),
         own_lines=lines,
         text=recovered.text,
-        tree=recovered.tree,
+        parsed=recovered.tree,
         endings=endings,
         encoding="utf-8",
         bom=bom,

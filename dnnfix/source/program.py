@@ -38,21 +38,19 @@ class Source:
         self.beside = beside
         self.path = document.path
         self.text = document.text
-        self.tree = document.tree
         self.recoveries = document.recoveries
         self.encoding = document.encoding
         self.bom = document.bom
-        self.places = Tree(document.text, document.tree)
-        self._resolver = Resolver(self.places)
         self._readings: dict[Hashable, Any] = {}
 
     @classmethod
-    def from_bytes(cls, raw: bytes, path: str) -> Source:
+    def from_bytes(cls, raw: bytes, path: str, python: str | None = None) -> Source:
         """The program in a file's bytes; a path that ends in `.ipynb` makes it a notebook.
 
-        Raises `InputError`, and nothing else, whatever the bytes.
+        A file whose text is `python`, which is known to parse, is parsed only once its tree is asked for. Raises
+        `InputError`, and nothing else, whatever the bytes.
         """
-        return cls(read_document(raw, path), raw)
+        return cls(read_document(raw, path, python), raw)
 
     def along_with(self, beside: Iterable[Source]) -> Source:
         """The same file with these modules beside it."""
@@ -73,6 +71,20 @@ class Source:
         place = name.replace(".", "/")
         wanted = (f"{place}.py", f"{place}/__init__.py")
         return next((m for m in self.beside if _BELOW.sub("", m.path) in wanted), None)
+
+    @property
+    def tree(self) -> ast.Module:
+        """The syntax tree of the analysed text."""
+        return self.document.tree
+
+    @cached_property
+    def places(self) -> Tree:
+        """The tree with its places in the text."""
+        return Tree(self.text, self.tree)
+
+    @cached_property
+    def _resolver(self) -> Resolver:
+        return Resolver(self.places)
 
     @property
     def newline(self) -> str:

@@ -202,6 +202,16 @@ class Tree:
             found.append(statement)
         return found
 
+    def whole_statements(self, line: int, end_line: int) -> tuple[int, int]:
+        """The lines, extended until no statement at the top level is only partly on them."""
+        while True:
+            statements = [node for node in self._top_level(line, end_line) if isinstance(node, ast.stmt)]
+            first = min([line, *map(first_line, statements)])
+            last = max([end_line, *(s.end_lineno or 0 for s in statements)])
+            if (first, last) == (line, end_line):
+                return line, end_line
+            line, end_line = first, last
+
     def _link(self, roots: list[ast.AST]) -> None:
         """Record the parents of everything below the top-level statements `roots`."""
         parents, fields = self._parents, CHILD_FIELDS

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from dnnfix.errors import EditError, InputError, failure
 from dnnfix.records import Candidate, Decline, Edit, Finding
-from dnnfix.source.edits import apply_edits
-from dnnfix.source.program import Source
+from dnnfix.source.edits import edit
+from dnnfix.source.program import Source, once
 from dnnfix.source.viewpoint import from_module, from_program, seen_from
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate, yielded
@@ -91,24 +91,29 @@ def edited(program: Source, edits: Sequence[Edit]) -> Source:
 
     Raises `EditError` as `apply` does.
     """
-    source = _edited(program, [edit for edit in edits if not edit.site.path])
+    source = _edited(program, [one for one in edits if not one.site.path])
     beside = {module.path: module for module in program.beside}
-    for path in dict.fromkeys(edit.site.path for edit in edits if edit.site.path):
+    for path in dict.fromkeys(one.site.path for one in edits if one.site.path):
         if path not in beside:
             raise EditError(f"The edit is for {path}, which does not lie beside {source.path}.")
-        own = [seen_from(edit, {path: ""}) for edit in edits if edit.site.path == path]
+        own = [seen_from(one, {path: ""}) for one in edits if one.site.path == path]
         beside[path] = _edited(beside[path], own)
     return source.along_with(beside.values())
 
 
+@once
+def _private_names(source: Source) -> Counter[str]:
+    return Counter(_PRIVATE.findall(source.text))
+
+
 def _edited(source: Source, edits: list[Edit]) -> Source:
     """One file with the edits carried out."""
-    changed = apply_edits(source, edits)
+    changed = edit(source, edits)
     try:
-        made = Source.from_bytes(changed, source.path)
+        made = Source.from_bytes(changed.raw, source.path, python=changed.text)
     except InputError as error:
         raise EditError(f"the edited program cannot be read: {error}") from error
-    written = Counter(_PRIVATE.findall(made.text)) - Counter(_PRIVATE.findall(source.text))
+    written = Counter(_PRIVATE.findall(made.text)) - _private_names(source)
     if written:
         raise EditError(f"the edit writes {min(written)}, which its library keeps to itself")
     return made

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, graph, trees, within
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, graph, once, trees
 
 _NEAR = 6
 """How many statements after the original a copy is searched for."""
@@ -240,10 +240,8 @@ def _meant(source: Source, node: ast.Name | ast.Attribute, where: ast.stmt, old:
     whole = isinstance(node, ast.Name) and isinstance(asked, ast.Attribute) and asked.attr in _HANDED_OUT
     if not whole or len(old) != 1 or not label.lower().startswith(old.lower()):
         return []
-    scope = source.enclosing(where, ast.FunctionDef) or source.tree
-    stored = {n.id for n in within(scope, ast.Name) if isinstance(n.ctx, ast.Store) and n.lineno < where.lineno}
-    called = {call.func.id for call in source.all_calls if isinstance(call.func, ast.Name)}
-    return sorted(name for name in stored & called if name.lower().startswith(new.lower()))
+    likely = [name for name in _called(source) if name.lower().startswith(new.lower())]
+    return sorted(name for name in likely if _stored_before(source, name, where))
 
 
 def _leaves(
@@ -299,23 +297,60 @@ def _is_idle(source: Source, kept: ast.Name | ast.Attribute, meant: str, where: 
         owner = source.enclosing(kept, ast.ClassDef)
         if not isinstance(kept.value, ast.Name) or kept.value.id != "self" or owner is None:
             return False
-        stored = [n for n in within(owner, ast.Attribute) if n.attr == meant and isinstance(n.ctx, ast.Store)]
-        every = [n for n in source.nodes(ast.Attribute) if n.attr == meant]
-        words = [n for n in source.nodes(ast.Constant) if n.value == meant]
-        return meant in graph.attributes_of(owner) and bool(stored) and len(every) == len(stored) and not words
-    function = source.enclosing(where, ast.FunctionDef)
-    scope: ast.AST = function or source.tree
-    names = [node for node in within(scope, ast.Name) if node.id == meant]
-    stored_before = [n for n in names if isinstance(n.ctx, ast.Store) and n.lineno < where.lineno]
-    if meant in graph.imported(source) or not stored_before and meant not in _arguments(function):
+        every = _attributes(source).get(meant, [])
+        stored = bool(every) and all(isinstance(n.ctx, ast.Store) and _is_in(source, n, owner) for n in every)
+        return stored and meant not in _strings(source) and meant in graph.attributes_of(owner)
+    arguments = _arguments(source.enclosing(where, ast.FunctionDef))
+    if meant in graph.imported(source) or not _stored_before(source, meant, where) and meant not in arguments:
         return False
+    named = _names(source).get(meant, [])
     asked = source.parent(kept)
-    everywhere = source.nodes(ast.Name)
     if isinstance(asked, ast.Attribute) and asked.attr in _HANDED_OUT:
-        uses = [n for n in everywhere if n.id == meant and isinstance(source.parent(n), ast.Attribute)]
+        uses = [n for n in named if isinstance(source.parent(n), ast.Attribute)]
         asked_for = [n for n in uses if getattr(source.parent(n), "attr", "") in _HANDED_OUT | {"load_state_dict"}]
         return all(source.enclosing(n, ast.GeneratorExp, ast.ListComp) is not None for n in asked_for)
-    return not any(n.id == meant and isinstance(n.ctx, ast.Load) for n in everywhere)
+    return not any(isinstance(n.ctx, ast.Load) for n in named)
+
+
+def _stored_before(source: Source, name: str, where: ast.stmt) -> bool:
+    """Whether the function around a statement, or else the program, gives the name a value in a line above it."""
+    function = source.enclosing(where, ast.FunctionDef)
+    above = [n for n in _names(source).get(name, ()) if isinstance(n.ctx, ast.Store) and n.lineno < where.lineno]
+    return any(function is None or _is_in(source, n, function) for n in above)
+
+
+def _is_in(source: Source, node: ast.AST, outer: ast.AST) -> bool:
+    """Whether a node is a part of another."""
+    above = source.parent(node)
+    while above is not None and above is not outer:
+        above = source.parent(above)
+    return above is not None
+
+
+@once  # files of ten thousand lines have hundreds of copies to be looked at
+def _names(source: Source) -> Mapping[str, Sequence[ast.Name]]:
+    found: dict[str, list[ast.Name]] = {}
+    for node in source.nodes(ast.Name):
+        found.setdefault(node.id, []).append(node)
+    return found
+
+
+@once
+def _attributes(source: Source) -> Mapping[str, Sequence[ast.Attribute]]:
+    found: dict[str, list[ast.Attribute]] = {}
+    for node in source.nodes(ast.Attribute):
+        found.setdefault(node.attr, []).append(node)
+    return found
+
+
+@once
+def _strings(source: Source) -> frozenset[str]:
+    return frozenset(node.value for node in source.nodes(ast.Constant) if isinstance(node.value, str))
+
+
+@once
+def _called(source: Source) -> frozenset[str]:
+    return frozenset(call.func.id for call in source.all_calls if isinstance(call.func, ast.Name))
 
 
 def _arguments(function: ast.FunctionDef | None) -> list[str]:

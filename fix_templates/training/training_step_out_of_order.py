@@ -345,6 +345,8 @@ def _outside(source: Source, step: training_loop.LoopOperation) -> Iterator[Faul
     """A step after the loop over the batches in which the gradients are cleared and computed."""
     block = training_loop.block_of(source, step.statement)
     for loop in block[: block.index(step.statement)]:
+        if not isinstance(loop, training_loop.LOOPS):
+            continue
         cleared, passes, stepped = (
             [
                 each

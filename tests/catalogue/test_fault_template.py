@@ -155,3 +155,19 @@ def test_two_faults_at_one_place_are_of_one_kind_and_each_has_its_own_repair() -
     assert one.kind == another.kind == "DNF997" and one.id != another.id
     titles = [each.title for f in (one, another) for each in Twice().propose(f, SUBJECT) if isinstance(each, Candidate)]
     assert titles == ["Repair one", "Repair another"]
+
+
+def test_a_program_is_read_again_once_for_all_of_its_faults() -> None:
+    reads = []
+
+    class Many(Plain):
+        def faults(self, subject: Subject) -> Faults[str]:
+            reads.append(subject)
+            for line in range(1, 100):
+                yield Site(line, 1, line, 2), "mended"
+
+    subject = Subject(SUBJECT.source)
+    found = list(Many().detect(subject))
+    assert len(found) == 99
+    assert all(isinstance(next(Many().propose(finding, subject)), Candidate) for finding in found)
+    assert len(reads) == 2

@@ -333,3 +333,23 @@ evaluate(torch.nn.Linear(2, 2), torch.ones(2)).sum().backward()
     (folder / "a.py").write_text(text)
     said = call("check", "a.py", "--no-cache", "--output-format", "diff")
     assert said.code == 1 and said.out == "" and "Found 1 problem" in said.err
+
+
+def test_a_file_of_many_thousand_lines_is_followed_to_its_end(call: Call, folder: Path) -> None:
+    one = "".join(f"h_N_{n} = torch.relu(torch.zeros({n + 1}))\n" for n in range(20))
+    fault = FAULTY.partition("\n\n")[2]
+    for word in ("model", "loss_fn", "loss"):
+        fault = re.sub(rf"\b{word}\b", f"{word}_N", fault)
+    text = "import torch\nfrom torch import nn\n" + "".join((fault + one).replace("_N", f"_{n}") for n in range(250))
+    (folder / "a.py").write_text(text)
+    said = call("check", "a.py", "--no-cache")
+    assert len(text.splitlines()) > 5000
+    assert "Found 250 problems in 1 file" in said.out
+    assert "too long" not in said.out
+
+
+def test_what_a_program_is_too_long_for_is_told(call: Call, folder: Path) -> None:
+    row = "x = torch.relu(torch.relu(torch.relu(torch.relu(x))))\n"
+    (folder / "a.py").write_text("import torch\nfrom torch import nn\nx = torch.zeros(3)\n" + row * 1200 + FAULTY)
+    said = call("check", "a.py", "--no-cache")
+    assert "layers and losses after line 1003: the program is too long to be followed further" in said.out

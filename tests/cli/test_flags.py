@@ -37,11 +37,4 @@ def test_flag(command: str, flag: str, kind: str, default: str) -> None:
     assert found.multiple == (kind == "values")
     assert str(found.default or "") == default
     if kind.startswith("one of "):
-        assert "|".join(kind.split()[2:]) in str(found.get_help_record(_context()))
-
-
-def _context() -> Any:
-    from typer import Context
-    from typer.core import TyperCommand
-
-    return Context(TyperCommand("dnnfix"))
+        assert [str(getattr(one, "value", one)) for one in found.type.choices] == kind.split()[2:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -106,31 +107,62 @@ def test_no_colour_in_a_pipe(tmp_path: Path) -> None:
     assert "\033" not in done.stdout
 
 
-def test_colour_on_a_terminal(tmp_path: Path) -> None:
+def on_terminal(folder: Path, *words: str, width: int = 80, argv: list[str] | None = None, **variables: str) -> str:
+    """What a terminal of so many columns is sent by a call."""
+    import fcntl
     import pty
+    import struct
+    import termios
 
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    around = {**environment(XDG_CACHE_HOME=str(folder / "cache")), "TERM": "xterm"}
+    around = {name: value for name, value in around.items() if name not in ("NO_COLOR", "COLUMNS")} | variables
+    call = argv or [sys.executable, "-m", "dnnfix", *words]
+    process = subprocess.Popen(call, cwd=folder, env=around, stdout=side, stderr=side)
+    os.close(side)
+    text = b""
+    try:
+        while block := os.read(main, 65536):
+            text += block
+    except OSError:
+        pass
+    process.wait(timeout=30)
+    os.close(main)
+    return text.decode().replace("\r\n", "\n")
+
+
+def test_colour_on_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(FAULTY)
+    assert "\033[31mDNF301" in on_terminal(tmp_path, "check", "a.py")
+    assert "\033[31m" not in on_terminal(tmp_path, "check", "a.py", NO_COLOR="1")
 
-    def shown(**more: str) -> str:
-        main, side = pty.openpty()
-        argv = [sys.executable, "-m", "dnnfix", "check", "a.py"]
-        variables = {**environment(TERM="xterm", **more)}
-        if not more:
-            variables.pop("NO_COLOR", None)
-        process = subprocess.Popen(argv, cwd=tmp_path, env=variables, stdout=side, stderr=side)
-        os.close(side)
-        text = b""
-        try:
-            while block := os.read(main, 65536):
-                text += block
-        except OSError:
-            pass
-        process.wait(timeout=30)
-        os.close(main)
-        return text.decode()
 
-    assert "\033[31mDNF301" in shown()
-    assert "\033[31m" not in shown(NO_COLOR="1")
+def test_a_terminal_that_cannot_move_gets_plain_lines(many: Path) -> None:
+    text = on_terminal(many, "check", ".", TERM="dumb")
+    assert "Found 300 problems" in text and "\033" not in text and "\r" not in text
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        ["check", "--help"],
+        ["fix", "--help"],
+        ["templates"],
+        ["explain", "DNF301", "DNF901"],
+        ["check", "a.py"],
+    ],
+)
+def test_lines_fit_a_terminal(tmp_path: Path, words: list[str], width: int) -> None:
+    from dnnfix.emit.view import columns
+
+    (tmp_path / "a.py").write_text("'漢字テキスト'; " * 9 + "import torch\n" + FAULTY)
+    text = on_terminal(tmp_path, *words, width=width, NO_COLOR="1")
+    lines = re.sub("\033\\[[0-9;]*[mK]", "", text).split("\n")
+    assert [line for line in lines if columns(line) > width and not line.startswith("    ")] == []
+    assert len(lines) > 5
 
 
 @pytest.mark.parametrize(("closed", "code"), [("<&-", 2), (">&-", 1), ("2>&-", 1)])
@@ -158,3 +190,25 @@ def test_a_working_folder_that_is_gone(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2 and "the working folder is gone" in done.stderr
+
+
+def test_examples_of_help_go_on_below_their_beginning(tmp_path: Path) -> None:
+    text = re.sub("\033\\[[0-9;]*[mK]", "", on_terminal(tmp_path, "check", "--help", width=60))
+    examples = text.partition(" Examples ")[2].split("\n")[1:-5]
+    assert any("accept what is there today" in line for line in examples)
+    assert all(line.startswith("│   ") for line in examples if line.startswith("│")), examples
+    assert "names, ALL; with commas ─" in text and "json, sarif, github," in text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_the_clock_and_the_name_of_the_file_fit_a_narrow_terminal(tmp_path: Path, encoding: str) -> None:
+    code = (
+        "import sys; from dnnfix.cli.console import Console; name = 'a/long/folder/' * 5 + 'train.py'\n"
+        "with Console().working(name, 30) as told: told('trying: ' + 'to repair the layer ' * 9)"
+    )
+    around = {"PYTHONIOENCODING": encoding, "NO_COLOR": "1"}
+    text = on_terminal(tmp_path, width=60, argv=[sys.executable, "-c", code], **around)
+    lines = [re.sub("\033\\[[0-9;?]*[a-zA-Z]", "", line) for line in re.split("[\r\n]", text)]
+    shown = [line for line in lines if "trying" in line]
+    assert shown and all("train.py   0 of 30 s trying: to" in line and len(line) <= 60 for line in shown), lines
+    assert encoding != "ascii" or text.isascii() and "\\u" not in text

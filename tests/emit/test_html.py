@@ -355,7 +355,7 @@ class TestBrowser:
         assert shown.page.locator(".finding[open] .plot svg").count() == 2
         assert shown.page.locator(".panel .plot svg").count() == 0
         shown.page.get_by_text("Layers while it trained").click()
-        assert shown.page.locator(".panel .plot svg").count() == 2
+        shown.page.wait_for_function("document.querySelectorAll('.panel .plot svg').length === 2", timeout=5000)
 
     def test_hover_tells_the_number(self, shown: Shown) -> None:
         plot = shown.page.locator(".plot").first
@@ -475,5 +475,23 @@ class TestBrowser:
         assert window.page.locator(".plot svg").count() == 0
         window.page.locator(".finding summary").first.click()
         window.page.wait_for_selector(".plot svg", timeout=1000)
+        searched = """(word) => { const query = document.getElementById("query"), start = performance.now();
+            query.value = word; query.dispatchEvent(new Event("input")); return performance.now() - start; }"""
+        assert window.page.evaluate(searched, "train77") < 500
+        assert window.page.locator(".finding:visible").count() == 2
         assert window.complaints == []
+        window.close()
+
+    def test_of_a_long_line_the_place_of_the_fault_is_shown(self, chromium: Any, tmp_path: Path) -> None:
+        line = f"x = [{'1, ' * 700}softmax(y)]"
+        at = line.index("softmax") + 1
+        far = replace(whole().findings[0].finding, site=Site(1, at, 1, at + 10))
+        one = FileReport("a.py", (FindingResult(far, FindingOutcome.DECLINED, "not run"),))
+        file = tmp_path / "long.html"
+        file.write_text(report.page(Report((one,)), {"a.py": View((line,))}), encoding="utf-8")
+        window = Shown(chromium, file, width=768)
+        if not window.page.locator("details.finding[open]").count():
+            window.page.locator(".finding summary").first.click()
+        window.page.wait_for_function("document.querySelector('.code').scrollLeft > 0", timeout=1000)
+        assert 0 < window.page.locator(".code mark").first.bounding_box()["x"] < 768
         window.close()

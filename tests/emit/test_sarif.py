@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +47,8 @@ def test_uris_are_relative_and_quoted(run: Any) -> None:
     assert run["results"][-1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "my%20notebook.ipynb"
     assert run["results"][-1]["locations"][0]["logicalLocations"][0]["name"] == "c-2"
     assert sarif.uri("/a b/c.py") == "file:///a%20b/c.py"
+    assert sarif.uri("模型/a%b:c\n.py") == "%E6%A8%A1%E5%9E%8B/a%25b%3Ac%0A.py"
+    assert sarif.uri("a\\b.py") == ("a/b.py" if os.sep == "\\" else "a%5Cb.py")
 
 
 def test_fingerprint_survives_a_move(report: Report, views: dict[str, View], run: Any) -> None:

@@ -10,8 +10,9 @@ import pytest
 from dnnfix.emit.choice import applicable, chosen
 from dnnfix.emit.github import commands, problem
 from dnnfix.emit.sparkline import MARKS, sparkline
-from dnnfix.emit.text import COLOURS, PLAIN, file_text, frame, summary, verdict_line
-from dnnfix.emit.view import View
+from dnnfix.emit.text import COLOURS, PLAIN, diff_lines, file_text, frame, paragraphs, summary, verdict_line
+from dnnfix.emit.values import effect_text, value_text
+from dnnfix.emit.view import View, columns
 from dnnfix.records import (
     CRASH_CAUSE,
     Applicability,
@@ -55,6 +56,69 @@ def test_wide_characters_take_two_cells(repaired: FileReport) -> None:
     found = replace(repaired.findings[0].finding, site=Site(1, 7, 1, 11))
     lines = list(frame(found, View(("模型名 = f(y)",)), PLAIN))
     assert lines[1].split("|")[1] == " " + " " * 9 + "^^^^"
+
+
+@pytest.mark.parametrize("width", [0, 30, 60, 80, 200])
+@pytest.mark.parametrize(
+    ("before", "word", "after"),
+    [
+        ("x = f(", "softmax(y)", ")"),
+        ("x = [" + "1, " * 900, "softmax(y)", "]"),
+        ("x = ", "softmax(y)", "  # " + "long " * 900),
+        ("\t'" + "漢字" * 90 + "'; x =\t", "softmax(模型)", "; " + "模型 = 1; " * 60),
+        ("x = ", "f(" + "模型, " * 300 + ")", ""),
+        ("'" + "e\u0301" * 200 + "'; x = ", "softmax(y)", ""),
+    ],
+)
+def test_of_a_long_line_what_is_underlined_is_shown(
+    repaired: FileReport, width: int, before: str, word: str, after: str
+) -> None:
+    site = Site(1, len(before) + 1, 1, len(before + word) + 1)
+    palette = replace(PLAIN, width=width)
+    lines = list(frame(replace(repaired.findings[0].finding, site=site), View((before + word + after,)), palette))
+    assert all(columns(line) <= (width or 205) for line in lines)
+    start, end = lines[1].index("^"), lines[1].rindex("^") + 1
+    assert word.startswith(in_columns(lines[0], start, end))
+
+
+def in_columns(line: str, start: int, end: int) -> str:
+    """What a terminal shows in these columns of a line."""
+    first = next(n for n in range(len(line)) if columns(line[:n]) >= start)
+    return line[first : next(n for n in range(first, len(line) + 1) if columns(line[:n]) >= end)]
+
+
+@pytest.mark.parametrize(
+    "before", ["'👨‍👩‍👧'; ", "'❤️'; ", "'हिन्दी'; ", "'ไทยที่'; ", "'e\u0301'; ", "'שלום'; ", "'각'; "]
+)
+def test_what_joins_the_character_before_it_takes_no_column(repaired: FileReport, before: str) -> None:
+    site = Site(1, len(before) + 1, 1, len(before) + 5)
+    lines = list(frame(replace(repaired.findings[0].finding, site=site), View((before + "f(y)",)), PLAIN))
+    assert in_columns(lines[0], lines[1].index("^"), lines[1].rindex("^") + 1) == "f(y)"
+
+
+def test_words_of_wide_characters_are_wrapped_by_their_columns(repaired: FileReport, views: dict[str, View]) -> None:
+    found = replace(repaired.findings[0].finding, message="模型的输出 不适合 它的损失函数 " * 5)
+    one = replace(repaired, findings=(replace(repaired.findings[0], finding=found),), patches=())
+    text = file_text(one, views["pkg/train.py"], replace(PLAIN, width=60))
+    own = [line for line in text.splitlines() if "模型" in line or "损失" in line]
+    assert len(own) > 2 and all(columns(line) <= 60 for line in own)
+
+
+def test_a_file_name_with_a_line_end_makes_no_line_of_its_own(repaired: FileReport) -> None:
+    text = file_text(replace(repaired, path="a\nfaked.py:1:1: DNF301\t.py"), View())
+    assert not any(line.startswith("faked") for line in text.splitlines())
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_paragraphs_and_lists_fill_a_terminal(width: int) -> None:
+    words = ("a word and another one, " * 8).strip()
+    text = f"{words}\n{words}\n\n- {words}\n  {words}\n- short\n\n    code {words}\n\nA list:\n- one\n"
+    shown = paragraphs(text, replace(PLAIN, width=width))
+    lines = shown.split("\n")
+    assert all(len(line) <= width for line in lines if not line.startswith("    "))
+    assert f"    code {words}" in lines and "- short" in lines and "- one" in lines
+    assert shown.split() == text.split()
+    assert paragraphs(text, PLAIN) == text
 
 
 def test_long_sites_are_cut(repaired: FileReport) -> None:
@@ -252,19 +316,35 @@ def test_an_explanation_that_another_one_beat_takes_two_lines(views: dict[str, V
     assert "name inputs" in long and "name inputs" not in short
 
 
-@pytest.mark.parametrize("columns", [40, 60, 200])
-def test_words_are_wrapped_below_their_labels_and_code_is_not(
-    repaired: FileReport, views: dict[str, View], columns: int
+@pytest.mark.parametrize("width", [40, 60, 200])
+def test_words_are_wrapped_below_their_labels_and_diffs_are_not(
+    repaired: FileReport, views: dict[str, View], width: int
 ) -> None:
     seen = views["pkg/train.py"]
     plain = file_text(repaired, seen).splitlines()
-    lines = file_text(repaired, seen, replace(PLAIN, width=columns)).splitlines()
+    lines = file_text(repaired, seen, replace(PLAIN, width=width)).splitlines()
     whole, start = next((line[13:], number) for number, line in enumerate(plain) if line.startswith("  observed"))
     at = next(number for number, line in enumerate(lines) if line.startswith("  observed"))
     end = next(number for number in range(at + 1, len(lines)) if not lines[number].startswith(" " * 13))
     assert " ".join(line[13:] for line in lines[at:end]) == whole
-    assert all(len(line) <= columns for line in lines[at:end])
-    assert [line for line in lines if " | " in line or line.startswith("    ") and line[4:5] in "+-@"] == [
-        line for line in plain if " | " in line or line.startswith("    ") and line[4:5] in "+-@"
+    assert all(len(line) <= width for line in lines[at:end])
+    assert [line for line in lines if line.startswith("    ") and line[4:5] in "+-@"] == [
+        line for line in plain if line.startswith("    ") and line[4:5] in "+-@"
     ]
-    assert start <= at and (columns > 40 or end - at > 1)
+    assert start <= at and (width > 40 or end - at > 1)
+
+
+def test_nothing_is_minus_zero() -> None:
+    assert effect_text("score", {"before": -0.0, "after": 1.0}) == "score 0 -> 1"
+    assert value_text([-0.0, -1e-9]) == "(0, -1e-09)"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_only_a_line_end_ends_a_line_of_a_diff(end: str) -> None:
+    diff = f"@@ -1,2 +1,2 @@\n a\x0cb{end}-c\u2028d{end}+c{end}"
+    assert list(diff_lines(diff)) == [
+        "    @@ -1,2 +1,2 @@",
+        "     a\N{REPLACEMENT CHARACTER}b",
+        "    -c\u2028d",
+        "    +c",
+    ]

@@ -15,12 +15,15 @@ from dnnfix.records import (
     RemoveArgument,
     RenameArgument,
     Replace,
+    ReplaceLines,
     SetArgument,
     Site,
     Unwrap,
     Wrap,
 )
+from dnnfix.source import edits
 from dnnfix.source.edits import apply_edits
+from dnnfix.source.parse import parse
 from tests.source.helpers import edited, first_call, place, read
 
 
@@ -378,3 +381,39 @@ def test_a_character_that_the_encoding_lacks_is_refused() -> None:
 def test_a_call_with_deep_arguments_is_edited() -> None:
     text = "f(" + "-" * 400 + "1)\n"
     assert edited(text, SetArgument(first_call(text), "a", "1")) == "f(" + "-" * 400 + "1, a=1)\n"
+
+
+def test_of_a_long_file_only_the_statements_that_an_edit_changes_are_parsed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "".join(f"@f\ndef f{n}(x):\n    return g(x, {n})\n\n\n" for n in range(400))
+    source, parsed = read(text), []
+
+    def watched(part: str) -> ast.Module:
+        parsed.append(part)
+        return parse(part)
+
+    monkeypatch.setattr(edits, "parse", watched)
+    for n in (0, 200, 399):
+        assert f"return ({n}, x)" in apply_edits(source, [Replace(place(source, f"g(x, {n})"), f"({n}, x)")]).decode()
+    assert len(parsed) == 3
+    assert max(map(len, parsed)) < 100
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        ("a = 1; x = 2; c = 4\n", "2", "f()"),
+        ("x = 1 \\\n\ny = 2\n", "y", "z"),
+        ("if a:\n\tx = 1\n\n# why\n\nelse:\n  x = 2\n", "2", "3"),
+        ("x = '''\n\ny = 1\n'''\nz = 2", "2", "3"),
+        ("@f\n# why\n@g(1)\nclass A: pass\n", "1", "2"),
+        ("\n\nx = 1", "1", "2"),
+    ],
+)
+def test_a_change_is_parsed_with_all_of_the_statements_that_it_is_in(text: str, old: str, new: str) -> None:
+    source = read(text)
+    change = Replace(place(source, old), new)
+    assert edited(text, change) == text.replace(old, new)
+    with pytest.raises(EditError, match="would not be Python"):
+        apply_edits(source, [ReplaceLines(place(source, text.rstrip().splitlines()[-1]), "  (")])

@@ -12,6 +12,7 @@ from dnnfix.bench.ledger import counts
 from dnnfix.cli.bench import choosing
 from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, Console
+from dnnfix.cli.output import palette
 from dnnfix.errors import InputError
 
 EXAMPLES = """  dnnfix bench list keras loss-function
@@ -69,8 +70,12 @@ def run(
         console.write(json.dumps(listed, indent=1) + "\n")
         return code
     width = max((len(i.id) for i, _, _ in rows), default=0)
+    narrow = 0 < palette(console).width < width + 91
     for i, now, _ in rows:
         shown = "-" if now == "missing" else now
-        console.write(f"{i.id:<{width}}  {i.library:<11}{i.fix_pattern:<28}{i.bug_type:<40}{shown}\n")
+        if narrow:
+            console.write(f"{i.id}\n    {i.library}, {i.fix_pattern}, {i.bug_type}: {shown}\n")
+        else:
+            console.write(f"{i.id:<{width}}  {i.library:<11}{i.fix_pattern:<28}{i.bug_type:<40}{shown}\n")
     console.remark(f"{len(rows)} of {len(benchmark.index)} instances")
     return code

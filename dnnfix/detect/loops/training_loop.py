@@ -102,9 +102,10 @@ def operations(source: Source) -> tuple[LoopOperation, ...]:
     return tuple(found)
 
 
-def operations_named(source: Source, name: str) -> list[LoopOperation]:
+@once
+def operations_named(source: Source, name: str) -> tuple[LoopOperation, ...]:
     """The statements that call the method of that name."""
-    return [operation for operation in operations(source) if operation.name == name]
+    return tuple(operation for operation in operations(source) if operation.name == name)
 
 
 def loops_around(source: Source, node: ast.AST) -> list[Loop]:
@@ -151,6 +152,7 @@ def block_of(source: Source, statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
+@once
 def is_optimizer(source: Source, expr: ast.expr) -> bool:
     """Whether an expression surely is an optimizer of torch."""
     made = source.constructor(expr)

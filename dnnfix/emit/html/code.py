@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from dnnfix.emit.view import View
 from dnnfix.records import Site
@@ -86,7 +86,12 @@ def frame(site: Site, seen: View, lines: Sequence[tuple[Piece, ...]]) -> Frame:
 
 
 def marked(pieces: Iterable[Piece], spans: Sequence[tuple[int, int]]) -> Iterator[Piece]:
-    """The pieces cut at the ends of the spans (in characters from 0), those inside of one marked."""
+    """The pieces cut at the ends of the spans (in characters from 0), those inside of one marked; equal neighbours are one."""
+    for (kind, inside), run in groupby(_cut(pieces, spans), lambda piece: (piece.kind, piece.marked)):
+        yield Piece("".join(piece.text for piece in run), kind, inside)
+
+
+def _cut(pieces: Iterable[Piece], spans: Sequence[tuple[int, int]]) -> Iterator[Piece]:
     at = 0
     for piece in pieces:
         ends = sorted(

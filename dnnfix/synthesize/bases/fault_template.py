@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from dnnfix.records import CRASH_CAUSE, Candidate, Decline, Edit, Finding, Json, Site, Symptom
 from dnnfix.records.record import record
+from dnnfix.source.program import once
 from dnnfix.subject import Subject
 from dnnfix.template import FixTemplate
 
@@ -58,7 +59,7 @@ class FaultTemplate(FixTemplate, Generic[T]):
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
         made, reason = False, self.declined
-        here = (fault for site, fault in self._placed(subject) if site == finding.site)
+        here = _read_again(subject, type(self)).get(finding.site, [])
         for fault in [fault for fault in here if self.report(finding.site, fault).id == finding.id][:1]:
             either = self.is_at_either_end(fault)
             for repair in self.repairs(subject, fault):
@@ -74,6 +75,15 @@ class FaultTemplate(FixTemplate, Generic[T]):
         for site, fault in self.faults(subject):
             if site is not None and (self.elsewhere or not site.path):
                 yield site, fault
+
+
+@once  # a program may have hundreds of faults of one rule, and each is repaired by itself
+def _read_again(subject: Subject, template: type[FaultTemplate[Any]]) -> Mapping[Site, Sequence[Any]]:
+    """The faults that a template reads in the program, by their places."""
+    found: dict[Site, list[Any]] = {}
+    for site, fault in template()._placed(subject):
+        found.setdefault(site, []).append(fault)
+    return found
 
 
 @record

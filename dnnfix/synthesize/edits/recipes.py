@@ -149,7 +149,7 @@ def _serves_elsewhere(subject: Subject, call: Call) -> bool:
     A network of the same class that only predicts is a copy of the one that is trained.
     """
     network = subject.network
-    made = [other for other in network.calls if other.made_at == call.made_at and other.phase == call.phase]
+    made = [other for other in network.made_at(call.made_at) if other.phase == call.phase]
     after = {frozenset(user.name for value in other.outputs for user in network.users(value)) for other in made}
     return len({other.component for other in made}) > 1 and len(after) > 1
 

@@ -102,6 +102,14 @@
   const lays = (patch, layout) => all(".diff", patch).forEach((diff) => lay(diff, layout));
   const shows = (element) => { for (let at = element.parentElement?.closest("details"); at; at = at.parentElement.closest("details")) if (!at.open) return false; return true; };
 
+  // --- of a long line, what is marked is shown ---
+  const turn = (code) => {
+    const mark = code.querySelector("mark");
+    if (!mark || code.scrollLeft) return;
+    const [inner, outer] = [mark.getBoundingClientRect(), code.getBoundingClientRect()];
+    if (Math.min(inner.right, inner.left + outer.width / 2) > outer.right) code.scrollLeft = inner.left - outer.left - outer.width / 3;
+  };
+
   // --- what is opened is made ready: nothing is drawn for what nobody looks at ---
   const ready = (root) => {
     for (const patch of all(".patch", root)) {
@@ -110,6 +118,7 @@
       const layout = remembered.get("layout");
       if (layout === "split") { all('.layout input[value="split"]', patch).forEach((one) => { one.checked = true; }); lays(patch, layout); }
     }
+    for (const code of all(".code", root)) if (shows(code)) turn(code);
     for (const charts of all(".curves", root)) if (shows(charts)) window.dnnfixDraw?.(charts);
   };
   document.addEventListener("toggle", (event) => { if (event.target.open) ready(event.target); }, true);
@@ -129,13 +138,14 @@
   if (query) {
     query.closest(".filter").hidden = false;
     const findings = all(".finding").map((one) => [one, (one.querySelector("summary").textContent + " " + (one.closest(".file")?.querySelector("h2")?.textContent ?? "")).toLowerCase()]);
+    const links = new Map(all(".contents a").map((link) => [link.getAttribute("href"), link]));
     query.addEventListener("input", () => {
       const words = query.value.toLowerCase().split(/\s+/).filter(Boolean);
       let left = 0;
       for (const [one, text] of findings) {
         one.hidden = !words.every((word) => text.includes(word));
         left += !one.hidden;
-        const link = document.querySelector(`.contents a[href="#${one.id}"]`);
+        const link = links.get(`#${one.id}`);
         if (link) link.parentElement.hidden = one.hidden;
       }
       for (const file of all(".file")) file.hidden = words.length > 0 && !all(".finding", file).some((one) => !one.hidden);
