@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -140,9 +141,15 @@ class Document:
             raise EditError(f"{self.path}: {self.encoding} has no {missing!r}, which the edit puts in.") from None
 
     def _with_blanks(self, splices: list[Splice], starts: Sequence[int]) -> list[Splice]:
-        """These splices, and one for each line whose tabs were read as blanks and that none of them writes anew."""
+        """These splices, and one for each line, of the file or of the same cells, whose tabs were read as blanks and that none of them writes anew."""
         blanks = []
+        cell = {number: self.container.locate(number)[0] for number in self.rewritten}
+        changed = (
+            {self.container.locate(bisect_right(starts, splice.start))[0] for splice in splices} if cell else set()
+        )
         for number, line in self.rewritten.items():
+            if cell[number] not in changed:
+                continue
             first = line.segments[0] if line.segments else None
             own = line.raw[: first.length] if first is not None and not first.origin else ""
             at = starts[number - 1]

@@ -107,6 +107,7 @@ def test_any_near_python_is_read_or_refused_with_its_lines_kept(text: str) -> No
 
 @FAST
 @given(st.lists(near_python, max_size=4), st.booleans(), st.sampled_from([None, 1]))
+@example(["x = 1", "if a:\n\tb\n        c\n"], False, 1)
 def test_any_notebook_is_read_or_refused_and_other_cells_stay(
     cells: list[str], lines: bool, indent: int | None
 ) -> None:
