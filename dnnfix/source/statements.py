@@ -368,13 +368,21 @@ def _import_anchor(tree: Tree, gone: frozenset[Site]) -> tuple[ast.stmt | None, 
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             anchor = anchor if tree.site(statement) in gone else statement
             imported = imported or getattr(statement, "module", None) != "__future__"
-        elif is_docstring:
+        elif is_docstring or (_sets_environment(statement) and tree.site(statement) not in gone):
             anchor = statement
         elif imported or not isinstance(statement, (ast.Assign, ast.Expr, ast.Pass)):
             break
     if anchor is not None:
         return anchor, True
     return (tree.module.body[0], False) if tree.module.body else (None, False)
+
+
+def _sets_environment(statement: ast.stmt) -> bool:
+    """Whether a statement is about variables of the environment, which frameworks read while they are imported."""
+    named = (ast.Assign, ast.Expr, ast.Delete)
+    return isinstance(statement, named) and any(
+        isinstance(node, ast.Attribute) and node.attr in ("environ", "putenv") for node in ast.walk(statement)
+    )
 
 
 def _head(module: ast.Module) -> list[ast.stmt]:

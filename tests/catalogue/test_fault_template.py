@@ -148,6 +148,7 @@ class Twice(ReadTemplate):
     def read(self, subject: Subject) -> Iterator[Fault]:
         yield Fault.with_repair(HERE, "one", "Repair one", Delete(HERE))
         yield Fault.with_repair(HERE, "another", "Repair another", Delete(HERE))
+        yield Fault.with_repair(HERE, "one", "Repair one", Delete(HERE))  # the layer runs again
 
 
 def test_two_faults_at_one_place_are_of_one_kind_and_each_has_its_own_repair() -> None:

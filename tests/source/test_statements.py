@@ -175,6 +175,16 @@ def test_a_compound_statement_needs_lines_of_its_own(text: str) -> None:
         ("try:\n  import a\nexcept E:\n  a = None\n", "import a", "="),
         ("import os\ndef f():\n  import a\n", "import a", "import os\nimport a\ndef f():\n  import a\n"),
         ("import os\r\nx = 1\r\n", "import a", "import os\r\nimport a\r\nx = 1\r\n"),
+        (
+            'import os\nos.environ["KERAS_BACKEND"] = "torch"\nfrom keras import layers\nx = 1\n',
+            "import keras",
+            'import os\nos.environ["KERAS_BACKEND"] = "torch"\nfrom keras import layers\nimport keras\nx = 1\n',
+        ),
+        (
+            'import os\nos.environ.setdefault("KERAS_BACKEND", "torch")\n\nx = 1\n',
+            "import keras",
+            'import os\nos.environ.setdefault("KERAS_BACKEND", "torch")\nimport keras\n\nx = 1\n',
+        ),
     ],
 )
 def test_an_import_is_added_at_the_top(text: str, statement: str, expected: str | None) -> None:
@@ -222,7 +232,7 @@ def test_definitions_stand_below_the_imports_behind_what_they_use() -> None:
     text = '"""Words."""\nimport os\nimport numpy as np\n\nos.environ["A"] = "1"\nimport sys\nx = 1\n'
     code = "def f():\n    return np.ones(3)"
     assert edited(text, AddDefinition(code), AddImport("import re")) == (
-        '"""Words."""\nimport os\nimport numpy as np\nimport re\n\nos.environ["A"] = "1"\nimport sys\n\n\n'
+        '"""Words."""\nimport os\nimport numpy as np\n\nos.environ["A"] = "1"\nimport sys\nimport re\n\n\n'
         "def f():\n    return np.ones(3)\n\n\nx = 1\n"
     )
     later = "import os\n\nx = 1\nimport numpy as np\n\ny = 2\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
@@ -132,11 +131,13 @@ class ReadTemplate(FaultTemplate[Fault]):
         raise NotImplementedError
 
     def faults(self, subject: Subject) -> Faults[Fault]:
-        seen: Counter[tuple[Site | None, str]] = Counter()
+        seen: dict[tuple[Site | None, str], list[Fault]] = {}
         for fault in self.read(subject):
-            seen[fault.site, fault.reading] += 1
-            count = seen[fault.site, fault.reading]
-            yield fault.site, fault if count == 1 else replace(fault, reading=f"{fault.reading}:{count}")
+            others = seen.setdefault((fault.site, fault.reading), [])
+            if fault in others:
+                continue  # a layer that runs several times has one fault
+            others.append(fault)
+            yield fault.site, fault if len(others) == 1 else replace(fault, reading=f"{fault.reading}:{len(others)}")
 
     def report(self, site: Site, fault: Fault) -> Finding:
         symptom = fault.symptom or self.symptom
