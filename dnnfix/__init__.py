@@ -53,9 +53,15 @@ _HOMES = {
 }
 
 
+_CALLBACKS = ("keras", "lightning", "transformers")
+"""Modules with a callback each, which import the framework of that name."""
+
+
 if not TYPE_CHECKING:  # which would take any name to be there
 
     def __getattr__(name: str) -> object:
+        if name in _CALLBACKS:
+            return import_module(f"dnnfix.{name}")
         for home, names in _HOMES.items():
             if name in names:
                 return getattr(import_module(home), name)

@@ -168,6 +168,13 @@ class Monitor:
             self._judged = self.step
             self._judge()
 
+    def ended(self) -> None:
+        """The training is over: what it shows as a whole is told, and need not be found twice."""
+        self._flush()
+        if not self.broken:
+            for reading, where in self._whole():
+                self._say(reading, where)
+
     def not_held(self, weights: int, steps: int) -> None:
         """Gradients came to so many weights of the model in so many steps, and no optimizer that stepped holds one of them."""
         said = f"none of the optimizers that took {steps} steps holds any of the model's {weights} weights"

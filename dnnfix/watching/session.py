@@ -113,6 +113,7 @@ class Watch:
         if not self.closed:
             self.closed = True
             self._detach()
+            self._judge_at_last()
             if self._outlets is not None:
                 self._outlets.end(self.steps, self.share)
 
@@ -150,20 +151,35 @@ class Watch:
         if self._looks % MOST_LOOKS == 0:
             self._units, self._gradients = Units(), []
 
-    def _ask_learners(self) -> None:
-        """Have simple learners tried on the rows put aside, once, where it matters what they come to and there is time."""
+    def _judge_at_last(self) -> None:
+        """The training is over: say what it shows as a whole. No step waits any more for what the simple learners take."""
+        self._monitor.ended()
+        self._has_all_rows = True
+        if self._ask_learners(at_last=True):
+            self._monitor.ended()
+
+    def _ask_learners(self, at_last: bool = False) -> bool:
+        """Have simple learners tried on the rows put aside, once, where it matters what they come to and there is time.
+
+        Whether they were tried now.
+        """
         if self._asked_learners or not (self._has_all_rows or self._examples.full) or not self._monitor.may_be_stuck:
-            return
-        if self._pace.has_time(self.steps, LEARNERS_TAKE):
+            return False
+        if at_last or self._pace.has_time(self.steps, LEARNERS_TAKE):
             self._asked_learners = True
             begun = now()
             self._reference = self._examples.reference()
             self._pace.also(since(begun))
+            return True
+        return False
 
     # What is told
 
     def _tell(self, seen: Seen) -> None:
-        place = places.made_at(self._model, self._path_of(seen.where), self._program, self._attribute)
+        try:
+            place = places.made_at(self._model, self._path_of(seen.where), self._program, self._attribute)
+        except ReferenceError:  # the model is gone, and its watch ends
+            place = None
         if place is not None:
             seen = Seen(seen.step, seen.reading, seen.where, self._program.relative(place[0]), place[1])
         self.seen.append(seen)

@@ -56,7 +56,9 @@ _HERE = torch.__path__[0]
 
 
 def watched(model: Any, wishes: Wishes) -> TorchWatch:
-    """Begin to watch the training of a module. Raises `ConfigError` where it is none."""
+    """Begin to watch the training of a module. Raises `ConfigError` where it is none, or one of Keras."""
+    if any(base.__module__.startswith("keras.") for base in type(model).__mro__):
+        raise ConfigError("A model of Keras trains in `fit`: give that callbacks=[dnnfix.keras.WatchCallback()].")
     if not isinstance(model, torch.nn.Module):
         raise ConfigError(f"dnnfix.watch takes a torch.nn.Module. Received: {type(model).__name__}")
     return TorchWatch(model, wishes, program_of(model))
@@ -237,6 +239,8 @@ class TorchWatch(Watch):
         if self._armed is not None:
             self._armed.disarm()
             self._armed = None
+        if self._later and self._goes.alive:
+            self._settle()
         self._goes.detach()
         _hub.remove(self)
         self._holds.clear()

@@ -137,3 +137,15 @@ def test_the_log_is_of_the_backend_and_names_the_layer(backend: str, results: An
     assert log.framework == f"keras-{backend}" and log.program == str(folder / "program.py")
     dead = next(one for one in log.seen if one.reading.name == "dead-units")
     assert dead.where.startswith("dense")
+
+
+def test_a_model_of_keras_is_watched_by_its_callback() -> None:
+    import dnnfix
+
+    keras: Any = pytest.importorskip("keras")
+    if keras.backend.backend() != "torch":
+        pytest.skip("models are modules of torch on that backend alone")
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    with pytest.raises(dnnfix.ConfigError, match=r"callbacks=\[dnnfix.keras.WatchCallback"):
+        dnnfix.watch(model, log=None)
+    assert getattr(dnnfix, "keras").WatchCallback(log=None) is not None  # noqa: B009 - found when it is asked for

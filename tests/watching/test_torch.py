@@ -169,6 +169,14 @@ def test_each_fault_shows_its_symptoms(fault: str) -> None:
     assert wanted <= set(names(watch)), names(watch)
 
 
+def test_a_training_that_ends_before_it_is_found_twice_is_told_at_its_end() -> None:
+    net = dead()
+    with dnnfix.watch(net, **{**EAGER, "patience": 599}) as watch:
+        trainings.plainly(net, 600)
+        assert "at-chance" not in names(watch)
+    assert "at-chance" in names(watch)
+
+
 def test_training_ends_where_it_leaves_the_finite_numbers() -> None:
     net = trainings.perceptron()
     watch = dnnfix.watch(net, **EAGER, stop=True)
