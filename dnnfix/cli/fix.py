@@ -187,7 +187,9 @@ def _list_unmigrated(session: Session, program: Program, report: FileReport, pat
     """Note what of an old program, or of a module beside it, is still as it was once the patches are applied."""
     from dnnfix import pipeline
 
-    proven = {finding.code for patch in _left(session, report, patches) for finding in patch.candidate.findings}
+    withheld = {finding.code for patch in _left(session, report, patches) for finding in patch.candidate.findings}
+    accepted = (patch for patch in report.patches if patch.verdict is PatchVerdict.ACCEPTED)
+    proven = {finding.code for patch in accepted for finding in patch.candidate.findings}
     changed = _beside(program, patches)
     after = {program.path: taken(program.raw, program.path, patches)}
     for place, before in report.modules.items():
@@ -199,10 +201,11 @@ def _list_unmigrated(session: Session, program: Program, report: FileReport, pat
         for finding, reason in pipeline.unmigrated(raw, path, program.settings):
             cell, line = seen.locate(finding.site.line)
             where = f"{path}:{line}" if cell is None else f"{path}, cell {cell}, line {line}"
-            withheld = (
-                "its patch is not taken without --unsafe" if finding.code in proven else "its patch was not proven"
-            )
-            entry = f"{where}: {finding.code} {finding.message}: {reason or withheld}"
+            if not reason and finding.code in withheld:
+                reason = "its patch is not taken without --unsafe"
+            elif not reason and finding.code in proven:
+                reason = "its patch was proven, but not along with what is applied: run it again"
+            entry = f"{where}: {finding.code} {finding.message}: {reason or 'its patch was not proven'}"
             if entry not in session.output.unmigrated:  # a module of two programs, or one that is repaired itself
                 session.output.unmigrated.append(entry)
 

@@ -35,7 +35,7 @@ ABOUT = """Repairs deep-learning programs (PyTorch, Keras, TensorFlow). Finds th
 the program for a moment before and after, in a sandbox."""
 
 EXAMPLES = """  dnnfix suggest train.py            what is wrong, and a proven patch for it
-  dnnfix fix --diff train.py         the diff alone, ready for `git apply`
+  dnnfix fix --unsafe --diff x.py    the diff alone, ready for `git apply`
   dnnfix fix --interactive train.py  decide patch by patch
   dnnfix check src/                  a whole repository, without running anything
   dnnfix explain DNF302              the story behind a finding

@@ -218,7 +218,7 @@ def _finding(
     offered = (FindingOutcome.REPAIRED, FindingOutcome.PARTIAL)
     best = patches[0] if patches and result.outcome in offered else None
     if best is not None and best.id in shown:
-        yield _ending(best, f"by {best.id}, shown above", palette)
+        yield _ending(best, f"by the patch shown above: {printable(best.candidate.title)}", palette)
     elif best is not None:
         above = [patch for patch in file.patches if patch.id in shown]
         shown.add(best.id)

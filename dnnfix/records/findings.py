@@ -284,6 +284,10 @@ class Report:
     errors: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        files, patches = len(self.files), sum(1 for _ in self.patches())
+        return f"Report(files={files}, findings={sum(1 for _ in self.findings())}, patches={patches}, errors={self.errors})"
+
     def findings(self) -> Iterator[tuple[FileReport, FindingResult]]:
         """Every finding with the file it is in."""
         for file in self.files:
