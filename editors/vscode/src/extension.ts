@@ -1,13 +1,15 @@
 // Starts `dnnfix server` for VS Code. What is found, and what is offered, is the server's doing.
 
 import * as vscode from "vscode";
-import { ExecuteCommandRequest, LanguageClient, type LanguageClientOptions } from "vscode-languageclient/node";
+import { ExecuteCommandRequest, type LanguageClientOptions } from "vscode-languageclient/node";
 
-import { advice, starting } from "./starting";
+import { Client } from "./client";
+import { advice, starting, words } from "./starting";
 
 const NAME = "dnnfix";
 
-let client: LanguageClient | undefined;
+let client: Client | undefined;
+let changing: Promise<void> = Promise.resolve();
 let log: vscode.OutputChannel;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
@@ -28,18 +30,31 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   if (changed !== undefined) {
     context.subscriptions.push(changed(restart));
   }
-  await start();
+  await restart();
 }
 
-export async function deactivate(): Promise<void> {
+export function deactivate(): Promise<void> {
+  return inTurn(stop);
+}
+
+function restart(): Promise<void> {
+  return inTurn(async () => {
+    await stop();
+    await start();
+  });
+}
+
+/** One start or stop after the other: two at once would leave a server that nobody knows. */
+function inTurn(change: () => Promise<void>): Promise<void> {
+  changing = changing.then(change, change);
+  return changing;
+}
+
+async function stop(): Promise<void> {
   const running = client;
   client = undefined;
-  await running?.stop();
-}
-
-async function restart(): Promise<void> {
-  await deactivate();
-  await start();
+  // Disposed of, it does not come back, also where it is just starting again after a crash and cannot be stopped.
+  await running?.dispose().catch((error: Error) => log.appendLine(error.message));
 }
 
 async function start(): Promise<void> {
@@ -60,24 +75,35 @@ async function start(): Promise<void> {
     synchronize: { configurationSection: NAME },
     outputChannel: log,
   };
-  const made = new LanguageClient(NAME, NAME, { ...command, options: { cwd: folder } }, options);
+  const made = new Client(NAME, { ...command, options: { cwd: folder } }, options);
+  log.appendLine(`starting ${words(command)}`);
   try {
     await made.start();
     client = made;
   } catch {
-    const install = "Show the log";
-    if ((await vscode.window.showErrorMessage(advice(command), install)) === install) {
-      log.show();
-    }
+    void tell(advice(command)); // not waited for: nothing else would be started until the message is closed
+  }
+}
+
+/** An error, and the way to the log. */
+async function tell(message: string): Promise<void> {
+  const show = "Show the log";
+  if ((await vscode.window.showErrorMessage(message, show)) === show) {
+    log.show();
   }
 }
 
 /** Have the program of the active editor, or the notebook, proven. */
 async function proveFile(): Promise<void> {
   const uri = vscode.window.activeNotebookEditor?.notebook.uri ?? vscode.window.activeTextEditor?.document.uri;
-  if (uri !== undefined && client !== undefined) {
+  if (client === undefined) {
+    void tell("dnnfix: the server is not running. See why in the log, then restart it.");
+  } else if (uri !== undefined) {
     const address = client.code2ProtocolConverter.asUri(uri);
-    await client.sendRequest(ExecuteCommandRequest.type, { command: "dnnfix.prove", arguments: [address, ""] });
+    const prove = { command: "dnnfix.prove", arguments: [address, ""] };
+    await client.sendRequest(ExecuteCommandRequest.type, prove).catch((error: Error) => {
+      void tell(`dnnfix: the program was not looked at: ${error.message}`);
+    });
   }
 }
 
