@@ -131,9 +131,10 @@ def test_a_proof_is_shown_can_be_stopped_and_is_applied_to_a_notebook(window: An
     expect(code.findings).to_have_count(0, timeout=PATIENCE)
 
 
-def test_a_server_that_does_not_start_says_once_what_to_do(window: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", ["", "read request; "], ids=["at-once", "when-asked"])
+def test_a_server_that_does_not_start_says_once_what_to_do(window: Any, tmp_path: Path, before: str) -> None:
     (tmp_path / "train.py").write_text(SOUND)
-    code = window(["sh", "-c", "echo no such module >&2; exit 1"])
+    code = window(["sh", "-c", f"{before}echo no such module >&2; exit 1"])
     code.open("train.py")
     told = code.toast("Install it with: python -m pip install 'dnnfix[server]'")
     told.get_by_role("button", name="Show the log").click()

@@ -46,6 +46,10 @@ export class Client extends LanguageClient {
 
   override async start(): Promise<void> {
     await super.start();
+    // Where the server ends before it answers, the library resolves all the same.
+    if (!this.isRunning()) {
+      throw new Error("the server ended");
+    }
     this.isUp = true;
   }
 

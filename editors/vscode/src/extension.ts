@@ -4,13 +4,16 @@ import * as vscode from "vscode";
 import { ExecuteCommandRequest, type LanguageClientOptions } from "vscode-languageclient/node";
 
 import { Client } from "./client";
-import { advice, starting, words } from "./starting";
+import { advice, type Command, starting, words } from "./starting";
 
 const NAME = "dnnfix";
 
 let client: Client | undefined;
-let changing: Promise<void> = Promise.resolve();
 let log: vscode.OutputChannel;
+
+/** The last command that was started, whatever came of it. */
+let started = "";
+let changing: Promise<void> = Promise.resolve();
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   log = vscode.window.createOutputChannel(NAME);
@@ -21,14 +24,14 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand("dnnfix.proveFile", proveFile),
     vscode.workspace.onDidChangeConfiguration(async (change) => {
       if (change.affectsConfiguration(`${NAME}.server`)) {
-        await restart();
+        await renew();
       }
     }),
   );
   const python = await pythonExtension();
   const changed = python?.environments?.onDidChangeActiveEnvironmentPath;
   if (changed !== undefined) {
-    context.subscriptions.push(changed(restart));
+    context.subscriptions.push(changed(renew));
   }
   await restart();
 }
@@ -40,7 +43,18 @@ export function deactivate(): Promise<void> {
 function restart(): Promise<void> {
   return inTurn(async () => {
     await stop();
-    await start();
+    await start(await chosen());
+  });
+}
+
+/** Restart where the server is another now: the Python extension tells of changes that change nothing. */
+function renew(): Promise<void> {
+  return inTurn(async () => {
+    const command = await chosen();
+    if (words(command) !== started) {
+      await stop();
+      await start(command);
+    }
   });
 }
 
@@ -50,6 +64,15 @@ function inTurn(change: () => Promise<void>): Promise<void> {
   return changing;
 }
 
+async function chosen(): Promise<Command> {
+  const settings = vscode.workspace.getConfiguration(`${NAME}.server`);
+  const own = {
+    command: settings.get<string[] | null>("command") ?? null,
+    args: settings.get<string[]>("args") ?? [],
+  };
+  return starting(own, await interpreter());
+}
+
 async function stop(): Promise<void> {
   const running = client;
   client = undefined;
@@ -57,13 +80,7 @@ async function stop(): Promise<void> {
   await running?.dispose().catch((error: Error) => log.appendLine(error.message));
 }
 
-async function start(): Promise<void> {
-  const settings = vscode.workspace.getConfiguration(`${NAME}.server`);
-  const chosen = {
-    command: settings.get<string[] | null>("command") ?? null,
-    args: settings.get<string[]>("args") ?? [],
-  };
-  const command = starting(chosen, await interpreter());
+async function start(command: Command): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
   const options: LanguageClientOptions = {
     documentSelector: [
@@ -76,7 +93,8 @@ async function start(): Promise<void> {
     outputChannel: log,
   };
   const made = new Client(NAME, { ...command, options: { cwd: folder } }, options);
-  log.appendLine(`starting ${words(command)}`);
+  started = words(command);
+  log.appendLine(`starting ${started}`);
   try {
     await made.start();
     client = made;
@@ -85,11 +103,15 @@ async function start(): Promise<void> {
   }
 }
 
-/** An error, and the way to the log. */
+/** An error, and what can be done about it. */
 async function tell(message: string): Promise<void> {
   const show = "Show the log";
-  if ((await vscode.window.showErrorMessage(message, show)) === show) {
+  const again = "Restart the server";
+  const answer = await vscode.window.showErrorMessage(message, show, again);
+  if (answer === show) {
     log.show();
+  } else if (answer === again) {
+    await restart();
   }
 }
 
@@ -97,7 +119,7 @@ async function tell(message: string): Promise<void> {
 async function proveFile(): Promise<void> {
   const uri = vscode.window.activeNotebookEditor?.notebook.uri ?? vscode.window.activeTextEditor?.document.uri;
   if (client === undefined) {
-    void tell("dnnfix: the server is not running. See why in the log, then restart it.");
+    void tell("dnnfix: the server is not running. See why in the log.");
   } else if (uri !== undefined) {
     const address = client.code2ProtocolConverter.asUri(uri);
     const prove = { command: "dnnfix.prove", arguments: [address, ""] };
