@@ -72,7 +72,8 @@ def window(chromium: Any, installed: CodeServer, tmp_path: Path) -> Iterator[Any
     with contextlib.ExitStack() as ends:
 
         def opened(server: list[str] = SERVER, user: Mapping[str, object] = TRUSTED) -> Workbench:
-            address = ends.enter_context(installed.serving({"dnnfix.server.command": server}, user, environment))
+            machine = {"dnnfix.server.command": server, "dnnfix.budget": 300}
+            address = ends.enter_context(installed.serving(machine, user, environment))
             workbench = Workbench(chromium, address, tmp_path)
             ends.callback(workbench.page.close)
             return workbench
@@ -97,16 +98,16 @@ def test_what_is_typed_into_a_trusted_folder_is_looked_at_and_repaired(window: A
     code.page.keyboard.type(TYPED)
     code.page.keyboard.press("Control+Shift+M")  # the list of problems
     expect(code.page.locator(".markers-panel-container")).to_contain_text("DNF301", timeout=PATIENCE)
-    code.page.mouse.move(*code.point_at_finding())
-    expect(code.hover.first).to_contain_text("DNF301 output-unfit-for-loss", timeout=PATIENCE)
-    assert code.hover.first.inner_text().count("gets the output of softmax") == 1  # VS Code itself says what was found
+    told = code.hover_finding()
+    expect(told).to_contain_text("DNF301 output-unfit-for-loss", timeout=PATIENCE)
+    assert told.inner_text().count("gets the output of softmax") == 1  # VS Code itself says what was found
     code.page.keyboard.press("Escape")
     code.quick_fix("Pass the loss the logits")
     code.lines("(model(randn(8, 20)), randint").wait_for()
     expect(code.findings).to_have_count(0, timeout=PATIENCE)
 
 
-def test_a_proof_is_shown_can_be_stopped_and_is_applied_to_a_notebook(window: Any, tmp_path: Path) -> None:
+def test_a_proof_can_be_stopped_is_shown_and_is_applied_to_a_notebook(window: Any, tmp_path: Path) -> None:
     cells: list[dict[str, Any]] = [
         {"cell_type": "code", "id": f"c{i}", "metadata": {}, "execution_count": None, "outputs": [], "source": source}
         for i, source in enumerate(CRASHING)
@@ -126,7 +127,10 @@ def test_a_proof_is_shown_can_be_stopped_and_is_applied_to_a_notebook(window: An
     code.quick_fix("Prove this patch by running")
     offer = code.toast("(proven")
     expect(offer).to_contain_text("passed parse, run", timeout=PATIENCE)
-    offer.get_by_role("button", name="Apply").click()
+    offer.get_by_role("button", name="Show the diff").click()
+    code.lines('"sizes = np.zeros(3, dtype=float)"').wait_for()
+    code.open("a.ipynb")
+    code.quick_fix("(proven")
     code.lines("dtype=float)").wait_for()
     expect(code.findings).to_have_count(0, timeout=PATIENCE)
 

@@ -20,8 +20,8 @@ import pytest
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
 CODE_SERVER = os.environ.get("DNNFIX_CODE_SERVER") or shutil.which("code-server")
-PATIENCE = 60_000
-"""Milliseconds for what takes a second on an idle machine."""
+PATIENCE = 180_000
+"""Milliseconds for what takes a few seconds on an idle machine."""
 
 QUIET = {
     "workbench.startupEditor": "none",
@@ -122,24 +122,41 @@ class Workbench:
         """The notification with a text."""
         return self.toasts.filter(has_text=text)
 
-    def point_at_finding(self) -> tuple[float, float]:
-        """The middle of the first finding that is in view."""
-        self.findings.first.wait_for()
-        box = self.findings.first.bounding_box()
-        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    def hover_finding(self) -> Any:
+        """What is told where the mouse rests on the first finding in view."""
+
+        def rest() -> None:
+            self.page.mouse.move(0, 0)
+            self.page.mouse.move(*self._finding())
+
+        self._until(self.hover.first, rest)
+        return self.hover.first
 
     def quick_fix(self, title: str) -> None:
-        """Take an action at the first finding."""
-        self.page.mouse.click(*self.point_at_finding())
+        """Take an action at the first finding in view."""
         action = self.page.locator(".action-widget .action:visible", has_text=title)
-        self._until(action, lambda: self.page.keyboard.press("Control+."))
+
+        def ask() -> None:
+            self.page.mouse.click(*self._finding())
+            self.page.keyboard.press("Control+.")
+
+        self._until(action, ask)
         action.click()
+
+    def _finding(self) -> tuple[float, float]:
+        """The middle of the first finding in view; VS Code draws it anew, and then it is nowhere for a moment."""
+        for _ in range(100):
+            self.findings.first.wait_for()
+            box = self.findings.first.bounding_box()
+            if box is not None:
+                return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        raise AssertionError("no finding stays in view")
 
     def _until(self, shown: Any, ask: Callable[[], None]) -> None:
         """Ask until something is shown: what can be asked for has no sign of its own on the page."""
-        for _ in range(20):
+        for _ in range(60):
             ask()
             with contextlib.suppress(sync_api.TimeoutError):
-                shown.wait_for(timeout=PATIENCE / 20)
+                shown.wait_for(timeout=PATIENCE / 60)
                 return
         shown.wait_for()
