@@ -135,7 +135,7 @@ def test_a_proof_can_be_stopped_is_shown_and_is_applied_to_a_notebook(window: An
     expect(code.findings).to_have_count(0, timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("before", ["", "read request; "], ids=["at-once", "when-asked"])
+@pytest.mark.parametrize("before", ["", "sleep 1; "], ids=["at-once", "after-a-while"])
 def test_a_server_that_does_not_start_says_once_what_to_do(window: Any, tmp_path: Path, before: str) -> None:
     (tmp_path / "train.py").write_text(SOUND)
     code = window(["sh", "-c", f"{before}echo no such module >&2; exit 1"])
