@@ -16,6 +16,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from dnnfix import registry
+from dnnfix.emit.text import verdict_line
 from dnnfix.errors import DnnfixError, InputError
 from dnnfix.records import FileReport, Patch, PatchVerdict
 from dnnfix.server import actions, explanation, programs
@@ -215,8 +216,7 @@ class Server(Connection):
     async def _offer(self, program: programs.Program, patch: Patch) -> None:
         """Ask the user about a proven patch."""
         apply, show = "Apply", "Show the diff"
-        said = next((verdict.reason for verdict in reversed(patch.verdicts) if verdict.reason), "")
-        text = f"dnnfix: {actions.titled(patch)}{f': {said}' if said else ''}"
+        text = f"dnnfix: {actions.titled(patch)}: {verdict_line(patch)}"
         offer = [types.MessageActionItem(apply), types.MessageActionItem(show)]
         answer = await self.window_show_message_request_async(
             types.ShowMessageRequestParams(types.MessageType.Info, text, offer)

@@ -84,9 +84,13 @@ def _notebook(workspace: Workspace, notebook: NotebookDocument) -> Program:
         if document is not None and is_code:
             parts[str(number)] = Part(document.uri, document.version, document.source)
         made: dict[str, object] = {"execution_count": None, "outputs": []} if is_code else {}
-        cells.append({"cell_type": "code" if is_code else "raw", "metadata": {}, "source": source, **made})
+        lines = source.splitlines(keepends=True)
+        cells.append({"cell_type": "code" if is_code else "raw", "metadata": {}, "source": lines, **made})
     about = {"language_info": {"name": PYTHON}}
-    raw = json.dumps({"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 4}, ensure_ascii=False)
+    whole = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 4}
+    raw = json.dumps(
+        whole, ensure_ascii=False, indent=1
+    )  # a line for each of the source, as on the disk: so diffs can be read
     return Program(notebook.uri, _path(notebook.uri, ".ipynb"), raw.encode(), parts)
 
 

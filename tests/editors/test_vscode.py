@@ -1,6 +1,6 @@
 """The extension for VS Code: it compiles, its own tests run against the real server, and it is packaged.
 
-Needs its packages: `npm ci --prefix editors/vscode`. VS Code itself is not started.
+Needs its packages: `npm ci --prefix editors/vscode`. VS Code itself is started in `test_in_vscode.py`.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def test_a_proven_patch_is_offered_shown_and_applied(connected: Connected, folde
             # The offer, and what is applied when its user takes it.
             applied = (await editor.until(lambda: editor.applied))[0]
             assert [item.title for item in editor.asked[0].actions or []] == ["Apply", "Show the diff"]
-            assert "proven" in editor.asked[0].message
+            assert "(proven" in editor.asked[0].message and "passed parse, run" in editor.asked[0].message
             after = edited(CRASHING, of(types.CodeAction("", edit=applied.edit), uri))
             assert after == CRASHING.replace("np.int)", "int)")
 

@@ -1,14 +1,19 @@
 // Starts `dnnfix server` for VS Code. What is found, and what is offered, is the server's doing.
 
 import * as vscode from "vscode";
-import { ExecuteCommandRequest, LanguageClient, type LanguageClientOptions } from "vscode-languageclient/node";
+import { ExecuteCommandRequest, type LanguageClientOptions } from "vscode-languageclient/node";
 
-import { advice, starting } from "./starting";
+import { Client } from "./client";
+import { advice, type Command, starting, words } from "./starting";
 
 const NAME = "dnnfix";
 
-let client: LanguageClient | undefined;
+let client: Client | undefined;
 let log: vscode.OutputChannel;
+
+/** The last command that was started, whatever came of it. */
+let started = "";
+let changing: Promise<void> = Promise.resolve();
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   log = vscode.window.createOutputChannel(NAME);
@@ -19,36 +24,63 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand("dnnfix.proveFile", proveFile),
     vscode.workspace.onDidChangeConfiguration(async (change) => {
       if (change.affectsConfiguration(`${NAME}.server`)) {
-        await restart();
+        await renew();
       }
     }),
   );
   const python = await pythonExtension();
   const changed = python?.environments?.onDidChangeActiveEnvironmentPath;
   if (changed !== undefined) {
-    context.subscriptions.push(changed(restart));
+    context.subscriptions.push(changed(renew));
   }
-  await start();
+  await restart();
 }
 
-export async function deactivate(): Promise<void> {
-  const running = client;
-  client = undefined;
-  await running?.stop();
+export function deactivate(): Promise<void> {
+  return inTurn(stop);
 }
 
-async function restart(): Promise<void> {
-  await deactivate();
-  await start();
+function restart(): Promise<void> {
+  return inTurn(async () => {
+    await stop();
+    await start(await chosen());
+  });
 }
 
-async function start(): Promise<void> {
+/** Restart where the server is another now: the Python extension tells of changes that change nothing. */
+function renew(): Promise<void> {
+  return inTurn(async () => {
+    const command = await chosen();
+    if (words(command) !== started) {
+      await stop();
+      await start(command);
+    }
+  });
+}
+
+/** One start or stop after the other: two at once would leave a server that nobody knows. */
+function inTurn(change: () => Promise<void>): Promise<void> {
+  changing = changing.then(change, change);
+  return changing;
+}
+
+async function chosen(): Promise<Command> {
   const settings = vscode.workspace.getConfiguration(`${NAME}.server`);
-  const chosen = {
+  const own = {
     command: settings.get<string[] | null>("command") ?? null,
     args: settings.get<string[]>("args") ?? [],
   };
-  const command = starting(chosen, await interpreter());
+  return starting(own, await interpreter());
+}
+
+async function stop(): Promise<void> {
+  const running = client;
+  client = undefined;
+  // Disposed of, it does not come back, also where it is just starting again after a crash and cannot be stopped.
+  await running?.dispose().catch((error: Error) => log.appendLine(error.message));
+}
+
+async function start(command: Command): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
   const options: LanguageClientOptions = {
     documentSelector: [
@@ -60,24 +92,40 @@ async function start(): Promise<void> {
     synchronize: { configurationSection: NAME },
     outputChannel: log,
   };
-  const made = new LanguageClient(NAME, NAME, { ...command, options: { cwd: folder } }, options);
+  const made = new Client(NAME, { ...command, options: { cwd: folder } }, options);
+  started = words(command);
+  log.appendLine(`starting ${started}`);
   try {
     await made.start();
     client = made;
   } catch {
-    const install = "Show the log";
-    if ((await vscode.window.showErrorMessage(advice(command), install)) === install) {
-      log.show();
-    }
+    void tell(advice(command)); // not waited for: nothing else would be started until the message is closed
+  }
+}
+
+/** An error, and what can be done about it. */
+async function tell(message: string): Promise<void> {
+  const show = "Show the log";
+  const again = "Restart the server";
+  const answer = await vscode.window.showErrorMessage(message, show, again);
+  if (answer === show) {
+    log.show();
+  } else if (answer === again) {
+    await restart();
   }
 }
 
 /** Have the program of the active editor, or the notebook, proven. */
 async function proveFile(): Promise<void> {
   const uri = vscode.window.activeNotebookEditor?.notebook.uri ?? vscode.window.activeTextEditor?.document.uri;
-  if (uri !== undefined && client !== undefined) {
+  if (client === undefined) {
+    void tell("dnnfix: the server is not running. See why in the log.");
+  } else if (uri !== undefined) {
     const address = client.code2ProtocolConverter.asUri(uri);
-    await client.sendRequest(ExecuteCommandRequest.type, { command: "dnnfix.prove", arguments: [address, ""] });
+    const prove = { command: "dnnfix.prove", arguments: [address, ""] };
+    await client.sendRequest(ExecuteCommandRequest.type, prove).catch((error: Error) => {
+      void tell(`dnnfix: the program was not looked at: ${error.message}`);
+    });
   }
 }
 

@@ -29,11 +29,16 @@ export function starting(chosen: Chosen, interpreter: string | undefined): Comma
   return { command: "dnnfix", args: ["server", ...chosen.args] };
 }
 
+/** A command as it is typed. */
+export function words(command: Command): string {
+  return [command.command, ...command.args].join(" ");
+}
+
 /** What to say where the server does not start. */
 export function advice(command: Command): string {
   const python = command.args[0] === "-m" ? command.command : "python";
   return (
-    `dnnfix: the server did not start (${command.command} ${command.args.join(" ")}). ` +
+    `dnnfix: the server did not start (${words(command)}). ` +
     `Install it with: ${python} -m pip install 'dnnfix[server]', or name another command in dnnfix.server.command.`
   );
 }
