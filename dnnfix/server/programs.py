@@ -88,9 +88,8 @@ def _notebook(workspace: Workspace, notebook: NotebookDocument) -> Program:
         cells.append({"cell_type": "code" if is_code else "raw", "metadata": {}, "source": lines, **made})
     about = {"language_info": {"name": PYTHON}}
     whole = {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 4}
-    raw = json.dumps(
-        whole, ensure_ascii=False, indent=1
-    )  # a line for each of the source, as on the disk: so diffs can be read
+    # A line for each of the source, as on the disk: so diffs can be read.
+    raw = json.dumps(whole, ensure_ascii=False, indent=1)
     return Program(notebook.uri, _path(notebook.uri, ".ipynb"), raw.encode(), parts)
 
 
