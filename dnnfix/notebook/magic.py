@@ -53,6 +53,9 @@ class Magic:
         if cell is not None:
             self._shell.run_cell(f"%%dnnfix {line}\n{cell}")
             return
+        if {"-h", "--help"} & set(line.split()):
+            Output(self._shell).finish(options.parser().format_help())
+            return
         given = options.parsed(line)
         try:
             if given.action == "apply":

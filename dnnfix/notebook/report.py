@@ -124,7 +124,7 @@ class NotebookReport:
     @property
     def unchecked(self) -> tuple[str, ...]:
         """What was not checked, with all magics in one line: most notebooks have some."""
-        texts = [text for text in unchecked(self.report) if not _MAGICS.search(text)]
+        texts = [text.replace("`dnnfix ", "`%dnnfix ") for text in unchecked(self.report) if not _MAGICS.search(text)]
         magics = [found[1] for text in unchecked(self.report) if (found := _MAGICS.search(text))]
         if magics:
             cells = ", ".join(self.target.labels.get(cell, cell) for cell in magics)

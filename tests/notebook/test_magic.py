@@ -88,6 +88,12 @@ def test_a_mistake_is_told_in_one_line(shared: Kernel, line: str, said: str) -> 
     assert shared.run("'ran' in globals()").text == "False"
 
 
+def test_help_is_shown_and_a_check_says_how_to_run(shared: Kernel) -> None:
+    ran = shared.run("%dnnfix --help")
+    assert ran.ok and "--suggest" in ran.text + ran.stdout and "%dnnfix apply ID" in ran.text + ran.stdout
+    assert "`%dnnfix suggest` does that" in shared.run("%%dnnfix\nimport torch").text
+
+
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> object:
     folder = tmp_path_factory.mktemp("shared") / "work"
