@@ -164,7 +164,7 @@ def test_modules_of_the_working_folder_are_not_taken_for_those_of_dnnfix(folder:
 def test_a_program_that_cannot_be_run_is_no_clean_bill(folder: Path) -> None:
     (folder / "a.py").write_text("import torch\n\nrows = open('train.csv').read()\n")
     said = dnnfix("suggest", "a.py", "--isolated", folder=folder)
-    assert said.code == 2 and "1 program could not be run." in said.text and "needs-data (train.csv)" in said.text
+    assert said.code == 2 and "1 program could not be run." in said.text and "it needs data (train.csv)" in said.text
     (folder / "fine").mkdir()
     (folder / "fine" / "a.py").write_text("import torch\n")
     (folder / "fine" / "module.py").write_text("import torch\nfrom . import a\n")
