@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -105,7 +106,7 @@ def main() -> None:
     every = programs(options.programs)
     chosen = every[:: max(1, len(every) // options.limit)][: options.limit]
     table, seen, speeds = Table.of(options), list[Measured](), list[float]()
-    table.title(f"suggest: {len(chosen)} programs of {options.programs}")
+    table.title(f"suggest: {len(chosen)} programs of {os.path.relpath(options.programs, ROOT)}")
     with tempfile.TemporaryDirectory() as name:
         for number, file in enumerate(chosen):
             space = Path(name, str(number))
