@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from dnnfix.bench.cases import Case
 from dnnfix.bench.symptoms import Shown
+from dnnfix.config import Settings
 from dnnfix.records import Trace
 from dnnfix.run.job import WHOLE, Budget, Job
 from dnnfix.run.runner import Runner
 
 SECONDS = 20.0
 """What a program of the benchmark may take on one core, from its first line to its last."""
+
+KERAS_BACKEND = "torch"
+"""The backend of Keras for programs that name none: what the cases are written and verified for, whatever a user has set."""
 
 MOST_SHOWING = 1
 """Of five runs of a repaired program, how many may show the symptom: training has luck in it."""
@@ -25,6 +30,12 @@ class Trial:
     seed: int
     shown: Shown
     trace: Trace
+
+
+def runner_for(settings: Settings) -> Runner:
+    """What runs programs of the benchmark. Raises as `Runner` does."""
+    python = Path(settings.python)
+    return Runner(python, settings.tier, settings.trust, device=settings.asked_device, backend=KERAS_BACKEND)
 
 
 def trials(case: Case, program: bytes, seeds: Iterable[int], runner: Runner, parallel: int = 1) -> tuple[Trial, ...]:

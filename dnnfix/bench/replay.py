@@ -13,6 +13,7 @@ import dnnfix
 from dnnfix.bench.assessment import Arm, Assessed, Assignment, assignments
 from dnnfix.bench.cases import Case
 from dnnfix.bench.executors import Executor
+from dnnfix.bench.oracle import KERAS_BACKEND
 from dnnfix.bench.store import Store, engine, hash_of
 from dnnfix.config import Settings
 from dnnfix.run.interpreter import versions
@@ -48,6 +49,7 @@ def surroundings(settings: Settings, tier: Tier) -> dict[str, str]:
         "dnnfix": dnnfix.__version__,
         "sandbox": tier.value,
         "device": settings.device,
+        "keras backend": KERAS_BACKEND,
         "seed": str(settings.seed),
         **{name: known[name] for name in sorted(known)},
     }

@@ -9,12 +9,11 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from dnnfix.bench.assessment import Assessed, Assignment, assess
+from dnnfix.bench.oracle import runner_for
 from dnnfix.config import Settings
-from dnnfix.run.runner import Runner
 
 SENT = ("python", "sandbox", "device", "trust", "seed")
 """The settings that a worker is told."""
@@ -34,8 +33,7 @@ class Assessor:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._settings = Settings(**settings)
-        given = self._settings
-        self._runner = Runner(Path(given.python), given.tier, given.trust, device=given.asked_device)
+        self._runner = runner_for(self._settings)
 
     def __call__(self, assignment: Mapping[str, Any]) -> dict[str, Any]:
         """The result of an assignment, both as plain data."""

@@ -43,8 +43,8 @@ class Runner:
     folder whose modules and data the programs may read; by default the repository around a job's own path, where that
     file exists (`visible.repository_of`). `framework` is what to import beforehand (by default what the first program
     imports). `fresh` starts a new interpreter for every job. `baseline` is the interpreter of an old era that jobs with a
-    recorder may name. `device` is what programs are run on; on a GPU each has a new interpreter, one at a time. Raises
-    `SandboxError`, `InterpreterError`, and `EnvironmentProblem` where a GPU is asked for that is not there. To be closed, best by
+    recorder may name. `device` is what programs are run on; on a GPU each has a new interpreter, one at a time. `backend` is
+    the backend of Keras for programs that name none, by default what Keras itself takes. Raises `SandboxError`, `InterpreterError`, and `EnvironmentProblem` where a GPU is asked for that is not there. To be closed, best by
     `with`; after that nothing runs any more. May be used from several threads.
     """
 
@@ -58,6 +58,7 @@ class Runner:
         fresh: bool = False,
         baseline: Path | None = None,
         device: Device = Device.AUTO,
+        backend: str = "",
     ) -> None:
         gpu.required(device)
         path = Path(os.path.abspath(interpreter))
@@ -71,6 +72,7 @@ class Runner:
         self._framework = framework
         self._fresh = fresh
         self._device = device
+        self._usual_backend = backend
         self._projects: dict[object, Project] = {}
         self._preloaded: dict[str | None, tuple[str, ...]] = {}
         self._count = 0
@@ -191,14 +193,21 @@ class Runner:
         return self._preloaded.setdefault(framework, used)
 
     def _backend(self, program: bytes, wants_tensorflow: bool) -> str:
-        """The backend of Keras: the one that the program names, where it is installed, else what Keras itself would take."""
+        """The backend of Keras, where it is installed: the program's, that of this runner, else what Keras itself would take."""
         installed = self._interpreter.installed
         named = _BACKEND.search(program)
         if named and (name := named.group(1).decode("ascii", "replace")) in installed:
             return name
         if wants_tensorflow:
             return "tensorflow"
-        usual = (os.environ.get("KERAS_BACKEND", ""), _configured_backend(), "tensorflow", "torch", "jax")
+        usual = (
+            self._usual_backend,
+            os.environ.get("KERAS_BACKEND", ""),
+            _configured_backend(),
+            "tensorflow",
+            "torch",
+            "jax",
+        )
         return next((name for name in usual if name in installed), "torch")
 
 

@@ -22,6 +22,7 @@ from dnnfix.bench.comparison import compare
 from dnnfix.bench.executors.local import LocalExecutor
 from dnnfix.bench.instances import read_index
 from dnnfix.bench.ledger import record
+from dnnfix.bench.oracle import runner_for, whole_run
 from dnnfix.bench.replay import Shard, planned, read_shard, replay
 from dnnfix.bench.results import as_markdown
 from dnnfix.bench.store import Store, hash_of
@@ -82,6 +83,19 @@ def silent(done: int, newest: Assessed | None) -> None:
 
 
 AROUND = {"engine": "e1"}
+
+
+@pytest.mark.slow
+def test_programs_of_keras_run_on_the_backend_they_were_verified_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A user's own choice of a backend is for programs that are no cases."""
+    monkeypatch.setenv("KERAS_BACKEND", "numpy")
+    (tmp_path / "keras.json").write_text('{"backend": "tensorflow"}')
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    with runner_for(Settings()) as runner:
+        trace = runner.run(whole_run(b"import keras\nprint('on', keras.config.backend())\n", 0))
+    assert "on torch" in trace.printed
 
 
 def test_assignments_tell_the_engine_nothing_but_the_program(benchmark: Path) -> None:

@@ -14,6 +14,7 @@ from dnnfix.bench.cases import Case
 from dnnfix.bench.executors import Executor
 from dnnfix.bench.executors.local import LocalExecutor
 from dnnfix.bench.ledger import counts
+from dnnfix.bench.oracle import runner_for
 from dnnfix.bench.replay import machine, planned, read_shard, replay, surroundings
 from dnnfix.bench.store import Store
 from dnnfix.cli import options
@@ -24,7 +25,6 @@ from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, FOUND, Console
 from dnnfix.config import Settings
 from dnnfix.errors import ConfigError, InputError
-from dnnfix.run.runner import Runner
 
 EXAMPLES = """  dnnfix bench replay --jobs 2
   dnnfix bench replay --select keras,loss-function
@@ -121,7 +121,7 @@ def run(
     cases = [case for case in cases if part.holds(case.id)]
     if not cases:
         raise InputError("no verified case was chosen. `dnnfix bench list --state verified` shows which there are.")
-    with Runner(Path(settings.python), settings.tier, settings.trust, device=settings.asked_device) as runner:
+    with runner_for(settings) as runner:
         around = surroundings(settings, runner.tier)
     seconds = budget or BUDGET
     wanted = list(planned(cases, seconds, chosen_arms))

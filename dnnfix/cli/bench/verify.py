@@ -11,13 +11,13 @@ from typer import Option
 from dnnfix import config
 from dnnfix.bench.cases import Case, programs
 from dnnfix.bench.ledger import counts, record
+from dnnfix.bench.oracle import runner_for
 from dnnfix.bench.verify import Proof, verify
 from dnnfix.cli import options
 from dnnfix.cli.bench import choosing
 from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, FOUND, Console
 from dnnfix.errors import InputError
-from dnnfix.run.runner import Runner
 
 EXAMPLES = """  dnnfix bench verify so-37213388
   dnnfix bench verify keras --jobs 2
@@ -54,7 +54,7 @@ def run(
     others = programs(benchmark.folder)
     proofs: list[tuple[Case, Proof]] = []
     started = time.monotonic()
-    with Runner(Path(settings.python), settings.tier, settings.trust, device=settings.asked_device) as runner:
+    with runner_for(settings) as runner:
         for number, case in enumerate(cases, 1):
             console.progress(f"{case.id} ({number} of {len(cases)})")
             proof = verify(case, others, runner, settings.workers)
