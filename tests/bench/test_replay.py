@@ -43,6 +43,7 @@ from dnnfix.records import (
     RunOutcome,
     Trace,
 )
+from dnnfix.run.interpreter import Interpreter, describe
 from dnnfix.run.job import Job
 from dnnfix.run.runner import Runner
 from dnnfix.source.diff import unified_diff
@@ -86,13 +87,15 @@ AROUND = {"engine": "e1"}
 
 
 @pytest.mark.slow
-def test_programs_of_keras_run_on_the_backend_they_were_verified_on(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_programs_of_keras_run_on_the_backend_they_were_verified_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user's own choice of a backend is for programs that are no cases."""
-    monkeypatch.setenv("KERAS_BACKEND", "numpy")
-    (tmp_path / "keras.json").write_text('{"backend": "tensorflow"}')
-    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+
+    def with_tensorflow(interpreter: Path) -> Interpreter:
+        found = describe(interpreter)
+        return replace(found, installed=found.installed | {"tensorflow"})
+
+    monkeypatch.setattr("dnnfix.run.runner.describe", with_tensorflow)
+    monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
     with runner_for(Settings()) as runner:
         trace = runner.run(whole_run(b"import keras\nprint('on', keras.config.backend())\n", 0))
     assert "on torch" in trace.printed
