@@ -8,6 +8,9 @@ from collections.abc import Callable
 SHARE = 0.02
 """Share of the time of a training that watching it may take."""
 
+LOOKS = 0.75
+"""The part of that share which looks may take: the rest is for counting steps, which no clock here sees."""
+
 FIRST = 4
 """The first step that is looked at, where there is time for it: before, everything is being set up."""
 
@@ -58,7 +61,7 @@ class Pace:
         """Whether there is time for a look of so many seconds, by default as many as looks took; else asks later."""
         wait = 0.0
         for spent, cost, elapsed in zip(self._spent, self._costs, self.elapsed, strict=True):
-            needed = (spent + (cost if seconds is None else seconds)) / self.share
+            needed = (spent + (cost if seconds is None else seconds)) / (LOOKS * self.share)
             wait = max(wait, needed / max(elapsed, 1e-9) - 1.0)
         if wait and seconds is None:
             self.next = step + max(1, min(int(wait * step), 1 + step // 4))
