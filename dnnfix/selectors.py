@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from dnnfix import registry
@@ -9,6 +10,8 @@ from dnnfix.config import Settings, matches
 from dnnfix.errors import ConfigError
 from dnnfix.records import OF_SYMPTOMS, RETIRED
 from dnnfix.suppress import UNUSED_CODE, UNUSED_RULE
+
+_WHOLE = re.compile(r"DNF\d{3}")
 
 
 @lru_cache(maxsize=64)
@@ -37,6 +40,8 @@ def near(word: str, known: list[tuple[str, str]]) -> str:
     if elsewhere := of_package(word):
         return elsewhere
 
+    if _WHOLE.fullmatch(word.upper()):
+        return ""  # one number is no more like another because they share digits
     words = [text for pair in known for text in pair]
     found = difflib.get_close_matches(word.upper(), words, n=1, cutoff=0.8) or difflib.get_close_matches(
         word, words, n=1

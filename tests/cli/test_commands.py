@@ -232,6 +232,7 @@ def test_explain(call: Call) -> None:
     assert "DNF900 unused-suppression" in call("explain", "DNF900").out
     unknown = call("explain", "DNF301x")
     assert unknown.code == 2 and "Did you mean `DNF301`?" in unknown.err
+    assert "Did you mean" not in call("explain", "DNF999").err
 
 
 def test_templates(call: Call) -> None:
