@@ -200,7 +200,7 @@ def _list_unmigrated(session: Session, program: Program, report: FileReport, pat
         seen = view(raw, path)
         for finding, reason in pipeline.unmigrated(raw, path, program.settings):
             cell, line = seen.locate(finding.site.line)
-            where = f"{path}:{line}" if cell is None else f"{path}, cell {cell}, line {line}"
+            where = f"{path}:{line}" if cell is None else f"{path}, cell {seen.number(cell)}, line {line}"
             if not reason and finding.code in withheld:
                 reason = "its patch is not taken without --unsafe"
             elif not reason and finding.code in proven:

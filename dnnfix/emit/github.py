@@ -31,7 +31,7 @@ def _annotation(file: FileReport, result: FindingResult, seen: View) -> str:
     fields = {"title": f"dnnfix {finding.code} {finding.rule}"}
     words = finding.message
     if at.cell is not None:
-        words = f"cell {at.cell}, line {at.line}: {words}"
+        words = f"cell {at.cell_number}, line {at.line}: {words}"
         fields |= {"file": at.path}
     else:
         fields |= {"file": at.path, "line": str(at.line), "endLine": str(at.end_line)}

@@ -141,7 +141,9 @@ def _location(at: Place) -> Json:
     }
     found: dict[str, Json] = {"physicalLocation": {"artifactLocation": {"uri": uri(at.path)}, "region": region}}
     if at.cell is not None:
-        found["logicalLocations"] = [{"name": at.cell, "fullyQualifiedName": f"cell {at.cell}", "kind": "module"}]
+        found["logicalLocations"] = [
+            {"name": at.cell, "fullyQualifiedName": f"cell {at.cell_number}", "kind": "module"}
+        ]
     return found
 
 

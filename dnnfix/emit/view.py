@@ -17,10 +17,12 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 
 @record
 class View:
-    """The analysed lines of one program. `locate` returns the cell of a line, if it has one, and its line in there."""
+    """The analysed lines of one program. `locate` returns the cell of a line, if it has one, and its line in there; `number` the
+    number of such a cell among all, from 1."""
 
     lines: tuple[str, ...] = ()
     locate: Callable[[int], tuple[str | None, int]] = lambda line: (None, line)
+    number: Callable[[str], int] = lambda cell: 0
 
     def line(self, number: int) -> str:
         """A line by its number, counted from 1; empty where there is none."""
@@ -39,7 +41,7 @@ def view(raw: bytes, path: str) -> View:
     refused = source.document.refused
     if refused is not None and 0 < refused.line <= len(lines):
         lines[refused.line - 1] = source.document.own_lines[refused.line - 1]
-    return View(tuple(lines), source.locate)
+    return View(tuple(lines), source.locate, source.cell_number)
 
 
 @record
@@ -52,9 +54,11 @@ class Place:
     end_line: int
     end_column: int
     cell: str | None
+    cell_number: int = 0
+    """The number of the cell among all, from 1, as readers count; 0 without one."""
 
     def __str__(self) -> str:
-        cell = f":cell {self.cell}" if self.cell is not None else ""
+        cell = f":cell {self.cell_number}" if self.cell is not None else ""
         return f"{self.path}{cell}:{self.line}:{self.column}"
 
 
@@ -64,7 +68,8 @@ def place(file: FileReport, site: Site, seen: View) -> Place:
         path = posixpath.normpath(PurePosixPath(file.path).parent / site.path)
         return Place(path, site.line, site.column, site.end_line, site.end_column, None)
     cell, line = seen.locate(site.line)
-    return Place(file.path, line, site.column, line + site.end_line - site.line, site.end_column, cell)
+    number = seen.number(cell) if cell is not None else 0
+    return Place(file.path, line, site.column, line + site.end_line - site.line, site.end_column, cell, number)
 
 
 def finding_id(file: FileReport, finding: Finding) -> str:

@@ -34,7 +34,7 @@ _VERDICTS = {
     PatchVerdict.UNVALIDATED: "not proven: `suggest` runs it",
 }
 
-_MAGICS = re.compile(r"\bcell ([\w-]+): notebook magics and shell commands were left out")
+_MAGICS = re.compile(r"\bcell (\d+): notebook magics and shell commands were left out")
 
 
 @record
@@ -127,7 +127,7 @@ class NotebookReport:
         texts = [text.replace("`dnnfix ", "`%dnnfix ") for text in unchecked(self.report) if not _MAGICS.search(text)]
         magics = [found[1] for text in unchecked(self.report) if (found := _MAGICS.search(text))]
         if magics:
-            cells = ", ".join(self.target.labels.get(cell, cell) for cell in magics)
+            cells = ", ".join(map(self.target.called, magics))
             texts.append(f"magics and shell commands, which are left out: {cells}")
         return tuple(map(self.words, texts))
 
@@ -138,9 +138,8 @@ class NotebookReport:
         return () if finding.site.path else tuple(rows(finding.site, self._seen))
 
     def words(self, text: str) -> str:
-        """A text of the engine, with cells called as people call them rather than by their ids."""
-        labels = self.target.labels
-        called = re.sub(r"\bcell ([\w-]+)", lambda m: labels.get(m[1], m[0]), text)
+        """A text of the engine, with cells called as people call them rather than by their numbers alone."""
+        called = re.sub(r"\bcell (\d+)", lambda found: self.target.called(found[1]), text)
         return printable(called)
 
     def __repr__(self) -> str:

@@ -28,10 +28,16 @@ class Target:
     raw: bytes
     file: Path | None
     labels: Mapping[str, str]
+    """By the cells' names, in their order: what people call them. Cells that are no code have one, too."""
     executed: Mapping[str, Cell]
     current: str = ""
     edited: tuple[str, ...] = ()
     """The cells of a file that were run in another version than it has."""
+
+    def called(self, number: str) -> str:
+        """What people call the cell of that number among all, from 1."""
+        every = list(self.labels.values())
+        return every[int(number) - 1] if 0 < int(number) <= len(every) else f"cell {number}"
 
     @property
     def is_file(self) -> bool:

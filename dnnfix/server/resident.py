@@ -90,6 +90,6 @@ def _looked_at(
         for result in report.findings:
             finding = result.finding
             cell, line = source.locate(finding.site.line)
-            where = f"{path}:cell {cell}" if cell is not None else path
+            where = f"{path}:cell {source.cell_number(cell)}" if cell is not None else path
             lines.append(printable(f"{where}:{line}:{finding.site.column}: {finding.code} {finding.message}"))
     return {"lines": lines, "errors": errors}

@@ -24,6 +24,8 @@ class Cell:
 
     name: str
     """Its id, or its number among all cells, from 0, where it has none."""
+    number: int
+    """Its number among all cells, from 1: what its reader can count."""
     source: str
     start: int
     end: int
@@ -103,22 +105,22 @@ def _collect(text: str, at: int, cells: list[Cell]) -> None:
             elif key == "cells":
                 _collect(text, value, cells)
         if kind == "code" and source is not None:
-            cells.append(_cell(text, source, name or str(number)))
+            cells.append(_cell(text, source, name or str(number), number + 1))
 
 
-def _cell(text: str, at: int, name: str) -> Cell:
+def _cell(text: str, at: int, name: str, number: int) -> Cell:
     if text[at] == '"':
         source, end = scanstring(text, at + 1)
-        return Cell(name, source, at, end, ((at, end),), False)
+        return Cell(name, number, source, at, end, ((at, end),), False)
     items, parts, end = [], [], at
     for item in _elements(text, at):
         if text[item] != '"':
-            raise NotNotebook(f"the source of cell {name} is not text")
+            raise NotNotebook(f"the source of cell {number} is not text")
         part, end = scanstring(text, item + 1)
         items.append((item, end))
         parts.append(part)
     end = _DECODER.raw_decode(text, at)[1]
-    return Cell(name, "".join(parts), at, end, tuple(items), True)
+    return Cell(name, number, "".join(parts), at, end, tuple(items), True)
 
 
 def _language(metadata: object) -> str | None:

@@ -66,6 +66,9 @@ class Container(Protocol):
     def locate(self, line: int) -> tuple[str | None, int]:
         """The cell that a line of the text stands in, and the line's number there."""
 
+    def number(self, cell: str) -> int:
+        """The number of a cell among all, from 1."""
+
 
 @dataclass(frozen=True)
 class PlainFile:
@@ -80,6 +83,10 @@ class PlainFile:
     def locate(self, line: int) -> tuple[str | None, int]:
         """No cell, and the line itself."""
         return None, line
+
+    def number(self, cell: str) -> int:
+        """There is no cell. Raises `LookupError`."""
+        raise LookupError(cell)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,10 @@ class Notebook:
                 found = (cell.name, line - first + 1)
         return found
 
+    def number(self, cell: str) -> int:
+        """The number of a cell among all, from 1."""
+        return next(one.number for one in self.cells if one.name == cell)
+
     def write(self, splices: Sequence[Splice]) -> bytes:
         """The notebook with the splices carried out in the cells that they fall into."""
         if not self.cells:
@@ -61,7 +65,7 @@ class Notebook:
             if start and source[start - 1] == "\n":
                 start -= 1
         if end > len(source):
-            raise EditError(f"{self.path}: an edit reaches over the end of cell {self.cells[number].name}.")
+            raise EditError(f"{self.path}: an edit reaches over the end of cell {self.cells[number].number}.")
         return Splice(start, end, splice.new)
 
 
@@ -132,11 +136,11 @@ def _recovered(text: str, cells: Sequence[Cell], first_lines: Sequence[int], pat
         if isinstance(found, Unparsable):
             rewritten.update({first + n: Line.of(line).blanked() for n, line in enumerate(lines) if line})
             texts.append("\n" * (len(lines) - 1))
-            notes.append(f"cell {cell.name} was left out: {found}")
+            notes.append(f"cell {cell.number} was left out: {found}")
             continue
         rewritten.update({first + number - 1: line for number, line in found.rewritten.items()})
         texts.append(found.text)
-        notes += [f"cell {cell.name}: {note}" for note in found.notes]
+        notes += [f"cell {cell.number}: {note}" for note in found.notes]
     joined = "\n".join(texts)
     try:
         tree = parse(joined)

@@ -105,12 +105,16 @@ class Source:
         """The notebook cell (its id, else its number from 0) of a line and the line's number in it; else no cell."""
         return self.document.container.locate(line)
 
+    def cell_number(self, cell: str) -> int:
+        """The number among all cells, from 1, of the notebook cell that `locate` names."""
+        return self.document.container.number(cell)
+
     def line_in_words(self, line: int, path: str = "") -> str:
         """A line of the program, or of the module at `path` beside it, as its reader counts it."""
         if path:
             return f"line {line} of {path}"
         cell, own = self.locate(line)
-        return f"line {own}" if cell is None else f"line {own} of cell {cell}"
+        return f"line {own}" if cell is None else f"line {own} of cell {self.cell_number(cell)}"
 
     @cached_property
     def imported_names(self) -> frozenset[tuple[str, str]]:

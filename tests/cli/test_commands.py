@@ -267,7 +267,7 @@ def test_a_notebook_on_standard_input_is_read_as_one(call: Call, folder: Path, m
     raw = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
     said = call("check", "-")
-    assert said.code == 1 and "stdin.ipynb:cell c1:" in said.out and "DNF301" in said.out
+    assert said.code == 1 and "stdin.ipynb:cell 1:" in said.out and "DNF301" in said.out
 
 
 def test_what_help_tells_holds(call: Call) -> None:

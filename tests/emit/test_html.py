@@ -173,7 +173,7 @@ def test_every_outcome(every: Report, views: dict[str, View]) -> None:
     for outcome in ("repaired", "rejected", "declined", "failed"):
         assert f"{outcome}" in shown
     assert "missing.py: no such file" in shown
-    assert "my notebook.ipynb:cell c-2:2:1" in shown
+    assert "my notebook.ipynb:cell 2:2:1" in shown
     assert "vega" not in html  # nothing to draw: the library stays out
     assert len(html) < 150_000
 

@@ -160,7 +160,7 @@ def test_a_hook_asks_the_server_that_is_there(folder: Path, port: int) -> None:
     done = ask(port, folder, "a b.py", "fine.py", "c.ipynb", "coded.py")
     assert done.returncode == 1 and done.stderr == ""
     places = [line[: line.index("DNF301") + 6] for line in done.stdout.splitlines()]
-    assert places == ["a b.py:4:72: DNF301", "c.ipynb:cell 1:4:72: DNF301", "coded.py:6:72: DNF301"]
+    assert places == ["a b.py:4:72: DNF301", "c.ipynb:cell 2:4:72: DNF301", "coded.py:6:72: DNF301"]
     assert ask(port, folder, "fine.py").returncode == 0
     missing = ask(port, folder, "no.py", "a b.py")
     assert missing.returncode == 2 and "no.py: no such file" in missing.stderr and "DNF301" in missing.stdout

@@ -51,7 +51,7 @@ def test_code_cells_are_joined_and_located(how: dict[str, Any]) -> None:
     )
     located = [source.locate(n) for n in (1, 3, 4, 7, 8, 9, 12)]
     assert located == [("first", 1), ("first", 3), ("2", 1), ("2", 4), ("empty", 1), ("shell", 1), ("last", 1)]
-    assert any("magics" in note and "first" in note for note in source.recoveries)
+    assert any(note.startswith("cell 2: ") and "magics" in note for note in source.recoveries)
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -134,7 +134,7 @@ def test_a_cell_that_is_not_python_is_left_out_and_told() -> None:
     raw = notebook(cells)
     source = read(raw, "n.ipynb")
     assert source.text == "\n\n\ny = f(2)\nz = '\ufffd'"
-    assert any("cell a was left out" in note for note in source.recoveries)
+    assert any("cell 1 was left out" in note for note in source.recoveries)
     assert apply_edits(source, [Replace(place(source, "f(2)"), "3")]) == raw.replace(b"f(2)", b"3")
 
 
@@ -155,7 +155,7 @@ def test_a_byte_order_mark_and_windows_line_ends_stay() -> None:
         (b"[]", "not JSON"),
         (b'{"cells": 3}', "not JSON"),
         (b'{"nbformat": 4}', "no cells"),
-        (b'{"cells": [{"cell_type": "code", "source": [1]}]}', "cell 0 is not text"),
+        (b'{"cells": [{"cell_type": "code", "source": [1]}]}', "cell 1 is not text"),
         (b'{"cells": [{"cell_type": "code", "source": "x = 1"}]', "not JSON"),
         (b'{"cells": [], "x": ' + b"[" * 100_000, "nested too deeply"),
         (b'{"metadata": {"language_info": {"name": "R"}}, "cells": []}', "notebook in r"),

@@ -316,8 +316,9 @@ def _change(before: Json, after: Json, factor: float, unit: str, is_cost: bool) 
 def _origin(origin: Origin, texts: Texts) -> OriginView:
     site: Site = origin.site
     _, lines = texts.get(site.path, (View(), []))
-    cell, label = texts[""][0].locate(site.line) if not site.path else (None, site.line)
-    where = site.path or (f"cell {cell}" if cell is not None else "")
+    seen = texts[""][0]
+    cell, label = seen.locate(site.line) if not site.path else (None, site.line)
+    where = site.path or (f"cell {seen.number(cell)}" if cell is not None else "")
     pieces = lines[site.line - 1] if 0 < site.line <= len(lines) else ()
     stripped = (Piece(pieces[0].text.lstrip(), pieces[0].kind), *pieces[1:]) if pieces else ()
     return OriginView(
