@@ -10,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import dnnfix
+from dnnfix import index
 from dnnfix.bench.assessment import Arm, Assessed, Assignment, assignments
 from dnnfix.bench.cases import Case
 from dnnfix.bench.executors import Executor
@@ -42,7 +43,7 @@ def read_shard(text: str) -> Shard:
 
 
 def surroundings(settings: Settings, tier: Tier) -> dict[str, str]:
-    """What results depend on besides the assignment: the engine's files, the versions, and how programs are run."""
+    """What results depend on besides the assignment: the engine's files, other packages with rules, the versions, and how programs are run."""
     known = versions(Path(settings.python))
     return {
         "engine": engine(),
@@ -50,6 +51,7 @@ def surroundings(settings: Settings, tier: Tier) -> dict[str, str]:
         "sandbox": tier.value,
         "device": settings.device,
         "keras backend": KERAS_BACKEND,
+        "rules of packages": ", ".join(index.entry_points()) or "none",
         "seed": str(settings.seed),
         **{name: known[name] for name in sorted(known)},
     }

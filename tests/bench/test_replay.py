@@ -23,7 +23,7 @@ from dnnfix.bench.executors.local import LocalExecutor
 from dnnfix.bench.instances import read_index
 from dnnfix.bench.ledger import record
 from dnnfix.bench.oracle import runner_for, whole_run
-from dnnfix.bench.replay import Shard, planned, read_shard, replay
+from dnnfix.bench.replay import Shard, planned, read_shard, replay, surroundings
 from dnnfix.bench.results import as_markdown
 from dnnfix.bench.store import Store, hash_of
 from dnnfix.bench.symptoms import Shown
@@ -44,7 +44,7 @@ from dnnfix.records import (
     Trace,
 )
 from dnnfix.run.interpreter import Interpreter, describe
-from dnnfix.run.job import Job
+from dnnfix.run.job import Job, Tier
 from dnnfix.run.runner import Runner
 from dnnfix.source.diff import unified_diff
 from tests.cli.programs import Call
@@ -133,6 +133,14 @@ def test_results_are_taken_from_the_cache_while_nothing_changed(benchmark: Path,
             executor = Made()
             replay(longer, AROUND, store, (cache,), executor, silent)
             assert len(executor.asked) == 3
+
+
+def test_results_depend_on_the_packages_that_have_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result of one set of rules must not be taken from the cache for another."""
+    monkeypatch.setattr("dnnfix.index.entry_points", lambda: ("one.rules", "two.rules"))
+    assert surroundings(Settings(), Tier.LIMITS)["rules of packages"] == "one.rules, two.rules"
+    monkeypatch.setattr("dnnfix.index.entry_points", lambda: ())
+    assert surroundings(Settings(), Tier.LIMITS)["rules of packages"] == "none"
 
 
 def test_what_failed_is_made_again(benchmark: Path, tmp_path: Path) -> None:
