@@ -70,7 +70,7 @@ MAY_IMPORT = {
     "notebook": FLOOR | {"emit", "library", "programs", "rewrite", "source"},
     "testing": READING | {"examples", "pipeline", "registry", "run", "synthesize", "template"},
     "forge": FLOOR,
-    "bench": FLOOR | {"config", "emit", "pipeline", "run", "source", "validate"},
+    "bench": FLOOR | {"config", "emit", "index", "pipeline", "run", "source", "validate"},
     "bot": FLOOR | {"config", "detect", "emit", "forge", "index", "pipeline", "run", "suppress"},
     "server": FLOOR
     | {"config", "emit", "pipeline", "programs", "registry", "selectors", "source", "suppress", "template"},
