@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,13 @@ SUFFIXES = (".py", ".ipynb")
 UNNAMED_SOURCE = "stdin.py"
 """How source that comes from no file is called."""
 
-FRAMEWORKS = (b"torch", b"keras", b"tensorflow")
+_FRAMEWORKS = (b"torch", b"keras", b"tensorflow")
+_BUILT_ON_THEM = re.compile(
+    rb"""(?:^|[\n;"'])[ \t]*(?:from|import)[ \t]+(?:accelerate|datasets|diffusers|evaluate|huggingface_hub|lightning|peft"""
+    rb"""|sentence_transformers|timm|tokenizers|transformers|trl)\b"""
+)
+"""Imports of libraries that bring a framework along: in a line of Python, or of a notebook's JSON."""
+
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "__pycache__", "venv"})
 """Folders that hold other people's or generated code; hidden folders and virtual environments are passed over too."""
@@ -28,6 +35,11 @@ MAX_SOURCE = 4 * 2**20
 """Bytes of a Python file beyond which it is data, not a program."""
 MAX_NOTEBOOK = 64 * 2**20
 """Bytes of a notebook, most of which are its outputs."""
+
+
+def is_of_interest(raw: bytes) -> bool:
+    """Whether the text of a file names a framework, or imports a library that is built on one."""
+    return any(name in raw for name in _FRAMEWORKS) or _BUILT_ON_THEM.search(raw) is not None
 
 
 @record
@@ -127,7 +139,7 @@ class Finder:
                 except InputError as error:
                     self.problem(str(error).removeprefix("./"))
                     continue
-                if not any(framework in raw for framework in FRAMEWORKS) and not raw.startswith(UTF_16):
+                if not is_of_interest(raw) and not raw.startswith(UTF_16):
                     self.passed_over += 1
                 elif self._first_time(identity):
                     called = shown(_followed(file)) if os.path.islink(file) else f"{prefix}/{name}".removeprefix("./")

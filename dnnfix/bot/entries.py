@@ -10,7 +10,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-FRAMEWORKS = (b"torch", b"keras", b"tensorflow")
+from dnnfix.programs import is_of_interest
+
 NOT_PROGRAMS = frozenset({"setup.py", "conftest.py", "conf.py", "noxfile.py", "__init__.py", "versioneer.py"})
 OF_OTHERS = frozenset({"node_modules", "site-packages", "vendor", "third_party", "external"})
 COMMANDS_IN = re.compile(r"^(readme.*|makefile|.*\.(md|rst|sh|ya?ml))$", re.IGNORECASE)
@@ -82,7 +83,7 @@ def programs(files: Mapping[str, bytes]) -> Programs:
     what they import of the repository name a framework. First come those that a README, a Makefile or a workflow calls.
     """
     named = {path: raw for path, raw in files.items() if is_program(path) and _is_own(path)}
-    framed = {path for path, raw in named.items() if any(word in raw for word in FRAMEWORKS)}
+    framed = {path for path, raw in named.items() if is_of_interest(raw)}
     trees = {path: _parsed(raw) for path, raw in named.items() if path.endswith(".py")}
     imports = {path: set(_imports(tree)) for path, tree in trees.items()}
     imported = set().union(*imports.values())

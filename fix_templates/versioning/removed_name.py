@@ -17,6 +17,7 @@ from dnnfix.api import (
     changed_imports,
     keras_backend,
     migration,
+    overrides,
     training_loop,
     uses_of,
 )
@@ -92,6 +93,10 @@ class RemovedName(ApiChange):
     compute is dropped; one whose effect would be lost is declined with a reason. Arguments that pandas, scikit-learn
     and seaborn accept by keyword only get their keyword: `df.drop("x", 1)` is `df.drop("x", axis=1)`.
 
+    What packages lost over their releases is read from tables that their own sources gave: keywords that moved into an
+    object of settings are given there (`SFTTrainer(…, packing=True)` to `SFTConfig`), where the program makes it; methods that a class
+    defines for a library that calls them no more (`training_epoch_end`) are named.
+
     Functions of linear algebra whose arguments and results changed are rewritten: `symeig(A, eigenvectors=True)` is
     `linalg.eigh(A)`; `solve(B, A)` is `linalg.solve(A, B)`, which only returns the solution, where only that is used.
 
@@ -139,6 +144,7 @@ class RemovedName(ApiChange):
             if not claims.covers(hit) and hit.evidence.get("old") not in OF_ARGUMENTS | claims.names:
                 yield hit
         yield from _linear_algebra(subject)
+        yield from overrides.overridden_methods(uses)
 
     programs = """
 === example: the ordering of axes is compared
@@ -161,6 +167,18 @@ from keras.models import Sequential
 )
 
 model = Sequential([Dense(4), Dropout(0.5)])
+
+=== example: keywords of a trainer that moved into its settings
+- from transformers import AutoModelForCausalLM, TrainingArguments
++ from transformers import AutoModelForCausalLM
+from trl import SFTTrainer
++ from trl import SFTConfig
+
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+- args = TrainingArguments("out", per_device_train_batch_size=4)
+- trainer = SFTTrainer(model, args=args, train_dataset=texts, max_seq_length=512, packing=True)
++ args = SFTConfig("out", per_device_train_batch_size=4, max_length=512, packing=True)
++ trainer = SFTTrainer(model, args=args, train_dataset=texts)
 
 === example: np_utils became part of keras.utils
 from keras.models import Sequential

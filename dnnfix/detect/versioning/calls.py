@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dnnfix.detect.versioning.imports import facts, removed_in
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses
+from dnnfix.detect.versioning.settings import moved
 from dnnfix.detect.versioning.tables import Change
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, Replace, SetArgument, Site
 from dnnfix.source.arguments import argument_value
@@ -126,7 +127,7 @@ def receiver_is(source: Source, expr: ast.expr, kind: str, depth: int = _DEEP) -
     """Whether an expression holds an object of a class, where its constructor is known; `None` where it is not."""
     if isinstance(expr, ast.Name) and expr.id == "self":
         owner = source.enclosing(expr, ast.ClassDef)
-        return _derives(source, owner, kind) if owner is not None else None
+        return derives(source, owner, kind) if owner is not None else None
     if isinstance(expr, ast.Attribute) and expr.attr == HELD_AS.get(kind):
         return receiver_is(source, expr.value, "keras.Model") is not False and source.frameworks <= _KERAS or None
     if (kind == "keras.layers.Layer" or kind in LISTED_BY) and _is_listed(source, expr, kind):
@@ -142,7 +143,7 @@ def receiver_is(source: Source, expr: ast.expr, kind: str, depth: int = _DEEP) -
     if name is not None:
         if name.startswith(MADE_BELOW.get(kind, " ")) and name.rpartition(".")[2][:1].isupper():
             return True
-        if name in RECEIVERS.get(kind, ()) or kind == "keras.Model" and name.startswith("keras.applications."):
+        if name == kind or name in RECEIVERS.get(kind, ()) or kind == "keras.Model" and name.startswith("keras.applications."):
             return True
         return (
             False if name.partition(".")[0] != kind.partition(".")[0] or name.rpartition(".")[2][:1].isupper() else None
@@ -151,7 +152,7 @@ def receiver_is(source: Source, expr: ast.expr, kind: str, depth: int = _DEEP) -
     if isinstance(definition, ast.FunctionDef) and depth:
         returned = [receiver_is(source, value, kind, depth - 1) for value in _returned(source, definition)]
         return True if returned and all(returned) else None
-    return _derives(source, definition, kind) if isinstance(definition, ast.ClassDef) else None
+    return derives(source, definition, kind) if isinstance(definition, ast.ClassDef) else None
 
 
 def _returned(source: Source, function: ast.FunctionDef) -> list[ast.expr]:
@@ -184,7 +185,8 @@ def _lists(source: Source, expr: ast.expr, kind: str) -> bool:
     return made is not None and isinstance(made.func, ast.Attribute) and made.func.attr in LISTED_BY[kind]
 
 
-def _derives(source: Source, definition: ast.ClassDef, kind: str) -> bool | None:
+def derives(source: Source, definition: ast.ClassDef, kind: str) -> bool | None:
+    """Whether a class of the program derives from another; `None` where that cannot be told."""
     bases = {source.qualified(base) for base in definition.bases}
     if bases & RECEIVERS.get(kind, frozenset()) or kind in bases:
         return True
@@ -255,7 +257,9 @@ class CallChanges:
         site = self.source.site(call)
         edits: list[Edit] = []
         decline = ""
-        if change.new:
+        if change.into:
+            edits, decline = moved(self.uses, call, keyword, change)
+        elif change.new:
             if any(k.arg == change.new for k in call.keywords):
                 decline = f"{change.new} is passed too"
             elif self._shared(call, change):
@@ -447,12 +451,17 @@ def said(change: Change) -> str:
     else:
         when = f"is deprecated since {package} {change.since}"
     now = f"; use {change.new}" if change.new else ""
+    if change.into:
+        settings = change.into.rpartition(".")[2]
+        now = f"; give {change.new} to {settings}, and that to {change.by}"
     return f"{which}{f' of {of}' if of else ''} {when}{now}"
 
 
 def _title(change: Change) -> str:
     if not change.new:
         return f"drop {change.old}"
+    if change.into:
+        return f"give {change.new} to {change.into.rpartition('.')[2]}"
     return f"write {change.new} for {change.old}"
 
 

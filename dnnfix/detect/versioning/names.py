@@ -6,10 +6,11 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import dnnfix
+from dnnfix.detect.versioning.history import is_meant
 from dnnfix.detect.versioning.tables import Change, Table, table
 from dnnfix.records.record import record
 from dnnfix.source.names import canonical
@@ -119,8 +120,16 @@ def tables_for(source: Source) -> tuple[Table, ...]:
     """The tables of the built-in files that can concern a program, read only then."""
     names = [name for name, frameworks in _GATES.items() if source.frameworks.intersection(frameworks)]
     names += [name for name, words in _WORDS.items() if not source.words.isdisjoint(words)]
-    paths = (DATA / f"{name}.toml" for name in dict.fromkeys(names))
-    return tuple(table(path) for path in paths if path.is_file())
+    paths = [DATA / f"{name}.toml" for name in dict.fromkeys(names)]
+    histories = [(name, table(path)) for name, path in _histories().items() if name in source.words]
+    meant = [known for name, known in histories if is_meant(source, name, known.shown)]
+    return (*(table(path) for path in paths if path.is_file()), *meant)
+
+
+@cache
+def _histories() -> dict[str, Path]:
+    """What packages have lost over their releases, by the name under which programs import them."""
+    return {path.stem: path for path in sorted((DATA / "history").glob("*.json"))}
 
 
 @dataclass

@@ -25,6 +25,7 @@ Keys of some kinds:
     standalone  a module or name that changed in the package `keras` only, and not in `tensorflow.keras`
     telling     a method, keyword or literal so particular that it counts on any object
     read_only   a method or attribute whose successor cannot be set: a program that assigns it is left alone
+    by, into    the argument moved into an object of settings: the parameter that takes it, and its class, whose keyword `new` is
     drop        an argument without `new` is removed (only for the literals in `when`, if given)
     values      literals of the argument that are renamed along with it; for `True` and `False`, the code instead
 
@@ -55,6 +56,7 @@ nothing is lost but time.
 from __future__ import annotations
 
 import contextlib
+import json
 import marshal
 import os
 import re
@@ -66,11 +68,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from dnnfix.detect.versioning.history import document
 from dnnfix.errors import CatalogueError
 from dnnfix.records.record import record
 
-FORMAT = 10
+FORMAT = 11
 """Changes when what is kept in the cache changes its form."""
+
+_SHOWN = ""
+"""Where a table has the names that its package shows: no word is empty."""
 
 _TEXT, _TRUTH, _TEXTS = "a string", "true or false", "a list of strings"
 _COMMON = {
@@ -93,6 +99,8 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "telling": _TRUTH,
         "drop": _TRUTH,
         "when": "a list of literals",
+        "by": _TEXT,
+        "into": _TEXT,
         "values": "a table of strings",
     },
     "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "an integer", "telling": _TRUTH},
@@ -154,6 +162,10 @@ class Change:
     drop: bool = False
     when: tuple[object, ...] = ()
     """The literal values for which an argument may be dropped; any value where empty."""
+    by: str = ""
+    """The parameter of the same call that takes an object of settings, to which the argument moved."""
+    into: str = ""
+    """The class of these settings, which takes it as `new`."""
     values: Mapping[str, str] = field(default_factory=dict)
     """Literal values that are renamed along with the argument; any other literal is then refused. Under `True` and
     `False` stands the code that is written for them."""
@@ -218,6 +230,12 @@ class Table:
         self.words = parts
         """Identifiers, one of which a program must contain for anything here to concern it."""
         self._unpacked: dict[str, dict[str, dict[str, Any]]] = {}
+
+    @property
+    def shown(self) -> Collection[str]:
+        """The names right below the package, of today and of before, where the table is of its releases (see `history`)."""
+        found: Collection[str] = self._part(_SHOWN, _SHOWN).get(_SHOWN, ())
+        return found
 
     def module(self, name: str) -> Change | None:
         """The change of a module with that name."""
@@ -289,7 +307,7 @@ def _changes(kind: str, entries: Collection[Mapping[str, Any]]) -> tuple[Change,
 
 @cache
 def table(path: Path) -> Table:
-    """The table of one TOML file. Raises `CatalogueError`, which names file and entry, where it is not sound."""
+    """The table of one file, TOML or JSON (see `history`). Raises `CatalogueError`, which names file and entry, where it is not sound."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -303,11 +321,24 @@ def table(path: Path) -> Table:
             parts = marshal.loads(kept.read_bytes())
             if isinstance(parts, dict):
                 return Table(parts)
-    parts = compiled(content.decode("utf-8", "replace"), str(path))
+    text = content.decode("utf-8", "replace")
+    if path.suffix == ".json":
+        data = _loaded(text, path)
+        parts = {**packed(document(data), str(path)), _SHOWN: marshal.dumps({_SHOWN: {_SHOWN: data["shown"]}})}
+    else:
+        parts = compiled(text, str(path))
     if kept is not None:
         with contextlib.suppress(OSError, ValueError):
             _write(kept, marshal.dumps(parts))
     return Table(parts)
+
+
+def _loaded(text: str, path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise CatalogueError(f"{path}: not JSON: {error}.") from None
+    return found
 
 
 def compiled(text: str, place: str) -> dict[str, bytes]:
@@ -315,11 +346,16 @@ def compiled(text: str, place: str) -> dict[str, bytes]:
     import tomllib
 
     try:
-        document = tomllib.loads(text)
+        found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CatalogueError(f"{place}: not TOML: {error}.") from None
+    return packed(found, place)
+
+
+def packed(by_kind: Mapping[str, Any], place: str) -> dict[str, bytes]:
+    """Check entries by kind and pack them by word. Raises `CatalogueError` with the place and the entry."""
     raw: dict[str, dict[str, Any]] = {kind: {} for kind in _KINDS}
-    for kind, entries in document.items():
+    for kind, entries in by_kind.items():
         if kind == "template":
             continue
         if kind not in _KINDS:
@@ -371,7 +407,7 @@ def _check(kind: str, entry: Any, where: str) -> None:
         raise CatalogueError(f"{where}: state since (deprecated) or removed, the version that changed it.")
     if kind != "place" and not (entry.get("new") or entry.get("add") or entry.get("drop")) and not entry.get("note"):
         raise CatalogueError(f"{where}: without new, say in note why nothing replaces it.")
-    if entry.get("old") == entry.get("new") and not entry.get("values"):
+    if entry.get("old") == entry.get("new") and not entry.get("values") and not entry.get("into"):
         raise CatalogueError(f"{where}: old and new are the same.")
 
 

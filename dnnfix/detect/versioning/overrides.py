@@ -1,0 +1,34 @@
+"""Methods that a class of the program defines for its library to call, and that the library calls no more: `training_epoch_end`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.detect.versioning.calls import derives, said
+from dnnfix.detect.versioning.imports import facts, removed_in
+from dnnfix.detect.versioning.migration import Hit
+from dnnfix.detect.versioning.names import Uses
+
+
+def overridden_methods(uses: Uses) -> Iterator[Hit]:
+    """The definitions that take the place of a method which a base class has lost, where the program itself does not call them."""
+    source = uses.source
+    histories = [known for known in uses.tables if known.shown]
+    if not histories:
+        return
+    called = {node.attr for node in source.nodes(ast.Attribute)}
+    for owner in source.nodes(ast.ClassDef):
+        for method in (one for one in owner.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))):
+            if method.name in called:
+                continue
+            for change in (change for known in histories for change in known.methods(method.name)):
+                if any(derives(source, owner, kind) for kind in change.of):
+                    yield Hit(
+                        site=source.site(method),
+                        what=f"{said(change)}, and nothing calls the one that {owner.name} defines",
+                        decline=change.note,
+                        removed=removed_in((change,)),
+                        evidence=facts(change),
+                    )
+                    break

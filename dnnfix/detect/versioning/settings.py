@@ -1,0 +1,63 @@
+"""Keyword arguments that moved into an object of settings: `SFTTrainer(…, packing=True)` is `SFTConfig(packing=True)` today."""
+
+from __future__ import annotations
+
+import ast
+
+from dnnfix.detect.versioning.names import Uses
+from dnnfix.detect.versioning.tables import Change
+from dnnfix.records import AddImport, Edit, RemoveArgument, Replace, SetArgument
+from dnnfix.source.program import Source
+
+_PLAIN = (
+    ast.Constant, ast.Name, ast.Attribute, ast.expr_context, ast.List, ast.Tuple, ast.Dict, ast.UnaryOp, ast.unaryop,
+)  # fmt: skip
+"""What a value may be made of: nothing that does something when it is computed."""
+
+
+def moved(uses: Uses, call: ast.Call, keyword: ast.keyword, change: Change) -> tuple[list[Edit], str]:
+    """The edits that give a keyword to the settings of a call instead, or why there are none."""
+    source = uses.source
+    given = next((one.value for one in call.keywords if one.arg == change.by), None)
+    name, added = _class(source, change.into)
+    code = source.segment(source.site(keyword.value))
+    removed = RemoveArgument(source.site(call), change.old)
+    if given is None:
+        if any(one.arg is None for one in call.keywords) or call.args[1:]:
+            return [], f"whether {change.by} is given cannot be seen"
+        return [], f"give it to {name}, and that to {change.by}"
+    made = source.constructor(given)
+    if made is None:
+        return [], f"give it to {name}: what makes {change.by} is not seen"
+    if any(one.arg == change.new or one.arg is None for one in made.keywords):
+        return [], f"whether {change.by} has {change.new} already cannot be seen"
+    if not _known_there(source, keyword.value, made):
+        return [], f"give it to {name}: its value is not known yet where {change.by} is made"
+    edits: list[Edit] = [removed, SetArgument(source.site(made), change.new, code)]
+    if source.qualified(made.func) != change.into:
+        edits += [Replace(source.site(made.func), name), *added]
+    return edits, ""
+
+
+def _class(source: Source, qualified: str) -> tuple[str, list[Edit]]:
+    """How the program calls a class, or can after an import, and that import."""
+    module, _, last = qualified.rpartition(".")
+    for name, imported in sorted(source.imported_names):
+        if imported == qualified:
+            return name, []
+        if imported == module:
+            return f"{name}.{last}", []
+    return last, [AddImport(f"from {module} import {last}")]
+
+
+def _known_there(source: Source, value: ast.expr, made: ast.Call) -> bool:
+    """Whether a value means the same where the settings are made: its names are bound before, in the same function."""
+    if not all(isinstance(node, _PLAIN) for node in ast.walk(value)):
+        return False
+    names = [node for node in ast.walk(value) if isinstance(node, ast.Name)]
+    inside = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    if names and source.enclosing(value, *inside) is not source.enclosing(made, *inside):
+        return False
+    line = source.site(made).line
+    bound = [source.bindings(name) for name in names]
+    return all(places and all(source.site(one).end_line < line for one in places) for places in bound)

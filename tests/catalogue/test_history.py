@@ -1,0 +1,167 @@
+"""Tables of what packages lost over their releases: how they are read, whom they concern, and keywords that moved into settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dnnfix.config import Settings
+from dnnfix.detect.versioning import names, tables
+from dnnfix.detect.versioning.calls import changed_arguments
+from dnnfix.detect.versioning.history import document
+from dnnfix.detect.versioning.names import uses_of
+from dnnfix.detect.versioning.tables import table
+from dnnfix.errors import CatalogueError
+from dnnfix.pipeline.check import check_file
+from dnnfix.records import FileReport
+from dnnfix.source.program import Source
+
+HISTORIES = sorted((names.DATA / "history").glob("*.json"))
+
+GADGETS = {
+    "package": "gadgets",
+    "first": "1.0",
+    "last": "2.0",
+    "day": "2026-01-02",
+    "shown": ["Config", "Trainer", "old", "turn"],
+    "module": {"2.0": {"gadgets.old": ""}},
+    "name": {"2.0": {"gadgets.turn": "gadgets.rotate"}},
+    "argument": {
+        "1.1": {
+            "packing": {"args=gadgets.Config(packing)": ["gadgets.Trainer"]},
+            "length": {"args=gadgets.Config(most)": ["gadgets.Trainer"]},
+        },
+        "1.2": {"tokenizer": {"processor": ["gadgets.Trainer"]}},
+    },
+    "method": {},
+}
+
+
+@pytest.fixture
+def gadgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The history of a package made up for the purpose, as if it were one of ours."""
+    path = tmp_path / "gadgets.json"
+    path.write_text(json.dumps(GADGETS))
+    monkeypatch.setattr(names, "_histories", lambda: {"gadgets": path})
+
+
+def checked(text: str) -> FileReport:
+    return check_file(text.encode(), "program.py", Settings())
+
+
+def patched(text: str) -> str:
+    """The program with the first patch of the check, which repairs what is outdated together."""
+    from dnnfix.emit.hunks import apply, replacements
+
+    return apply(text.encode(), replacements(checked(text).patches[0].diff)).decode()
+
+
+@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+def test_every_history_is_sound(path: Path) -> None:
+    data = json.loads(path.read_bytes())
+    assert data["package"].replace("-", "_") == path.stem and data["shown"] == sorted(data["shown"])
+    known = table(path)
+    assert set(known.shown) == set(data["shown"])
+    changes = list(known.changes())
+    assert changes
+    for change in changes:
+        roots = {name.partition(".")[0] for name in change.of or (change.old,)}
+        assert change.removed and change.old != change.new or change.into, change
+        assert all(root.isidentifier() for root in roots), change
+
+
+def test_an_entry_has_what_the_tables_by_hand_have() -> None:
+    found = document(GADGETS)
+    assert found["module"][0]["note"] and found["name"][0]["new"] == "gadgets.rotate"
+    assert found["argument"][1] == {
+        "of": ["gadgets.Trainer"], "old": "length", "removed": "1.1", "by": "args", "into": "gadgets.Config", "new": "most",
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("gadgets")
+def test_names_and_keywords_that_went_are_found_and_renamed() -> None:
+    text = "from gadgets import Trainer, turn\nimport gadgets.old\n\nturn(3)\nTrainer(None, tokenizer=1)\n"
+    said = [result.finding.message for result in checked(text).findings]
+    assert said == [
+        "gadgets.turn was removed in gadgets 2.0; use gadgets.rotate",
+        "the module gadgets.old was removed in gadgets 2.0",
+        "the argument tokenizer of Trainer was removed in gadgets 1.2; use processor",
+    ]
+
+
+@pytest.mark.usefixtures("gadgets")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from gadgets import turn, build_gadget\n\nturn(3)\n",  # a folder of the program's own with the same name
+        "import other\n\nother.turn(3)\n",
+        "gadgets = []\ngadgets.turn = 1\n",
+    ],
+)
+def test_what_only_has_the_name_is_left_alone(text: str) -> None:
+    assert not checked(text).findings
+
+
+MOVED = """\
+from gadgets import Trainer
+from others import Arguments
+
+size = 512
+args = Arguments(folder="out")
+trainer = Trainer(
+    "model",
+    args=args,
+    packing=True,
+    length=size,
+    tokenizer=None,
+)
+"""
+
+
+@pytest.mark.usefixtures("gadgets")
+def test_keywords_move_into_the_settings_and_their_class_with_them() -> None:
+    assert patched(MOVED) == (
+        "from gadgets import Trainer\nfrom gadgets import Config\n\nsize = 512\n"
+        'args = Config(folder="out", packing=True, most=size)\n'
+        'trainer = Trainer(\n    "model",\n    args=args,\n    processor=None,\n)\n'
+    )
+
+
+@pytest.mark.usefixtures("gadgets")
+def test_settings_of_the_right_class_keep_their_call() -> None:
+    text = "import gadgets\n\ngadgets.Trainer(1, args=gadgets.Config(), packing=True)\n"
+    assert patched(text) == "import gadgets\n\ngadgets.Trainer(1, args=gadgets.Config(packing=True))\n"
+
+
+@pytest.mark.usefixtures("gadgets")
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("Trainer(1, packing=True)", "give it to Config, and that to args"),
+        ("Trainer(1, packing=True, **more)", "whether args is given cannot be seen"),
+        ("Trainer(1, args=given, packing=True)", "what makes args is not seen"),
+        ("Trainer(1, args=Config(packing=False), packing=True)", "whether args has packing already"),
+        ("Trainer(1, args=Config(**more), packing=True)", "whether args has packing already"),
+        ("Trainer(1, args=Config(), packing=choose())", "is not known yet where args is made"),
+    ],
+)
+def test_what_cannot_be_moved_says_why(call: str, said: str) -> None:
+    text = f"from gadgets import Config, Trainer\n\n\ndef run(given, more):\n    return {call}\n"
+    [hit] = changed_arguments(uses_of(Source.from_bytes(text.encode(), "program.py")))
+    assert said in hit.decline and not hit.edits
+
+
+@pytest.mark.usefixtures("gadgets")
+def test_a_value_that_is_bound_later_is_not_moved_up() -> None:
+    text = MOVED.replace('size = 512\nargs = Arguments(folder="out")', 'args = Arguments(folder="out")\nsize = 512')
+    after = patched(text)
+    assert "length=size" in after and "packing=True)" in after
+
+
+def test_a_history_that_is_none_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text("{")
+    with pytest.raises(CatalogueError, match=r"broken\.json: not JSON"):
+        tables.table(path)

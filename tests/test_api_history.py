@@ -1,0 +1,196 @@
+"""The command that reads the releases of a package, on an index of a package made up for the purpose."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parent.parent / "tools" / "api_history.py"
+
+FIRST = {
+    "__init__.py": """\
+        _import_structure = {"trainers": ["Trainer", "Config"]}
+        _import_structure["tools"] = ["measure"]
+        from .helpers import *
+        from json import dumps
+        """,
+    "trainers.py": """\
+        from dataclasses import dataclass
+        from . import helpers
+        @dataclass
+        class Config:
+            steps: int = 1
+        class Trainer:
+            def __init__(self, model, args=None, tokenizer=None, packing=False, length=10, seed=0): pass
+            def fit(self): pass
+            def tune(self): pass
+        """,
+    "tools.py": "def measure(x, scale=1, unit='m', **rest): pass\ndef weigh(x, unit='g'): pass\n",
+    "helpers.py": "__all__ = ['helped', 'left']\ndef helped(x): pass\ndef left(x): pass\ndef inner(x): pass\n",
+    "old/__init__.py": "",
+    "old/parts.py": "class Wheel:\n    def __init__(self, radius): pass\nclass Spoke: pass\n",
+    "_private.py": "def hidden(): pass\n",
+}
+SECOND = {
+    **FIRST,
+    "trainers.py": """\
+        import functools
+        from dataclasses import dataclass, field
+        from .deprecation import deprecate_kwarg
+        @dataclass
+        class Config:
+            steps: int = 1
+            packing: bool = False
+            length: int = field(default=10, metadata={"help": "It is deprecated. Use `most` instead."})
+            most: int = 10
+        class Trainer:
+            '''Trains.
+
+            Args:
+                seed (int):
+                    Deprecated, use `state` instead.
+                state (int):
+                    Where chance begins.
+            '''
+            @deprecate_kwarg("tokenizer", version="3.0", new_name="processor")
+            def __init__(self, model, args: Config = None, processor=None, seed=0, state=0): pass
+            def fit(self): pass
+            def tune(self): pass
+        """,
+    "tools.py": """\
+        import warnings
+        def measure(x, scale=1, unit='m', **rest): pass
+        def weigh(x, unit='g', of='g'):
+            if unit:
+                warnings.warn("`unit` is deprecated and will be removed. Please use `of`.")
+        """,
+}
+THIRD = {
+    **SECOND,
+    "trainers.py": """\
+        from dataclasses import dataclass
+        @dataclass
+        class Config:
+            steps: int = 1
+            packing: bool = False
+            most: int = 10
+        class Trainer:
+            def __init__(self, model, args: Config | None = None, processor=None, state=0): pass
+            def fit(self): pass
+        """,
+    "tools.py": "def measure(x, **rest): pass\ndef weigh(x, of='g'): pass\n",
+    "helpers.py": "__all__ = ['helped']\ndef helped(x): pass\ndef inner(x): pass\n",
+    "parts.py": "class Wheel:\n    def __init__(self, radius, color=None): pass\n",
+}
+del THIRD["old/__init__.py"], THIRD["old/parts.py"]
+RELEASES = {"1.0.0": FIRST, "1.0.1": FIRST, "1.1.0": SECOND, "2.0.0rc1": THIRD, "2.0.0": THIRD}
+
+
+def wheel(path: Path, files: Mapping[str, str]) -> None:
+    import textwrap
+
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(f"gadgets/{name}", textwrap.dedent(text))
+        archive.writestr("gadgets/tests/test_it.py", "def never(): pass\n")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[str]:
+    """An index on this machine that has the releases of `gadgets`, and `empty`, which has none."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    files = []
+    for version, content in RELEASES.items():
+        name = f"gadgets-{version}-py3-none-any.whl"
+        wheel(folder / name, content)
+        files.append({"filename": name, "url": name, "size": 1, "upload-time": "2026-01-02T03:04:05Z"})
+    files.append({"filename": "gadgets-1.0.0.tar.gz", "url": "x", "size": 1})
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if not self.path.startswith("/simple/"):
+                super().do_GET()
+                return
+            of = files if self.path == "/simple/gadgets/" else []
+            listed = [{**file, "url": f"http://{self.headers['Host']}/{file['url']}"} for file in of]
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"files": listed}).encode())
+
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given, directory=str(folder))
+
+        def log_message(self, format: str, *given: Any) -> None: ...
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/simple/"
+    server.shutdown()
+    server.server_close()
+
+
+def call(index: str, tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    places = ("--index", index, "--wheels", str(tmp_path / "wheels"), "--output", str(tmp_path / "out"))
+    command = [sys.executable, str(SCRIPT), *words, *places]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_what_went_and_what_the_sources_say_of_it(index: str, tmp_path: Path) -> None:
+    done = call(index, tmp_path, "gadgets")
+    assert done.returncode == 0, done.stderr
+    made = json.loads((tmp_path / "out" / "gadgets.json").read_text())
+    assert (made["first"], made["last"], made["day"]) == ("1.0.1", "2.0.0", "2026-01-02")
+    assert made["module"] == {"2.0": {"gadgets.old": ""}}
+    assert made["name"] == {
+        "2.0": {
+            "gadgets.helpers.left": "",
+            "gadgets.left": "",
+            "gadgets.old.parts.Wheel": "gadgets.parts.Wheel",
+        }
+    }
+    trainers = ["gadgets.Trainer", "gadgets.trainers.Trainer"]
+    assert made["argument"] == {
+        "1.1": {
+            "length": {"args=gadgets.Config(most)": trainers},
+            "packing": {"args=gadgets.Config(packing)": trainers},
+            "tokenizer": {"processor": trainers},
+        },
+        "2.0": {
+            "length": {"most": ["gadgets.Config", "gadgets.trainers.Config"]},
+            "seed": {"state": trainers},
+            "unit": {"of": ["gadgets.tools.weigh"]},
+        },
+    }
+    assert made["method"] == {"2.0": {"tune": {"": trainers}}}
+    assert {"Trainer", "Config", "helped", "left", "old", "tools", "trainers"} <= set(made["shown"])
+    assert not {"dumps", "hidden", "tests", "inner"} & set(made["shown"])
+
+
+def test_the_same_releases_give_the_same_bytes(index: str, tmp_path: Path) -> None:
+    tables = []
+    for _ in range(2):
+        assert call(index, tmp_path, "gadgets").returncode == 0
+        tables.append((tmp_path / "out" / "gadgets.json").read_bytes())
+    assert tables[0] == tables[1]
+
+
+def test_a_package_without_a_wheel_is_named(index: str, tmp_path: Path) -> None:
+    done = call(index, tmp_path, "empty")
+    assert done.returncode == 2 and "empty: the index has no final release with a wheel" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_index_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    done = call("http://127.0.0.1:9/simple/", tmp_path, "gadgets")
+    assert done.returncode == 2 and "http://127.0.0.1:9/simple/gadgets/" in done.stderr
+    assert "Traceback" not in done.stderr

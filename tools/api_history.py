@@ -1,0 +1,411 @@
+"""Writes what public API a package has lost over its releases, as a table of API changes, from the wheels on the index.
+
+    python tools/api_history.py PACKAGE… [--python PYTHON] [--wheels FOLDER]
+
+The last release of every minor version is read (`releases.py`, `static_api.py`): every name and keyword that a program could use and that the
+newest release has no more is an entry, with the release in which it went. Where the newest release is installed for PYTHON, it is asked in
+a process of its own, and has the last word: what it still has by decorators, inheritance or laziness is no entry. A successor is named where
+the sources show it: the same thing under another path, a decorator that renames a keyword, a text of warning that says what to use. What a
+table written by hand knows of a name is left to that table. The same releases give the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from releases import INDEX, Release, ReleaseError, releases, sources
+from static_api import ANY, Api, Callable, Sources, api
+
+from dnnfix.detect.versioning.tables import Table
+from dnnfix.detect.versioning.tables import table as read_table
+
+QUESTION = Path(__file__).with_name("public_api.py")
+BY_HAND = ROOT / "fix_templates" / "data"
+DATA = BY_HAND / "history"
+TIMEOUT = 1800
+"""Seconds for what is asked of an interpreter: it imports every module in question."""
+
+_USE = r"(?:[Uu]se|[Uu]sing|favou?r of|replaced (?:by|with)|renamed (?:to|as)|switch to|[Pp]lease (?:use|see))"
+_SETTINGS = ("Config", "Configuration", "Arguments", "Settings")
+"""How classes of settings are called, where they are no records."""
+
+_SUCCESSOR = re.compile(_USE + r"\s+(?:the\s+)?(?:argument\s+|parameter\s+)?[`'\"]+(?:--)?([A-Za-z_][\w.]*)")
+
+
+@dataclass
+class Gone:
+    """What went: the first and the last release that have it, by their place in the list, and its successor if one is known."""
+
+    first: int
+    last: int
+    new: str = ""
+    into: tuple[str, str] = ("", "")
+    """The parameter that takes an object of settings today, and their class, where a keyword moved there."""
+
+    @property
+    def successor(self) -> str:
+        """As the table has it: a name, or `args=trl.SFTConfig(max_length)`; empty where there is none."""
+        by, of = self.into
+        return f"{by}={of}({self.new})" if by else self.new
+
+
+@dataclass
+class History:
+    """Everything that the releases of a package had at any time."""
+
+    package: str
+    found: Sequence[Release]
+    names: dict[str, Gone] = field(default_factory=dict)
+    modules: dict[str, Gone] = field(default_factory=dict)
+    arguments: dict[tuple[str, str], Gone] = field(default_factory=dict)
+    methods: dict[tuple[str, str], Gone] = field(default_factory=dict)
+    entries: dict[str, Callable] = field(default_factory=dict)
+    """By name, what it was when it was seen last."""
+    texts: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    """By name, the texts in it that speak of deprecation, in any release."""
+    told: dict[tuple[str, str], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    """By name and keyword, what is said of the deprecation of that keyword."""
+    renamed: dict[tuple[str, str], str] = field(default_factory=dict)
+    newest: Api = field(default_factory=lambda: Api({}, frozenset()))
+    """What the last of the releases that were taken has."""
+
+    def take(self, number: int, one: Api) -> None:
+        """Note what one release has."""
+        for path in one.public_modules():
+            _seen(self.modules, path, number)
+        for name, entry in one.names.items():
+            _seen(self.names, name, number)
+            self.entries[name] = entry
+            self.texts[name].update(dict.fromkeys(entry.warnings))
+            path, _, last = name.rpartition(".")
+            home = one.home(path, last)
+            if home is None:
+                continue
+            for keyword in one.parameters(entry, home[0])[0] - {ANY}:
+                _seen(self.arguments, (name, keyword), number)
+            for keyword, said in entry.told.items():
+                self.told[name, keyword].update(dict.fromkeys(said))
+            for keyword, new in entry.renamed.items():
+                self.renamed[name, keyword] = new or self.renamed.get((name, keyword), "")
+            if entry.kind == "class":
+                for method in one.methods(entry, home[0])[0] & set(entry.methods):
+                    _seen(self.methods, (name, method), number)
+        self.newest = one
+
+    def removed(self, gone: Gone) -> str:
+        """The minor version that lacks it first; empty for what is still there."""
+        if gone.last + 1 == len(self.found):
+            return ""
+        return ".".join(map(str, self.found[gone.last + 1].minor))
+
+
+def _seen(known: dict[Any, Gone], key: Any, number: int) -> None:
+    if key in known:
+        known[key].last = number
+    else:
+        known[key] = Gone(number, number)
+
+
+def history(package: str, wheels: Path, index: str = INDEX) -> History:
+    """Read the releases. Raises `ReleaseError`."""
+    found = History(package, releases(package, index))
+    reader = Sources()
+    for number, release in enumerate(found.found):
+        print(f"{package} {release.version} ({number + 1} of {len(found.found)})", file=sys.stderr, flush=True)
+        found.take(number, api(sources(release, wheels), reader))
+    return found
+
+
+class Installed:
+    """What an interpreter that has the newest release says; it says nothing where it has another."""
+
+    def __init__(self, python: Path | None, package: str, version: str, names: Sequence[str]) -> None:
+        self.answers: Mapping[str, Any] = {}
+        self.speaks = False
+        if python is not None and _version(python, package) == version:
+            self.speaks, self.answers = True, _asked(python, names)
+
+    def has(self, name: str) -> bool:
+        """Whether the name is there after all."""
+        return name in self.answers
+
+    def takes(self, name: str, keyword: str) -> bool:
+        """Whether a call takes a keyword after all, or may."""
+        entry = self.answers.get(name)
+        if not self.speaks:
+            return False
+        known = entry.get("parameters") if entry else None
+        return known is None or keyword in known["names"] or ANY in known["names"]
+
+    def shows(self, name: str, method: str) -> bool:
+        """Whether a class has a method or attribute after all, or may."""
+        entry = self.answers.get(name)
+        if not self.speaks:
+            return False
+        return not entry or method in entry.get("methods", {}) or method in entry.get("assigned", ())
+
+
+def _version(python: Path, package: str) -> str:
+    asked = f"import importlib.metadata as m; print(m.version({package!r}))"
+    done = subprocess.run([python, "-c", asked], capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout.strip().partition("+")[0]
+
+
+def _asked(python: Path, names: Sequence[str]) -> Mapping[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        asked, told = Path(folder) / "asked.json", Path(folder) / "told.json"
+        asked.write_text(json.dumps(list(names)))
+        code = (
+            f"import sys, json, warnings; sys.path.insert(0, {str(QUESTION.parent)!r}); warnings.simplefilter('ignore')\n"
+            "import public_api as p; p.choose_backend()\n"
+            f"json.dump(p.looked_up(json.load(open({str(asked)!r}))), open({str(told)!r}, 'w'))"
+        )
+        subprocess.run([python, "-c", code], capture_output=True, timeout=TIMEOUT, check=False)
+        found: Mapping[str, Any] = json.loads(told.read_text()) if told.is_file() else {}
+        return found
+
+
+def successors(found: History, installed: Installed) -> None:
+    """Find out by what the things that went are replaced, as far as the sources show it."""
+    newest = found.newest
+    places: dict[str, list[str]] = defaultdict(list)
+    for name in newest.names:
+        places[name.rpartition(".")[2]].append(name)
+    for name, gone in found.names.items():
+        if found.removed(gone):
+            gone.new = _moved(name, found, newest, places) or _advised(found.texts[name], places, found.package)
+    for (name, keyword), gone in found.arguments.items():
+        if found.removed(gone) and name in newest.names:
+            gone.new = _renamed(found, newest, name, keyword, installed)
+    by_home: dict[tuple[str, str] | None, str] = {}
+    for name in sorted(newest.names, key=lambda path: (-path.count("."), -len(path), path)):
+        by_home[newest.home(*_parted(name))] = name
+    for (name, keyword), gone in found.arguments.items():
+        if found.removed(gone) and not gone.new and name in newest.names:
+            gone.new, gone.into = _into_settings(found, newest, name, keyword, by_home)
+
+
+def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence[str]]) -> str:
+    """The shortest path of the same thing today, where there is one thing of that name alone that takes what it took."""
+    old = found.entries[name]
+    last = name.rpartition(".")[2]
+    alike = [path for path in places.get(last, ()) if newest.names[path].kind == old.kind]
+    homes = {newest.home(path.rpartition(".")[0], last) for path in alike}
+    if len(homes) != 1 or old.kind == "value":
+        return ""
+    taken, complete = newest.parameters(newest.names[alike[0]], next(iter(homes))[0])  # type: ignore[index]
+    if complete and ANY not in taken and not set(old.parameters or ()) - {ANY} <= taken:
+        return ""
+    return min(alike, key=lambda path: (path.count("."), len(path), path))
+
+
+def _advised(texts: Mapping[str, None], places: Mapping[str, Sequence[str]], package: str) -> str:
+    """The public name that the warnings of something say to use."""
+    for text in reversed(texts):
+        for word in _SUCCESSOR.findall(text):
+            if word.partition(".")[0] == package and word in places.get(word.rpartition(".")[2], ()):
+                return str(word)
+    return ""
+
+
+def _renamed(found: History, newest: Api, name: str, keyword: str, installed: Installed) -> str:
+    """The keyword that a call takes today instead."""
+    taken = newest.parameters(newest.names[name], (newest.home(*_parted(name)) or ("", ""))[0])[0]
+
+    def is_taken(word: str) -> bool:
+        return word in taken or installed.speaks and installed.has(name) and word in _names(installed.answers[name])
+
+    told = found.renamed.get((name, keyword), "")
+    if told and is_taken(told):
+        return told
+    for text in reversed(found.told[name, keyword]):
+        words = [word for word in _SUCCESSOR.findall(text) if word != keyword and is_taken(word)]
+        if len(set(words)) == 1:
+            return str(words[0])
+    about = re.compile(rf"(?<![\w.])(?:--)?{re.escape(keyword)}(?!\w)")
+    for text in reversed(found.texts[name]):
+        for sentence in re.split(r"(?<=\w[.;!])\s+(?=[A-Z])(?!(?:Please )?[Uu]se)", text):
+            if about.search(sentence):
+                words = [word for word in _SUCCESSOR.findall(sentence) if word != keyword and is_taken(word)]
+                if len(set(words)) == 1:
+                    return str(words[0])
+    return ""
+
+
+def _into_settings(
+    found: History, newest: Api, name: str, keyword: str, by_home: Mapping[tuple[str, str] | None, str]
+) -> tuple[str, tuple[str, str]]:
+    """Where a call takes an object of settings, and these took the keyword over: its name there, the parameter, and their class."""
+    path = (newest.home(*_parted(name)) or ("", ""))[0]
+    went = found.arguments[name, keyword].last
+    for parameter, words in newest.names[name].kinds.items():
+        for word in words:
+            held = newest.class_of(path, word)
+            if held is None or not (held[1].is_record or word.endswith(_SETTINGS)):
+                continue
+            settings = by_home.get(newest.home(path, word), "")
+            there = found.arguments.get((settings, keyword))
+            if there is None or there.first > went + 1:
+                continue
+            now = there.new if found.removed(there) else keyword
+            if now:
+                return now, (parameter, settings)
+    return "", ("", "")
+
+
+def _names(answer: Mapping[str, Any] | None) -> Sequence[str]:
+    known = (answer or {}).get("parameters")
+    names: Sequence[str] = known["names"] if known else ()
+    return names
+
+
+def _parted(name: str) -> tuple[str, str]:
+    path, _, last = name.rpartition(".")
+    return path, last
+
+
+def in_question(found: History) -> list[str]:
+    """What an interpreter is to be asked for: names that seem to be gone, and those of which something seems to be."""
+    asked = {name for name, gone in found.names.items() if found.removed(gone)}
+    asked |= {path for path, gone in found.modules.items() if found.removed(gone)}
+    for known in (found.arguments, found.methods):
+        asked |= {name for (name, _), gone in known.items() if found.removed(gone)}
+    return sorted(asked)
+
+
+def table(found: History, installed: Installed) -> dict[str, Any]:
+    """What went, in the form that `dnnfix.detect.versioning.history` reads."""
+    newest = found.newest
+    made: dict[str, Any] = {"package": found.package, "first": str(found.found[0].version)}
+    made |= {"last": str(found.found[-1].version), "day": found.found[-1].day}
+    shown = {name.split(".")[1] for name in (*found.names, *found.modules) if name.count(".")}
+    made["shown"] = sorted(shown)
+    made |= {kind: {} for kind in ("module", "name", "argument", "method")}
+    by_hand = _by_hand(found.package)
+    lost: set[str] = set()
+    for path, gone in sorted(found.modules.items()):
+        version = found.removed(gone)
+        if version and not installed.has(path) and not _under(path, lost) and by_hand.module(path) is None:
+            lost.add(path)
+            made["module"].setdefault(version, {})[path] = ""
+    for name, gone in sorted(found.names.items()):
+        version = found.removed(gone)
+        if version and not installed.has(name) and (gone.new or not _under(name, lost)) and by_hand.name(name) is None:
+            made["name"].setdefault(version, {})[name] = gone.new
+    for kind, known, still in (
+        ("argument", found.arguments, _still_takes),
+        ("method", found.methods, _still_shows),
+    ):
+        for (name, old), gone in sorted(known.items()):
+            version = found.removed(gone)
+            if version and name in newest.names and not still(newest, name, old, installed):
+                if kind == "argument" and by_hand.argument(name, old) is not None:
+                    continue
+                made[kind].setdefault(version, {}).setdefault(old, {}).setdefault(gone.successor, []).append(name)
+    for kind in ("module", "name", "argument", "method"):
+        made[kind] = dict(sorted(made[kind].items(), key=lambda pair: tuple(map(int, pair[0].split(".")))))
+    return made
+
+
+def written(made: Mapping[str, Any]) -> str:
+    """A table as JSON with a line for each release or, of parts of things, for each of their names."""
+    lines = ["{"]
+    for key, value in made.items():
+        if not isinstance(value, dict):
+            lines.append(f" {json.dumps(key)}: {_compact(value)},")
+            continue
+        lines.append(f" {json.dumps(key)}: {{")
+        for release, names in value.items():
+            lines.append(f"  {json.dumps(release)}: {{")
+            lines += [f"   {json.dumps(name)}: {_compact(found)}," for name, found in names.items()]
+            lines[-1] = lines[-1][:-1]
+            lines.append("  },")
+        lines[-1] = lines[-1].rstrip(",")
+        lines.append(" },")
+    lines[-1] = lines[-1].rstrip(",")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+
+
+def count(made: Mapping[str, Any]) -> int:
+    """How many entries a table has."""
+    whole = sum(len(names) for kind in ("module", "name") for names in made[kind].values())
+    parts = sum(len(new) for kind in ("argument", "method") for names in made[kind].values() for new in names.values())
+    return whole + parts
+
+
+def _by_hand(package: str) -> Table:
+    path = BY_HAND / f"{package}.toml"
+    return read_table(path) if path.is_file() else Table({})
+
+
+def _still_takes(newest: Api, name: str, keyword: str, installed: Installed) -> bool:
+    if installed.speaks:
+        return installed.takes(name, keyword)
+    taken, complete = newest.parameters(newest.names[name], (newest.home(*_parted(name)) or ("", ""))[0])
+    return not complete or ANY in taken or keyword in taken or keyword in newest.names[name].renamed
+
+
+def _still_shows(newest: Api, name: str, method: str, installed: Installed) -> bool:
+    if installed.speaks:
+        return installed.shows(name, method)
+    known, complete = newest.methods(newest.names[name], (newest.home(*_parted(name)) or ("", ""))[0])
+    return not complete or method in known or "__getattr__" in newest.names[name].methods
+
+
+def _under(name: str, lost: set[str]) -> bool:
+    parts = name.split(".")
+    return any(".".join(parts[:count]) in lost for count in range(1, len(parts)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the tables, or say how large they would be."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.partition("\n")[0], formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("packages", nargs="+", metavar="PACKAGE", help="as the index calls it")
+    parser.add_argument("--python", type=Path, help="an interpreter that has the newest releases")
+    parser.add_argument(
+        "--wheels",
+        type=Path,
+        default=Path.home() / ".cache" / "dnnfix-wheels",
+        help="where wheels are kept (%(default)s)",
+    )
+    parser.add_argument("--index", default=INDEX, help="another index, or a mirror, that answers in JSON (%(default)s)")
+    parser.add_argument("--output", type=Path, default=DATA, help="the folder for the tables (%(default)s)")
+    given = parser.parse_args(arguments)
+    for package in given.packages:
+        try:
+            found = history(package, given.wheels, given.index)
+        except ReleaseError as error:
+            print(f"api_history: {error}", file=sys.stderr)
+            return 2
+        installed = Installed(given.python, package, str(found.found[-1].version), in_question(found))
+        successors(found, installed)
+        made = table(found, installed)
+        text = written(made)
+        given.output.mkdir(parents=True, exist_ok=True)
+        (given.output / f"{package.replace('-', '_')}.json").write_text(text, encoding="utf-8")
+        asked = "and its interpreter" if installed.speaks else "alone"
+        print(f"{package}: {count(made)} entries, {len(text):,} characters, by its sources {asked}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
