@@ -71,7 +71,7 @@ MAY_IMPORT = {
     "testing": READING | {"examples", "pipeline", "registry", "run", "synthesize", "template"},
     "forge": FLOOR,
     "bench": FLOOR | {"config", "emit", "index", "pipeline", "run", "source", "validate"},
-    "bot": FLOOR | {"config", "detect", "emit", "forge", "index", "pipeline", "run", "suppress"},
+    "bot": FLOOR | {"config", "detect", "emit", "forge", "index", "pipeline", "programs", "run", "suppress"},
     "server": FLOOR
     | {"config", "emit", "pipeline", "programs", "registry", "selectors", "source", "suppress", "template"},
     "cli": FLOOR
