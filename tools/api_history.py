@@ -29,7 +29,6 @@ sys.path.insert(0, str(ROOT))
 from releases import INDEX, Release, ReleaseError, releases, sources
 from static_api import ANY, Api, Callable, Sources, api
 
-from dnnfix.detect.versioning.tables import Table
 from dnnfix.detect.versioning.tables import table as read_table
 
 QUESTION = Path(__file__).with_name("public_api.py")
@@ -294,16 +293,16 @@ def table(found: History, installed: Installed) -> dict[str, Any]:
     shown = {name.split(".")[1] for name in (*found.names, *found.modules) if name.count(".")}
     made["shown"] = sorted(shown)
     made |= {kind: {} for kind in ("module", "name", "argument", "method")}
-    by_hand = _by_hand(found.package)
+    by_hand = ByHand()
     lost: set[str] = set()
     for path, gone in sorted(found.modules.items()):
         version = found.removed(gone)
-        if version and not installed.has(path) and not _under(path, lost) and by_hand.module(path) is None:
+        if version and not installed.has(path) and not _under(path, lost) and not by_hand.knows(path):
             lost.add(path)
             made["module"].setdefault(version, {})[path] = ""
     for name, gone in sorted(found.names.items()):
         version = found.removed(gone)
-        if version and not installed.has(name) and (gone.new or not _under(name, lost)) and by_hand.name(name) is None:
+        if version and not installed.has(name) and (gone.new or not _under(name, lost)) and not by_hand.knows(name):
             made["name"].setdefault(version, {})[name] = gone.new
     for kind, known, still in (
         ("argument", found.arguments, _still_takes),
@@ -312,7 +311,7 @@ def table(found: History, installed: Installed) -> dict[str, Any]:
         for (name, old), gone in sorted(known.items()):
             version = found.removed(gone)
             if version and name in newest.names and not still(newest, name, old, installed):
-                if kind == "argument" and by_hand.argument(name, old) is not None:
+                if kind == "argument" and by_hand.knows_keyword(name, old):
                     continue
                 made[kind].setdefault(version, {}).setdefault(old, {}).setdefault(gone.successor, []).append(name)
     for kind in ("module", "name", "argument", "method"):
@@ -350,9 +349,25 @@ def count(made: Mapping[str, Any]) -> int:
     return whole + parts
 
 
-def _by_hand(package: str) -> Table:
-    path = BY_HAND / f"{package}.toml"
-    return read_table(path) if path.is_file() else Table({})
+class ByHand:
+    """What the tables that are written by hand know, whatever file it is in."""
+
+    def __init__(self) -> None:
+        self._tables = [read_table(path) for path in sorted(BY_HAND.glob("*.toml"))]
+
+    def knows(self, name: str) -> bool:
+        """Whether they have a name or a module."""
+        return any(one.name(name) is not None or one.module(name) is not None for one in self._tables)
+
+    def knows_keyword(self, of: str, keyword: str) -> bool:
+        """Whether they have a keyword of a call, by itself or as a part of an expression."""
+        last = of.rpartition(".")[2]
+        given = re.compile(rf"\b{re.escape(keyword)}=")
+        return any(
+            one.argument(of, keyword) is not None
+            or any(given.search(form.old) and (of in form.of or form.old.startswith(of)) for form in one.forms(last))
+            for one in self._tables
+        )
 
 
 def _still_takes(newest: Api, name: str, keyword: str, installed: Installed) -> bool:

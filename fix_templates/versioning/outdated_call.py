@@ -89,6 +89,12 @@ def closed(mask, home):
 
 print(closed(torch.ones(3, 2), torch.tensor([1, 0, 2]).ne(0)))
 
+=== example: the devices of a trainer
+from lightning.pytorch import Trainer
+
+- trainer = Trainer(gpus=1, max_epochs=3)
++ trainer = Trainer(devices=1, max_epochs=3, accelerator="auto")
+
 === example: a whole network in a file
 import torch
 

@@ -44,6 +44,7 @@ _WORDS = {
     "sklearn": ("sklearn",),
     "cv2": ("cv2",),
     "gensim": ("gensim",),
+    "lightning": ("lightning", "pytorch_lightning"),
     "matplotlib": ("plt", "matplotlib", "pylab", "set_xticks", "set_yticks", "set_zticks"),
     "networkx": ("networkx",),
     "pillow": ("PIL", "Image", "ImageChops", "ImageDraw", "ImageEnhance", "ImageFilter", "ImageFont", "ImageOps"),
