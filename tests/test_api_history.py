@@ -33,6 +33,7 @@ FIRST = {
             def __init__(self, model, args=None, tokenizer=None, packing=False, length=10, seed=0): pass
             def fit(self): pass
             def tune(self): pass
+        class Racer(Trainer): pass
         """,
     "tools.py": "def measure(x, scale=1, unit='m', **rest): pass\ndef weigh(x, unit='g'): pass\n",
     "helpers.py": "__all__ = ['helped', 'left']\ndef helped(x): pass\ndef left(x): pass\ndef inner(x): pass\n",
@@ -65,6 +66,7 @@ SECOND = {
             def __init__(self, model, args: Config = None, processor=None, seed=0, state=0): pass
             def fit(self): pass
             def tune(self): pass
+        class Racer(Trainer): pass
         """,
     "tools.py": """\
         import warnings
@@ -86,6 +88,7 @@ THIRD = {
         class Trainer:
             def __init__(self, model, args: Config | None = None, processor=None, state=0): pass
             def fit(self): pass
+        class Racer(Trainer): pass
         """,
     "tools.py": "def measure(x, **rest): pass\ndef weigh(x, of='g'): pass\n",
     "helpers.py": "__all__ = ['helped']\ndef helped(x): pass\ndef inner(x): pass\n",
@@ -158,7 +161,8 @@ def test_what_went_and_what_the_sources_say_of_it(index: str, tmp_path: Path) ->
             "gadgets.old.parts.Wheel": "gadgets.parts.Wheel",
         }
     }
-    trainers = ["gadgets.Trainer", "gadgets.trainers.Trainer"]
+    trainers = ["gadgets.Trainer", "gadgets.trainers.Racer", "gadgets.trainers.Trainer"]
+    own = ["gadgets.Trainer", "gadgets.trainers.Trainer"]
     assert made["argument"] == {
         "1.1": {
             "length": {"args=gadgets.Config(most)": trainers},
@@ -171,7 +175,7 @@ def test_what_went_and_what_the_sources_say_of_it(index: str, tmp_path: Path) ->
             "unit": {"of": ["gadgets.tools.weigh"]},
         },
     }
-    assert made["method"] == {"2.0": {"tune": {"": trainers}}}
+    assert made["method"] == {"2.0": {"tune": {"": own}}}
     assert {"Trainer", "Config", "helped", "left", "old", "tools", "trainers"} <= set(made["shown"])
     assert not {"dumps", "hidden", "tests", "inner"} & set(made["shown"])
 

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -195,6 +195,11 @@ def successors(found: History, installed: Installed) -> None:
     for (name, keyword), gone in found.arguments.items():
         if found.removed(gone) and not gone.new and name in newest.names:
             gone.new, gone.into = _into_settings(found, newest, name, keyword, by_home)
+    for (name, keyword), gone in found.arguments.items():
+        if found.removed(gone) and not gone.new and name in newest.names:
+            for base in _bases(newest, name, by_home):
+                above = found.arguments.get((base, keyword), gone)
+                gone.new, gone.into = gone.new or above.new, gone.into if gone.new else above.into
 
 
 def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence[str]]) -> str:
@@ -242,6 +247,19 @@ def _renamed(found: History, newest: Api, name: str, keyword: str, installed: In
                 if len(set(words)) == 1:
                     return str(words[0])
     return ""
+
+
+def _bases(newest: Api, name: str, by_home: Mapping[tuple[str, str] | None, str], deep: int = 4) -> Iterator[str]:
+    """The public names of the classes that a class derives from, the nearest first."""
+    home = newest.home(*_parted(name))
+    if home is None or not deep:
+        return
+    for word in newest.names[name].bases:
+        held = newest.class_of(home[0], word)
+        base = by_home.get(newest.home(home[0], word), "") if held is not None else ""
+        if base:
+            yield base
+            yield from _bases(newest, base, by_home, deep - 1)
 
 
 def _into_settings(
