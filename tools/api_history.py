@@ -89,8 +89,7 @@ class History:
             _seen(self.names, name, number)
             self.entries[name] = entry
             self.texts[name].update(dict.fromkeys(entry.warnings))
-            path, _, last = name.rpartition(".")
-            home = one.home(path, last)
+            home = one.home(*_parted(name))
             if home is None:
                 continue
             for keyword in one.parameters(entry, home[0])[0] - {ANY}:
@@ -207,7 +206,7 @@ def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence
     old = found.entries[name]
     last = name.rpartition(".")[2]
     alike = [path for path in places.get(last, ()) if newest.names[path].kind == old.kind]
-    homes = {newest.home(path.rpartition(".")[0], last) for path in alike}
+    homes = {newest.home(*_parted(path)) for path in alike}
     if len(homes) != 1 or old.kind == "value":
         return ""
     taken, complete = newest.parameters(newest.names[alike[0]], next(iter(homes))[0])  # type: ignore[index]
@@ -227,7 +226,7 @@ def _advised(texts: Mapping[str, None], places: Mapping[str, Sequence[str]], pac
 
 def _renamed(found: History, newest: Api, name: str, keyword: str, installed: Installed) -> str:
     """The keyword that a call takes today instead."""
-    taken = newest.parameters(newest.names[name], (newest.home(*_parted(name)) or ("", ""))[0])[0]
+    taken = newest.parameters(newest.names[name], _module_of(newest, name))[0]
 
     def is_taken(word: str) -> bool:
         return word in taken or installed.speaks and installed.has(name) and word in _names(installed.answers[name])
@@ -266,7 +265,7 @@ def _into_settings(
     found: History, newest: Api, name: str, keyword: str, by_home: Mapping[tuple[str, str] | None, str]
 ) -> tuple[str, tuple[str, str]]:
     """Where a call takes an object of settings, and these took the keyword over: its name there, the parameter, and their class."""
-    path = (newest.home(*_parted(name)) or ("", ""))[0]
+    path = _module_of(newest, name)
     went = found.arguments[name, keyword].last
     for parameter, words in newest.names[name].kinds.items():
         for word in words:
@@ -287,6 +286,11 @@ def _names(answer: Mapping[str, Any] | None) -> Sequence[str]:
     known = (answer or {}).get("parameters")
     names: Sequence[str] = known["names"] if known else ()
     return names
+
+
+def _module_of(newest: Api, name: str) -> str:
+    """The module that defines what has that name; empty where that is not found."""
+    return (newest.home(*_parted(name)) or ("", ""))[0]
 
 
 def _parted(name: str) -> tuple[str, str]:
@@ -391,14 +395,14 @@ class ByHand:
 def _still_takes(newest: Api, name: str, keyword: str, installed: Installed) -> bool:
     if installed.speaks:
         return installed.takes(name, keyword)
-    taken, complete = newest.parameters(newest.names[name], (newest.home(*_parted(name)) or ("", ""))[0])
+    taken, complete = newest.parameters(newest.names[name], _module_of(newest, name))
     return not complete or ANY in taken or keyword in taken or keyword in newest.names[name].renamed
 
 
 def _still_shows(newest: Api, name: str, method: str, installed: Installed) -> bool:
     if installed.speaks:
         return installed.shows(name, method)
-    known, complete = newest.methods(newest.names[name], (newest.home(*_parted(name)) or ("", ""))[0])
+    known, complete = newest.methods(newest.names[name], _module_of(newest, name))
     return not complete or method in known or "__getattr__" in newest.names[name].methods
 
 
