@@ -36,7 +36,14 @@ FIRST = {
         class Racer(Trainer): pass
         """,
     "tools.py": "def measure(x, scale=1, unit='m', **rest): pass\ndef weigh(x, unit='g'): pass\n",
-    "helpers.py": "__all__ = ['helped', 'left']\ndef helped(x): pass\ndef left(x): pass\ndef inner(x): pass\n",
+    "helpers.py": """\
+        __all__ = ['helped', 'left', 'right']
+        def helped(x): pass
+        def left(x): pass
+        def right(x):
+            raise DeprecationWarning("right is deprecated and will be removed. Use helped instead.")
+        def inner(x): pass
+        """,
     "old/__init__.py": "",
     "old/parts.py": "class Wheel:\n    def __init__(self, radius): pass\nclass Spoke: pass\n",
     "_private.py": "def hidden(): pass\n",
@@ -95,6 +102,21 @@ THIRD = {
     "parts.py": "class Wheel:\n    def __init__(self, radius, color=None): pass\n",
 }
 del THIRD["old/__init__.py"], THIRD["old/parts.py"]
+LOOSE = """\
+    import functools
+    def any_keyword(cls):
+        made = cls.__init__
+        @functools.wraps(made)
+        def __init__(self, *given, **named):
+            self.kept = named
+        cls.__init__ = __init__
+        return cls
+    """
+for _files, _labels in ((FIRST, ", labels=2, mode='a'"), (SECOND, ", labels=2, mode='a'"), (THIRD, "")):
+    _told = "warnings.warn('`mode` is deprecated and will be removed')" if _labels else "pass"
+    _files["loose.py"] = (
+        f"{LOOSE}\n    @any_keyword\n    class Loose:\n        def __init__(self, size=1{_labels}): {_told}\n"
+    )
 RELEASES = {"1.0.0": FIRST, "1.0.1": FIRST, "1.1.0": SECOND, "2.0.0rc1": THIRD, "2.0.0": THIRD}
 
 
@@ -142,6 +164,20 @@ def index(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
+def installed(folder: Path, files: Mapping[str, str]) -> None:
+    """Put the package into a folder as an installer does."""
+    import textwrap
+
+    for name, text in files.items():
+        path = folder / "gadgets" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    (folder / "gadgets-2.0.0.dist-info").mkdir()
+    (folder / "gadgets-2.0.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: gadgets\nVersion: 2.0.0\n"
+    )
+
+
 def call(index: str, tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     places = ("--index", index, "--wheels", str(tmp_path / "wheels"), "--output", str(tmp_path / "out"))
     command = [sys.executable, str(SCRIPT), *words, *places]
@@ -159,6 +195,8 @@ def test_what_went_and_what_the_sources_say_of_it(index: str, tmp_path: Path) ->
             "gadgets.helpers.left": "",
             "gadgets.left": "",
             "gadgets.old.parts.Wheel": "gadgets.parts.Wheel",
+            "gadgets.right": "gadgets.helped",
+            "gadgets.helpers.right": "gadgets.helpers.helped",
         }
     }
     trainers = ["gadgets.Trainer", "gadgets.trainers.Racer", "gadgets.trainers.Trainer"]
@@ -170,7 +208,9 @@ def test_what_went_and_what_the_sources_say_of_it(index: str, tmp_path: Path) ->
             "tokenizer": {"processor": trainers},
         },
         "2.0": {
+            "labels": {"": ["gadgets.loose.Loose"]},
             "length": {"most": ["gadgets.Config", "gadgets.trainers.Config"]},
+            "mode": {"": ["gadgets.loose.Loose"]},
             "seed": {"state": trainers},
             "unit": {"of": ["gadgets.tools.weigh"]},
         },
@@ -178,6 +218,19 @@ def test_what_went_and_what_the_sources_say_of_it(index: str, tmp_path: Path) ->
     assert made["method"] == {"2.0": {"tune": {"": own}}}
     assert {"Trainer", "Config", "helped", "left", "old", "tools", "trainers"} <= set(made["shown"])
     assert not {"dumps", "hidden", "tests", "inner"} & set(made["shown"])
+
+
+def test_an_interpreter_with_the_newest_release_has_the_last_word(
+    index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrapper takes any keyword, whatever signature it shows; only what was announced to go is gone."""
+    installed(tmp_path / "site", {**THIRD, "old/__init__.py": "kept = True\n"})
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    done = call(index, tmp_path, "gadgets", "--python", sys.executable)
+    assert done.returncode == 0 and "by its sources and its interpreter" in done.stdout, done.stderr
+    made = json.loads((tmp_path / "out" / "gadgets.json").read_text())
+    assert made["module"] == {"2.0": {"gadgets.old.parts": ""}}
+    assert "labels" not in made["argument"]["2.0"] and made["argument"]["2.0"]["mode"] == {"": ["gadgets.loose.Loose"]}
 
 
 def test_the_same_releases_give_the_same_bytes(index: str, tmp_path: Path) -> None:

@@ -44,6 +44,10 @@ _SETTINGS = ("Config", "Configuration", "Arguments", "Settings")
 _SUCCESSOR = re.compile(_USE + r"\s+(?:the\s+)?(?:argument\s+|parameter\s+)?[`'\"]+(?:--)?([A-Za-z_][\w.]*)")
 
 
+_NAMED = re.compile(_USE + r"\s+(?:the\s+)?(?:[`'\"]+([A-Za-z_][\w.]*)|([A-Za-z]\w+))")
+"""The same of names, which are not always quoted: what they name is looked up."""
+
+
 @dataclass
 class Gone:
     """What went: the first and the last release that have it, by their place in the list, and its successor if one is known."""
@@ -140,13 +144,13 @@ class Installed:
         """Whether the name is there after all."""
         return name in self.answers
 
-    def takes(self, name: str, keyword: str) -> bool:
-        """Whether a call takes a keyword after all, or may."""
+    def takes(self, name: str, keyword: str, announced: bool) -> bool:
+        """Whether a call takes a keyword after all, or may: behind a wrapper that takes any, unless its end was announced."""
         entry = self.answers.get(name)
         if not self.speaks:
             return False
         known = entry.get("parameters") if entry else None
-        return known is None or keyword in known["names"] or ANY in known["names"]
+        return known is None or keyword in known["names"] or ANY in known["names"] or known["open"] and not announced
 
     def shows(self, name: str, method: str) -> bool:
         """Whether a class has a method or attribute after all, or may."""
@@ -184,7 +188,7 @@ def successors(found: History, installed: Installed) -> None:
         places[name.rpartition(".")[2]].append(name)
     for name, gone in found.names.items():
         if found.removed(gone):
-            gone.new = _moved(name, found, newest, places) or _advised(found.texts[name], places, found.package)
+            gone.new = _moved(name, found, newest, places) or _advised(name, found, newest)
     for (name, keyword), gone in found.arguments.items():
         if found.removed(gone) and name in newest.names:
             gone.new = _renamed(found, newest, name, keyword, installed)
@@ -215,12 +219,14 @@ def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence
     return min(alike, key=lambda path: (path.count("."), len(path), path))
 
 
-def _advised(texts: Mapping[str, None], places: Mapping[str, Sequence[str]], package: str) -> str:
-    """The public name that the warnings of something say to use."""
-    for text in reversed(texts):
-        for word in _SUCCESSOR.findall(text):
-            if word.partition(".")[0] == package and word in places.get(word.rpartition(".")[2], ()):
-                return str(word)
+def _advised(name: str, found: History, newest: Api) -> str:
+    """The public name that the warnings of something say to use: in full, or as one beside it."""
+    beside, kind = _parted(name)[0], found.entries[name].kind
+    for text in reversed(found.texts[name]):
+        for quoted, bare in _NAMED.findall(text):
+            for word in (quoted, f"{beside}.{quoted or bare}"):
+                if word in newest.names and newest.names[word].kind == kind:
+                    return str(word)
     return ""
 
 
@@ -332,7 +338,7 @@ def table(found: History, installed: Installed) -> dict[str, Any]:
     ):
         for (name, old), gone in sorted(known.items()):
             version = found.removed(gone)
-            if version and name in newest.names and not still(newest, name, old, installed):
+            if version and name in newest.names and not still(found, name, old, installed):
                 if kind == "argument" and by_hand.knows_keyword(name, old):
                     continue
                 made[kind].setdefault(version, {}).setdefault(old, {}).setdefault(gone.successor, []).append(name)
@@ -392,14 +398,27 @@ class ByHand:
         )
 
 
-def _still_takes(newest: Api, name: str, keyword: str, installed: Installed) -> bool:
+def _still_takes(found: History, name: str, keyword: str, installed: Installed) -> bool:
+    newest = found.newest
     if installed.speaks:
-        return installed.takes(name, keyword)
+        return installed.takes(name, keyword, _announced(found, name, keyword))
     taken, complete = newest.parameters(newest.names[name], _module_of(newest, name))
     return not complete or ANY in taken or keyword in taken or keyword in newest.names[name].renamed
 
 
-def _still_shows(newest: Api, name: str, method: str, installed: Installed) -> bool:
+def _announced(found: History, name: str, keyword: str) -> bool:
+    """Whether some release spoke of the end of a keyword, or what takes its place was found."""
+    about = re.compile(rf"\b{re.escape(keyword)}\b")
+    return bool(
+        found.arguments[name, keyword].new
+        or (name, keyword) in found.renamed
+        or found.told.get((name, keyword))
+        or any(about.search(text) for text in found.texts.get(name, ()))
+    )
+
+
+def _still_shows(found: History, name: str, method: str, installed: Installed) -> bool:
+    newest = found.newest
     if installed.speaks:
         return installed.shows(name, method)
     known, complete = newest.methods(newest.names[name], _module_of(newest, name))

@@ -68,7 +68,14 @@ def parameters(thing):
     places = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     any_number = any(p.kind == p.VAR_POSITIONAL for p in found)
     needed = sum(p.default is p.empty for p in places)
-    return {"names": names, "needed": needed, "places": None if any_number else len(places)}
+    return {"names": names, "needed": needed, "places": None if any_number else len(places), "open": is_open(thing)}
+
+
+def is_open(thing):
+    """Whether what is called first takes any keyword, whatever signature it shows: a wrapper may pass it on or keep it."""
+    outermost = [thing.__init__, type(thing).__call__] if inspect.isclass(thing) else [thing]
+    codes = [getattr(one, "__code__", None) for one in outermost]
+    return any(code is not None and code.co_flags & inspect.CO_VARKEYWORDS for code in codes)
 
 
 def documentation(value):

@@ -43,6 +43,7 @@ _WORDS = {
     "pandas": ("pd", "pandas"),
     "sklearn": ("sklearn",),
     "cv2": ("cv2",),
+    "datasets": ("load_metric",),
     "gensim": ("gensim",),
     "lightning": ("lightning", "pytorch_lightning"),
     "matplotlib": ("plt", "matplotlib", "pylab", "set_xticks", "set_yticks", "set_zticks"),
@@ -53,6 +54,7 @@ _WORDS = {
     "skimage": ("skimage",),
     "torch": ("functorch", "torchtext"),
     "torchvision": ("torchvision",),
+    "transformers": ("AdamW",),
 }
 """Identifiers, one of which a program must have for the table of another library to be read."""
 
