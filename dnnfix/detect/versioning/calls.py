@@ -143,7 +143,9 @@ def receiver_is(source: Source, expr: ast.expr, kind: str, depth: int = _DEEP) -
     if name is not None:
         if name.startswith(MADE_BELOW.get(kind, " ")) and name.rpartition(".")[2][:1].isupper():
             return True
-        if name == kind or name in RECEIVERS.get(kind, ()) or kind == "keras.Model" and name.startswith("keras.applications."):
+        if name == kind or name in RECEIVERS.get(kind, ()):
+            return True
+        if kind == "keras.Model" and name.startswith("keras.applications."):
             return True
         return (
             False if name.partition(".")[0] != kind.partition(".")[0] or name.rpartition(".")[2][:1].isupper() else None
