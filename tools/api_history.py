@@ -41,7 +41,10 @@ _USE = r"(?:[Uu]se|[Uu]sing|favou?r of|replaced (?:by|with)|renamed (?:to|as)|sw
 _SETTINGS = ("Config", "Configuration", "Arguments", "Settings")
 """How classes of settings are called, where they are no records."""
 
-_SUCCESSOR = re.compile(_USE + r"\s+(?:the\s+)?(?:argument\s+|parameter\s+)?[`'\"]+(?:--)?([A-Za-z_][\w.]*)")
+_SUCCESSOR = re.compile(
+    _USE + r"\s+(?:the\s+)?(?:argument\s+|parameter\s+)?[`'\"]+(?:--)?([A-Za-z_][\w.]*)(?![\w.]|\s*=)"
+)
+"""What is to be used instead; not `mixed_precision="fp16"`, which takes another value than the old keyword."""
 
 
 _NAMED = re.compile(_USE + r"\s+(?:the\s+)?(?:[`'\"]+([A-Za-z_][\w.]*)|([A-Za-z]\w+))")
