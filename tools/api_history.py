@@ -106,7 +106,7 @@ class History:
             for keyword, new in entry.renamed.items():
                 self.renamed[name, keyword] = new or self.renamed.get((name, keyword), "")
             if entry.kind == "class":
-                for method in one.methods(entry, home[0])[0] & set(entry.methods):
+                for method in (each for each in entry.methods if not each.startswith("_")):
                     _seen(self.methods, (name, method), number)
         self.newest = one
 

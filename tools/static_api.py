@@ -414,27 +414,23 @@ def _class(node: ast.ClassDef) -> Callable:
             told[statement.target.id] = _warnings(statement)
         elif isinstance(statement, ast.Assign):
             attributes.update(target.id for target in statement.targets if isinstance(target, ast.Name))
-    is_record = any("dataclass" in ast.unparse(one) for one in node.decorator_list)
-    made = methods.get("__init__") or methods.get("__new__")
-    bases = tuple(ast.unparse(base).partition("[")[0] for base in node.bases)
-    parameters = tuple(fields) if is_record and "__init__" not in methods else made.parameters if made else None
+    is_record = "__init__" not in methods and any("dataclass" in ast.unparse(one) for one in node.decorator_list)
+    made = Callable("function", tuple(fields)) if is_record else methods.get("__init__") or methods.get("__new__")
+    parameters = made.parameters if made else None
     told = {name: (*told.get(name, ()), *said) for name, said in _documented(node, parameters or ()).items()} | {
         name: said for name, said in told.items() if said
     }
-    if is_record and "__init__" not in methods:
-        return Callable("class", tuple(fields), bases, methods, frozenset(attributes), True, {}, {}, tuple(texts), told)
-    renamed, kinds = (made.renamed, made.kinds) if made is not None else ({}, {})
     return Callable(
         "class",
         parameters,
-        bases,
-        methods,
-        frozenset(attributes),
-        False,
-        renamed,
-        kinds,
-        tuple(texts),
-        {**(made.told if made else {}), **told},
+        bases=tuple(ast.unparse(base).partition("[")[0] for base in node.bases),
+        methods=methods,
+        attributes=frozenset(attributes),
+        is_record=is_record,
+        renamed=made.renamed if made else {},
+        kinds=made.kinds if made else {},
+        warnings=tuple(texts),
+        told={**(made.told if made else {}), **told},
     )
 
 

@@ -44,8 +44,9 @@ class Runner:
     file exists (`visible.repository_of`). `framework` is what to import beforehand (by default what the first program
     imports). `fresh` starts a new interpreter for every job. `baseline` is the interpreter of an old era that jobs with a
     recorder may name. `device` is what programs are run on; on a GPU each has a new interpreter, one at a time. `backend` is
-    the backend of Keras for programs that name none, by default what Keras itself takes. Raises `SandboxError`, `InterpreterError`, and `EnvironmentProblem` where a GPU is asked for that is not there. To be closed, best by
-    `with`; after that nothing runs any more. May be used from several threads.
+    the backend of Keras for programs that name none, by default what Keras itself takes. Raises `SandboxError`,
+    `InterpreterError`, and `EnvironmentProblem` where a GPU is asked for that is not there. To be closed, best by `with`; after
+    that nothing runs any more. May be used from several threads.
     """
 
     def __init__(
