@@ -141,6 +141,3 @@ TFDS = {
 
 MNIST_FILE = re.compile(r"(?:train|t10k)-(?:images|labels)[-.]idx[13]-ubyte(?:\.gz)?")
 """The names of the four files of MNIST."""
-
-HUB_SETS = words("imdb rotten_tomatoes ag_news emotion sst2 yelp_polarity tweet_eval mnist fashion_mnist cifar10")
-"""The data sets of the Hugging Face hub that can be made."""

@@ -9,6 +9,7 @@ from dnnfix.reproduce import standin
 from dnnfix.reproduce.actions import (
     compile_errors,
     datasets,
+    hub,
     hyperparameters,
     imports,
     input_data,
@@ -27,6 +28,7 @@ ACTIONS: tuple[Action, ...] = (
     imports,
     datasets,
     pretrained,
+    hub,
     hyperparameters,
     network,
     input_data,

@@ -16,7 +16,7 @@ from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.arguments.guards import looks_for_file
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.conventions import HUB_SETS, MNIST_FILE, TFDS
+from dnnfix.reproduce.conventions import MNIST_FILE, TFDS
 from dnnfix.reproduce.data.network_cost import few_of_a_batch, few_together
 from dnnfix.reproduce.data_files import images
 from dnnfix.reproduce.syntax import call_of, given, string, strings
@@ -114,9 +114,6 @@ _OPENML = {"mnist_784", "fashion-mnist", "kuzushiji-mnist", "cifar_10"}
 _OPENML_NUMBERS = {554, 40996, 41982, 40927}
 _SEABORN = {"iris": 150, "tips": 244, "penguins": 344, "titanic": 891, "mpg": 398}
 
-_READERS = {"csv", "json", "text", "parquet", "imagefolder", "audiofolder", "pandas"}
-"""What `load_dataset` reads from files."""
-
 _FILES = {
     "babi-tasks-v1-2.tar.gz": "babi",
     "babi_tasks_1-20_v1-2.tar.gz": "babi",
@@ -179,9 +176,6 @@ def _all_known() -> Iterator[tuple[str, _Known]]:
     place = "tensorflow_datasets.load"
     holds = "as many samples as the data set has, pictures all of one size (400 of them where they have many sizes)"
     yield place, _Known(holds, "made_tfds", (place,), "tensorflow_datasets")
-    place = "datasets.load_dataset"
-    holds = "as many texts as the data set has, of which 2000 differ, or 2000 pictures, with their classes"
-    yield place, _Known(holds, "made_hub_dataset", (place,), "datasets")
     yield from _nltk()
     place = "seaborn.load_dataset"
     yield place, _Known("a table with the documented columns", "made_seaborn_set", (place,), "seaborn")
@@ -438,11 +432,6 @@ def _not_that_one(name: str, node: ast.expr | ast.alias) -> Gap | None:
         if asked.partition(":")[0].partition("/")[0] not in TFDS:
             return Gap(f"the data set {asked!r} of TensorFlow Datasets needs the network", node.lineno)
         return None
-    if name == "datasets.load_dataset" and isinstance(asked := _constant(node, "path"), str):
-        last = _constant(node, "name", 1) if asked == "glue" else asked.rpartition("/")[2]
-        if last not in HUB_SETS and asked not in _READERS:
-            return Gap(f"the data set {asked!r} needs the network; save it beside the program", node.lineno)
-        return None
     if name == "sklearn.datasets.fetch_openml":
         asked, number = _constant(node, "name"), _constant(node, "data_id", None)
         if (asked is not None and str(asked).lower() not in _OPENML) or (number and number not in _OPENML_NUMBERS):
@@ -466,8 +455,6 @@ def _installed(case: Case, known: _Known) -> bool:
 def _there(case: Case, name: str, node: ast.expr | ast.alias) -> bool:
     """Whether the data is read from files, which for torchvision are in the program's folder already."""
     last = name.rpartition(".")[2]
-    if name == "datasets.load_dataset" and isinstance(node, ast.Call) and _constant(node, "path") in _READERS:
-        return True
     if not isinstance(node, ast.Call) or not name.startswith("torchvision."):
         return False
     root = _constant(node, "root")

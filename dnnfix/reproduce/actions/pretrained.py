@@ -28,8 +28,6 @@ _STATE = ("torch.nn.Module", "torch.optim.Optimizer")
 _HOMES = ("keras.src.utils.file_utils", "keras.utils", "keras.utils.data_utils", "tensorflow.keras.utils")
 _MODELS = ("keras.models.Model", "tensorflow.keras.models.Model")
 _ELSEWHERE = {
-    "transformers": "networks and tokenizers of transformers",
-    "sentence_transformers": "networks of sentence-transformers",
     "spacy": "pipelines of spaCy",
     "tensorflow_hub": "networks of TensorFlow Hub",
     "gensim.downloader": "word vectors of gensim",

@@ -1,0 +1,196 @@
+"""Edit action: what programs load from the Hugging Face hub. Models, tokenizers, data sets and metrics are made small.
+
+What is asked for is often known when the program runs only (`from_pretrained(args.model)`), so the stand-ins act then. From
+the source come the classes, sizes, columns and parts that a program uses, where the names of what it loads tell nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.reproduce.beside import everywhere
+from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.syntax import string
+from dnnfix.source.arguments import argument_value
+from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
+from dnnfix.source.tree import last_name
+
+ACTION = EditAction.MODELS
+
+_LIBRARIES = words(
+    "transformers sentence_transformers diffusers peft trl tokenizers huggingface_hub timm optimum setfit adapters unsloth"
+)
+"""Libraries that load from the hub by themselves."""
+
+_LOADERS = words(
+    "from_pretrained pipeline SentenceTransformer CrossEncoder SparseEncoder hf_hub_download snapshot_download "
+    "from_hub login notebook_login"
+)
+_WIDTHS = range(96, 8193)
+"""Numbers among which the width of a network is."""
+
+_ROW_FUNCTIONS = words("map filter with_transform set_transform sort")
+"""Methods of a data set that call a function for its rows."""
+
+_PARTS = words("train test validation valid dev val eval unsupervised train_sft test_sft")
+_OF_NETWORKS = words("input_ids attention_mask token_type_ids pixel_values decoder_input_ids labels input_values")
+"""Columns that a tokenizer or processor makes; a data set does not bring them."""
+
+_FEW = 1000
+"""Rows of a part, of which each goes through a tokenizer."""
+
+
+def steps(case: Case) -> Iterator[EditStep | Gap]:
+    """Stand-ins for the models, data sets and metrics that a program or a module beside it loads from the hub."""
+    yield from everywhere(_steps, case)
+
+
+def _steps(case: Case) -> Iterator[EditStep | Gap]:
+    yield from _models(case)
+    yield from _data_sets(case)
+    yield from _metrics(case)
+
+
+def _models(case: Case) -> Iterator[EditStep]:
+    source = case.source
+    used = _libraries(source)
+    if not used or not case.installed("transformers") or not case.installed("huggingface_hub"):
+        return
+    call = next(
+        (
+            call
+            for call in source.all_calls
+            if last_name(call.func) in _LOADERS or (source.qualified(call.func) or "").startswith("trl.")
+        ),
+        None,
+    )
+    if call is None:
+        return
+    yield EditStep(
+        ACTION,
+        "models and tokenizers of the hub are small ones with random weights",
+        "the architecture is the one its name tells, or the class that loads it; the hub cannot be asked",
+        call.lineno,
+        scaffold=Scaffold(start=f"made_small_hub({_classes(source)!r}, {_widths(source)!r})"),
+        form_known=True,
+    )
+
+
+def _libraries(source: Source) -> frozenset[str]:
+    """The libraries of the hub that a program imports."""
+    modules = {alias.name for node in source.nodes(ast.Import) for alias in node.names}
+    modules |= {node.module for node in source.nodes(ast.ImportFrom) if node.module and not node.level}
+    return frozenset(module.partition(".")[0] for module in modules) & _LIBRARIES
+
+
+def _classes(source: Source) -> tuple[str, ...]:
+    """The classes of the libraries of the hub that load something, in the order of the program."""
+    found = {}
+    for call in source.all_calls:
+        if last_name(call.func) == "from_pretrained" and isinstance(call.func, ast.Attribute):
+            name = (source.qualified(call.func.value) or "").rpartition(".")[2]
+            if name[:1].isupper():
+                found[name] = None
+    return tuple(found)
+
+
+def _widths(source: Source) -> tuple[int, ...]:
+    numbers = {node.value for node in source.nodes(ast.Constant) if type(node.value) is int}
+    return tuple(sorted(number for number in numbers if number in _WIDTHS))
+
+
+def _data_sets(case: Case) -> Iterator[EditStep]:
+    source = case.source
+    call = next(source.calls("datasets.load_dataset"), None)
+    if call is None or not case.installed("datasets"):
+        return
+    few = _FEW if _libraries(source) else 0
+    columns, parts = _columns(source), _parts(source)
+    count = _classes_of_labels(source)
+    told = f"{few} rows of a part at most" if few else "as many rows as the data set has, of which 2000 differ"
+    known = "the documented columns of well-known data sets; of others the columns that the program uses"
+    yield EditStep(
+        EditAction.DATASETS,
+        f"datasets.load_dataset gives made-up data: {told}, with their columns and classes",
+        known,
+        call.lineno,
+        scaffold=Scaffold(
+            start=f"made_in_place_of('datasets.load.load_dataset', made_hub_dataset({columns!r}, {parts!r}, {count}, {few}))"
+        ),
+    )
+
+
+@once
+def _columns(source: Source) -> tuple[str, ...]:
+    """The columns of a data set that a program names: in functions for its rows, and where it removes or renames them."""
+    found: dict[str, None] = {}
+    stored = {string(node.slice) for node in source.nodes(ast.Subscript) if not isinstance(node.ctx, ast.Load)}
+    for function in _row_functions(source):
+        first = function.args.args[0].arg if function.args.args else None
+        for node in ast.walk(function):
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == first:
+                found[string(node.slice) or ""] = None
+    for call in source.all_calls:
+        name = last_name(call.func)
+        if name in ("remove_columns", "select_columns"):
+            given = argument_value(call, "column_names", 0)
+            parts = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
+            found.update(dict.fromkeys(string(part) or "" for part in parts))
+        elif name == "rename_column":
+            found[string(argument_value(call, "original_column_name", 0)) or ""] = None
+            stored.add(string(argument_value(call, "new_column_name", 1)))
+        found[string(argument_value(call, "dataset_text_field", None)) or ""] = None
+    return tuple(name for name in found if name and name not in stored and name not in _OF_NETWORKS | _PARTS)
+
+
+def _row_functions(source: Source) -> Iterator[ast.FunctionDef | ast.Lambda]:
+    """The functions that a program gives to the methods of a data set that call one for its rows."""
+    for call in source.all_calls:
+        given = argument_value(call, "formatting_func", None)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _ROW_FUNCTIONS:
+            given = argument_value(call, "function", 0) or argument_value(call, "transform", 0)
+        if isinstance(given, ast.Lambda):
+            yield given
+        elif given is not None and isinstance(found := source.definition(given), ast.FunctionDef):
+            yield found
+
+
+@once
+def _parts(source: Source) -> tuple[str, ...]:
+    """The parts of a data set that a program names, the one for training first."""
+    keys = (string(node.slice) for node in source.nodes(ast.Subscript))
+    splits = (string(argument_value(call, "split", None)) or "" for call in source.calls("datasets.load_dataset"))
+    found = {key for key in keys if key in _PARTS} | {
+        piece.partition("[")[0].strip() for split in splits for piece in split.split("+")
+    }
+    return tuple(sorted(found - {""}, key=lambda part: ("train" not in part, part)))
+
+
+def _classes_of_labels(source: Source) -> int:
+    """How many classes labels are of: what the program says of its head, or two."""
+    for call in source.all_calls:
+        value = argument_value(call, "num_labels", None)
+        if isinstance(value, ast.Constant) and type(value.value) is int and value.value > 1:
+            return value.value
+    return 2
+
+
+def _metrics(case: Case) -> Iterator[EditStep]:
+    source = case.source
+    call = next(source.calls("evaluate.load", "evaluate.combine"), None)
+    if call is None or not case.installed("evaluate"):
+        return
+    yield EditStep(
+        ACTION,
+        "evaluate.load gives metrics that are counted here",
+        "the scripts of the metrics are on the hub; texts are compared by their words only",
+        call.lineno,
+        scaffold=Scaffold(
+            start="made_in_place_of('evaluate.loading.load', made_metric)\n"
+            "made_in_place_of('evaluate.module.combine', made_metrics_together)"
+        ),
+        form_known=True,
+    )

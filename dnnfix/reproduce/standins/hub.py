@@ -1,0 +1,323 @@
+"""A small hub: repositories of models, written into the cache of the Hugging Face hub when a program asks for them.
+
+A repository holds what the real one does (configuration, tokenizer, processors, weights) and is read by the libraries'
+own code. Its architecture is the one its name tells; the network is small, and its weights are random.
+"""
+
+from dnnfix.reproduce.standins.hub_tokenizers import made_tokenizer_files
+from dnnfix.reproduce.standins.wrapping import made_in_place_of, made_wraps
+
+_made_families = {  # words in names of repositories whose architecture is called otherwise
+    "alpaca": "llama", "bge": "bert", "byt5": "t5", "chemberta": "roberta", "codet5": "t5", "codeparrot": "gpt2",
+    "deberta-v3": "deberta-v2", "deepseek-llm": "llama", "dialogpt": "gpt2", "e5": "bert", "gte": "bert",
+    "guanaco": "llama", "kogpt2": "gpt2", "mdeberta": "deberta-v2", "minilm": "bert", "mit-b": "segformer", "nllb": "m2m_100",
+    "opus-mt": "marian", "pythia": "gpt_neox", "qwen1.5": "qwen2", "qwq": "qwen2", "smollm": "llama",
+    "starcoder": "gpt_bigcode", "vicuna": "llama", "zephyr": "mistral",
+}  # fmt: skip
+
+_made_kinds = (  # what the name of a class asks for, and an architecture that has it
+    ("CausalLM", "gpt2"),
+    ("Seq2SeqLM", "t5"),
+    ("SpeechSeq2Seq", "whisper"),
+    ("ForCTC", "wav2vec2"),
+    ("Audio", "wav2vec2"),
+    ("ForImage", "vit"),
+    ("Image", "vit"),
+    ("ObjectDetection", "detr"),
+    ("Vision2Seq", "vision-encoder-decoder"),
+)
+
+
+def made_small_hub(classes=(), numbers=()):
+    """Have every repository of a model that is asked for written into the cache first.
+
+    `classes` are the names of the library's classes that the program uses: they tell the architecture where the name of
+    a repository does not. `numbers` are sizes that the program states: a width among them is kept.
+    """
+    import os
+
+    from_here = os.environ.setdefault("HF_HOME", os.path.abspath(os.path.join("made", "hub")))
+    os.environ.update({"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"})
+    asked = {"home": from_here, "classes": tuple(classes), "numbers": frozenset(numbers), "made": set()}
+    for name in ("hf_hub_download", "try_to_load_from_cache"):
+        made_in_place_of("huggingface_hub.file_download." + name, made_from_hub(asked))
+    made_in_place_of("huggingface_hub._snapshot_download.snapshot_download", made_from_hub(asked))
+    for name in ("login", "notebook_login", "interpreter_login"):
+        made_in_place_of("huggingface_hub._login." + name, made_logged_in)
+    made_in_place_of("huggingface_hub.hf_api.HfApi", made_silent_api)
+
+
+def made_logged_in(original):
+    """Stub for a login, which only uploads and closed repositories need."""
+    return made_wraps(original)(lambda *args, **kwargs: None)
+
+
+def made_silent_api(cls):
+    """Change the client of the hub: nothing is created there or uploaded."""
+
+    class MadeAnswer(str):
+        """What an upload answers: the name of the repository, with the attributes that programs ask for."""
+
+        repo_id = property(str)
+        url = repo_url = commit_url = property(str)
+
+    for name in ("create_repo", "upload_folder", "upload_file", "create_commit", "create_branch", "create_tag"):
+        if hasattr(cls, name):
+
+            def silent(self, repo_id="made", *args, **kwargs):
+                return MadeAnswer(repo_id if "/" in str(repo_id) else "made/" + str(repo_id))
+
+            setattr(cls, name, made_wraps(getattr(cls, name))(silent))
+    return cls
+
+
+def made_from_hub(asked):
+    """Stub for a function that fetches from the hub or reads its cache: what it asks for is made first."""
+
+    def stand_in(original):
+        import os
+
+        @made_wraps(original)
+        def fetch(repo_id, *args, **kwargs):
+            if kwargs.get("repo_type") not in (None, "model"):
+                return original(repo_id, *args, **kwargs)
+            known = str(repo_id)
+            if os.path.isabs(known) or known.startswith(".") or known.count("/") > 1:
+                known = "made/" + os.path.basename(known.rstrip("/"))
+            folder = made_repository(known, kwargs, asked)
+            name = kwargs.get("filename") or (args[0] if args else None)
+            if "snapshot" in original.__name__:
+                return folder
+            path = os.path.join(folder, kwargs.get("subfolder") or "", str(name))
+            if os.path.isfile(path):
+                return path
+            if "cache" in original.__name__:
+                return None
+            from huggingface_hub.utils import EntryNotFoundError
+
+            raise EntryNotFoundError("%s has no file %s" % (repo_id, name))
+
+        return fetch
+
+    return stand_in
+
+
+def made_repository(name, place, asked):
+    """The folder in the cache with the files of a repository, which are written when it is asked for first."""
+    import os
+
+    cache = str(place.get("cache_dir") or os.environ.get("HF_HUB_CACHE") or os.path.join(asked["home"], "hub"))
+    folder = os.path.join(cache, "models--" + name.replace("/", "--"))
+    snapshots = os.path.join(folder, "snapshots")
+    if os.path.isdir(snapshots) and (found := sorted(os.listdir(snapshots))):
+        return os.path.join(snapshots, found[-1])
+    commit = "0" * 40
+    revision = str(place.get("revision") or "main")
+    os.makedirs(os.path.join(folder, "refs"), exist_ok=True)
+    with open(os.path.join(folder, "refs", revision.replace("/", "-")), "w") as file:
+        file.write(commit)
+    home = os.path.join(snapshots, commit)
+    os.makedirs(home)
+    made_model_files(home, name, asked)
+    return home
+
+
+def made_architecture(name, classes=()):
+    """The type of model that the name of a repository tells first, or else the classes that a program uses."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+    known = {kind: kind for kind in CONFIG_MAPPING_NAMES}
+    known.update((word, kind) for word, kind in _made_families.items() if kind in CONFIG_MAPPING_NAMES)
+    for text in (name.rpartition("/")[2], name):
+        found = [(place, -len(word), kind) for word, kind in known.items() if (place := _made_place(word, text)) >= 0]
+        if found:
+            return min(found)[2]
+    for asked in classes:
+        kinds = [kind for kind, config in CONFIG_MAPPING_NAMES.items() if asked.startswith(config[: -len("Config")])]
+        if kinds:
+            return max(kinds, key=lambda kind: len(CONFIG_MAPPING_NAMES[kind]))
+    return next((kind for asked in classes for part, kind in _made_kinds if part in asked), "bert")
+
+
+def _made_place(word, text):
+    """Where a word begins in a name, in any spelling of it; -1 where a short one is only a part of another."""
+    import re
+
+    pattern = "[-_. ]?".join(re.escape(letter) for letter in re.sub("[-_.]", "", word.lower()))
+    if len(word) < 4:
+        pattern = r"(?<![a-z0-9])" + pattern
+    if len(word) < 4 or not word[-2:].isalpha():
+        pattern += r"(?![a-z])"
+    found = re.search(pattern, text.lower())
+    return found.start() if found else -1
+
+
+def made_model_files(folder, name, asked):
+    """Write the tokenizer, processors, configuration and weights of a repository; no random number of the program is used."""
+    import random
+
+    import numpy
+    import torch
+
+    kind = made_architecture(name, asked["classes"])
+    states = random.getstate(), numpy.random.get_state()
+    kept = torch.get_default_dtype()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        torch.set_default_dtype(torch.float32)
+        try:
+            made_small_model(folder, kind, name, asked["numbers"])
+        finally:
+            torch.set_default_dtype(kept)
+            random.setstate(states[0])
+            numpy.random.set_state(states[1])
+    made_processor_files(folder, kind)
+
+
+_made_small_sizes = {  # what configurations call their sizes, and the sizes of a small network
+    "num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers num_decoder_layers "
+    "num_encoder_layers depth": 2,
+    "hidden_size n_embd d_model dim embed_dim emb_dim word_embed_proj_dim projection_dim embedding_size": 64,
+    "intermediate_size d_ff d_inner ffn_dim encoder_ffn_dim decoder_ffn_dim n_inner hidden_dim": 128,
+    "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads": 4,
+    "num_key_value_heads num_kv_heads num_experts_per_tok": 2,
+    "num_experts num_local_experts n_routed_experts": 4,
+    "head_dim d_kv": 16,
+}
+
+
+def made_small_model(folder, kind, name, numbers):
+    """Save a tokenizer and a network with random weights, as small as its architecture can be built."""
+    import transformers
+    from transformers import AutoConfig, AutoModel
+    from transformers.models.auto import modeling_auto
+
+    task, labels = _made_task(name)
+    failed = None
+    whole = AutoConfig.for_model(kind)
+    if "large" in name.lower() and 1024 in numbers:
+        whole = AutoConfig.for_model(kind, hidden_size=1024, num_attention_heads=16)
+    wanted = getattr(modeling_auto, "MODEL_FOR_PRETRAINING_MAPPING_NAMES", {}).get(kind)
+    kept = getattr(whole, "hidden_size", None) in numbers
+    for sizes in [_made_depths(whole)] if kept else [_made_sizes_below(whole), _made_depths(whole)]:
+        try:
+            config = AutoConfig.for_model(kind, **sizes)
+            for place in [config, *_made_parts(config).values()]:
+                _made_ids_within(place)
+            words = made_tokenizer_files(folder, kind, name, config)
+            if words > (getattr(config, "vocab_size", None) or words):
+                config.vocab_size = words
+            if labels:
+                config.id2label = dict(enumerate(labels))
+                config.label2id = {label: number for number, label in enumerate(labels)}
+            cls = getattr(transformers, task or "AutoModel")
+            if not task and isinstance(wanted, str) and hasattr(transformers, wanted):
+                model = getattr(transformers, wanted)(config)
+            else:
+                model = cls.from_config(config)
+            break
+        except (ValueError, RuntimeError, TypeError, AttributeError, KeyError, IndexError, AssertionError) as error:
+            failed = error
+    else:
+        raise ValueError("no small network of the type %s could be built: %s" % (kind, failed))
+    model.save_pretrained(folder)
+
+
+def _made_task(name):
+    """The head that a repository of a network trained for a task has, and its labels."""
+    name = name.lower()
+    if "mnli" in name or "-nli" in name:
+        return "AutoModelForSequenceClassification", ["contradiction", "neutral", "entailment"]
+    if any(word in name for word in ("sst-2", "sst2", "sentiment", "toxic", "hate", "reward")):
+        return "AutoModelForSequenceClassification", ["NEGATIVE", "POSITIVE"]
+    if any(word in name for word in ("conll", "-ner")):
+        kinds = ["PER", "ORG", "LOC", "MISC"]
+        return "AutoModelForTokenClassification", ["O", *(mark + kind for kind in kinds for mark in ("B-", "I-"))]
+    if "squad" in name:
+        return "AutoModelForQuestionAnswering", []
+    return None, []
+
+
+def _made_parts(config):
+    """The configurations inside of one, by the attribute."""
+    return {
+        key: value for key, value in vars(config).items() if hasattr(value, "to_dict") and hasattr(value, "model_type")
+    }
+
+
+def _made_sizes_below(config):
+    """The sizes of a small network, by the attribute: what is larger in the configuration."""
+    found = _made_depths(config)
+    staged = isinstance(getattr(config, "num_heads", None), (list, tuple)) or hasattr(config, "depths")
+    for names, size in _made_small_sizes.items():
+        for key in names.split():
+            value = vars(config).get(key)
+            if key not in found and isinstance(value, int) and not isinstance(value, bool) and value > size:
+                if not staged:
+                    found[key] = size
+    for key, part in _made_parts(config).items():
+        found[key] = {**part.to_dict(), **_made_sizes_below(part)}
+    vocabulary = vars(config).get("vocab_size")
+    if isinstance(vocabulary, int) and vocabulary > 65536:
+        found["vocab_size"] = 32768
+    return found
+
+
+def _made_depths(config):
+    """Two layers in place of many, by the attribute; of networks in stages one layer for each."""
+    found = {}
+    for names, size in list(_made_small_sizes.items())[:1]:
+        for key in names.split():
+            if isinstance(vars(config).get(key), int) and vars(config)[key] > size:
+                found[key] = size
+    if isinstance(getattr(config, "depths", None), (list, tuple)):
+        found["depths"] = [1] * len(config.depths)
+    if isinstance(vars(config).get("layer_types"), list):
+        found["layer_types"] = config.layer_types[-2:]
+    if isinstance(vars(config).get("attention_types"), list):
+        found["attention_types"] = [[["global", "local"], 1]]
+    for key, part in _made_parts(config).items():
+        found[key] = {**part.to_dict(), **_made_depths(part)}
+    return found
+
+
+def _made_ids_within(config):
+    """Bring the ids of special tokens into a vocabulary that was made smaller."""
+    size = vars(config).get("vocab_size")
+    for number, role in enumerate(("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"), 1):
+        value = vars(config).get(role)
+        if isinstance(size, int) and isinstance(value, int) and value >= size:
+            setattr(config, role, size - number)
+
+
+def made_processor_files(folder, kind):
+    """Write the settings of the image processor, feature extractor and processor of a type of model."""
+    import json
+    import os
+
+    import transformers
+    from transformers.models.auto import feature_extraction_auto, image_processing_auto, processing_auto
+
+    settings = {}
+    for module, table in (
+        (feature_extraction_auto, "FEATURE_EXTRACTOR_MAPPING_NAMES"),
+        (image_processing_auto, "IMAGE_PROCESSOR_MAPPING_NAMES"),
+        (processing_auto, "PROCESSOR_MAPPING_NAMES"),
+    ):
+        names = getattr(module, table, {}).get(kind)
+        names = list(names.values()) if isinstance(names, dict) else names
+        for name in names if isinstance(names, (list, tuple)) else [names]:
+            cls = getattr(transformers, name, None) if name else None
+            if cls is None:
+                continue
+            if table.startswith("PROCESSOR"):
+                settings["processor_class"] = name
+            else:
+                try:
+                    settings.update(cls().to_dict())
+                except (ImportError, TypeError, ValueError):
+                    continue
+                break
+    if settings:
+        with open(os.path.join(folder, "preprocessor_config.json"), "w", encoding="utf-8") as out:
+            json.dump(settings, out, default=str)
