@@ -12,7 +12,10 @@ from dnnfix.reproduce.plan import plan
 RUNS = 2
 """Runs at most before the first trial, beyond the run of the program as it stands (issue of the project: at most two)."""
 
-_HOPELESS = {RunOutcome.TIMEOUT, RunOutcome.OUT_OF_MEMORY, RunOutcome.KILLED}
+_TOO_MUCH = {RunOutcome.TIMEOUT, RunOutcome.OUT_OF_MEMORY}
+"""Ends of a run for which what was made may have been too large; actions that can make it smaller do."""
+
+_HOPELESS = _TOO_MUCH | {RunOutcome.KILLED}
 
 Run = Callable[[Reproduction], Trace]
 """Runs the program inside the scaffold of a reproduction."""
@@ -38,7 +41,7 @@ def attempt(case: Case, run: Run) -> tuple[Reproduction, tuple[Trace, ...]]:
             return replace(kept, missing=_joined(kept, (*planned.missing, lacks))), tuple(made)
         kept = planned
         case = replace(case, traces=(*case.traces, trace), taken=frozenset())
-        if not needed(trace):
+        if not needed(trace) and trace.outcome not in _TOO_MUCH:
             break
     return kept, tuple(made)
 

@@ -20,7 +20,10 @@ _BUILTINS = words("""abs all any bool bytes callable dict dir enumerate eval exe
 _SAME_OBJECT = words("cpu cuda double eval float half requires_grad_ share_memory to train")
 """Methods of modules that give back the module itself."""
 
-_TORCH_ROOTS = words("ignite lightning pytorch_lightning torch torchaudio torchtext torchvision")
+_TORCH_ROOTS = words(
+    "accelerate diffusers ignite lightning peft pytorch_lightning sentence_transformers timm torch torchaudio torchtext torchvision "
+    "transformers trl"
+)
 _DEPTH = 8
 """How many assignments are followed from a name to what it stands for."""
 

@@ -20,7 +20,8 @@ _ASKS = frozenset({"is_available", "device_count", "list_physical_devices", "is_
 _NAMED = re.compile(r"cuda(?::\d+|:)?\Z")
 _TENSORFLOW_NAMED = re.compile(r"/?(?:device:)?gpu:\d+\Z", re.IGNORECASE)
 _MISSED = re.compile(r"\bcuda\b|nvidia|cudnn|\bgpu\b|no kernel image|torch_cuda", re.IGNORECASE)
-_VERSION = "version.cuda"
+_KNOWN_BY_GPU = ("version.cuda", "current_accelerator")
+"""What torch has no value of where there is no GPU."""
 _METHODS = frozenset({"cuda", "pin_memory"})
 
 
@@ -38,7 +39,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     literals = {str(node.value): _on_cpu(str(node.value)) for node in named}
     uses = [*named, *(node for node in source.nodes(ast.Attribute) if node.attr in _METHODS or _is_cuda(node))]
     torch = "torch" in source.frameworks and case.installed("torch")
-    if not uses and not _reads_version(case):
+    if not uses and not _asks_for_gpu(case):
         return
     yield EditStep(
         ACTION,
@@ -55,16 +56,16 @@ def _missed(case: Case) -> bool:
     for trace in case.traces:
         if trace.crash is not None and _MISSED.search(f"{trace.crash.kind} {trace.crash.message}"):
             return True
-    if _reads_version(case):
+    if _asks_for_gpu(case):
         return True
     return not any(node.attr in _ASKS for node in case.source.nodes(ast.Attribute)) and _names_gpu(case)
 
 
-def _reads_version(case: Case) -> bool:
-    """Whether a run stopped at the version of CUDA, which a torch without GPUs does not have."""
+def _asks_for_gpu(case: Case) -> bool:
+    """Whether a run stopped at something that a torch without GPUs does not have: the version of CUDA, an accelerator."""
     said = "'NoneType' object has no attribute"
     sites = [trace.crash.site for trace in case.traces if trace.crash is not None and said in trace.crash.message]
-    return any(_VERSION in _line(case, site) for site in sites if site is not None)
+    return any(name in _line(case, site) for site in sites if site is not None for name in _KNOWN_BY_GPU)
 
 
 def _line(case: Case, site: Site) -> str:

@@ -9,19 +9,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.records import EditAction, EditStep, Scaffold
+from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
+from dnnfix.reproduce.actions.devices import HIDES
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.syntax import string
+from dnnfix.reproduce.syntax import string, strings
 from dnnfix.source.arguments import argument_value
-from dnnfix.source.program import Source, once
+from dnnfix.source.program import Source
 from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 ACTION = EditAction.MODELS
 
 _LIBRARIES = words(
-    "transformers sentence_transformers diffusers peft trl tokenizers huggingface_hub timm optimum setfit adapters unsloth"
+    "transformers sentence_transformers diffusers peft trl tokenizers huggingface_hub timm accelerate lightning pytorch_lightning optimum setfit adapters unsloth"
 )
 """Libraries that load from the hub by themselves."""
 
@@ -29,6 +30,8 @@ _LOADERS = words(
     "from_pretrained pipeline SentenceTransformer CrossEncoder SparseEncoder hf_hub_download snapshot_download "
     "from_hub login notebook_login"
 )
+_Function = ast.FunctionDef | ast.Lambda
+
 _WIDTHS = range(96, 8193)
 """Numbers among which the width of a network is."""
 
@@ -38,6 +41,15 @@ _ROW_FUNCTIONS = words("map filter with_transform set_transform sort")
 _PARTS = words("train test validation valid dev val eval unsupervised train_sft test_sft")
 _OF_NETWORKS = words("input_ids attention_mask token_type_ids pixel_values decoder_input_ids labels input_values")
 """Columns that a tokenizer or processor makes; a data set does not bring them."""
+
+_LITTLE_VOCABULARY = 2000
+"""Words of a tokenizer where those that it has are too many for a run."""
+
+_FOR_GPU = words(
+    "fp16 bf16 fp8 load_in_8bit load_in_4bit BitsAndBytesConfig quantization_config mixed_precision optim deepspeed "
+    "attn_implementation use_flash_attention_2 device_map push_to_hub tf32 log_with"
+)
+"""What trainers and loaders take that only a GPU, or an account of the hub, can do."""
 
 _FEW = 1000
 """Rows of a part, of which each goes through a tokenizer."""
@@ -52,6 +64,7 @@ def _steps(case: Case) -> Iterator[EditStep | Gap]:
     yield from _models(case)
     yield from _data_sets(case)
     yield from _metrics(case)
+    yield from _trainers(case)
 
 
 def _models(case: Case) -> Iterator[EditStep]:
@@ -69,12 +82,14 @@ def _models(case: Case) -> Iterator[EditStep]:
     )
     if call is None:
         return
+    too_much = case.latest is not None and case.latest.outcome in (RunOutcome.OUT_OF_MEMORY, RunOutcome.TIMEOUT)
+    words = _LITTLE_VOCABULARY if too_much or case.little_data else 0
     yield EditStep(
         ACTION,
         "models and tokenizers of the hub are small ones with random weights",
         "the architecture is the one its name tells, or the class that loads it; the hub cannot be asked",
         call.lineno,
-        scaffold=Scaffold(start=f"made_small_hub({_classes(source)!r}, {_widths(source)!r})"),
+        scaffold=Scaffold(start=f"made_small_hub({_classes(source)!r}, {_widths(source)!r}, {words})"),
         form_known=True,
     )
 
@@ -107,7 +122,7 @@ def _data_sets(case: Case) -> Iterator[EditStep]:
     call = next(source.calls("datasets.load_dataset"), None)
     if call is None or not case.installed("datasets"):
         return
-    few = _FEW if _libraries(source) else 0
+    few = max([_FEW // 10 if case.little_data else _FEW, *_rows_taken(source)]) if _libraries(source) else 0
     columns, parts = _columns(source), _parts(source)
     count = _classes_of_labels(source)
     told = f"{few} rows of a part at most" if few else "as many rows as the data set has, of which 2000 differ"
@@ -123,16 +138,12 @@ def _data_sets(case: Case) -> Iterator[EditStep]:
     )
 
 
-@once
 def _columns(source: Source) -> tuple[str, ...]:
     """The columns of a data set that a program names: in functions for its rows, and where it removes or renames them."""
     found: dict[str, None] = {}
     stored = {string(node.slice) for node in source.nodes(ast.Subscript) if not isinstance(node.ctx, ast.Load)}
     for function in _row_functions(source):
-        first = function.args.args[0].arg if function.args.args else None
-        for node in ast.walk(function):
-            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == first:
-                found[string(node.slice) or ""] = None
+        found.update(dict.fromkeys(_asked_of_rows(source, function, 0, set())))
     for call in source.all_calls:
         name = last_name(call.func)
         if name in ("remove_columns", "select_columns"):
@@ -146,7 +157,24 @@ def _columns(source: Source) -> tuple[str, ...]:
     return tuple(name for name in found if name and name not in stored and name not in _OF_NETWORKS | _PARTS)
 
 
-def _row_functions(source: Source) -> Iterator[ast.FunctionDef | ast.Lambda]:
+def _asked_of_rows(source: Source, function: _Function, place: int, seen: set[_Function]) -> Iterator[str]:
+    """The columns that a function asks its parameter at `place` for, itself or in functions that it hands it on to."""
+    parameters = [argument.arg for argument in function.args.args if argument.arg != "self"]
+    if function in seen or place >= len(parameters):
+        return
+    seen.add(function)
+    row = parameters[place]
+    for node in ast.walk(function):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == row:
+            yield from strings([node.slice, *source.bindings(node.slice)])
+        elif isinstance(node, ast.Call):
+            given = [isinstance(argument, ast.Name) and argument.id == row for argument in node.args]
+            called = source.definition(node.func) if True in given else None
+            if isinstance(called, ast.FunctionDef):
+                yield from _asked_of_rows(source, called, given.index(True), seen)
+
+
+def _row_functions(source: Source) -> Iterator[_Function]:
     """The functions that a program gives to the methods of a data set that call one for its rows."""
     for call in source.all_calls:
         given = argument_value(call, "formatting_func", None)
@@ -158,7 +186,6 @@ def _row_functions(source: Source) -> Iterator[ast.FunctionDef | ast.Lambda]:
             yield found
 
 
-@once
 def _parts(source: Source) -> tuple[str, ...]:
     """The parts of a data set that a program names, the one for training first."""
     keys = (string(node.slice) for node in source.nodes(ast.Subscript))
@@ -167,6 +194,14 @@ def _parts(source: Source) -> tuple[str, ...]:
         piece.partition("[")[0].strip() for split in splits for piece in split.split("+")
     }
     return tuple(sorted(found - {""}, key=lambda part: ("train" not in part, part)))
+
+
+def _rows_taken(source: Source) -> Iterator[int]:
+    """How many rows a program takes of a data set: `select(range(2000))`."""
+    for call in source.all_calls:
+        given = call.args[0] if last_name(call.func) in ("select", "take", "skip") and call.args else None
+        ends = given.args if isinstance(given, ast.Call) else [given]
+        yield from (end.value for end in ends if isinstance(end, ast.Constant) and type(end.value) is int)
 
 
 def _classes_of_labels(source: Source) -> int:
@@ -193,4 +228,22 @@ def _metrics(case: Case) -> Iterator[EditStep]:
             "made_in_place_of('evaluate.module.combine', made_metrics_together)"
         ),
         form_known=True,
+    )
+
+
+def _trainers(case: Case) -> Iterator[EditStep]:
+    """Trainers want a GPU for what their arguments ask, whether the program names one or not."""
+    used = _libraries(case.source)
+    if (
+        case.gpu
+        or not used
+        or (not used & {"trl", "lightning", "pytorch_lightning"} and not case.source.words & _FOR_GPU)
+    ):
+        return
+    yield EditStep(
+        EditAction.HYPERPARAMETERS,
+        "trainers train on the CPU, in 32 bits; quantized weights are left out",
+        f"there is no GPU here; {HIDES}",
+        scaffold=Scaffold(start="made_trainers_on_cpu()"),
+        invented=False,
     )

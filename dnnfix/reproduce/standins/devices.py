@@ -1,4 +1,6 @@
-"""A stub for CUDA in torch: what a program puts on the GPU stays on the CPU."""
+"""Stubs for CUDA in torch, and for trainers that want a GPU: what a program puts on the GPU stays on the CPU."""
+
+from dnnfix.reproduce.standins.wrapping import made_in_place_of, made_wraps
 
 
 def made_without_gpu():
@@ -44,6 +46,8 @@ def made_without_gpu():
         setattr(torch.cuda, name, another())
     for name in ("Stream", "Event", "device", "stream", "device_of"):
         setattr(torch.cuda, name, type(name, (Nothing,), {}))
+    if hasattr(torch, "accelerator"):
+        torch.accelerator.current_accelerator = lambda *args, **kwargs: torch.device("cpu")
     torch.version.cuda = torch.version.cuda or "12.8"
     torch.cuda.current_device = lambda: 0
     torch.cuda.get_device_name = lambda *args: "cpu"
@@ -69,3 +73,84 @@ def made_without_gpu():
         return method
 
     torch.Tensor.to, torch.nn.Module.to = on_cpu(to), on_cpu(module_to)
+
+
+def made_trainers_on_cpu():
+    """Have the trainers of transformers, trl, accelerate and Lightning train on the CPU, in the precision that it has.
+
+    What a GPU is there for is left out: 16 bits, quantized weights and optimizers, fused attention, several devices.
+    """
+    for package in ("lightning.pytorch", "pytorch_lightning"):
+        made_in_place_of(package + ".trainer.trainer.Trainer", _made_lightning_on_cpu)
+    made_in_place_of("transformers.training_args.TrainingArguments", _made_arguments_on_cpu)
+    made_in_place_of("transformers.modeling_utils.PreTrainedModel", _made_loaded_on_cpu)
+    made_in_place_of("accelerate.accelerator.Accelerator", _made_accelerator_on_cpu)
+
+
+def _made_arguments_on_cpu(cls):
+    original = cls.__post_init__
+
+    def __post_init__(self):
+        names = {name: getattr(self, name, None) for name in ("fp16", "bf16", "deepspeed", "tf32", "push_to_hub")}
+        for name, value in names.items():
+            if value:
+                setattr(self, name, None if name in ("deepspeed", "tf32") else False)
+        for name in ("use_cpu", "no_cuda"):
+            if name in getattr(cls, "__dataclass_fields__", {}):
+                setattr(self, name, True)
+                break
+        optim = str(getattr(getattr(self, "optim", ""), "value", getattr(self, "optim", "")))
+        if any(word in optim for word in ("8bit", "bnb", "paged", "apex", "4bit")):
+            self.optim = "adamw_torch"
+        original(self)
+
+    cls.__post_init__ = __post_init__
+    return cls
+
+
+def _made_loaded_on_cpu(cls):
+    original = cls.from_pretrained.__func__
+
+    def from_pretrained(kind, *args, **kwargs):
+        for name in ("quantization_config", "load_in_8bit", "load_in_4bit", "use_flash_attention_2"):
+            kwargs.pop(name, None)
+        if "flash" in str(kwargs.get("attn_implementation")):
+            kwargs.pop("attn_implementation")
+        if str(kwargs.get("device_map")) not in ("None", "cpu"):
+            kwargs["device_map"] = None
+        return original(kind, *args, **kwargs)
+
+    cls.from_pretrained = classmethod(made_wraps(original)(from_pretrained))
+    return cls
+
+
+def _made_accelerator_on_cpu(cls):
+    original = cls.__init__
+
+    def __init__(self, *args, **kwargs):
+        if str(kwargs.get("mixed_precision")) in ("fp16", "fp8", "bf16"):
+            kwargs["mixed_precision"] = "no"
+        for name in ("deepspeed_plugin", "megatron_lm_plugin", "log_with"):
+            kwargs.pop(name, None)
+        original(self, *args, **kwargs)
+
+    cls.__init__ = made_wraps(original)(__init__)
+    return cls
+
+
+def _made_lightning_on_cpu(cls):
+    original = cls.__init__
+
+    def __init__(self, *args, **kwargs):
+        if str(kwargs.get("accelerator")) in ("gpu", "cuda", "mps", "tpu"):
+            kwargs["accelerator"] = "cpu"
+        if "devices" in kwargs:
+            kwargs["devices"] = 1
+        if isinstance(kwargs.get("strategy"), str):
+            kwargs["strategy"] = "auto"
+        if str(kwargs.get("precision", 32)) not in ("64", "64-true"):
+            kwargs["precision"] = 32
+        original(self, *args, **kwargs)
+
+    cls.__init__ = made_wraps(original)(__init__)
+    return cls

@@ -28,23 +28,26 @@ _made_kinds = (  # what the name of a class asks for, and an architecture that h
 )
 
 
-def made_small_hub(classes=(), numbers=()):
+def made_small_hub(classes=(), numbers=(), words=0):
     """Have every repository of a model that is asked for written into the cache first.
 
     `classes` are the names of the library's classes that the program uses: they tell the architecture where the name of
-    a repository does not. `numbers` are sizes that the program states: a width among them is kept.
+    a repository does not. `numbers` are sizes that the program states: a width among them is kept. `words` is how large a
+    vocabulary may be, where that of the architecture is too much for a run.
     """
     import os
 
     from_here = os.environ.setdefault("HF_HOME", os.path.abspath(os.path.join("made", "hub")))
     os.environ.update({"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"})
-    asked = {"home": from_here, "classes": tuple(classes), "numbers": frozenset(numbers), "made": set()}
+    asked = {"home": from_here, "classes": tuple(classes), "numbers": frozenset(numbers), "words": words}
     for name in ("hf_hub_download", "try_to_load_from_cache"):
         made_in_place_of("huggingface_hub.file_download." + name, made_from_hub(asked))
     made_in_place_of("huggingface_hub._snapshot_download.snapshot_download", made_from_hub(asked))
     for name in ("login", "notebook_login", "interpreter_login"):
         made_in_place_of("huggingface_hub._login." + name, made_logged_in)
-    made_in_place_of("huggingface_hub.hf_api.HfApi", made_silent_api)
+    made_in_place_of("huggingface_hub.hf_api.HfApi", made_silent_api(asked))
+    for name in _made_uploads:
+        made_in_place_of("huggingface_hub.hf_api." + name, made_uploaded)
 
 
 def made_logged_in(original):
@@ -52,23 +55,50 @@ def made_logged_in(original):
     return made_wraps(original)(lambda *args, **kwargs: None)
 
 
-def made_silent_api(cls):
-    """Change the client of the hub: nothing is created there or uploaded."""
+class MadeAnswer(str):
+    """What an upload answers: the name of the repository, with the attributes that programs ask for."""
 
-    class MadeAnswer(str):
-        """What an upload answers: the name of the repository, with the attributes that programs ask for."""
+    repo_id = url = repo_url = commit_url = property(str)
 
-        repo_id = property(str)
-        url = repo_url = commit_url = property(str)
 
-    for name in ("create_repo", "upload_folder", "upload_file", "create_commit", "create_branch", "create_tag"):
-        if hasattr(cls, name):
+def made_uploaded(original):
+    """Stub for a function that creates something on the hub or uploads it: nothing is."""
 
-            def silent(self, repo_id="made", *args, **kwargs):
-                return MadeAnswer(repo_id if "/" in str(repo_id) else "made/" + str(repo_id))
+    @made_wraps(original)
+    def silent(*args, **kwargs):
+        given = [kwargs.get("repo_id"), *args]
+        name = next((one for one in given if isinstance(one, str)), "made")
+        return MadeAnswer(name if "/" in name else "made/" + name)
 
-            setattr(cls, name, made_wraps(getattr(cls, name))(silent))
-    return cls
+    return silent
+
+
+_made_uploads = ("create_repo", "upload_folder", "upload_file", "create_commit", "create_branch", "create_tag")
+
+
+def made_silent_api(asked):
+    """Change the client of the hub: it fetches what is made, and nothing is created there or uploaded."""
+
+    def fetching(original):
+        fetch = made_from_hub(asked)(original)
+
+        def method(self, repo_id, *args, **kwargs):
+            if kwargs.get("repo_type") not in (None, "model"):
+                return original(self, repo_id, *args, **kwargs)
+            return fetch(repo_id, *args, **kwargs)
+
+        return method
+
+    def stand_in(cls):
+        for name in _made_uploads:
+            if hasattr(cls, name):
+                setattr(cls, name, made_uploaded(getattr(cls, name)))
+        for name in ("snapshot_download", "hf_hub_download"):
+            if hasattr(cls, name):
+                setattr(cls, name, made_wraps(getattr(cls, name))(fetching(getattr(cls, name))))
+        return cls
+
+    return stand_in
 
 
 def made_from_hub(asked):
@@ -84,8 +114,8 @@ def made_from_hub(asked):
             known = str(repo_id)
             if os.path.isabs(known) or known.startswith(".") or known.count("/") > 1:
                 known = "made/" + os.path.basename(known.rstrip("/"))
-            folder = made_repository(known, kwargs, asked)
             name = kwargs.get("filename") or (args[0] if args else None)
+            folder = made_repository(known, kwargs, asked, name)
             if "snapshot" in original.__name__:
                 return folder
             path = os.path.join(folder, kwargs.get("subfolder") or "", str(name))
@@ -93,16 +123,16 @@ def made_from_hub(asked):
                 return path
             if "cache" in original.__name__:
                 return None
-            from huggingface_hub.utils import EntryNotFoundError
+            from huggingface_hub.utils import LocalEntryNotFoundError
 
-            raise EntryNotFoundError("%s has no file %s" % (repo_id, name))
+            raise LocalEntryNotFoundError("%s is not there: the hub cannot be asked for %s" % (name, repo_id))
 
         return fetch
 
     return stand_in
 
 
-def made_repository(name, place, asked):
+def made_repository(name, place, asked, file=None):
     """The folder in the cache with the files of a repository, which are written when it is asked for first."""
     import os
 
@@ -114,11 +144,17 @@ def made_repository(name, place, asked):
     commit = "0" * 40
     revision = str(place.get("revision") or "main")
     os.makedirs(os.path.join(folder, "refs"), exist_ok=True)
-    with open(os.path.join(folder, "refs", revision.replace("/", "-")), "w") as file:
-        file.write(commit)
+    with open(os.path.join(folder, "refs", revision.replace("/", "-")), "w") as out:
+        out.write(commit)
     home = os.path.join(snapshots, commit)
     os.makedirs(home)
-    made_model_files(home, name, asked)
+    parts = "unet vae text_encoder text_encoder_2 tokenizer tokenizer_2 scheduler transformer image_encoder".split()
+    if file == "model_index.json" or place.get("subfolder") in parts or "diffusers" in str(place.get("user_agent")):
+        _made_unseen(made_diffusion_files, home, name)
+    elif name.startswith("timm/"):
+        _made_unseen(made_timm_files, home, name)
+    else:
+        _made_unseen(made_model_files, home, name, asked)
     return home
 
 
@@ -152,26 +188,101 @@ def _made_place(word, text):
     return found.start() if found else -1
 
 
-def made_model_files(folder, name, asked):
-    """Write the tokenizer, processors, configuration and weights of a repository; no random number of the program is used."""
+def _made_unseen(make, *given):
+    """Call what makes a repository, so that no random number of the program is used."""
     import random
 
     import numpy
     import torch
 
-    kind = made_architecture(name, asked["classes"])
     states = random.getstate(), numpy.random.get_state()
     kept = torch.get_default_dtype()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         torch.set_default_dtype(torch.float32)
         try:
-            made_small_model(folder, kind, name, asked["numbers"])
+            make(*given)
         finally:
             torch.set_default_dtype(kept)
             random.setstate(states[0])
             numpy.random.set_state(states[1])
+
+
+def made_model_files(folder, name, asked):
+    """Write the tokenizer, processors, configuration and weights of a model of transformers."""
+    kind = made_architecture(name, asked["classes"])
+    made_small_model(folder, kind, name, asked)
     made_processor_files(folder, kind)
+
+
+def made_timm_files(folder, name):
+    """Write the configuration and random weights of a network of timm."""
+    import json
+    import os
+
+    import timm
+    from safetensors.torch import save_file
+
+    kind = name.partition("/")[2].partition(".")[0]
+    model = timm.create_model(kind, pretrained=False)
+    save_file(model.state_dict(), os.path.join(folder, "model.safetensors"))
+    known = {
+        key: value for key, value in model.pretrained_cfg.items() if isinstance(value, (str, int, float, list, tuple))
+    }
+    settings = {"architecture": kind, "num_classes": model.num_classes, "pretrained_cfg": known}
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as out:
+        json.dump(settings, out)
+
+
+def made_diffusion_files(folder, name):
+    """Write a small pipeline of Stable Diffusion, or of its larger kind: each part with random weights."""
+    import os
+
+    import diffusers
+    import transformers
+
+    large = "xl" in name.lower()
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+    text = transformers.CLIPTextConfig(projection_dim=32, **sizes)
+    blocks = {"sample_size": 64, "layers_per_block": 1, "block_out_channels": (32, 64), "norm_num_groups": 32}
+    added = {
+        "addition_embed_type": "text_time",
+        "addition_time_embed_dim": 8,
+        "projection_class_embeddings_input_dim": 80,
+        "use_linear_projection": True,
+    }
+    unet = diffusers.UNet2DConditionModel(
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        cross_attention_dim=64 if large else 32,
+        attention_head_dim=8,
+        **blocks,
+        **(added if large else {}),
+    )
+    vae = diffusers.AutoencoderKL(
+        block_out_channels=[32] * 4,
+        down_block_types=["DownEncoderBlock2D"] * 4,
+        up_block_types=["UpDecoderBlock2D"] * 4,
+        layers_per_block=1,
+        latent_channels=4,
+        sample_size=512,
+    )
+    scheduler = diffusers.DDPMScheduler(
+        beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", clip_sample=False
+    )
+    words = os.path.join(folder, "tokenizer")
+    os.makedirs(words)
+    made_tokenizer_files(words, "clip", name, text)
+    tokenizer = transformers.CLIPTokenizer.from_pretrained(words)
+    parts = {"unet": unet, "vae": vae, "scheduler": scheduler, "tokenizer": tokenizer}
+    parts["text_encoder"] = transformers.CLIPTextModel(text)
+    if large:
+        parts["text_encoder_2"], parts["tokenizer_2"] = transformers.CLIPTextModelWithProjection(text), tokenizer
+        pipeline = diffusers.StableDiffusionXLPipeline(**parts)
+    else:
+        nothing = {"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False}
+        pipeline = diffusers.StableDiffusionPipeline(**parts, **nothing)
+    pipeline.save_pretrained(folder)
 
 
 _made_small_sizes = {  # what configurations call their sizes, and the sizes of a small network
@@ -186,12 +297,13 @@ _made_small_sizes = {  # what configurations call their sizes, and the sizes of 
 }
 
 
-def made_small_model(folder, kind, name, numbers):
+def made_small_model(folder, kind, name, asked):
     """Save a tokenizer and a network with random weights, as small as its architecture can be built."""
     import transformers
-    from transformers import AutoConfig, AutoModel
+    from transformers import AutoConfig
     from transformers.models.auto import modeling_auto
 
+    numbers = asked["numbers"]
     task, labels = _made_task(name)
     failed = None
     whole = AutoConfig.for_model(kind)
@@ -200,10 +312,13 @@ def made_small_model(folder, kind, name, numbers):
     wanted = getattr(modeling_auto, "MODEL_FOR_PRETRAINING_MAPPING_NAMES", {}).get(kind)
     kept = getattr(whole, "hidden_size", None) in numbers
     for sizes in [_made_depths(whole)] if kept else [_made_sizes_below(whole), _made_depths(whole)]:
+        if asked["words"] and (getattr(whole, "vocab_size", None) or 0) > asked["words"]:
+            sizes["vocab_size"] = asked["words"]
         try:
             config = AutoConfig.for_model(kind, **sizes)
-            for place in [config, *_made_parts(config).values()]:
-                _made_ids_within(place)
+            _made_ids_within(config, whole)
+            for key, part in _made_parts(config).items():
+                _made_ids_within(part, getattr(whole, key))
             words = made_tokenizer_files(folder, kind, name, config)
             if words > (getattr(config, "vocab_size", None) or words):
                 config.vocab_size = words
@@ -252,9 +367,8 @@ def _made_sizes_below(config):
     for names, size in _made_small_sizes.items():
         for key in names.split():
             value = vars(config).get(key)
-            if key not in found and isinstance(value, int) and not isinstance(value, bool) and value > size:
-                if not staged:
-                    found[key] = size
+            if not staged and key not in found and type(value) is int and value > size:
+                found[key] = size
     for key, part in _made_parts(config).items():
         found[key] = {**part.to_dict(), **_made_sizes_below(part)}
     vocabulary = vars(config).get("vocab_size")
@@ -281,13 +395,13 @@ def _made_depths(config):
     return found
 
 
-def _made_ids_within(config):
-    """Bring the ids of special tokens into a vocabulary that was made smaller."""
-    size = vars(config).get("vocab_size")
-    for number, role in enumerate(("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"), 1):
+def _made_ids_within(config, whole):
+    """Bring the ids of special tokens into a vocabulary that was made smaller: as far from its end as they were."""
+    size, before = vars(config).get("vocab_size"), vars(whole).get("vocab_size")
+    for role in ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"):
         value = vars(config).get(role)
         if isinstance(size, int) and isinstance(value, int) and value >= size:
-            setattr(config, role, size - number)
+            setattr(config, role, max(0, value - (before or value + 1) + size))
 
 
 def made_processor_files(folder, kind):

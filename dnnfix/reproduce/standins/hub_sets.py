@@ -6,121 +6,109 @@ Rows are learnable: a text tells its label, a word its tag, a question and its c
 from dnnfix.reproduce.standins.datasets import _made_seed, made_image_set
 from dnnfix.reproduce.standins.learnable import (
     made_images,
-    made_labels,
     made_running_text,
     made_text,
 )
 from dnnfix.reproduce.standins.wrapping import made_wraps
 
-_made_hub_sets = {  # the rows of each part, and each column with its kind; classes have names, or a number
-    "imdb": ("train 25000 test 25000 unsupervised 50000", "text:text label:neg,pos"),
-    "rotten_tomatoes": ("train 8530 validation 1066 test 1066", "text:text label:neg,pos"),
-    "ag_news": ("train 120000 test 7600", "text:text label:World,Sports,Business,Sci/Tech"),
-    "emotion": (
-        "train 16000 validation 2000 test 2000", "text:text label:sadness,joy,love,anger,fear,surprise",
-    ),
-    "sst2": ("train 67349 validation 872 test 1821", "idx:index sentence:text label:negative,positive"),
-    "yelp_polarity": ("train 560000 test 38000", "text:text label:1,2"),
-    "yelp_review_full": ("train 650000 test 50000", "label:5 text:text"),
-    "amazon_polarity": ("train 3600000 test 400000", "label:2 title:text content:text"),
-    "dbpedia_14": ("train 560000 test 70000", "label:14 title:text content:text"),
-    "tweet_eval": ("train 45615 validation 2000 test 12284", "text:text label:negative,neutral,positive"),
-    "chnsenticorp": ("train 9600 validation 1200 test 1200", "text:text label:2"),
-    "glue/cola": ("train 8551 validation 1043 test 1063", "sentence:text label:unacceptable,acceptable idx:index"),
-    "glue/sst2": ("train 67349 validation 872 test 1821", "sentence:text label:negative,positive idx:index"),
-    "glue/mrpc": (
-        "train 3668 validation 408 test 1725", "sentence1:text sentence2:text label:not_equivalent,equivalent idx:index",
-    ),
-    "glue/qqp": (
-        "train 363846 validation 40430 test 390965", "question1:text question2:text label:not_duplicate,duplicate idx:index",
-    ),
-    "glue/stsb": ("train 5749 validation 1500 test 1379", "sentence1:text sentence2:text label:score5 idx:index"),
-    "glue/mnli": (
-        "train 392702 validation_matched 9815 validation_mismatched 9832 test_matched 9796 test_mismatched 9847",
-        "premise:text hypothesis:text label:entailment,neutral,contradiction idx:index",
-    ),
-    "glue/qnli": (
-        "train 104743 validation 5463 test 5463", "question:text sentence:text label:entailment,not_entailment idx:index",
-    ),
-    "glue/rte": ("train 2490 validation 277 test 3000", "sentence1:text sentence2:text label:2 idx:index"),
-    "glue/wnli": ("train 635 validation 71 test 146", "sentence1:text sentence2:text label:2 idx:index"),
-    "snli": ("test 10000 validation 10000 train 550152", "premise:text hypothesis:text label:3"),
-    "multi_nli": (
-        "train 392702 validation_matched 9815 validation_mismatched 9832",
-        "promptID:index pairID:id premise:text hypothesis:text genre:id label:3",
-    ),
-    "xnli": ("train 392702 test 5010 validation 2490", "premise:text hypothesis:text label:3"),
-    "stsb": ("train 5749 validation 1500 test 1379", "sentence1:text sentence2:text score:score1"),
-    "all-nli/pair": ("train 314315 dev 6808 test 6831", "anchor:text positive:text"),
-    "all-nli/pair-class": ("train 942069 dev 19657 test 19656", "premise:text hypothesis:text label:3"),
-    "all-nli/pair-score": ("train 942069 dev 19657 test 19656", "sentence1:text sentence2:text score:score1"),
-    "all-nli/triplet": ("train 557850 dev 6584 test 6609", "anchor:text positive:text negative:text"),
-    "squad": ("train 87599 validation 10570", "id:id title:id context:context question:question answers:answers"),
-    "squad_v2": ("train 130319 validation 11873", "id:id title:id context:context question:question answers:answers"),
-    "swag": (
-        "train 73546 validation 20006 test 20005",
-        "video-id:id fold-ind:id startphrase:text sent1:text sent2:text gold-source:id ending0:text ending1:text ending2:text "
-        "ending3:text label:4",
-    ),
-    "wikitext": ("test 4358 train 36718 validation 3760", "text:lines"),
-    "tinystories": ("train 2119719 validation 21990", "text:lines"),
-    "openwebtext": ("train 8013769", "text:lines"),
-    "ptb_text_only": ("train 42068 test 3761 validation 3370", "sentence:lines"),
-    "conll2003": (
-        "train 14041 validation 3250 test 3453",
-        "id:id tokens:tokens pos_tags:tags47 chunk_tags:tags23 "
-        "ner_tags:tags=O,B-PER,I-PER,B-ORG,I-ORG,B-LOC,I-LOC,B-MISC,I-MISC",
-    ),
-    "wnut_17": ("train 3394 validation 1009 test 1287", "id:id tokens:tokens ner_tags:tags13"),
-    "samsum": ("train 14732 test 819 validation 818", "id:id dialogue:source summary:target"),
-    "xsum": ("train 204045 validation 11332 test 11334", "document:source summary:target id:id"),
-    "cnn_dailymail": ("train 287113 validation 13368 test 11490", "article:source highlights:target id:id"),
-    "billsum": ("train 18949 test 3269 ca_test 1237", "text:source summary:target title:id"),
-    "kde4": ("train 210173", "id:id translation:translation"),
-    "opus_books": ("train 127085", "id:id translation:translation"),
-    "wmt16": ("train 610320 validation 1999 test 1999", "translation:translation"),
-    "wmt14": ("train 4508785 validation 3000 test 3003", "translation:translation"),
-    "alpaca": ("train 52002", "instruction:source input:text output:target text:lines"),
-    "codealpaca-20k": ("train 20022", "instruction:source input:text output:target"),
-    "databricks-dolly-15k": ("train 15011", "instruction:source context:text response:target category:id"),
-    "openassistant-guanaco": ("train 9846 test 518", "text:lines"),
-    "guanaco-llama2-1k": ("train 1000", "text:lines"),
-    "capybara": ("train 15806 test 200", "source:id messages:messages num_turns:index"),
-    "ultrachat_200k": (
-        "train_sft 207865 test_sft 23110 train_gen 256032 test_gen 28304", "prompt:text prompt_id:id messages:messages",
-    ),
-    "ultrafeedback_binarized": ("train 62135 test 1000", "chosen:chosen rejected:rejected score_chosen:score5 "
-                                "score_rejected:score5"),
-    "hh-rlhf": ("train 160800 test 8552", "chosen:lines rejected:lines"),
-    "hh-rlhf-helpful-base": ("train 43835 test 2354", "prompt:prompts chosen:answer rejected:answer"),
-    "deepmath-103k": ("train 103022 test 5410", "prompt:prompts solution:target"),
-    "gsm8k": ("train 7473 test 1319", "question:source answer:target"),
-    "tldr": ("train 116722 validation 6447 test 6553", "prompt:source completion:target"),
-    "finger_print": ("train 100", "text:lines"),
-    "cifar10": ("train 50000 test 10000", "img:image32x3 "
-                "label:airplane,automobile,bird,cat,deer,dog,frog,horse,ship,truck"),
-    "cifar100": ("train 50000 test 10000", "img:image32x3 fine_label:100 coarse_label:20"),
-    "mnist": ("train 60000 test 10000", "image:image28x1 label:10"),
-    "fashion_mnist": ("train 60000 test 10000", "image:image28x1 label:10"),
-    "food101": ("train 75750 validation 25250", "image:image96x3 label:101"),
-    "beans": (
-        "train 1034 validation 133 test 128",
-        "image_file_path:id image:image96x3 labels:angular_leaf_spot,bean_rust,healthy",
-    ),
-    "cats_vs_dogs": ("train 23410", "image:image96x3 labels:cat,dog"),
-    "tiny-imagenet": ("train 100000 valid 10000", "image:image64x3 label:200"),
-    "pokemon-blip-captions": ("train 833", "image:image96x3 text:text"),
-    "naruto-blip-captions": ("train 1221", "image:image96x3 text:text"),
-    "smithsonian_butterflies_subset": ("train 1000", "image:image96x3 name:id"),
-    "superb": ("train 51094 validation 6798 test 3081", "file:id audio:audio label:12"),
-    "common_voice_11_0": (
-        "train 6540 validation 2000 test 2894",
-        "client_id:id path:id audio:audio sentence:text up_votes:index down_votes:index age:id gender:id accent:id locale:id "
-        "segment:id",
-    ),
-    "minds14": ("train 563", "path:id audio:audio transcription:text english_transcription:text intent_class:14 lang_id:index"),
-    "librispeech_asr_dummy": ("validation 73", "file:id audio:audio text:text speaker_id:index id:id"),
-}  # fmt: skip
+_made_hub_sets = """
+imdb | train 25000 test 25000 unsupervised 50000 | text:text label:neg,pos
+rotten_tomatoes | train 8530 validation 1066 test 1066 | text:text label:neg,pos
+ag_news | train 120000 test 7600 | text:text label:World,Sports,Business,Sci/Tech
+emotion | train 16000 validation 2000 test 2000 | text:text label:sadness,joy,love,anger,fear,surprise
+sst2 | train 67349 validation 872 test 1821 | idx:index sentence:text label:negative,positive
+yelp_polarity | train 560000 test 38000 | text:text label:1,2
+yelp_review_full | train 650000 test 50000 | label:5 text:text
+amazon_polarity | train 3600000 test 400000 | label:2 title:text content:text
+dbpedia_14 | train 560000 test 70000 | label:14 title:text content:text
+tweet_eval | train 45615 validation 2000 test 12284 | text:text label:negative,neutral,positive
+chnsenticorp | train 9600 validation 1200 test 1200 | text:text label:2
+glue/cola | train 8551 validation 1043 test 1063 | sentence:text label:unacceptable,acceptable idx:index
+glue/sst2 | train 67349 validation 872 test 1821 | sentence:text label:negative,positive idx:index
+glue/mrpc | train 3668 validation 408 test 1725 | sentence1:text sentence2:text label:not_equivalent,equivalent idx:index
+glue/qqp | train 363846 validation 40430 test 390965 | question1:text question2:text label:not_duplicate,duplicate idx:index
+glue/stsb | train 5749 validation 1500 test 1379 | sentence1:text sentence2:text label:score5 idx:index
+glue/mnli | train 392702 validation_matched 9815 validation_mismatched 9832 test_matched 9796 test_mismatched 9847 |
+    premise:text hypothesis:text label:entailment,neutral,contradiction idx:index
+glue/qnli | train 104743 validation 5463 test 5463 | question:text sentence:text label:entailment,not_entailment idx:index
+glue/rte | train 2490 validation 277 test 3000 | sentence1:text sentence2:text label:2 idx:index
+glue/wnli | train 635 validation 71 test 146 | sentence1:text sentence2:text label:2 idx:index
+snli | test 10000 validation 10000 train 550152 | premise:text hypothesis:text label:3
+multi_nli | train 392702 validation_matched 9815 validation_mismatched 9832 |
+    promptID:index pairID:id premise:text hypothesis:text genre:id label:3
+xnli | train 392702 test 5010 validation 2490 | premise:text hypothesis:text label:3
+stsb | train 5749 validation 1500 test 1379 | sentence1:text sentence2:text score:score1
+all-nli/pair | train 314315 dev 6808 test 6831 | anchor:text positive:text
+all-nli/pair-class | train 942069 dev 19657 test 19656 | premise:text hypothesis:text label:3
+all-nli/pair-score | train 942069 dev 19657 test 19656 | sentence1:text sentence2:text score:score1
+all-nli/triplet | train 557850 dev 6584 test 6609 | anchor:text positive:text negative:text
+squad | train 87599 validation 10570 | id:id title:id context:context question:question answers:answers
+squad_v2 | train 130319 validation 11873 | id:id title:id context:context question:question answers:answers
+swag | train 73546 validation 20006 test 20005 |
+    video-id:id fold-ind:id startphrase:text sent1:text sent2:text gold-source:id ending0:text ending1:text ending2:text
+    ending3:text label:4
+wikitext | test 4358 train 36718 validation 3760 | text:lines
+tinystories | train 2119719 validation 21990 | text:lines
+openwebtext | train 8013769 | text:lines
+ptb_text_only | train 42068 test 3761 validation 3370 | sentence:lines
+conll2003 | train 14041 validation 3250 test 3453 |
+    id:id tokens:tokens pos_tags:tags47 chunk_tags:tags23
+    ner_tags:tags=O,B-PER,I-PER,B-ORG,I-ORG,B-LOC,I-LOC,B-MISC,I-MISC
+wnut_17 | train 3394 validation 1009 test 1287 | id:id tokens:tokens ner_tags:tags13
+samsum | train 14732 test 819 validation 818 | id:id dialogue:source summary:target
+xsum | train 204045 validation 11332 test 11334 | document:source summary:target id:id
+cnn_dailymail | train 287113 validation 13368 test 11490 | article:source highlights:target id:id
+billsum | train 18949 test 3269 ca_test 1237 | text:source summary:target title:id
+kde4 | train 210173 | id:id translation:translation
+opus_books | train 127085 | id:id translation:translation
+wmt16 | train 610320 validation 1999 test 1999 | translation:translation
+wmt14 | train 4508785 validation 3000 test 3003 | translation:translation
+alpaca | train 52002 | instruction:source input:text output:target text:lines
+codealpaca-20k | train 20022 | instruction:source input:text output:target
+databricks-dolly-15k | train 15011 | instruction:source context:text response:target category:id
+openassistant-guanaco | train 9846 test 518 | text:lines
+guanaco-llama2-1k | train 1000 | text:lines
+capybara | train 15806 test 200 | source:id messages:messages num_turns:index
+ultrachat_200k | train_sft 207865 test_sft 23110 train_gen 256032 test_gen 28304 |
+    prompt:text prompt_id:id messages:messages
+ultrafeedback_binarized | train 62135 test 1000 | chosen:chosen rejected:rejected score_chosen:score5 score_rejected:score5
+hh-rlhf | train 160800 test 8552 | chosen:lines rejected:lines
+hh-rlhf-helpful-base | train 43835 test 2354 | prompt:prompts chosen:answer rejected:answer
+deepmath-103k | train 103022 test 5410 | prompt:prompts solution:target
+gsm8k | train 7473 test 1319 | question:source answer:target
+tldr | train 116722 validation 6447 test 6553 | prompt:source completion:target
+cifar10 | train 50000 test 10000 | img:image32x3 label:airplane,automobile,bird,cat,deer,dog,frog,horse,ship,truck
+cifar100 | train 50000 test 10000 | img:image32x3 fine_label:100 coarse_label:20
+mnist | train 60000 test 10000 | image:image28x1 label:10
+fashion_mnist | train 60000 test 10000 | image:image28x1 label:10
+food101 | train 75750 validation 25250 | image:image96x3 label:101
+beans | train 1034 validation 133 test 128 | image_file_path:id image:image96x3 labels:angular_leaf_spot,bean_rust,healthy
+cats_vs_dogs | train 23410 | image:image96x3 labels:cat,dog
+tiny-imagenet | train 100000 valid 10000 | image:image64x3 label:200
+pokemon-blip-captions | train 833 | image:image96x3 text:text
+naruto-blip-captions | train 1221 | image:image96x3 text:text
+smithsonian_butterflies_subset | train 1000 | image:image96x3 name:id
+superb | train 51094 validation 6798 test 3081 | file:id audio:audio label:12
+common_voice_11_0 | train 6540 validation 2000 test 2894 |
+    client_id:id path:id audio:audio sentence:text up_votes:index down_votes:index age:id gender:id accent:id locale:id
+    segment:id
+minds14 | train 563 | path:id audio:audio transcription:text english_transcription:text intent_class:14 lang_id:index
+librispeech_asr_dummy | validation 73 | file:id audio:audio text:text speaker_id:index id:id
+"""
+# Each data set (and its configuration) with the rows of its parts, and its columns with their kinds: classes by their names
+# or number, `tags` for each of the `tokens`, `score5` for numbers up to 5, `image32x3` for pictures and their channels.
+
+
+def _made_known_set(*names):
+    """The parts and the columns of the first of these data sets that is known, or of one whose name is part of the last."""
+    import re
+
+    entries = (entry.split("|") for entry in re.split(r"\n(?! )", _made_hub_sets.strip()))
+    known = {name.strip(): (parts, columns) for name, parts, columns in entries}
+    inside = [name for name in known if len(name) > 4 and name in names[-1]]
+    found = [name for name in (*names, *sorted(inside, key=len, reverse=True)) if name in known]
+    return known[found[0]] if found else None
+
 
 _made_kinds_of_columns = (  # parts of names of columns, and what such a column holds
     ("input_ids", "ids"),
@@ -186,9 +174,8 @@ _made_hub_readers = "csv json text parquet arrow pandas imagefolder audiofolder 
 def _made_hub_form(path, config, columns, parts, classes):
     """The sizes of the parts of a data set, and the kind of each column."""
     name = path.rstrip("/").rpartition("/")[2].lower()
-    known = _made_hub_sets.get("%s/%s" % (name, config)) or _made_hub_sets.get(name)
-    if known is None and name == "all-nli":
-        known = _made_hub_sets["all-nli/pair"]
+    first = {"all-nli": "all-nli/pair", "glue": "glue/mrpc"}.get(name, name)
+    known = _made_known_set("%s/%s" % (name, config), first)
     if known is None:
         kinds = {column: _made_kind_of_column(column, classes) for column in columns} or {
             "text": "text",

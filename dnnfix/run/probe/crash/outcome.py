@@ -111,6 +111,8 @@ def _environmental(error: BaseException) -> Optional[Ending]:
         return OUT_OF_MEMORY, message or "MemoryError"
     if _NO_GPU.search(message):
         return NEEDS_GPU, message
+    if isinstance(error, ImportError) and "pip install" in message and not error.name:
+        return ENVIRONMENT, message.strip().replace("\n", " ")
     if isinstance(error, ImportError) and _PART_OF_PACKAGE in message:
         return ENVIRONMENT, "this is a module of a package, which other programs run; give one that imports it"
     if type(error).__name__ == "CalledProcessError":
@@ -168,7 +170,8 @@ _NO_MEMORY = re.compile(
 )
 _NO_GPU = re.compile(
     r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|no NVIDIA GPU|CUDA driver|cudaGetDeviceCount"
-    r"|Attempting to deserialize object on a CUDA device|CUDA-capable device|NVML|Invalid device .*cuda",
+    r"|Attempting to deserialize object on a CUDA device|CUDA-capable device|NVML|Invalid device .*cuda"
+    r"|setup doesn't support bf16/gpu|No supported gpu backend found|mixed precision requires a GPU",
     re.IGNORECASE,
 )
 _PART_OF_PACKAGE = "attempted relative import with no known parent package"

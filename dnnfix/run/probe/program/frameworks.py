@@ -12,7 +12,11 @@ from typing import Any, Dict, List
 from .. import wire
 
 KNOWN = ("torch", "keras", "tensorflow")
-_STANDS_FOR = {"torchvision": "torch", "torchaudio": "torch", "lightning": "torch", "pytorch_lightning": "torch"}
+_ON_TORCH = (
+    "accelerate diffusers lightning peft pytorch_lightning sentence_transformers setfit timm torchaudio torchvision "
+    "transformers trl"
+)
+"""Libraries that bring torch along."""
 _TORCH_WORDS = ("torch.nn", "nn.Module", "torch.optim", "optim.", "torch.autograd", "lightning")
 _KERAS_WORDS = tuple(
     "keras" + word
@@ -42,7 +46,8 @@ def named_in(text: str) -> List[str]:
             found.update(words[1:2])
         elif words[:1] == ["import"]:
             found.update(words[1:])
-    found.update(_STANDS_FOR[word] for word in list(found) if word in _STANDS_FOR)
+    if found.intersection(_ON_TORCH.split()):
+        found.add("torch")
     return [name for name in KNOWN if name in found]
 
 
