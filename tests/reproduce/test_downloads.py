@@ -92,29 +92,6 @@ def test_tensorflow_datasets(run_in: Run) -> None:
     assert trace.printed.splitlines() == ["10 60000 6000 10000", "(4, 28, 28, 1) uint8 (4,)"]
 
 
-HUB = """
-    from datasets import load_dataset
-    data = load_dataset("imdb", split="train[:1%]")
-    print(data.num_rows, sorted(data.column_names), data.features["label"].names)
-    images = load_dataset("cifar10")
-    print(images["train"][0]["img"].size, sorted(images))
-"""
-
-
-def test_data_sets_of_the_hub_are_told() -> None:
-    first, second = steps_of(HUB)[:1], steps_of("import datasets\nd = datasets.load_dataset('squad')")
-    assert isinstance(first[0], EditStep) and first[0].what.startswith("datasets.load_dataset gives made-up data")
-    assert isinstance(second[0], Gap) and "'squad'" in second[0].what
-    assert steps_of("import datasets\nd = datasets.load_dataset('csv', data_files='a.csv')") == []
-
-
-@pytest.mark.skipif(importlib.util.find_spec("datasets") is None, reason="the package datasets is not installed")
-def test_data_sets_of_the_hub(run_in: Run) -> None:
-    trace = ran(run_in, HUB)
-    assert trace.outcome is RunOutcome.FINISHED, trace.detail
-    assert trace.printed.splitlines() == ["250 ['label', 'text'] ['neg', 'pos']", "(32, 32) ['test', 'train']"]
-
-
 NLTK = """
     import nltk
     from nltk.corpus import stopwords

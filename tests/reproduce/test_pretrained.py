@@ -71,13 +71,9 @@ def test_weights_that_are_there_are_left_alone(tmp_path: Path) -> None:
         ("from keras.models import load_model\nmodel = load_model('net.h5')", "'net.h5'"),
         ("import torch\nmodel = torch.load('net.pth')\nmodel.eval()", "'net.pth'"),
         ("import torch\nmodel = torch.hub.load('someone/else', 'net')", "'someone/else'"),
-        (
-            "from transformers import AutoModel\nm = AutoModel.from_pretrained('bert-base-uncased')",
-            "'bert-base-uncased'",
-        ),
         ("import spacy\nnlp = spacy.load('en_core_web_sm')", "'en_core_web_sm'"),
     ],
-    ids=["keras", "torch", "hub", "transformers", "spacy"],
+    ids=["keras", "torch", "hub", "spacy"],
 )
 def test_what_is_in_a_file_only_is_told_as_missing(text: str, named: str) -> None:
     (gap,) = steps_of(text)

@@ -81,3 +81,9 @@ def test_a_scaffold_that_breaks_is_given_up_and_told(monkeypatch: pytest.MonkeyP
 )
 def test_when_it_is_needed(trace: Trace, expected: bool) -> None:
     assert needed(trace) is expected
+
+
+def test_a_second_run_with_less_where_the_first_was_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = [Trace(RunOutcome.OUT_OF_MEMORY), DONE]
+    kept, _, count = tried(monkeypatch, [made("a = 1"), made("a = 2")], ends)
+    assert count == 2 and kept.scaffold.start == "a = 2"

@@ -51,6 +51,18 @@ _FOR_GPU = words(
 )
 """What trainers and loaders take that only a GPU, or an account of the hub, can do."""
 
+_WANTED_BY_TRAINER = {
+    "RewardTrainer": "chosen rejected",
+    "DPOTrainer": "prompt chosen rejected",
+    "CPOTrainer": "prompt chosen rejected",
+    "ORPOTrainer": "prompt chosen rejected",
+    "KTOTrainer": "prompt completion label",
+    "GRPOTrainer": "prompt",
+    "RLOOTrainer": "prompt",
+    "PRMTrainer": "prompt completions labels",
+}
+"""Columns that the trainers of trl read."""
+
 _FEW = 1000
 """Rows of a part, of which each goes through a tokenizer."""
 
@@ -144,6 +156,8 @@ def _columns(source: Source) -> tuple[str, ...]:
     stored = {string(node.slice) for node in source.nodes(ast.Subscript) if not isinstance(node.ctx, ast.Load)}
     for function in _row_functions(source):
         found.update(dict.fromkeys(_asked_of_rows(source, function, 0, set())))
+        made = (node for node in ast.walk(function) if isinstance(node, ast.Dict))
+        stored.update(string(key) for node in made for key in node.keys)
     for call in source.all_calls:
         name = last_name(call.func)
         if name in ("remove_columns", "select_columns"):
@@ -154,6 +168,7 @@ def _columns(source: Source) -> tuple[str, ...]:
             found[string(argument_value(call, "original_column_name", 0)) or ""] = None
             stored.add(string(argument_value(call, "new_column_name", 1)))
         found[string(argument_value(call, "dataset_text_field", None)) or ""] = None
+        found.update(dict.fromkeys(_WANTED_BY_TRAINER.get(name, "").split()))
     return tuple(name for name in found if name and name not in stored and name not in _OF_NETWORKS | _PARTS)
 
 

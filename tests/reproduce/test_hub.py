@@ -1,0 +1,298 @@
+"""What programs load from the Hugging Face hub: models, tokenizers, data sets and metrics, made small."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+
+import pytest
+
+from dnnfix.records import EditStep, RunOutcome, Trace
+from dnnfix.reproduce.actions import hub
+from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.plan import joined
+from dnnfix.reproduce.standins.hub import made_architecture
+from dnnfix.reproduce.standins.hub_sets import _made_hub_form
+from dnnfix.reproduce.standins.metrics import MadeMetric
+from dnnfix.source.program import Source
+
+Run = Callable[..., Trace]
+
+
+def steps_of(text: str, *traces: Trace) -> list[EditStep]:
+    source = Source.from_bytes(textwrap.dedent(text).encode(), "program.py")
+    return [step for step in hub.steps(Case(source, traces, lambda name: True)) if isinstance(step, EditStep)]
+
+
+def ran(run_in: Run, text: str, steps: int = 12) -> Trace:
+    program = textwrap.dedent(text)
+    return run_in(program, joined(steps_of(program)), steps)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("google-bert/bert-base-cased", "bert"),
+        ("distilbert-base-uncased", "distilbert"),
+        ("xlm-roberta-base", "xlm-roberta"),
+        ("meta-llama/Llama-3.2-1B-Instruct", "llama"),
+        ("Qwen/Qwen2.5-0.5B", "qwen2"),
+        ("google/gemma-2-2b", "gemma2"),
+        ("EleutherAI/pythia-70m", "gpt_neox"),
+        ("openai/clip-vit-base-patch32", "clip"),
+        ("facebook/detr-resnet-50", "detr"),
+        ("google/pegasus-xsum", "pegasus"),
+        ("google/flan-t5-small", "t5"),
+        ("HuggingFaceH4/zephyr-7b-beta", "mistral"),
+        ("me/distilled-thing", "bert"),
+    ],
+)
+def test_the_architecture_is_the_one_that_a_name_tells(name: str, kind: str) -> None:
+    assert made_architecture(name) == kind
+
+
+def test_the_architecture_of_a_name_that_tells_nothing_is_that_of_the_class() -> None:
+    assert made_architecture("me/model", ("ViTForImageClassification",)) == "vit"
+    assert made_architecture("me/model", ("AutoTokenizer", "AutoModelForCausalLM")) == "gpt2"
+    assert made_architecture("me/model", ("AutoModelForSeq2SeqLM",)) == "t5"
+
+
+TOKENIZERS = """
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+    bert, gpt, llama, t5 = (AutoTokenizer.from_pretrained(name) for name in (
+        "bert-base-uncased", "gpt2", "meta-llama/Llama-2-7b-hf", "t5-small"))
+    print(len(bert), bert("the time").input_ids[0], bert.convert_ids_to_tokens([100, 102, 103]))
+    print(len(gpt), gpt.eos_token_id, gpt.pad_token, gpt.decode(gpt("Some new words, 12 of them.").input_ids))
+    print(len(llama), llama("the time").input_ids[0], llama.pad_token, llama.eos_token)
+    print(len(t5), t5.convert_tokens_to_ids("<extra_id_0>"), t5("the time").input_ids[-1])
+    model = AutoModelForCausalLM.from_pretrained("gpt2")
+    model.resize_token_embeddings(len(gpt) + 1, mean_resizing=False)
+    print(model.config.vocab_size, AutoConfig.from_pretrained("gpt2").n_positions)
+"""
+
+
+def test_tokenizers_have_the_special_tokens_and_the_size_that_they_have(run_in: Run) -> None:
+    trace = ran(run_in, TOKENIZERS)
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed.splitlines() == [
+        "30522 101 ['[UNK]', '[SEP]', '[MASK]']",
+        "50257 50256 None Some new words, 12 of them.",
+        "32000 1 None </s>",
+        "32100 32099 1",
+        "50258 1024",
+    ]
+
+
+TRAINER = """
+    from datasets import load_dataset
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer, Trainer, TrainingArguments
+    data = load_dataset("nyu-mll/glue", "mrpc")
+    tokenizer = AutoTokenizer.from_pretrained("distilbert-base-uncased")
+    model = AutoModelForSequenceClassification.from_pretrained("distilbert-base-uncased", num_labels=2)
+    def tokenize(rows):
+        return tokenizer(rows["sentence1"], rows["sentence2"], truncation=True)
+    train = data["train"].map(tokenize, batched=True)
+    arguments = TrainingArguments("out", fp16=True, optim="paged_adamw_8bit", push_to_hub=True, report_to="none")
+    Trainer(model=model, args=arguments, train_dataset=train, processing_class=tokenizer).train()
+"""
+
+
+@pytest.mark.slow
+def test_a_trainer_trains_within_a_run(run_in: Run) -> None:
+    trace = ran(run_in, TRAINER)
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert len(trace.steps) >= 12
+
+
+def test_a_width_that_the_program_states_is_kept(run_in: Run) -> None:
+    program = """
+        import torch
+        from transformers import AutoModel
+        body = AutoModel.from_pretrained("bert-base-uncased")
+        head = torch.nn.Linear({width}, 2)
+        print(body.config.hidden_size, body.config.num_hidden_layers)
+    """
+    assert ran(run_in, program.format(width=768)).printed.endswith("768 2\n")
+    assert ran(run_in, program.format(width="body.config.hidden_size")).printed.endswith("64 2\n")
+
+
+def test_a_vocabulary_that_was_too_much_for_a_run_is_smaller_in_the_next(run_in: Run) -> None:
+    program = """
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+        tokenizer = AutoTokenizer.from_pretrained("gpt2")
+        model = AutoModelForCausalLM.from_pretrained("gpt2")
+        print(len(tokenizer), model.config.vocab_size, tokenizer.eos_token_id == model.config.eos_token_id)
+    """
+    steps = steps_of(program, Trace(RunOutcome.OUT_OF_MEMORY))
+    assert run_in(textwrap.dedent(program), joined(steps)).printed.endswith("2000 2000 True\n")
+    assert ran(run_in, program).printed.endswith("50257 50257 True\n")
+
+
+def test_what_the_hub_does_not_have_needs_the_network(run_in: Run) -> None:
+    program = """
+        from huggingface_hub import hf_hub_download
+        hf_hub_download("someone/something", "weights.pt")
+    """
+    assert ran(run_in, program).outcome is RunOutcome.NEEDS_NETWORK
+
+
+def test_adapters_and_pipelines_and_uploads(run_in: Run) -> None:
+    program = """
+        from huggingface_hub import login
+        from peft import LoraConfig, get_peft_model
+        from transformers import AutoModelForCausalLM, pipeline
+        login()
+        model = AutoModelForCausalLM.from_pretrained("facebook/opt-350m", device_map="auto", load_in_8bit=True)
+        model = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM"))
+        print(any("lora" in name for name, one in model.named_parameters() if one.requires_grad))
+        print(sorted(pipeline("sentiment-analysis")("good")[0]))
+        model.push_to_hub("me/adapter")
+    """
+    trace = ran(run_in, program)
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert {"True", "['label', 'score']"} <= {*trace.printed.splitlines()}
+
+
+# --- data sets
+
+
+def test_columns_of_a_data_set_are_those_that_the_program_uses() -> None:
+    (step,) = steps_of("""
+        from datasets import load_dataset
+        data = load_dataset("someone/something", split="train[:10%]")
+        text_column = "Tweet text"
+        def prompt(row):
+            return row["question"] + row["context"]
+        def encode(row):
+            row["labels"] = 1
+            return {"input_ids": prompt(row), "more": row[text_column], "length": len(row["labels"])}
+        data = data.map(encode).remove_columns(["id"]).rename_column("target", "labels")
+        print(data["validation"]["x"])
+    """)
+    assert "('question', 'context', 'Tweet text', 'id', 'target'), ('train', 'validation')" in step.scaffold.start
+
+
+def test_columns_that_a_function_adds_or_a_trainer_wants() -> None:
+    (step,) = steps_of("""
+        from datasets import load_dataset
+        data = load_dataset("someone/something")
+        data = data.map(lambda row: {"text_label": str(row["label"])}).map(lambda row: {"x": row["text_label"] + row["text"]})
+    """)
+    assert "made_hub_dataset(('label', 'text')," in step.scaffold.start
+    steps = steps_of("""
+        from datasets import load_dataset
+        from trl import DPOTrainer
+        DPOTrainer("gpt2", train_dataset=load_dataset("someone/something", split="train"))
+    """)
+    assert any("('prompt', 'chosen', 'rejected')" in step.scaffold.start for step in steps)
+
+
+def test_known_data_sets_have_their_own_columns_and_parts() -> None:
+    sizes, kinds = _made_hub_form("nyu-mll/glue", "mnli", ("other",), ("train",), 2)
+    assert list(sizes) == ["train", "validation_matched", "validation_mismatched", "test_matched", "test_mismatched"]
+    assert list(kinds) == ["premise", "hypothesis", "label", "idx"]
+    assert list(_made_hub_form("yahma/alpaca-cleaned", "", (), (), 2)[1]) == ["instruction", "input", "output", "text"]
+    assert _made_hub_form("a/b", "", ("body", "stars_label"), ("train", "dev"), 5) == (
+        {"train": 2000, "dev": 500},
+        {"body": "text", "stars_label": 5},
+    )
+
+
+DATA = """
+    import datasets
+    from datasets import load_dataset
+    few = load_dataset("imdb", split="train[:1%]+test[:10]")
+    print(few.num_rows, few.column_names, few.features["label"].names)
+    print(load_dataset("cifar10")["train"][0]["img"].size)
+    words = load_dataset("conll2003", split="validation")[0]
+    print(len(words["tokens"]) == len(words["ner_tags"]))
+    answers = load_dataset("squad", split="validation")[0]
+    start = answers["answers"]["answer_start"][0]
+    print(answers["context"][start:].startswith(answers["answers"]["text"][0]))
+    print(next(iter(load_dataset("wikitext", "wikitext-2-raw-v1", split="test", streaming=True))).keys())
+    try:
+        load_dataset("imdb", split="validation")
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_data_sets_of_the_hub(run_in: Run) -> None:
+    trace = ran(run_in, DATA)
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert trace.printed.splitlines() == [
+        "260 ['text', 'label'] ['neg', 'pos']",
+        "(32, 32)",
+        "True",
+        "True",
+        "dict_keys(['text'])",
+        "Unknown split 'validation'. Should be one of ['train', 'test', 'unsupervised'].",
+    ]
+
+
+def test_files_are_read_as_they_are(run_in: Run) -> None:
+    program = """
+        from datasets import load_dataset
+        open("a.csv", "w").write("x,y\\n1,2\\n")
+        print(load_dataset("csv", data_files="a.csv")["train"].column_names)
+    """
+    assert ran(run_in, program).printed.splitlines()[-1] == "['x', 'y']"
+
+
+# --- metrics
+
+
+def test_metrics_are_counted() -> None:
+    accuracy = MadeMetric("accuracy")
+    accuracy.add_batch(predictions=[0, 1], references=[0, 0])
+    accuracy.add(prediction=1, reference=1)
+    assert accuracy.compute() == {"accuracy": pytest.approx(2 / 3)}
+    glue = MadeMetric("glue", "mrpc").compute(predictions=[1, 1, 0, 0], references=[1, 0, 1, 0])
+    assert glue == {"accuracy": 0.5, "f1": 0.5}
+    macro = MadeMetric("f1").compute(predictions=[0, 1, 2], references=[0, 1, 1], average="macro")
+    assert macro == {"f1": pytest.approx((1 + 2 / 3 + 0) / 3)}
+    assert MadeMetric("wer").compute(predictions=["a b"], references=["a c"]) == 0.5
+    assert MadeMetric("roc_auc").compute(prediction_scores=[0.1, 0.9], references=[0, 1]) == {"roc_auc": 1.0}
+    assert MadeMetric("matthews_correlation").compute(predictions=[0, 1], references=[1, 0]) == {
+        "matthews_correlation": -1.0
+    }
+
+
+def test_metrics_refuse_what_the_packages_own_refuse() -> None:
+    with pytest.raises(ValueError, match="expected format"):
+        MadeMetric("accuracy").compute(predictions=[[0.1, 0.9]], references=[1])
+    with pytest.raises(ValueError, match="multiclass"):
+        MadeMetric("f1").compute(predictions=[0, 1, 2], references=[0, 1, 2])
+    with pytest.raises(ValueError, match="Mismatch"):
+        MadeMetric("accuracy").compute(predictions=[0, 1], references=[1])
+
+
+def test_metrics_of_a_program(run_in: Run) -> None:
+    program = """
+        import evaluate
+        both = evaluate.combine(["accuracy", "f1"])
+        print(both.compute(predictions=[0, 1], references=[0, 1]), evaluate.load("accuracy").compute(predictions=[1], references=[0]))
+    """
+    assert ran(run_in, program).printed == "{'accuracy': 1.0, 'f1': 1.0} {'accuracy': 0.0}\n"
+
+
+# --- what only a GPU can do
+
+
+def test_trainers_that_want_a_gpu_train_on_the_cpu(run_in: Run) -> None:
+    program = """
+        import torch
+        from lightning.pytorch import Trainer
+        from accelerate import Accelerator
+        from transformers import TrainingArguments
+        device = TrainingArguments("out", bf16=True, tf32=True).device
+        precision = Accelerator(mixed_precision="fp16").mixed_precision
+        trainer = Trainer(accelerator="gpu", devices=4, strategy="ddp", precision="16-mixed", logger=False)
+        print(device, precision, trainer.num_devices, trainer.precision)
+    """
+    trace = ran(run_in, program)
+    assert trace.printed.endswith("cpu no 1 32-true\n"), trace.detail
+
+
+def test_nothing_is_changed_where_nothing_wants_a_gpu() -> None:
+    assert steps_of("from transformers import Trainer\nTrainer()") == []
