@@ -43,8 +43,10 @@ _WORDS = {
     "pandas": ("pd", "pandas"),
     "sklearn": ("sklearn",),
     "cv2": ("cv2",),
+    "accelerate": ("accelerate",),
     "datasets": ("load_metric",),
     "gensim": ("gensim",),
+    "huggingface_hub": ("huggingface_hub",),
     "lightning": ("lightning", "pytorch_lightning"),
     "matplotlib": ("plt", "matplotlib", "pylab", "set_xticks", "set_yticks", "set_zticks"),
     "networkx": ("networkx",),
@@ -54,7 +56,8 @@ _WORDS = {
     "skimage": ("skimage",),
     "torch": ("functorch", "torchtext"),
     "torchvision": ("torchvision",),
-    "transformers": ("AdamW",),
+    "transformers": ("transformers",),
+    "trl": ("trl",),
 }
 """Identifiers, one of which a program must have for the table of another library to be read."""
 
