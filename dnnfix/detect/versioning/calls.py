@@ -11,7 +11,7 @@ from dnnfix.detect.versioning.imports import facts, removed_in
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.detect.versioning.settings import moved
-from dnnfix.detect.versioning.tables import Change
+from dnnfix.detect.versioning.tables import ANY_CALL, Change
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, Replace, SetArgument, Site
 from dnnfix.source.arguments import argument_value
 from dnnfix.source.names import canonical
@@ -253,14 +253,19 @@ class CallChanges:
                 holds = receiver_is(self.source, call.func.value, kind)
                 if change is not None and (holds or holds is None and change.telling):
                     return change
-        return None
+        return self._telling_argument(call, keyword)
+
+    def _telling_argument(self, call: ast.Call, keyword: str) -> Change | None:
+        """What became of a keyword that says by itself what is meant, whatever is called but a function of the program."""
+        change = next((found for known in self.uses.tables if (found := known.argument(ANY_CALL, keyword))), None)
+        return change if change is not None and self.source.definition(call.func) is None else None
 
     def _keyword(self, call: ast.Call, keyword: ast.keyword, change: Change) -> Hit:
         site = self.source.site(call)
         edits: list[Edit] = []
         decline = ""
         if change.into:
-            edits, decline = moved(self.uses, call, keyword, change)
+            edits, decline = moved(self.uses, call, keyword, change, not self._moves_along(call, change))
         elif change.new:
             if any(k.arg == change.new for k in call.keywords):
                 decline = f"{change.new} is passed too"
@@ -276,6 +281,12 @@ class CallChanges:
         else:
             decline = change.note or f"nothing replaces {change.old}"
         return self._hit(self.source.site(keyword), site, change, edits, decline)
+
+    def _moves_along(self, call: ast.Call, change: Change) -> bool:
+        """Whether another keyword of the call moves into the same settings."""
+        names = self._names(call)
+        others = (self._argument(call, names, k.arg) for k in call.keywords if k.arg and k.arg != change.old)
+        return any(other is not None and other.into == change.into for other in others)
 
     def _shared(self, call: ast.Call, change: Change) -> bool:
         """Whether another keyword of the call has the same new name, as `size_average` and `reduce` do."""
@@ -441,12 +452,12 @@ class CallChanges:
 
 def said(change: Change) -> str:
     """A change of an argument, literal or method as a sentence."""
-    of = change.of[0].rpartition(".")[2] if len(change.of) == 1 else ""
+    of = change.of[0].rpartition(".")[2] if len(change.of) == 1 and change.of[0] != ANY_CALL else ""
     argument = (
         f"the value {change.old!r} of {change.argument}" if change.kind == "value" else f"the argument {change.old}"
     )
     which = change.old if change.kind == "method" else argument
-    package = change.of[0].partition(".")[0]
+    package = change.package or change.of[0].partition(".")[0]
     package = {"keras": "Keras", "tensorflow": "TensorFlow"}.get(package, package)
     if change.removed:
         when = f"was removed in {package} {change.removed}"

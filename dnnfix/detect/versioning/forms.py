@@ -13,6 +13,7 @@ from dnnfix.detect.versioning.migration import Hit, claimed
 from dnnfix.detect.versioning.names import Uses, uses_of
 from dnnfix.detect.versioning.patterns import outdated_forms
 from dnnfix.detect.versioning.pictures import outdated_pictures
+from dnnfix.detect.versioning.target_texts import SWITCHES, outdated_targets
 from dnnfix.detect.versioning.tensors import changed_tensor_calls
 from dnnfix.records import Edit, InsertElement, RemoveArgument, Replace
 from dnnfix.source.names import canonical
@@ -45,6 +46,8 @@ def changed_forms(subject: Subject) -> Iterator[Hit]:
     uses, words = uses_of(subject.source), subject.source.words
     yield from outdated_forms(subject, uses)
     yield from outdated_pictures(uses)
+    if not words.isdisjoint(SWITCHES):
+        yield from outdated_targets(uses)
     if "torch" not in words and "torchvision" not in words:
         return
     if not words.isdisjoint(_SCALING):

@@ -15,8 +15,11 @@ _PLAIN = (
 """What a value may be made of: nothing that does something when it is computed."""
 
 
-def moved(uses: Uses, call: ast.Call, keyword: ast.keyword, change: Change) -> tuple[list[Edit], str]:
-    """The edits that give a keyword to the settings of a call instead, or why there are none."""
+def moved(uses: Uses, call: ast.Call, keyword: ast.keyword, change: Change, alone: bool) -> tuple[list[Edit], str]:
+    """The edits that give a keyword to the settings of a call instead, or why there are none.
+
+    Settings that the call is not given are made for a keyword that moves there `alone`.
+    """
     source = uses.source
     given = next((one.value for one in call.keywords if one.arg == change.by), None)
     name, added = _class(source, change.into)
@@ -25,7 +28,9 @@ def moved(uses: Uses, call: ast.Call, keyword: ast.keyword, change: Change) -> t
     if given is None:
         if any(one.arg is None for one in call.keywords) or call.args[1:]:
             return [], f"whether {change.by} is given cannot be seen"
-        return [], f"give it to {name}, and that to {change.by}"
+        if not alone:
+            return [], f"give it to {name}, and that to {change.by}"
+        return [removed, SetArgument(source.site(call), change.by, f"{name}({change.new}={code})"), *added], ""
     made = source.constructor(given)
     if made is None:
         return [], f"give it to {name}: what makes {change.by} is not seen"

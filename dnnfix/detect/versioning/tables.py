@@ -23,7 +23,7 @@ Keys of every kind:
 Keys of some kinds:
 
     standalone  a module or name that changed in the package `keras` only, and not in `tensorflow.keras`
-    telling     a method, keyword or literal so particular that it counts on any object
+    telling     a method, keyword or literal so particular that it counts on any object; a keyword `of = ["*"]` in any call
     read_only   a method or attribute whose successor cannot be set: a program that assigns it is left alone
     by, into    the argument moved into an object of settings: the parameter that takes it, and its class, whose keyword `new` is
     drop        an argument without `new` is removed (only for the literals in `when`, if given)
@@ -71,6 +71,9 @@ from typing import Any
 from dnnfix.detect.versioning.history import document
 from dnnfix.errors import CatalogueError
 from dnnfix.records.record import record
+
+ANY_CALL = "*"
+"""What a keyword is of that means the same wherever it is given."""
 
 FORMAT = 11
 """Changes when what is kept in the cache changes its form."""

@@ -112,7 +112,7 @@ def _made_loaded_on_cpu(cls):
     original = cls.from_pretrained.__func__
 
     def from_pretrained(kind, *args, **kwargs):
-        for name in ("quantization_config", "load_in_8bit", "load_in_4bit", "use_flash_attention_2"):
+        for name in ("quantization_config", "use_flash_attention_2"):
             kwargs.pop(name, None)
         if "flash" in str(kwargs.get("attn_implementation")):
             kwargs.pop("attn_implementation")
