@@ -53,6 +53,7 @@ def suggest_file(
     Raises `InputError` where the bytes cannot be analysed or the log is of another program, `SandboxError` and `InterpreterError` where nothing can run.
     """
     from dnnfix.pipeline.long_run import after_long_run
+    from dnnfix.pipeline.retry_migrated import retried_as_migrated
     from dnnfix.pipeline.retry_small import retried_with_less_data
     from dnnfix.pipeline.swallowed import with_swallowed_crash
 
@@ -68,6 +69,7 @@ def suggest_file(
         as_written = laboratory.observe(source, settings.seed)
         attempt = _first_attempt(source, as_written, laboratory, templates, settings, progress, logged)
         attempt = retried_with_less_data(attempt, source, as_written, laboratory, templates, progress)
+        attempt = retried_as_migrated(attempt, source, laboratory, templates, progress)
         attempt = after_long_run(attempt, source, laboratory, templates, progress)
         attempt = with_swallowed_crash(attempt, source, laboratory, templates, progress)
         report = _report(attempt, source, laboratory, settings, failures)

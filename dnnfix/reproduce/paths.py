@@ -35,8 +35,8 @@ def inside(source: Source, path: str) -> tuple[str, tuple[tuple[str, str], ...]]
 
 @once
 def _outer_constants(source: Source) -> frozenset[str]:
-    """The string constants of a program that begin a path outside of its folder."""
-    texts = strings(source.nodes(ast.Constant))
+    """The string constants of a program and the modules beside it that begin a path outside of its folder."""
+    texts = [text for one in (source, *source.beside) for text in strings(one.nodes(ast.Constant))]
     return frozenset(text for text in texts if len(text) < 400 and "\n" not in text and _OUTSIDE.match(text))
 
 

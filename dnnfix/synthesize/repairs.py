@@ -12,6 +12,7 @@ from dnnfix.records import (
     UNEXPLAINED_CODE,
     UNLEARNED_CODE,
     Ablation,
+    Family,
     Finding,
     FindingOutcome,
     FindingResult,
@@ -54,6 +55,8 @@ class Repair:
     unchecked: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What is wrong with the repaired program and not the patch's doing."""
+    migrated: Source | None = None
+    """The program brought up to date as far as the tables know, where no patch was accepted."""
 
 
 def drawn_up(search: Search) -> Repair:
@@ -82,7 +85,20 @@ def drawn_up(search: Search) -> Repair:
     told = tuple(
         f"{finding.message}; it learns all the same, so that nothing is to be repaired" for finding in harmless
     )
-    return Repair(results, tuple(patches), proofs, (*errors, *filter(None, [search.unsure])), (*notes, *told))
+    unsure = (*errors, *filter(None, [search.unsure]))
+    return Repair(results, tuple(patches), proofs, unsure, (*notes, *told), _migrated(search))
+
+
+def _migrated(search: Search) -> Source | None:
+    """The program with the most migrations that was run, where none was accepted."""
+    run = [
+        variant
+        for variant, result in search.climbs
+        if result.fell != "not run" and all(f.family is Family.VERSIONING for c in variant.applied for f in c.findings)
+    ]
+    if search.accepted or not run:
+        return None
+    return max(run, key=lambda variant: sum(len(candidate.findings) for candidate in variant.applied)).source
 
 
 def _order_of_choices(item: tuple[Variant, Climb]) -> tuple[bool, float]:

@@ -239,6 +239,16 @@ def test_files_are_read_as_they_are(run_in: Run) -> None:
     assert ran(run_in, program).printed.splitlines()[-1] == "['x', 'y']"
 
 
+def test_files_that_are_not_there_are_made(run_in: Run) -> None:
+    program = """
+        from datasets import load_dataset
+        data = load_dataset("json", data_files={"train": "data/train.json", "eval": "data/eval.json"})
+        data = data.map(lambda row: {"n": len(row["tokens"])}).remove_columns(["tags"])
+        print(sorted(data), data["train"].column_names)
+    """
+    assert ran(run_in, program).printed.splitlines()[-1] == "['eval', 'train'] ['tokens', 'n']"
+
+
 # --- metrics
 
 

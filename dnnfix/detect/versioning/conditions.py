@@ -328,6 +328,14 @@ def _columns(part: ast.expr) -> str:
     return ""
 
 
+def _is_plain(subject: Subject, value: Any, words: str) -> bool:
+    """Whether an expression may be written twice: names, attributes and calls without arguments, which change nothing."""
+    kinds = (ast.Name, ast.Attribute, ast.Call, ast.expr_context)
+    called = (node for node in ast.walk(value) if isinstance(node, ast.Call)) if isinstance(value, ast.expr) else ()
+    plain = isinstance(value, ast.expr) and all(isinstance(node, kinds) for node in ast.walk(value))
+    return plain and not any(call.args or call.keywords for call in called)
+
+
 CONDITIONS: Mapping[str, Callable[[Subject, Any, str], bool]] = {
     "keywords": _is_keywords,
     "lacks": _lacks,
@@ -347,6 +355,7 @@ CONDITIONS: Mapping[str, Callable[[Subject, Any, str], bool]] = {
     "iterator": _is_iterator,
     "used as a network": _is_network,
     "number": _is_number,
+    "plain": _is_plain,
     "size": _is_size,
     "first layer": _is_first_layer,
     "metrics": _are_metrics,

@@ -43,6 +43,9 @@ _USUAL = {"numpy": "np", "pandas": "pd"}
 
 _SIMPLE = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
+_KEYWORD = re.compile(r"\b(\w+)=")
+"""The keywords that a pattern of a call gives."""
+
 _DIGITS = 12
 """Decimal places of a difference that is worked out: `1 - 0.8` is not quite 0.2 in binary."""
 
@@ -64,7 +67,10 @@ class Found:
 
 
 def outdated_forms(subject: Subject, uses: Uses) -> Iterator[Hit]:
-    """The hits of a program about expressions that the tables have in another form; the first one that fits counts."""
+    """The hits of a program about expressions that the tables have in another form.
+
+    The first one that fits counts, and of a call others that are of other keywords.
+    """
     words = [word for word in uses.hot if any(known.has(word, "form") for known in uses.tables)]
     wanted = {word: [form for known in uses.tables for form in known.forms(word)] for word in words}
     if not wanted:
@@ -77,12 +83,22 @@ def outdated_forms(subject: Subject, uses: Uses) -> Iterator[Hit]:
         head = node.func if isinstance(node, ast.Call) else node
         last = head.attr if isinstance(head, ast.Attribute) else getattr(head, "id", "")
         renamed = (uses.source.written(head) or "").rpartition(".")[2] if last in uses.imported else ""
+        known: set[str] = set()
         for form in wanted.get(last) or wanted.get(renamed) or ():
+            own = set(_KEYWORD.findall(form.old)) if isinstance(node, ast.Call) else set()
+            if head in heads and (not own or own & known or not known):
+                continue
             hit = _hit(uses, subject, form, node)
             if hit is not None:
+                yield _at_keyword(uses, hit, node, own) if head in heads else hit
                 heads.add(head)
-                yield hit
-                break
+                known |= own
+
+
+def _at_keyword(uses: Uses, hit: Hit, node: ast.expr, own: set[str]) -> Hit:
+    """A further hit of a call, told where its keyword stands."""
+    keyword = next((one for one in getattr(node, "keywords", ()) if one.arg in own), None)
+    return replace(hit, site=uses.source.site(keyword), within=hit.site) if keyword is not None else hit
 
 
 def _hit(uses: Uses, subject: Subject, form: Form, node: ast.expr) -> Hit | None:
@@ -258,7 +274,7 @@ def _filled(found: Found, text: str, names: dict[str, str]) -> str:
 
     text = re.sub(r"\{([\w.]+)\}", lambda match: names[match[1]], text)
     text = re.sub(r"(, |)\$\$(\w+)(, |)", all_of, text)
-    return re.sub(r"(- |)\$([a-z]\w*)(?=(\.|\[)?)", one, text)
+    return re.sub(r"(- |\bif |)\$([a-z]\w*)(?=(\.|\[)?)", one, text)
 
 
 def _changed(found: Found, old: ast.Call, new: ast.Call, call: ast.Call, names: dict[str, str]) -> list[Edit] | None:

@@ -230,12 +230,12 @@ def _classes_of_labels(source: Source) -> int:
 
 def _metrics(case: Case) -> Iterator[EditStep]:
     source = case.source
-    call = next(source.calls("evaluate.load", "evaluate.combine"), None)
+    call = next(source.calls("evaluate.load", "evaluate.combine", "datasets.load_metric"), None)
     if call is None or not case.installed("evaluate"):
         return
     yield EditStep(
         ACTION,
-        "evaluate.load gives metrics that are counted here",
+        "metrics of evaluate are counted here",
         "the scripts of the metrics are on the hub; texts are compared by their words only",
         call.lineno,
         scaffold=Scaffold(

@@ -136,12 +136,13 @@ def made_hub_dataset(columns=(), parts=(), classes=2, few=0):
         def load_dataset(path, *args, **kwargs):
             import os
 
-            if os.path.exists(str(path)) or str(path) in _made_hub_readers:
+            files = _made_data_files(kwargs.get("data_files"))
+            if os.path.exists(str(path)) or (str(path) in _made_hub_readers and not files):
                 return original(path, *args, **kwargs)
             import datasets
 
             config = str(kwargs.get("name") or (args[0] if args else "") or "")
-            sizes, kinds = _made_hub_form(str(path), config, columns, parts, classes)
+            sizes, kinds = _made_hub_form(str(path), config, columns, files or parts, classes)
             split, streaming = kwargs.get("split"), kwargs.get("streaming")
             made = {}
 
@@ -166,6 +167,17 @@ def made_hub_dataset(columns=(), parts=(), classes=2, few=0):
         return load_dataset
 
     return stand_in
+
+
+def _made_data_files(files):
+    """The parts of a data set in files of which some are not there; none where all are, or patterns stand for them."""
+    import glob
+    import os
+
+    parts = files if isinstance(files, dict) else {"train": files} if files else {}
+    every = [one for given in parts.values() for one in (given if isinstance(given, (list, tuple)) else [given])]
+    there = all("://" not in str(one) and (os.path.exists(str(one)) or glob.glob(str(one))) for one in every)
+    return () if there else tuple(parts)
 
 
 _made_hub_readers = "csv json text parquet arrow pandas imagefolder audiofolder webdataset".split()

@@ -58,7 +58,7 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     wire.emit("begin", versions=frameworks.versions(named), seed=job["seed"], framework=primary)
     unattended.install()
     unattended.catch_warnings()
-    modules_beside.install(top, filename)
+    modules_beside.install(top, filename, job.get("scaffold") or {})
     unwatched.install()
     atexit._clear()
     hooks = frameworks.observe(primary, job)

@@ -67,11 +67,7 @@ def text_of(job: Dict[str, Any]) -> str:
 
 def change(tree: ast.Module, scaffold: Dict[str, Any], namespace: Dict[str, Any]) -> ast.Module:
     """The program's tree, changed in place: literals replaced, definitions inserted; `namespace` is where they run."""
-    replaced = dict(tuple(pair) for pair in scaffold.get("literals", ()))
-    if replaced:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in replaced:
-                node.value = replaced[node.value]
+    put_literals(tree, scaffold)
     definitions = [(str(name), str(code)) for name, code in scaffold.get("definitions", ())]
     codes = [compile(code, _DEFINITION % name, "exec") for name, code in definitions]
 
@@ -85,6 +81,16 @@ def change(tree: ast.Module, scaffold: Dict[str, Any], namespace: Dict[str, Any]
         block, index = places[number]
         block.insert(index, _call(number, block[min(index, len(block) - 1)] if block else None))
     return tree
+
+
+def put_literals(tree: ast.AST, scaffold: Dict[str, Any]) -> None:
+    """Replace the string constants of a tree that the scaffold has others for: paths of made files."""
+    replaced = dict(tuple(pair) for pair in scaffold.get("literals", ()))
+    if not replaced:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in replaced:
+            node.value = replaced[node.value]
 
 
 def placements(tree: ast.Module, definitions: Sequence[Tuple[str, str]]) -> List[Placement]:
