@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import textwrap
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,12 +13,21 @@ from dnnfix.records import EditStep, RunOutcome, Trace
 from dnnfix.reproduce.actions import hub
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.plan import joined
-from dnnfix.reproduce.standins.hub import made_architecture
-from dnnfix.reproduce.standins.hub_sets import _made_hub_form
-from dnnfix.reproduce.standins.metrics import MadeMetric
 from dnnfix.source.program import Source
 
 Run = Callable[..., Trace]
+
+_STANDINS: dict[str, Any] = {
+    name: importlib.import_module(f"dnnfix.reproduce.standins.{name}") for name in ("hub", "hub_sets", "metrics")
+}
+made_architecture = _STANDINS["hub"].made_architecture
+made_hub_form = _STANDINS["hub_sets"]._made_hub_form
+MadeMetric = _STANDINS["metrics"].MadeMetric
+
+
+def computed(name: str, config: str | None = None, /, **given: object) -> object:
+    """What a metric gives for predictions and references."""
+    return MadeMetric(name, config).compute(**given)
 
 
 def steps_of(text: str, *traces: Trace) -> list[EditStep]:
@@ -188,11 +199,11 @@ def test_columns_that_a_function_adds_or_a_trainer_wants() -> None:
 
 
 def test_known_data_sets_have_their_own_columns_and_parts() -> None:
-    sizes, kinds = _made_hub_form("nyu-mll/glue", "mnli", ("other",), ("train",), 2)
+    sizes, kinds = made_hub_form("nyu-mll/glue", "mnli", ("other",), ("train",), 2)
     assert list(sizes) == ["train", "validation_matched", "validation_mismatched", "test_matched", "test_mismatched"]
     assert list(kinds) == ["premise", "hypothesis", "label", "idx"]
-    assert list(_made_hub_form("yahma/alpaca-cleaned", "", (), (), 2)[1]) == ["instruction", "input", "output", "text"]
-    assert _made_hub_form("a/b", "", ("body", "stars_label"), ("train", "dev"), 5) == (
+    assert list(made_hub_form("yahma/alpaca-cleaned", "", (), (), 2)[1]) == ["instruction", "input", "output", "text"]
+    assert made_hub_form("a/b", "", ("body", "stars_label"), ("train", "dev"), 5) == (
         {"train": 2000, "dev": 500},
         {"body": "text", "stars_label": 5},
     )
@@ -257,24 +268,22 @@ def test_metrics_are_counted() -> None:
     accuracy.add_batch(predictions=[0, 1], references=[0, 0])
     accuracy.add(prediction=1, reference=1)
     assert accuracy.compute() == {"accuracy": pytest.approx(2 / 3)}
-    glue = MadeMetric("glue", "mrpc").compute(predictions=[1, 1, 0, 0], references=[1, 0, 1, 0])
+    glue = computed("glue", "mrpc", predictions=[1, 1, 0, 0], references=[1, 0, 1, 0])
     assert glue == {"accuracy": 0.5, "f1": 0.5}
-    macro = MadeMetric("f1").compute(predictions=[0, 1, 2], references=[0, 1, 1], average="macro")
+    macro = computed("f1", predictions=[0, 1, 2], references=[0, 1, 1], average="macro")
     assert macro == {"f1": pytest.approx((1 + 2 / 3 + 0) / 3)}
-    assert MadeMetric("wer").compute(predictions=["a b"], references=["a c"]) == 0.5
-    assert MadeMetric("roc_auc").compute(prediction_scores=[0.1, 0.9], references=[0, 1]) == {"roc_auc": 1.0}
-    assert MadeMetric("matthews_correlation").compute(predictions=[0, 1], references=[1, 0]) == {
-        "matthews_correlation": -1.0
-    }
+    assert computed("wer", predictions=["a b"], references=["a c"]) == 0.5
+    assert computed("roc_auc", prediction_scores=[0.1, 0.9], references=[0, 1]) == {"roc_auc": 1.0}
+    assert computed("matthews_correlation", predictions=[0, 1], references=[1, 0]) == {"matthews_correlation": -1.0}
 
 
 def test_metrics_refuse_what_the_packages_own_refuse() -> None:
     with pytest.raises(ValueError, match="expected format"):
-        MadeMetric("accuracy").compute(predictions=[[0.1, 0.9]], references=[1])
+        computed("accuracy", predictions=[[0.1, 0.9]], references=[1])
     with pytest.raises(ValueError, match="multiclass"):
-        MadeMetric("f1").compute(predictions=[0, 1, 2], references=[0, 1, 2])
+        computed("f1", predictions=[0, 1, 2], references=[0, 1, 2])
     with pytest.raises(ValueError, match="Mismatch"):
-        MadeMetric("accuracy").compute(predictions=[0, 1], references=[1])
+        computed("accuracy", predictions=[0, 1], references=[1])
 
 
 def test_metrics_of_a_program(run_in: Run) -> None:

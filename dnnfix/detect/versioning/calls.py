@@ -253,12 +253,16 @@ class CallChanges:
                 holds = receiver_is(self.source, call.func.value, kind)
                 if change is not None and (holds or holds is None and change.telling):
                     return change
-        return self._telling_argument(call, keyword)
+        return self._telling_argument(call, names, keyword)
 
-    def _telling_argument(self, call: ast.Call, keyword: str) -> Change | None:
-        """What became of a keyword that says by itself what is meant, whatever is called but a function of the program."""
-        change = next((found for known in self.uses.tables if (found := known.argument(ANY_CALL, keyword))), None)
-        return change if change is not None and self.source.definition(call.func) is None else None
+    def _telling_argument(self, call: ast.Call, names: tuple[str, ...], keyword: str) -> Change | None:
+        """What became of a keyword that says by itself what is meant, in a call of the package or of an object unknown."""
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        found = (known.argument(of, keyword) for known in self.uses.tables for of in (f"{ANY_CALL}.{last}", ANY_CALL))
+        change = next(filter(None, found), None)
+        if change is None or self.source.definition(call.func) is not None:
+            return None
+        return change if not names or names[0].partition(".")[0] == change.package else None
 
     def _keyword(self, call: ast.Call, keyword: ast.keyword, change: Change) -> Hit:
         site = self.source.site(call)
@@ -452,7 +456,7 @@ class CallChanges:
 
 def said(change: Change) -> str:
     """A change of an argument, literal or method as a sentence."""
-    of = change.of[0].rpartition(".")[2] if len(change.of) == 1 and change.of[0] != ANY_CALL else ""
+    of = change.of[0].rpartition(".")[2] if len(change.of) == 1 and ANY_CALL not in change.of[0] else ""
     argument = (
         f"the value {change.old!r} of {change.argument}" if change.kind == "value" else f"the argument {change.old}"
     )

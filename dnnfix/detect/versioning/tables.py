@@ -23,7 +23,8 @@ Keys of every kind:
 Keys of some kinds:
 
     standalone  a module or name that changed in the package `keras` only, and not in `tensorflow.keras`
-    telling     a method, keyword or literal so particular that it counts on any object; a keyword `of = ["*"]` in any call
+    telling     a method, keyword or literal so particular that it counts on any object; a keyword `of = ["*"]` or `["*.name"]`
+                in any call, or any of that method, of the package or of an object that is not known
     read_only   a method or attribute whose successor cannot be set: a program that assigns it is left alone
     by, into    the argument moved into an object of settings: the parameter that takes it, and its class, whose keyword `new` is
     drop        an argument without `new` is removed (only for the literals in `when`, if given)

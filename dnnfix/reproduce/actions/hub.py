@@ -115,7 +115,7 @@ def _libraries(source: Source) -> frozenset[str]:
 
 def _classes(source: Source) -> tuple[str, ...]:
     """The classes of the libraries of the hub that load something, in the order of the program."""
-    found = {}
+    found: dict[str, None] = {}
     for call in source.all_calls:
         if last_name(call.func) == "from_pretrained" and isinstance(call.func, ast.Attribute):
             name = (source.qualified(call.func.value) or "").rpartition(".")[2]
