@@ -139,7 +139,7 @@ def test_settings_of_the_right_class_keep_their_call() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("Trainer(1, packing=True)", "give it to Config, and that to args"),
+        ("Trainer(1, 2, packing=True)", "whether args is given cannot be seen"),
         ("Trainer(1, packing=True, **more)", "whether args is given cannot be seen"),
         ("Trainer(1, args=given, packing=True)", "what makes args is not seen"),
         ("Trainer(1, args=Config(packing=False), packing=True)", "whether args has packing already"),
@@ -151,6 +151,13 @@ def test_what_cannot_be_moved_says_why(call: str, said: str) -> None:
     text = f"from gadgets import Config, Trainer\n\n\ndef run(given, more):\n    return {call}\n"
     [hit] = changed_arguments(uses_of(Source.from_bytes(text.encode(), "program.py")))
     assert said in hit.decline and not hit.edits
+
+
+@pytest.mark.usefixtures("gadgets")
+def test_settings_are_made_for_one_keyword_and_not_for_two() -> None:
+    text = "import gadgets\n\ngadgets.Trainer(1, {})\n"
+    assert patched(text.format("packing=True")) == text.format("args=gadgets.Config(packing=True)")
+    assert not checked(text.format("packing=True, length=3")).patches
 
 
 @pytest.mark.usefixtures("gadgets")

@@ -12,6 +12,9 @@ from dnnfix.source.program import Source
 
 SWITCHES = frozenset({"as_target_tokenizer", "as_target_processor"})
 
+_SIMPLE = (ast.Assign, ast.Return, ast.Expr)
+"""Statements of a block that can stand without it."""
+
 _GUIDE = "https://github.com/huggingface/transformers/blob/main/MIGRATION_GUIDE_V5.md"
 
 
@@ -24,8 +27,8 @@ def outdated_targets(uses: Uses) -> Iterator[Hit]:
             continue
         if switch.func.attr not in SWITCHES or switch.args or switch.keywords:
             continue
-        code = _without_switch(source, block, switch.func.value)
         keyword = "text" if switch.func.attr == "as_target_processor" else "text_target"
+        code = _without_switch(source, block, switch.func.value, keyword)
         yield Hit(
             source.site(block),
             f"{switch.func.attr} was removed in transformers 5.0; give the texts as {keyword}",
@@ -38,28 +41,23 @@ def outdated_targets(uses: Uses) -> Iterator[Hit]:
         )
 
 
-def _without_switch(source: Source, block: ast.With, tokenizer: ast.expr) -> str:
+def _without_switch(source: Source, block: ast.With, tokenizer: ast.expr, keyword: str) -> str:
     """The statements of a block with each call of its tokenizer given its texts as those of the target; empty where that
     cannot be written.
     """
     if len(block.items) > 1 or block.items[0].optional_vars is not None:
         return ""
-    keyword = (
-        "text" if source.segment(source.site(block.items[0].context_expr)).endswith("processor()") else "text_target"
-    )
-    called = ast.dump(tokenizer)
-    lines = []
+    called, statements = ast.dump(tokenizer), []
     for statement in block.body:
-        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-        own = [call for call in calls if ast.dump(call.func) == called]
-        if len(own) != 1 or not isinstance(statement, (ast.Assign, ast.Return, ast.Expr)) or len(own[0].args) != 1:
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call) and ast.dump(node.func) == called]
+        given = calls[0].args if len(calls) == 1 else []
+        if len(given) != 1 or isinstance(given[0], ast.Starred) or not isinstance(statement, _SIMPLE):
             return ""
-        text, first = source.segment(source.site(statement)), source.site(own[0].args[0])
-        if text.count("\n"):
-            text = text.replace("\n" + " " * (source.site(statement).column - source.site(block).column), "\n")
-        code = source.segment(first)
-        before, found, after = text.partition(f"({code}")
-        if not found or isinstance(own[0].args[0], ast.Starred):
-            return ""
-        lines.append(f"{before}({keyword}={code}{after}")
-    return ("\n" + " " * (source.site(block).column - 1)).join(lines)
+        site, first = source.site(statement), source.site(given[0])
+        lines = source.segment(site).split("\n")
+        row = first.line - site.line
+        column = first.column - (1 if row else site.column)
+        lines[row] = f"{lines[row][:column]}{keyword}={lines[row][column:]}"
+        indented = " " * (site.column - 1)
+        statements.append("\n".join([lines[0], *(line.removeprefix(indented) for line in lines[1:])]))
+    return "\n".join(statements)
