@@ -1,0 +1,56 @@
+"""The second try of an old program, in what its migration needs and the program as written never reached."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dnnfix.config import Settings
+from dnnfix.pipeline import retry_migrated, suggest_file
+from dnnfix.records import FileReport, PatchVerdict
+
+pytest.importorskip("torch")
+
+PROGRAM = """\
+import numpy as np
+import pandas as pd
+import torch
+
+import config
+
+scale = np.float(2.0)
+table = pd.read_csv(config.PATH)
+x = torch.tensor(table[["a", "b"]].values).float() / scale
+y = torch.tensor(table["label"].values).long()
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(10):
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def suggested(folder: Path) -> FileReport:
+    folder = folder / "code"
+    folder.mkdir()
+    (folder / "config.py").write_text('PATH = "../input/table.csv"\n')
+    path = folder / "program.py"
+    path.write_text(PROGRAM)
+    settings = Settings(python=sys.executable, cache_dir=folder / "cache")
+    return suggest_file(path.read_bytes(), str(path), settings, lambda words: None)
+
+
+def test_what_the_migrated_program_reads_is_made(tmp_path: Path) -> None:
+    report = suggested(tmp_path)
+    (patch,) = (one for one in report.patches if one.verdict is PatchVerdict.ACCEPTED)
+    assert "+scale = float(2.0)" in patch.diff
+    assert report.reproduction is not None and "table.csv" in "".join(map(str, report.reproduction.steps))
+
+
+def test_without_that_nothing_is_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retry_migrated, "retried_as_migrated", lambda first, *rest: first)
+    assert all(patch.verdict is not PatchVerdict.ACCEPTED for patch in suggested(tmp_path).patches)
