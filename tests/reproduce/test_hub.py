@@ -315,3 +315,12 @@ def test_trainers_that_want_a_gpu_train_on_the_cpu(run_in: Run) -> None:
 
 def test_nothing_is_changed_where_nothing_wants_a_gpu() -> None:
     assert steps_of("from transformers import Trainer\nTrainer()") == []
+
+
+def test_a_repository_that_cannot_be_made_needs_the_network(run_in: Run) -> None:
+    program = """
+        from transformers import AutoModel, AutoConfig
+        AutoConfig.for_model = None
+        AutoModel.from_pretrained("bert-base-uncased")
+    """
+    assert ran(run_in, program).outcome is RunOutcome.NEEDS_NETWORK

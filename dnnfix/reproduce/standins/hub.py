@@ -116,9 +116,9 @@ def made_from_hub(asked):
                 known = "made/" + os.path.basename(known.rstrip("/"))
             name = kwargs.get("filename") or (args[0] if args else None)
             folder = made_repository(known, kwargs, asked, name)
-            if "snapshot" in original.__name__:
+            if folder is not None and "snapshot" in original.__name__:
                 return folder
-            path = os.path.join(folder, kwargs.get("subfolder") or "", str(name))
+            path = os.path.join(folder, kwargs.get("subfolder") or "", str(name)) if folder else ""
             if os.path.isfile(path):
                 return path
             if "cache" in original.__name__:
@@ -133,8 +133,12 @@ def made_from_hub(asked):
 
 
 def made_repository(name, place, asked, file=None):
-    """The folder in the cache with the files of a repository, which are written when it is asked for first."""
+    """The folder in the cache with the files of a repository, which are written when it is asked for first; None where
+    that cannot be done.
+    """
     import os
+    import shutil
+    import sys
 
     cache = str(place.get("cache_dir") or os.environ.get("HF_HUB_CACHE") or os.path.join(asked["home"], "hub"))
     folder = os.path.join(cache, "models--" + name.replace("/", "--"))
@@ -149,12 +153,20 @@ def made_repository(name, place, asked, file=None):
     home = os.path.join(snapshots, commit)
     os.makedirs(home)
     parts = "unet vae text_encoder text_encoder_2 tokenizer tokenizer_2 scheduler transformer image_encoder".split()
-    if file == "model_index.json" or place.get("subfolder") in parts or "diffusers" in str(place.get("user_agent")):
-        _made_unseen(made_diffusion_files, home, name)
-    elif name.startswith("timm/"):
-        _made_unseen(made_timm_files, home, name)
-    else:
-        _made_unseen(made_model_files, home, name, asked)
+    diffusion = (
+        file == "model_index.json" or place.get("subfolder") in parts or "diffusers" in str(place.get("user_agent"))
+    )
+    try:
+        if diffusion:
+            _made_unseen(made_diffusion_files, home, name)
+        elif name.startswith("timm/"):
+            _made_unseen(made_timm_files, home, name)
+        else:
+            _made_unseen(made_model_files, home, name, asked)
+    except Exception as error:  # noqa: BLE001 - what the libraries raise here is not the program's doing
+        sys.stderr.write("dnnfix reproduce: nothing small can be made for %s: %s\n" % (name, error))
+        shutil.rmtree(folder)
+        return None
     return home
 
 
