@@ -151,9 +151,10 @@ def test_adapters_and_pipelines_and_uploads(run_in: Run) -> None:
     program = """
         from huggingface_hub import login
         from peft import LoraConfig, get_peft_model
-        from transformers import AutoModelForCausalLM, pipeline
+        from transformers import AutoModelForCausalLM, BitsAndBytesConfig, pipeline
         login()
-        model = AutoModelForCausalLM.from_pretrained("facebook/opt-350m", device_map="auto", load_in_8bit=True)
+        how = BitsAndBytesConfig(load_in_8bit=True)
+        model = AutoModelForCausalLM.from_pretrained("facebook/opt-350m", device_map="auto", quantization_config=how)
         model = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM"))
         print(any("lora" in name for name, one in model.named_parameters() if one.requires_grad))
         print(sorted(pipeline("sentiment-analysis")("good")[0]))
