@@ -115,6 +115,14 @@ def test_a_trainer_trains_within_a_run(run_in: Run) -> None:
     assert len(trace.steps) >= 12
 
 
+@pytest.mark.parametrize("library", ["transformers", "trl", "sentence_transformers", "accelerate", "lightning"])
+def test_a_library_that_brings_torch_along_counts_as_torch(library: str) -> None:
+    from dnnfix.run.probe.program import frameworks
+
+    assert frameworks.named_in(f"from {library} import Trainer\n") == ["torch"]
+    assert "torch" in Source.from_bytes(f"import {library}\n".encode(), "a.py").frameworks
+
+
 def test_a_width_that_the_program_states_is_kept(run_in: Run) -> None:
     program = """
         import torch

@@ -111,7 +111,7 @@ def _environmental(error: BaseException) -> Optional[Ending]:
         return OUT_OF_MEMORY, message or "MemoryError"
     if _NO_GPU.search(message):
         return NEEDS_GPU, message
-    if isinstance(error, ImportError) and "pip install" in message and not error.name:
+    if isinstance(error, ImportError) and not error.name and re.search(r"\binstall", message):
         return ENVIRONMENT, message.strip().replace("\n", " ")
     if isinstance(error, ImportError) and _PART_OF_PACKAGE in message:
         return ENVIRONMENT, "this is a module of a package, which other programs run; give one that imports it"
