@@ -221,6 +221,7 @@ def test_known_data_sets_have_their_own_columns_and_parts() -> None:
 DATA = """
     import datasets
     from datasets import load_dataset
+    print([load_dataset("glue", "mnli", split=part)[0]["label"] < 0 for part in ("validation_mismatched", "test_matched")])
     few = load_dataset("imdb", split="train[:1%]+test[:10]")
     print(few.num_rows, few.column_names, few.features["label"].names)
     print(load_dataset("cifar10")["train"][0]["img"].size)
@@ -241,6 +242,7 @@ def test_data_sets_of_the_hub(run_in: Run) -> None:
     trace = ran(run_in, DATA)
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
     assert trace.printed.splitlines() == [
+        "[False, True]",
         "260 ['text', 'label'] ['neg', 'pos']",
         "(32, 32)",
         "True",
