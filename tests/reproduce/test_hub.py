@@ -325,7 +325,7 @@ def test_trainers_that_want_a_gpu_train_on_the_cpu(run_in: Run) -> None:
 
 
 def test_nothing_is_changed_where_nothing_wants_a_gpu() -> None:
-    assert steps_of("from transformers import Trainer\nTrainer()") == []
+    assert steps_of("from transformers import Trainer\nimport torch.optim\nTrainer(torch.optim.SGD)") == []
 
 
 def test_a_repository_that_cannot_be_made_needs_the_network(run_in: Run) -> None:

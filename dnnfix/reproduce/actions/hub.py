@@ -46,7 +46,8 @@ _LITTLE_VOCABULARY = 2000
 """Words of a tokenizer where those that it has are too many for a run."""
 
 _FOR_GPU = words(
-    "fp16 bf16 fp8 load_in_8bit load_in_4bit BitsAndBytesConfig quantization_config mixed_precision optim deepspeed "
+    "fp16 bf16 fp8 load_in_8bit load_in_4bit BitsAndBytesConfig quantization_config mixed_precision deepspeed "
+    "adamw_8bit adamw_bnb_8bit adamw_apex_fused paged_adamw_8bit paged_adamw_32bit paged_lion_8bit "
     "attn_implementation use_flash_attention_2 device_map push_to_hub tf32 log_with"
 )
 """What trainers and loaders take that only a GPU, or an account of the hub, can do."""
