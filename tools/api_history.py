@@ -342,7 +342,7 @@ def table(found: History, installed: Installed) -> dict[str, Any]:
         for (name, old), gone in sorted(known.items()):
             version = found.removed(gone)
             if version and name in newest.names and not still(found, name, old, installed):
-                if kind == "argument" and by_hand.knows_keyword(name, old):
+                if by_hand.knows_keyword(name, old) if kind == "argument" else by_hand.knows_method(old):
                     continue
                 made[kind].setdefault(version, {}).setdefault(old, {}).setdefault(gone.successor, []).append(name)
     for kind in ("module", "name", "argument", "method"):
@@ -389,6 +389,11 @@ class ByHand:
     def knows(self, name: str) -> bool:
         """Whether they have a name or a module."""
         return any(one.name(name) is not None or one.module(name) is not None for one in self._tables)
+
+    def knows_method(self, method: str) -> bool:
+        """Whether they have the call of a method, on whatever object."""
+        call = re.compile(rf"\$\w+\.{re.escape(method)}\(")
+        return any(call.match(form.old) for one in self._tables for form in one.forms(method))
 
     def knows_keyword(self, of: str, keyword: str) -> bool:
         """Whether they have a keyword of a call, by itself or as a part of an expression."""

@@ -163,6 +163,11 @@ class Source:
 
     # --- names
 
+    def is_called_in_vain(self, expr: ast.expr) -> bool:
+        """Whether an expression is called and what that gives is left lying: only what the call does can count."""
+        call = self.parent(expr)
+        return self.is_called(expr) and call is not None and isinstance(self.parent(call), ast.Expr)
+
     @property
     def frameworks(self) -> frozenset[str]:
         """Which of "torch", "keras" and "tensorflow" the program uses; `tensorflow.keras` counts as both."""

@@ -67,7 +67,10 @@ class UnknownAttribute(CrashTemplate):
         ways: list[_Way] = []
         if not asked.own and _type_of(asked) not in ARRAYS and not _in_tables(subject, asked, node):
             meant = interfaces.missing_name(asked, _called(subject, node))
-            ways += _written(subject, asked, node, meant) if meant is not None else _within_module(subject, asked, node)
+            if meant is None:
+                ways += _within_module(subject, asked, node)
+            elif not _does_nothing(subject, node, meant):
+                ways += _written(subject, asked, node, meant)
         if isinstance(node, ast.Attribute):
             ways += _spelled(subject, asked, node)
         if ways:
@@ -264,7 +267,7 @@ def _spelled(subject: Subject, asked: Refusal, node: ast.Attribute) -> Iterator[
     kind = _type_of(asked)
     near = tuple(offer.name for offer in asked.near if not offer.path)
     meant = _meant(subject, node, near, kind in ARRAYS) if kind not in OTHERS else None
-    if meant is not None:
+    if meant is not None and not _does_nothing(subject, node, meant[0]):
         name, prior = meant
         code = f"{subject.text(subject.source.site(node.value))}.{name}"
         edits: tuple[Edit, ...] = tuple(
@@ -272,6 +275,11 @@ def _spelled(subject: Subject, asked: Refusal, node: ast.Attribute) -> Iterator[
             for use in _uses(subject, node)
         )
         yield f"Write `{code}`", edits, prior
+
+
+def _does_nothing(subject: Subject, node: ast.AST | None, name: str) -> bool:
+    """Whether a method that gives a new object would stand where one that changes its own (`name_`) is missing."""
+    return isinstance(node, ast.Attribute) and node.attr == f"{name}_" and subject.source.is_called_in_vain(node)
 
 
 def _meant(subject: Subject, node: ast.Attribute, near: tuple[str, ...], strict: bool) -> tuple[str, float] | None:

@@ -155,3 +155,10 @@ def test_filling_of_pandas(old: str, new: str) -> None:
     program = "import pandas as pd\nframe = pd.read_csv('a.csv')\nframe = frame{}\n"
     call = f".fillna(method='{old}', limit=2)"
     assert patched(program.format(call)) == program.format(f".{new}(limit=2)")
+
+
+def test_a_method_that_changed_a_data_set_gives_a_new_one() -> None:
+    program = (
+        "from datasets import load_dataset\ndata = load_dataset('imdb')\n{}data.rename_column{}('label', 'labels')\n"
+    )
+    assert patched(program.format("", "_")) == program.format("data = ", "")

@@ -44,7 +44,7 @@ _WORDS = {
     "sklearn": ("sklearn",),
     "cv2": ("cv2",),
     "accelerate": ("accelerate",),
-    "datasets": ("load_metric",),
+    "datasets": ("datasets",),
     "gensim": ("gensim",),
     "huggingface_hub": ("huggingface_hub",),
     "lightning": ("lightning", "pytorch_lightning"),

@@ -172,7 +172,14 @@ def _for_attribute(scene: Scene, place: Place, node: ast.Attribute) -> Iterator[
     missing = scene.kind in ("AttributeError", "ImportError") and f"'{node.attr}'" in scene.message
     if missing and place.role in (Role.FAILING, Role.STATEMENT):
         called = scene.subject.source.is_called(node)
-        fits = [name for name, sort in scene.near if (sort != "value") == called]
+        in_vain = scene.subject.source.is_called_in_vain(
+            node
+        )  # a method that gives a new object would do nothing there
+        fits = [
+            name
+            for name, sort in scene.near
+            if (sort != "value") == called and not (in_vain and node.attr == f"{name}_")
+        ]
         able = _able(scene, node)
         for name in able:
             yield replaced(scene, node, name, "attribute", ONLY_ABLE if len(able) == 1 else ONE_OF_THE_ABLE)
