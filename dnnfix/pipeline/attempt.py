@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dnnfix.config import Settings
-from dnnfix.records import PatchVerdict, Reproduction, Trace
+from dnnfix.records import Family, PatchVerdict, Reproduction, Trace
 from dnnfix.synthesize.repairs import Repair
+from dnnfix.template import FixTemplate
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +27,8 @@ class Attempt:
     def accepted(self) -> bool:
         """Whether a patch was proven."""
         return any(patch.verdict is PatchVerdict.ACCEPTED for patch in self.repair.patches)
+
+
+def migrations(templates: Mapping[str, type[FixTemplate]]) -> dict[str, type[FixTemplate]]:
+    """The templates that bring a program up to date, which is all that some second attempts try."""
+    return {code: template for code, template in templates.items() if template.family is Family.VERSIONING}

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dnnfix.pipeline.attempt import Attempt
+from dnnfix.pipeline.attempt import Attempt, migrations
 from dnnfix.pipeline.runs import Progress, made_runnable, seconds_of_a_run
-from dnnfix.records import Family, Reproduction
+from dnnfix.records import Reproduction
 from dnnfix.source.program import Source
 from dnnfix.synthesize.search import repair
 from dnnfix.template import FixTemplate
@@ -37,8 +37,7 @@ def retried_as_migrated(
     needed = made_runnable(migrated, stood, laboratory, settings, progress)
     if needed.scaffold != before.scaffold:
         trace = laboratory.observe(source, settings.seed)
-        migrations = {code: template for code, template in templates.items() if template.family is Family.VERSIONING}
-        found = repair(source, trace, laboratory, migrations, settings, progress, at_crash=False)
+        found = repair(source, trace, laboratory, migrations(templates), settings, progress, at_crash=False)
         second = replace(first, reproduction=needed, trace=trace, repair=found, crash_in_doubt=False)
         if second.accepted:
             return second

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from dnnfix.pipeline.attempt import Attempt
+from dnnfix.pipeline.attempt import Attempt, migrations
 from dnnfix.pipeline.runs import Progress, made_runnable, seconds_of_a_run
-from dnnfix.records import Family, Trace
+from dnnfix.records import Trace
 from dnnfix.source.program import Source
 from dnnfix.synthesize.repairs import Repair
 from dnnfix.synthesize.search import repair
@@ -45,23 +45,22 @@ def retried_with_less_data(
     if not smaller.steps or smaller.scaffold == first.reproduction.scaffold:
         return first
     trace = laboratory.observe(source, settings.seed)
-    migrations = {code: template for code, template in templates.items() if template.family is Family.VERSIONING}
-    found = repair(source, trace, laboratory, migrations, settings, progress, at_crash=False)
+    found = repair(source, trace, laboratory, migrations(templates), settings, progress, at_crash=False)
     note = (
         "the time of a run was over before the first step: the program was tried again with as little made data as can be, "
         f"{seconds_of_a_run(settings):g} s for each run, and for its migration alone"
     )
-    rest = _with_the_rest(found, first.repair, migrations)
+    rest = _with_the_rest(found, first.repair, migrations(templates))
     second = replace(first, reproduction=smaller, trace=trace, repair=rest, settings=settings, note=note)
     return second if second.accepted else first
 
 
-def _with_the_rest(found: Repair, first: Repair, migrations: Collection[str]) -> Repair:
+def _with_the_rest(found: Repair, first: Repair, tried: Collection[str]) -> Repair:
     """The second repair with what the first try said of the findings that the second was not for."""
     said = {result.finding.id: result for result in first.results}
     results = [
         result
-        if result.finding.code in migrations or result.finding.id not in said
+        if result.finding.code in tried or result.finding.id not in said
         else replace(said[result.finding.id], patches=())
         for result in found.results
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dnnfix.detect.crashes.undefined import Undefined, starred, undefined_names
-from dnnfix.records import Crash, EditAction, EditStep, Trace
+from dnnfix.records import Crash, EditAction, EditStep, RunOutcome, Trace
 from dnnfix.run.visible import repository_of, started_from
 from dnnfix.source.program import Source
 
@@ -51,6 +51,11 @@ class Case:
     def latest(self) -> Trace | None:
         """The last run."""
         return self.traces[-1] if self.traces else None
+
+    @property
+    def too_much(self) -> bool:
+        """Whether what was made may have been too large for the last run; actions that can make it smaller do."""
+        return self.latest is not None and self.latest.outcome in (RunOutcome.TIMEOUT, RunOutcome.OUT_OF_MEMORY)
 
     @property
     def crash(self) -> Crash | None:

@@ -12,10 +12,7 @@ from dnnfix.reproduce.plan import plan
 RUNS = 2
 """Runs at most before the first trial, beyond the run of the program as it stands (issue of the project: at most two)."""
 
-_TOO_MUCH = {RunOutcome.TIMEOUT, RunOutcome.OUT_OF_MEMORY}
-"""Ends of a run for which what was made may have been too large; actions that can make it smaller do."""
-
-_HOPELESS = _TOO_MUCH | {RunOutcome.KILLED}
+_HOPELESS = {RunOutcome.TIMEOUT, RunOutcome.OUT_OF_MEMORY, RunOutcome.KILLED}
 
 Run = Callable[[Reproduction], Trace]
 """Runs the program inside the scaffold of a reproduction."""
@@ -41,7 +38,7 @@ def attempt(case: Case, run: Run) -> tuple[Reproduction, tuple[Trace, ...]]:
             return replace(kept, missing=_joined(kept, (*planned.missing, lacks))), tuple(made)
         kept = planned
         case = replace(case, traces=(*case.traces, trace), taken=frozenset())
-        if not needed(trace) and trace.outcome not in _TOO_MUCH:
+        if not needed(trace) and not case.too_much:
             break
     return kept, tuple(made)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.records import EditAction, EditStep, RunOutcome, Scaffold
+from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.actions.devices import HIDES
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
@@ -95,14 +95,13 @@ def _models(case: Case) -> Iterator[EditStep]:
     )
     if call is None:
         return
-    too_much = case.latest is not None and case.latest.outcome in (RunOutcome.OUT_OF_MEMORY, RunOutcome.TIMEOUT)
-    words = _LITTLE_VOCABULARY if too_much or case.little_data else 0
+    size = _LITTLE_VOCABULARY if case.too_much or case.little_data else 0
     yield EditStep(
         ACTION,
         "models and tokenizers of the hub are small ones with random weights",
         "the architecture is the one its name tells, or the class that loads it; the hub cannot be asked",
         call.lineno,
-        scaffold=Scaffold(start=f"made_small_hub({_classes(source)!r}, {_widths(source)!r}, {words})"),
+        scaffold=Scaffold(start=f"made_small_hub({_classes(source)!r}, {_widths(source)!r}, {size})"),
         form_known=True,
     )
 

@@ -297,9 +297,12 @@ def made_diffusion_files(folder, name):
     pipeline.save_pretrained(folder)
 
 
-_made_small_sizes = {  # what configurations call their sizes, and the sizes of a small network
+_made_layer_counts = (  # what configurations call the number of layers, of which a small network has two
     "num_hidden_layers n_layer n_layers num_layers encoder_layers decoder_layers num_decoder_layers "
-    "num_encoder_layers depth": 2,
+    "num_encoder_layers depth"
+).split()
+
+_made_small_sizes = {  # what configurations call their other sizes, and the sizes of a small network
     "hidden_size n_embd d_model dim embed_dim emb_dim word_embed_proj_dim projection_dim embedding_size": 64,
     "intermediate_size d_ff d_inner ffn_dim encoder_ffn_dim decoder_ffn_dim n_inner hidden_dim": 128,
     "num_attention_heads n_head n_heads num_heads encoder_attention_heads decoder_attention_heads": 4,
@@ -337,11 +340,10 @@ def made_small_model(folder, kind, name, asked):
             if labels:
                 config.id2label = dict(enumerate(labels))
                 config.label2id = {label: number for number, label in enumerate(labels)}
-            cls = getattr(transformers, task or "AutoModel")
             if not task and isinstance(wanted, str) and hasattr(transformers, wanted):
                 model = getattr(transformers, wanted)(config)
             else:
-                model = cls.from_config(config)
+                model = getattr(transformers, task or "AutoModel").from_config(config)
             break
         except (ValueError, RuntimeError, TypeError, AttributeError, KeyError, IndexError, AssertionError) as error:
             failed = error
@@ -391,11 +393,7 @@ def _made_sizes_below(config):
 
 def _made_depths(config):
     """Two layers in place of many, by the attribute; of networks in stages one layer for each."""
-    found = {}
-    for names, size in list(_made_small_sizes.items())[:1]:
-        for key in names.split():
-            if isinstance(vars(config).get(key), int) and vars(config)[key] > size:
-                found[key] = size
+    found = {key: 2 for key in _made_layer_counts if isinstance(vars(config).get(key), int) and vars(config)[key] > 2}
     if isinstance(getattr(config, "depths", None), (list, tuple)):
         found["depths"] = [1] * len(config.depths)
     if isinstance(vars(config).get("layer_types"), list):
