@@ -31,7 +31,9 @@ import numpy as np
 import keras
 from keras import layers
 import dnnfix.keras
+from dnnfix.watching import pace
 
+pace.LOOKS = 1000.0  # what is seen is asked here, and never how busy the machine was: there is always time for a look
 random = np.random.RandomState(0)
 x = random.randn(640, 6).astype("float32")
 y = (x[:, 0] + x[:, 1] > 0).astype(int) + (x[:, 2] > 0)
