@@ -334,6 +334,8 @@ def made_small_model(folder, kind, name, asked):
             _made_ids_within(config, whole)
             for key, part in _made_parts(config).items():
                 _made_ids_within(part, getattr(whole, key))
+            if config.is_encoder_decoder and getattr(config, "decoder_start_token_id", None) is None:
+                config.decoder_start_token_id = getattr(config, "pad_token_id", None) or 0
             words = made_tokenizer_files(folder, kind, name, config)
             if words > (getattr(config, "vocab_size", None) or words):
                 config.vocab_size = words

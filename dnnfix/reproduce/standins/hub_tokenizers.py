@@ -101,7 +101,10 @@ def _made_way_of_splitting(cls, kind, special):
 
 def _made_vocabulary(pieces, size, special, ids, first=True):
     """Tokens and their ids: special tokens where the network has them, pieces in the rest, and names for what is left."""
-    placed = {place: token for place, token in ids.items() if place < size}
+    placed = {}
+    for place, token in ids.items():
+        if place < size and token not in placed.values():
+            placed[place] = token
     left = [token for token in dict.fromkeys(special.values()) if token not in placed.values()]
     rest = [*left, *pieces] if first else [*pieces]
     taken = set(placed.values())

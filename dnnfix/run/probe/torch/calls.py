@@ -53,6 +53,7 @@ class Recorder:
         self.on_forward: Callable[[Any, Any], None] = lambda module, site: None
         self.on_output: Callable[[Any, Any], None] = lambda module, output: None
         self.on_input: Callable[[Any, Any, Any], None] = lambda module, args, kwargs: None
+        self.on_library_model: Callable[[Any, Any, Any], None] = lambda module, args, kwargs: None
         self._stack: List[_Module] = []
         self._paths: Dict[int, Tuple[Any, str]] = {}
         self._pending: List[Dict[str, Any]] = []
@@ -115,6 +116,8 @@ class Recorder:
             state = _Module(module, outer.root if outer else module, None, transparent, is_root)
             if is_root:
                 self._begin_root(module, args, kwargs)
+            if not transparent and all(above.transparent for above in self._stack):
+                self.on_library_model(module, args, kwargs)
             if not transparent and (outer is None or self._visible(module)):
                 state.call = self._module_call(module, args, kwargs, loss)
             self._stack.append(state)

@@ -18,6 +18,7 @@ from .quiet import Patches, Quiet, forget_notes, guarded, note
 from .shuffled_targets import ShuffledTargets
 from .steps import Steps
 from .targets import Pair, Targets
+from .text_batches import TextBatches
 from .training_data import TrainingData
 from .unit_listener import Listener
 
@@ -50,6 +51,7 @@ class Hooks:
         self._training_data = TrainingData(wanted, self._recorder, self._targets)
         self._shuffled = ShuffledTargets(seed) if "shuffle-targets" in wanted else None
         self._targets.replace = self._shuffled.shuffled if self._shuffled is not None else None
+        self._text_batches = TextBatches()
         self._listener = Listener(self._components, self._steps.parameters) if "units" in wanted else None
 
     def begin(self) -> None:
@@ -66,6 +68,7 @@ class Hooks:
         if self._wanted:
             self._steps.on_pair = self._stepped
         self._recorder.on_input = self._experiments.saw_input
+        self._recorder.on_library_model = self._text_batches.saw
         self._recorder.on_output = self._experiments.saw_output
         if self._record > 0:
             self._recorder.start()
@@ -102,6 +105,9 @@ class Hooks:
         if self._shuffled is not None:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled.happened)
         self._training_data.tell()
+        texts = self._text_batches.found()
+        if texts:
+            wire.emit("probe", name="text-batches", value=texts)
         if self._listener is not None:
             wire.emit("probe", name="units", value=guarded(self._listener.units.found)())
         self._experiments.run()

@@ -1,0 +1,342 @@
+"""A language model is trained or asked with batches whose padding, ends or labels mean something else to it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Edit,
+    Family,
+    Fault,
+    FixPattern,
+    InsertAfter,
+    InsertBefore,
+    ReadTemplate,
+    Replace,
+    SetArgument,
+    Source,
+    Subject,
+    text_batches,
+)
+
+COPIES = frozenset({"copy", "clone", "squeeze", "tolist", "detach"})
+"""Methods whose result is still the ids."""
+
+_Repair = tuple[str, tuple[Edit, ...] | None, float]
+
+
+class TextBatchMisread(ReadTemplate):
+    """A batch of text means something else to its language model than to the program.
+
+    Seen in the batches of a run, and reported
+
+    - where *padding is learned*: the labels of tokens that only fill up a row are not -100, so the loss is mostly that of
+      guessing padding;
+    - where *the end is not learned*: every end of a text is left out of the loss, as a collator does that leaves out the
+      padding token where that is the end token. The model never stops;
+    - where *labels are shifted twice*: a causal model of `transformers` shifts its labels itself, and was given shifted ones: it
+      learns the token after the next;
+    - where *padding is attended to*: a model that reads both ways gets rows with padding and no mask;
+    - where *the mask is inverted*: it hides the text and shows the padding.
+
+    Fix safety: unsafe. The loss is that of other tokens from now on, which is the point.
+
+    References: https://huggingface.co/docs/transformers/main/en/model_doc/gpt2 ("labels are shifted inside the model", "all
+    labels set to -100 are ignored"), https://huggingface.co/docs/transformers/main/en/pad_truncation.
+    """
+
+    code = "DNF335"
+    name = "text-batch-misread"
+    message = "{what}"
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.LOSS_FUNCTION
+    needs_run = True
+    triggers = ("transformers", "peft")
+    declined = "where the batches are made is not seen in the program"
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        for batches in text_batches.seen(subject):
+            call = text_batches.given(subject, batches)
+            for reading, what, repairs in _faults(subject, batches, call):
+                yield Fault(batches.site, what, repairs, {"model": batches.model}, reading=reading)
+
+    programs = """
+=== example: padding is learned
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+model = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=1, n_head=2, pad_token_id=49))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+ids = torch.tensor([[4, 5, 6, 7, 8, 9], [4, 5, 6, 49, 49, 49], [7, 8, 9, 7, 49, 49]])
+mask = (ids != 49).long()
+for step in range(4):
+-     loss = model(input_ids=ids, attention_mask=mask, labels=ids).loss
++     loss = model(input_ids=ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+=== example: padding is learned, the batch is unpacked
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+model = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=1, n_head=2, pad_token_id=49))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+ids = torch.tensor([[4, 5, 6, 7, 8, 9], [4, 5, 6, 49, 49, 49], [7, 8, 9, 7, 49, 49]])
+batch = {"input_ids": ids, "attention_mask": (ids != 49).long(), "labels": ids.clone()}
+for step in range(4):
++     batch["labels"] = batch["labels"].masked_fill(batch["attention_mask"] == 0, -100)
+    loss = model(**batch).loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+=== example: labels are shifted twice
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+model = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=1, n_head=2))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+tokens = torch.randint(0, 50, (8, 9))
+for step in range(4):
+    x, y = tokens[:, :-1], tokens[:, 1:]
+-     loss = model(x, labels=y).loss
++     loss = model(x, labels=x).loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+=== example: padding is attended to
+import torch
+from transformers import BertConfig, BertForSequenceClassification
+
+config = BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+model = BertForSequenceClassification(config)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+ids = torch.tensor([[4, 5, 6, 7, 8, 9], [4, 5, 6, 0, 0, 0], [7, 8, 9, 7, 0, 0]])
+for step in range(4):
+-     loss = model(ids, labels=torch.tensor([0, 1, 1])).loss
++     loss = model(ids, labels=torch.tensor([0, 1, 1]), attention_mask=(ids != model.config.pad_token_id).long()).loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+=== example: the mask is inverted
+import torch
+from transformers import BertConfig, BertForSequenceClassification
+
+config = BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+model = BertForSequenceClassification(config)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+ids = torch.tensor([[4, 5, 6, 7, 8, 9], [4, 5, 6, 0, 0, 0], [7, 8, 9, 7, 0, 0]])
+mask = (ids == 0).long()
+for step in range(4):
+-     loss = model(ids, attention_mask=mask, labels=torch.tensor([0, 1, 1])).loss
++     loss = model(ids, attention_mask=1 - mask, labels=torch.tensor([0, 1, 1])).loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+=== reject: padding that is left out; a causal model needs no mask for what comes after
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+model = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=1, n_head=2, pad_token_id=49))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+ids = torch.tensor([[4, 5, 6, 7, 8, 9], [4, 5, 6, 49, 49, 49], [7, 8, 9, 7, 49, 49]])
+labels = ids.masked_fill(ids == 49, -100)
+for step in range(4):
+    loss = model(ids, labels=labels).loss + model(ids, attention_mask=(ids != 49).long(), labels=labels).loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+=== reject: rows of one length, and prompts whose ends are not learned
+import torch
+from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
+
+reader = BertForMaskedLM(
+    BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+)
+model = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=1, n_head=2, eos_token_id=49))
+optimizer = torch.optim.AdamW([*model.parameters(), *reader.parameters()], lr=0.01)
+whole = torch.randint(1, 49, (3, 6))
+asked = torch.tensor([[4, 5, 49, 7, 8, 49], [4, 49, 6, 7, 8, 49]])
+told = torch.tensor([[-100, -100, -100, 7, 8, 49], [-100, -100, 6, 7, 8, 49]])
+for step in range(4):
+    loss = reader(whole, labels=whole).loss + model(asked, labels=told).loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def _faults(
+    subject: Subject, batches: text_batches.TextBatches, call: text_batches.Given | None
+) -> Iterator[tuple[str, str, tuple[_Repair, ...]]]:
+    """What is wrong with the batches of a place: the reading, the message, and the repairs."""
+    if batches.inverted:
+        what = f"the attention mask of `{batches.model}` hides the text and shows the padding"
+        yield "mask-inverted", what, tuple(_turned(subject, call))
+    elif batches.both_ways and batches.unmasked + batches.attended:
+        share = (batches.unmasked + batches.attended) / batches.tokens
+        what = f"`{batches.model}` attends to padding, {share:.0%} of its tokens: no attention mask hides it"
+        yield "padding-attended", what, tuple(_masked(subject, call)) if batches.unmasked else ()
+    if batches.learned_padding:
+        share = batches.learned_padding / max(batches.labelled, 1)
+        what = f"{share:.0%} of the labels of `{batches.model}` are padding: -100 leaves a label out of the loss"
+        yield "padding-learned", what, tuple(_left_out(subject, batches, call))
+    if batches.ends_left_out and not batches.ends:
+        what = (
+            f"no end of a text is among the labels of `{batches.model}`: as the padding token is the end token, "
+            "ends are left out of the loss along with padding, and the model does not learn to stop"
+        )
+        yield "end-not-learned", what, tuple(_with_ends(subject))
+    if batches.compared > 2 and batches.next == batches.compared and batches.same * 2 < batches.labelled:
+        what = f"`{batches.model}` shifts its labels itself, and is given labels that are shifted already"
+        yield "shifted-twice", what, tuple(_unshifted(subject, call))
+
+
+def _turned(subject: Subject, call: text_batches.Given | None) -> Iterator[_Repair]:
+    if call is not None and call.mask is not None:
+        site, text = subject.source.site(call.mask), _operand(call.mask)
+        yield "Invert the attention mask", (Replace(site, f"1 - {text}"),), 0.9
+        yield "Invert the attention mask", (Replace(site, f"~{text}"),), 0.8
+
+
+def _masked(subject: Subject, call: text_batches.Given | None) -> Iterator[_Repair]:
+    if call is None or call.unpacked is not None:
+        return
+    site = subject.source.site(call.call)
+    beside = call.mask_text
+    if beside:
+        yield "Give the tokenizer's attention mask", (SetArgument(site, "attention_mask", beside),), 0.9
+    made = f"({call.ids_text} != {ast.unparse(call.call.func)}.config.pad_token_id).long()"
+    yield "Give a mask that hides the padding", (SetArgument(site, "attention_mask", made),), 0.8
+
+
+def _left_out(
+    subject: Subject, batches: text_batches.TextBatches, call: text_batches.Given | None
+) -> Iterator[_Repair]:
+    """Set the labels of padding to -100, where the model is called or where labels are made of ids."""
+    source, title = subject.source, "Leave padding out of the loss: -100 for its labels"
+    if call is not None and call.labels_text:
+        of_model = f"{ast.unparse(call.call.func)}.config.pad_token_id"
+        hidden = f"{call.labels_text} == {of_model}" if batches.encoder_decoder else f"{call.mask_text} == 0"
+        if call.labels is not None and (batches.encoder_decoder or call.mask_text):
+            new = f"{_operand(call.labels)}.masked_fill({hidden}, -100)"
+            yield title, (Replace(source.site(call.labels), new),), 0.9
+        elif call.labels is None and call.unpacked is not None:
+            new = f"{call.labels_text} = {call.labels_text}.masked_fill({hidden}, -100)"
+            yield title, (InsertBefore(source.site(source.statement_of(call.call)), new),), 0.9
+    is_batched = any(_says(one, "batched", True) for one in source.all_calls)
+    is_tensor = any(_says(one, "return_tensors", "pt") for one in source.all_calls)
+    for made in _made_of_ids(source):
+        site, ids = source.site(made), ast.unparse(made)
+        mask = text_batches.beside_ids(made, "attention_mask")
+        one = f"[token if kept else -100 for token, kept in zip({ids}, {mask})]"
+        many = f"[[token if kept else -100 for token, kept in zip(*row)] for row in zip({ids}, {mask})]"
+        tensor = f"{ids}.masked_fill({mask} == 0, -100)"
+        if is_tensor:
+            yield title, (Replace(site, tensor),), 0.85
+        for new in (many, one) if is_batched else (one, many):
+            yield title, (Replace(site, new),), 0.8
+
+
+def _made_of_ids(source: Source) -> Iterator[ast.expr]:
+    """The expressions that make labels of what a tokenizer gave, with a mask beside: `x["labels"] = x["input_ids"].copy()`."""
+    for node in source.nodes(ast.Assign):
+        target = node.targets[0]
+        is_labels = isinstance(target, ast.Subscript) and _is_text(target.slice, "labels")
+        if is_labels and _is_ids(node.value):
+            yield node.value
+    for display in source.nodes(ast.Dict):
+        for key, value in zip(display.keys, display.values, strict=True):
+            if key is not None and _is_text(key, "labels") and _is_ids(value):
+                yield value
+
+
+def _is_ids(value: ast.expr) -> bool:
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in COPIES:
+        value = value.func.value
+    if isinstance(value, ast.Attribute):
+        return value.attr == "input_ids"
+    return isinstance(value, ast.Subscript) and (_is_text(value.slice, "input_ids") or _is_ids(value.value))
+
+
+def _with_ends(subject: Subject) -> Iterator[_Repair]:
+    """A padding token of its own, with a row in the embedding; or one that the tokenizer has and never writes."""
+    source = subject.source
+    for node in source.nodes(ast.Assign):
+        target, value = node.targets[0], node.value
+        if not isinstance(target, ast.Attribute) or target.attr not in ("pad_token", "pad_token_id"):
+            continue
+        if not isinstance(value, ast.Attribute) or not value.attr.startswith("eos_token"):
+            continue
+        tokenizer, site = ast.unparse(target.value), source.site(node)
+        if ast.unparse(value.value) != tokenizer or tokenizer.endswith("config"):
+            continue
+        own = Replace(site, f'{tokenizer}.add_special_tokens({{"pad_token": "<|pad|>"}})')
+        model = _model_beside(source, node)
+        if model is not None:
+            made, name = model
+            later = max(made, node, key=lambda one: one.lineno)
+            grown = f"{name}.resize_token_embeddings(len({tokenizer}))"
+            edits = (
+                (own, InsertAfter(source.site(later), grown))
+                if later is made
+                else (Replace(site, f"{own.code}\n{grown}"),)
+            )
+            yield "Pad with a token of its own", edits, 0.8
+        yield "Pad with the unknown token", (Replace(source.site(value), f"{tokenizer}.unk_token"),), 0.6
+
+
+def _model_beside(source: Source, statement: ast.stmt) -> tuple[ast.Assign, str] | None:
+    """The statement in the same block that makes the one language model, and the model's name."""
+    around = source.parent(statement)
+    found = [
+        node
+        for node in source.nodes(ast.Assign)
+        if isinstance(node.value, ast.Call)
+        and source.parent(node) is around
+        and isinstance(node.value.func, ast.Attribute)
+        and node.value.func.attr in ("from_pretrained", "from_config")
+        and ast.unparse(node.value.func.value).endswith(("CausalLM", "LMHeadModel", "DoubleHeadsModel"))
+    ]
+    if len(found) != 1 or not isinstance(found[0].targets[0], ast.Name | ast.Attribute):
+        return None
+    return found[0], ast.unparse(found[0].targets[0])
+
+
+def _unshifted(subject: Subject, call: text_batches.Given | None) -> Iterator[_Repair]:
+    title = "Give the ids as labels: the model shifts them"
+    if call is not None and call.labels is not None and call.ids_text:
+        yield title, (Replace(subject.source.site(call.labels), call.ids_text),), 0.9
+    if call is not None and call.labels is None and call.unpacked is not None or call is None:
+        for display in subject.source.nodes(ast.Dict):
+            values = {
+                key.value: value
+                for key, value in zip(display.keys, display.values, strict=True)
+                if isinstance(key, ast.Constant)
+            }
+            if isinstance(values.get("input_ids"), ast.Name) and "labels" in values:
+                site = subject.source.site(values["labels"])
+                yield title, (Replace(site, ast.unparse(values["input_ids"])),), 0.85
+
+
+def _operand(node: ast.expr) -> str:
+    """The text of an expression that a method or an operator follows or precedes."""
+    text = ast.unparse(node)
+    return text if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call) else f"({text})"
+
+
+def _says(call: ast.Call, name: str, value: object) -> bool:
+    return any(
+        keyword.arg == name and isinstance(keyword.value, ast.Constant) and keyword.value.value == value
+        for keyword in call.keywords
+    )
+
+
+def _is_text(node: ast.expr, text: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == text
