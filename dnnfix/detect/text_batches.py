@@ -51,7 +51,9 @@ def seen(subject: Subject) -> Iterator[TextBatches]:
     for one in found if isinstance(found, Sequence) and not isinstance(found, str) else ():
         if isinstance(one, Mapping) and (site := _site(one.get("site"))) is not None and not site.path:
             numbers = {name: value if isinstance(value := one.get(name), int) else 0 for name in NUMBERS}
-            has_encoder, both_ways, shifts = (bool(one.get(name)) for name in ("encoder_decoder", "both_ways", "shifts"))
+            has_encoder, both_ways, shifts = (
+                bool(one.get(name)) for name in ("encoder_decoder", "both_ways", "shifts")
+            )
             yield TextBatches(site, str(one.get("model")), has_encoder, both_ways, shifts, **numbers)
 
 

@@ -17,6 +17,7 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
+    pretrained,
     text_batches,
 )
 
@@ -278,35 +279,14 @@ def _with_ends(subject: Subject) -> Iterator[_Repair]:
         if ast.unparse(value.value) != tokenizer or tokenizer.endswith("config"):
             continue
         own = Replace(site, f'{tokenizer}.add_special_tokens({{"pad_token": "<|pad|>"}})')
-        model = _model_beside(source, node)
-        if model is not None:
-            made, name = model
-            later = max(made, node, key=lambda one: one.lineno)
-            grown = f"{name}.resize_token_embeddings(len({tokenizer}))"
-            edits = (
-                (own, InsertAfter(source.site(later), grown))
-                if later is made
-                else (Replace(site, f"{own.code}\n{grown}"),)
-            )
+        model = pretrained.model(source)
+        last = pretrained.after_both(source, node, model.statement) if model is not None else None
+        if model is not None and last is not None:
+            grown = f"{model.name}.resize_token_embeddings(len({tokenizer}))"
+            after = InsertAfter(source.site(last), grown)
+            edits = (own, after) if last is not node else (Replace(site, f"{own.code}\n{grown}"),)
             yield "Pad with a token of its own", edits, 0.8
         yield "Pad with the unknown token", (Replace(source.site(value), f"{tokenizer}.unk_token"),), 0.6
-
-
-def _model_beside(source: Source, statement: ast.stmt) -> tuple[ast.Assign, str] | None:
-    """The statement in the same block that makes the one language model, and the model's name."""
-    around = source.parent(statement)
-    found = [
-        node
-        for node in source.nodes(ast.Assign)
-        if isinstance(node.value, ast.Call)
-        and source.parent(node) is around
-        and isinstance(node.value.func, ast.Attribute)
-        and node.value.func.attr in ("from_pretrained", "from_config")
-        and ast.unparse(node.value.func.value).endswith(("CausalLM", "LMHeadModel", "DoubleHeadsModel"))
-    ]
-    if len(found) != 1 or not isinstance(found[0].targets[0], ast.Name | ast.Attribute):
-        return None
-    return found[0], ast.unparse(found[0].targets[0])
 
 
 def _unshifted(subject: Subject, call: text_batches.Given | None) -> Iterator[_Repair]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import logging
 import warnings
 from typing import Any, Set
 
@@ -14,6 +15,9 @@ MOST_WARNINGS = 200
 
 _FOR_AUTHORS = (DeprecationWarning, PendingDeprecationWarning)
 """Warnings that concern the author of the code they point at; from library code they are of no use here."""
+
+_LOGGING = frozenset(["accelerate", "datasets", "diffusers", "peft", "transformers", "trl"])
+"""Libraries that log what others warn of."""
 
 _OF_THE_WATCHERS = "run_functions_eagerly"
 """What a warning names that comes of how the program is watched, and not of the program."""
@@ -33,7 +37,7 @@ def _refuse(prompt: Any = "") -> str:
 
 
 def catch_warnings() -> None:
-    """Report every category of warning once per site, in place of printing it."""
+    """Report every category of warning once per site, in place of printing it; and what libraries log as a warning, once."""
     seen: Set[Any] = set()
 
     def show(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
@@ -46,6 +50,17 @@ def catch_warnings() -> None:
             seen.add(key)
             wire.emit("warning", category=category.__name__, message=wire.shorten(str(message), 1000), site=site)
 
+    def handled(logger: logging.Logger, entry: logging.LogRecord) -> None:
+        library = entry.name.partition(".")[0]
+        if entry.levelno >= logging.WARNING and library in _LOGGING and len(seen) < MOST_WARNINGS:
+            message = wire.shorten(str(entry.msg), 1000)
+            if message not in seen:
+                seen.add(message)
+                wire.emit("warning", category="logged", message=message, site=sites.caller_site())
+        handle(logger, entry)
+
+    handle = logging.Logger.handle
+    logging.Logger.handle = handled  # type: ignore[method-assign]
     warnings.showwarning = show
     warnings.simplefilter("always", DeprecationWarning)
     # Last in line: what the libraries silence stays silent, everything else is seen wherever it comes up.
