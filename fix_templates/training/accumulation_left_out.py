@@ -1,0 +1,335 @@
+"""A loop accumulates gradients over several batches, and its schedule or its loss does not reckon with that."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.api import (
+    Edit,
+    Family,
+    Fault,
+    FixPattern,
+    ReadTemplate,
+    Replace,
+    Source,
+    Subject,
+    argument_value,
+    function_around,
+    training_loop,
+    within,
+)
+
+LENGTHS = {
+    "get_linear_schedule_with_warmup": ("num_training_steps", 2),
+    "get_cosine_schedule_with_warmup": ("num_training_steps", 2),
+    "get_polynomial_decay_schedule_with_warmup": ("num_training_steps", 2),
+    "get_cosine_with_hard_restarts_schedule_with_warmup": ("num_training_steps", 2),
+    "get_scheduler": ("num_training_steps", 3),
+    "OneCycleLR": ("total_steps", 2),
+}
+"""Schedules that end: the argument that says after how many of their steps, and its place."""
+
+OF_SIZE = frozenset({"torch.optim.SGD", "torch.optim.ASGD", "torch.optim.Adagrad"})
+"""Optimizers whose steps grow with the gradient; that of Adam is the same whatever its scale."""
+
+CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """The loop over the batches that are accumulated, what is done once for so many of them, and how many these are in the source."""
+
+    loop: training_loop.Loop
+    once: tuple[ast.stmt, ...]
+    count: ast.expr
+
+    def holds(self, node: ast.AST) -> bool:
+        """Whether a node is run once for all of the batches."""
+        return any(node is part for statement in self.once for part in ast.walk(statement))
+
+    def calls(self) -> Iterator[ast.Call]:
+        """The calls in the loop and in what is done once."""
+        for statement in (self.loop, *self.once):
+            yield from within(statement, ast.Call)
+
+
+class AccumulationLeftOut(ReadTemplate):
+    """Gradients are accumulated over several batches, and the schedule counts batches, or the loss is not divided.
+
+    A scheduler that is stepped once in `k` batches, and whose length is that of all batches, ends at `1 / k` of its way: the
+    learning rate never comes down, and a warm-up takes `k` times as long. And gradients of `k` batches add up to `k` times
+    their mean: plain SGD takes steps `k` times as long, and clipping cuts nearly all of them. Adam does not mind, and is reported only
+    where gradients are clipped.
+
+    Fix safety: unsafe. The learning rate, or the size of the gradients, is another one from now on, which is the point.
+
+    References: https://huggingface.co/docs/transformers/main/en/main_classes/optimizer_schedules (`num_training_steps`),
+    https://docs.pytorch.org/docs/stable/notes/amp_examples.html ("loss = loss / iters_to_accumulate").
+    """
+
+    code = "DNF733"
+    name = "accumulation-left-out"
+    message = "{what}"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.OPTIMIZER
+    confidence = 0.85
+    triggers = ("backward",)
+    declined = "the number of accumulated batches is not known where the schedule is made"
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        for guard in _guards(source):
+            yield from _schedules(source, guard)
+            yield from _losses(source, guard)
+
+    programs = """
+=== example: a schedule of all batches
+import torch
+from transformers import get_linear_schedule_with_warmup
+
+every = 4
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
+scheduler = get_linear_schedule_with_warmup(
+    optimizer,
+    num_warmup_steps=2,
+-     num_training_steps=len(loader) * epochs,
++     num_training_steps=len(loader) * epochs // every,
+)
+for epoch in range(epochs):
+    for step, (x, y) in enumerate(loader):
+        loss = criterion(net(x), y) / every
+        loss.backward()
+        if (step + 1) % every == 0:
+            optimizer.step()
+            scheduler.step()
+            optimizer.zero_grad()
+
+=== example: the length under a name
+import torch
+from torch.optim.lr_scheduler import OneCycleLR
+
+k = 4
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+total = epochs * len(loader)
+- cycle = OneCycleLR(optimizer, 0.1, total)
++ cycle = OneCycleLR(optimizer, 0.1, total // k)
+for epoch in range(epochs):
+    for i, (x, y) in enumerate(loader):
+        (criterion(net(x), y) / k).backward()
+        if i % k == k - 1:
+            optimizer.step()
+            cycle.step()
+            optimizer.zero_grad()
+
+=== example: gradients that are added up
+import torch
+
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    for i, (x, y) in enumerate(loader):
+        loss = criterion(net(x), y)
+-         loss.backward()
++         (loss / 4).backward()
+        if (i + 1) % 4 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+=== example: gradients that are clipped
+import torch
+
+optimizer = torch.optim.AdamW(net.parameters(), lr=0.1)
+for i, (x, y) in enumerate(loader):
+    loss = criterion(net(x), y)
+-     loss.backward()
++     (loss / accumulate).backward()
+    if (i + 1) % accumulate == 0 or i + 1 == len(loader):
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+=== reject: Adam, whose step does not depend on the scale; a loss that is divided, a schedule that reckons with it
+import torch
+from transformers import get_scheduler
+
+optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+scheduler = get_scheduler("linear", optimizer, 0, len(loader) // every)
+for i, (x, y) in enumerate(loader):
+    loss = criterion(net(x), y)
+    loss.backward()
+    if (i + 1) % every == 0:
+        optimizer.step()
+        scheduler.step()
+        optimizer.zero_grad()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for i, (x, y) in enumerate(loader):
+    loss = criterion(net(x), y)
+    loss /= every
+    loss.backward()
+    if (i + 1) % every == 0:
+        sgd.step()
+        sgd.zero_grad()
+
+=== reject: what is done now and then is no accumulation
+import torch
+from transformers import get_scheduler
+
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = get_scheduler("linear", optimizer, 0, len(loader) * epochs)
+for epoch in range(epochs):
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = criterion(net(x), y)
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+        if i % 100 == 0:
+            print(i, loss.item())
+"""
+
+
+def _guards(source: Source) -> Iterator[_Guard]:
+    """Where something is stepped once in several batches: under a condition in their loop, or after a loop over a few."""
+    seen: set[ast.AST] = set()
+    for step in training_loop.operations_named(source, "step"):
+        loops = training_loop.loops_around(source, step.statement)
+        condition = source.enclosing(step.statement, ast.If)
+        is_within = bool(loops) and any(condition is part for part in ast.walk(loops[0]))
+        if isinstance(condition, ast.If) and is_within and not condition.orelse:
+            count = _count(source, condition.test)
+            if count is not None and condition not in seen:
+                seen.add(condition)
+                yield _Guard(loops[0], tuple(condition.body), count)
+        block = training_loop.block_of(source, step.statement)
+        before = block[: block.index(step.statement)] if step.statement in block else []
+        for loop in before:
+            if isinstance(loop, ast.For) and loop not in seen and (count := _few(loop)) is not None:
+                seen.add(loop)
+                yield _Guard(loop, tuple(block[block.index(loop) + 1 :]), count)
+
+
+def _few(loop: ast.For) -> ast.expr | None:
+    """The `k` of a loop over `range(k)` that says it accumulates; others may take the sum of tasks or of players."""
+    over = loop.iter
+    if not isinstance(over, ast.Call) or ast.unparse(over.func) != "range" or len(over.args) != 1:
+        return None
+    says = f"{ast.unparse(over.args[0])} {ast.unparse(loop.target)}".lower()
+    return over.args[0] if "accum" in says or "micro" in says else None
+
+
+def _count(source: Source, test: ast.expr) -> ast.expr | None:
+    """The `k` of `(i + 1) % k == 0`, `not i % k`, `i % k == k - 1`; `None` where the condition is another."""
+    known = source.bindings(test) if isinstance(test, ast.Name) else ()
+    for part in ast.walk(known[0] if len(known) == 1 else test):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod):
+            count = part.right
+            is_number = isinstance(count, ast.Constant) and isinstance(count.value, int) and count.value > 1
+            return count if is_number or isinstance(count, ast.Name | ast.Attribute) else None
+    return None
+
+
+def _schedules(source: Source, guard: _Guard) -> Iterator[Fault]:
+    count = ast.unparse(guard.count)
+    for step in training_loop.operations_named(source, "step"):
+        made = source.constructor(training_loop.operated_on(step)) if guard.holds(step.statement) else None
+        found = LENGTHS.get(ast.unparse(made.func).rpartition(".")[2]) if made is not None else None
+        length = argument_value(made, *found) if made is not None and found is not None else None
+        if made is None or length is None or not _counts_batches(source, length, guard):
+            continue
+        what = (
+            f"`{step.on}` is stepped once in `{count}` batches, and ends after `{ast.unparse(length)}` steps, which "
+            "counts every batch: the schedule is cut off"
+        )
+        text = source.segment(source.site(length))
+        is_plain = isinstance(length, ast.Name | ast.Attribute | ast.Call) or _is_product(length)
+        new = f"{text} // {count}" if is_plain else f"({text}) // {count}"
+        edits: tuple[Edit, ...] | None = (Replace(source.site(length), new),)
+        if not _is_known_at(source, guard.count, made):
+            edits = None
+        yield Fault(source.site(length), what, (("Count the steps of the optimizer", edits, 0.85),), reading="schedule")
+
+
+def _is_product(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+
+
+def _counts_batches(source: Source, length: ast.expr, guard: _Guard) -> bool:
+    """Whether a length is a multiple of the number of batches, and nothing in it reckons with the accumulation."""
+    known = source.bindings(length) if isinstance(length, ast.Name) else (length,)
+    return bool(known) and all(_is_all_batches(source, each, guard) for each in known)
+
+
+def _is_all_batches(source: Source, length: ast.expr, guard: _Guard) -> bool:
+    parts = list(ast.walk(length))
+    behind = [each for part in parts if isinstance(part, ast.Name) for each in source.bindings(part)]
+    divides = any(isinstance(part, ast.Div | ast.FloorDiv) for each in (length, *behind) for part in ast.walk(each))
+    over = ast.unparse(guard.loop.iter) if isinstance(guard.loop, ast.For) else ""
+    sizes = [
+        part.args[0] for part in parts if isinstance(part, ast.Call) and ast.unparse(part.func) == "len" and part.args
+    ]
+    is_of_loader = any(ast.unparse(size) in over or "load" in ast.unparse(size) for size in sizes)
+    is_product = all(isinstance(part.op, ast.Mult) for part in parts if isinstance(part, ast.BinOp))
+    return is_of_loader and is_product and not divides and ast.unparse(guard.count) not in ast.unparse(length)
+
+
+def _is_known_at(source: Source, count: ast.expr, made: ast.Call) -> bool:
+    """Whether the number of accumulated batches can be read where a schedule is made."""
+    if isinstance(count, ast.Constant):
+        return True
+    around = function_around(source, made)
+    bound = source.bindings(count) if isinstance(count, ast.Name) else ()
+    here = [each for each in bound if function_around(source, each) in (None, around) and each.lineno < made.lineno]
+    if here or around is function_around(source, count):
+        return bool(here) or isinstance(count, ast.Attribute) or _is_parameter(around, count)
+    return isinstance(count, ast.Attribute) and ast.unparse(count).startswith(("self.", "args.", "config.", "cfg."))
+
+
+def _is_parameter(around: object, count: ast.expr) -> bool:
+    return isinstance(around, training_loop.FUNCTIONS) and any(
+        isinstance(count, ast.Name) and each.arg == count.id
+        for each in ast.walk(around.args)
+        if isinstance(each, ast.arg)
+    )
+
+
+def _losses(source: Source, guard: _Guard) -> Iterator[Fault]:
+    count = ast.unparse(guard.count)
+    if not _minds_scale(source, guard) or _divides_by(source, guard.loop, count):
+        return
+    backward = [call for call in training_loop.attribute_calls(guard.loop, "backward") if not call.args]
+    own = [call for call in backward if training_loop.loops_around(source, call)[:1] == [guard.loop]]
+    if len(own) != 1 or guard.holds(own[0]) or not isinstance(own[0].func, ast.Attribute):
+        return
+    loss = own[0].func.value
+    if isinstance(loss, ast.Call) and ast.unparse(loss.func).endswith(".scale") and len(loss.args) == 1:
+        site, text = source.site(loss.args[0]), f"{ast.unparse(loss.args[0])} / {count}"
+    elif isinstance(loss, ast.Name):
+        site, text = source.site(loss), f"{loss.id} / {count}"
+    else:
+        return
+    what = f"gradients of `{count}` batches are added up, and the loss is not divided by their number"
+    edit = Replace(site, text)
+    yield Fault(source.site(own[0]), what, (("Take the mean of the batches", (edit,), 0.85),), reading="loss")
+
+
+def _minds_scale(source: Source, guard: _Guard) -> bool:
+    """Whether the step depends on the scale of the gradients: by the optimizer, or as they are clipped."""
+    if any(isinstance(call.func, ast.Attribute) and call.func.attr in CLIPS for call in guard.calls()):
+        return True
+    for step in training_loop.operations_named(source, "step"):
+        made = source.constructor(training_loop.operated_on(step)) if guard.holds(step.statement) else None
+        if made is not None and source.qualified(made.func) in OF_SIZE:
+            return True
+    return False
+
+
+def _divides_by(source: Source, loop: training_loop.Loop, count: str) -> bool:
+    """Whether anything in the program is divided by the number of batches, or anything in the loop scaled with it."""
+    in_loop = set(within(loop, ast.BinOp))
+    for node in source.nodes(ast.BinOp):
+        is_scaled = isinstance(node.op, ast.Div) or (isinstance(node.op, ast.Mult) and node in in_loop)
+        if is_scaled and count in (ast.unparse(node.left), ast.unparse(node.right)):
+            return True
+    scaled = (node for node in source.nodes(ast.AugAssign) if isinstance(node.op, ast.Div | ast.Mult))
+    return any(ast.unparse(node.value) == count for node in scaled)
