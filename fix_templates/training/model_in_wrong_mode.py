@@ -10,6 +10,7 @@ from dnnfix.api import (
     Family,
     Fault,
     FixPattern,
+    InsertAfter,
     InsertBefore,
     ReadTemplate,
     Source,
@@ -38,7 +39,8 @@ class ModelInWrongMode(ReadTemplate):
 
     Reported where a loop over epochs trains a model, then puts it in evaluation mode, itself or in a function it calls,
     and never puts it back; and where a program with such layers trains a model, evaluates it under `torch.no_grad()`,
-    and never changes the mode. Programs that draw samples with dropout are left alone.
+    and never changes the mode. And where a program that trains nothing loads a model with `torch.load` or
+    `load_from_checkpoint`, which come in training mode, and calls it. Programs that draw samples with dropout are left alone.
 
     Fix safety: unsafe. Dropout and batch normalization act as meant in training and in evaluation from now on.
 
@@ -53,10 +55,12 @@ class ModelInWrongMode(ReadTemplate):
     confidence = 0.85
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
-    triggers = ("eval", "no_grad", "inference_mode")
+    triggers = ("eval", "no_grad", "inference_mode", "load", "load_from_checkpoint")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
+        if training_loop.SAMPLING.isdisjoint(source.words):
+            yield from _loaded_and_asked(source)
         if "torch" not in source.frameworks or source.beside:
             return
         if not DIFFERENT.isdisjoint(subject.words):
@@ -79,6 +83,36 @@ for epoch in range(10):
     model.eval()
     with torch.no_grad():
         print(sum(criterion(model(x), y).item() for x, y in val_loader))
+
+=== example: a model from a file, in a program that trains nothing
+import torch
+
+with open("model.pt", "rb") as file:
+    model = torch.load(file, weights_only=False)
++     model.eval()
+words = torch.zeros(1, 1, dtype=torch.long)
+with torch.no_grad():
+    for _ in range(20):
+        words = model(words).argmax(-1)
+        print(words.item())
+
+=== example: a checkpoint of Lightning
+import torch
+from nets import Speller
+
+net = Speller.load_from_checkpoint("last.ckpt").cuda()
++ net.eval()
+print(net(torch.tensor([[1, 2, 3]]).cuda()).softmax(-1))
+
+=== reject: numbers from a file, and a model that is trained on
+import torch
+from nets import Speller
+
+table = torch.load("table.pt")
+print(table.mean())
+net = Speller.load_from_checkpoint("last.ckpt")
+for x in torch.load("rows.pt"):
+    net(x).sum().backward()
 
 === example: a function that measures
 import torch
@@ -308,6 +342,38 @@ def _measured_in_training(source: Source) -> Iterator[Fault]:
             yield Fault.with_repair(
                 source.site(made), said, "Evaluate the model in evaluation mode", *edits, prior=0.85
             )
+
+
+WHOLE = words("torch.load")
+FROM_CHECKPOINT = "load_from_checkpoint"
+MOVES = words("to cuda cpu float double")
+"""Methods of a model that give the model."""
+
+
+def _loaded_and_asked(source: Source) -> Iterator[Fault]:
+    """Models that come from a file as they were while they were trained, in a program that trains nothing and never changes a mode."""
+    if training_loop.attribute_calls(source.tree, "backward", "eval", "train", "fit", "training", "freeze"):
+        return
+    for node in source.nodes(ast.Assign):
+        target, made = node.targets[0], node.value
+        while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in MOVES:
+            made = made.func.value
+        if not isinstance(target, ast.Name) or not isinstance(made, ast.Call) or not _is_loaded(source, made):
+            continue
+        names = {target.id, f"{target.id}.model"}
+        asked = [call for call in source.all_calls if ast.unparse(call.func) in names and call.args]
+        if asked and all(len(source.bindings(call.func)) <= 1 for call in asked):
+            after = InsertAfter(source.site(source.statement_of(node)), f"{target.id}.eval()")
+            said = {
+                "model": target.id,
+                "mode": "is loaded and asked in training mode, with dropout and batch statistics",
+            }
+            yield Fault.with_repair(source.site(made), said, "Put the model in evaluation mode", after, prior=0.85)
+
+
+def _is_loaded(source: Source, made: ast.Call) -> bool:
+    is_of_class = isinstance(made.func, ast.Attribute) and made.func.attr == FROM_CHECKPOINT
+    return is_of_class or source.qualified(made.func) in WHOLE
 
 
 def _is_model(source: Source, name: ast.Name) -> bool:
