@@ -157,9 +157,9 @@ def _repairs(
         told = {keyword.arg for keyword in call.keywords}
         if None in told:
             continue
-        new = [(name, value.replace("'", '"')) for name, value in asked.items()]
-        edits = tuple(SetArgument(source.site(call), name, value) for name, value in new)
-        yield f"Give {', '.join(f'{name}={value}' for name, value in new)} in `{ast.unparse(call.func)}`", edits, 0.85
+        given = [(name, value.replace("'", '"')) for name, value in asked.items()]
+        edits = tuple(SetArgument(source.site(call), name, value) for name, value in given)
+        yield f"Give {', '.join(f'{name}={value}' for name, value in given)} in `{ast.unparse(call.func)}`", edits, 0.85
 
 
 def _is_asked_for(message: str, said: re.Match[str]) -> bool:

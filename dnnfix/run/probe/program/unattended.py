@@ -60,7 +60,7 @@ def catch_warnings() -> None:
         handle(logger, entry)
 
     handle = logging.Logger.handle
-    logging.Logger.handle = handled  # type: ignore[method-assign]
+    logging.Logger.handle = handled  # type: ignore[assignment, method-assign]
     warnings.showwarning = show
     warnings.simplefilter("always", DeprecationWarning)
     # Last in line: what the libraries silence stays silent, everything else is seen wherever it comes up.
