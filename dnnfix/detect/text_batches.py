@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -72,33 +73,18 @@ def _site(found: Json) -> Site | None:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a call gives a language model: the expressions in the source, and the mapping that it unpacks."""
+    """What a call gives a language model: expressions in the source, `None` for what it does not give by itself.
+
+    The texts are those of the expressions, or of the parts of the mapping that the call unpacks; empty where none can be written.
+    """
 
     call: ast.Call
     ids: ast.expr | None
     mask: ast.expr | None
     labels: ast.expr | None
-    unpacked: ast.expr | None
-
-    @property
-    def ids_text(self) -> str:
-        """The expression of the token ids; empty where none can be written."""
-        return ast.unparse(self.ids) if self.ids is not None else self._of_unpacked("input_ids")
-
-    @property
-    def labels_text(self) -> str:
-        """The expression of the labels; empty where none can be written."""
-        return ast.unparse(self.labels) if self.labels is not None else self._of_unpacked("labels")
-
-    @property
-    def mask_text(self) -> str:
-        """The expression of the attention mask that is given, or that lies beside the ids; empty where there is none."""
-        if self.mask is not None:
-            return ast.unparse(self.mask)
-        return self._of_unpacked("attention_mask") or beside_ids(self.ids, "attention_mask")
-
-    def _of_unpacked(self, name: str) -> str:
-        return f'{ast.unparse(self.unpacked)}["{name}"]' if self.unpacked is not None else ""
+    ids_text: str
+    mask_text: str
+    labels_text: str
 
 
 def given(subject: Subject, batches: TextBatches) -> Given | None:
@@ -108,23 +94,22 @@ def given(subject: Subject, batches: TextBatches) -> Given | None:
         return None
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     unpacked = named.get(None)
-    if sum(keyword.arg is None for keyword in call.keywords) > 1 or not isinstance(
-        unpacked, ast.Name | ast.Attribute | None
-    ):
-        return None
+    is_plain = unpacked is None or isinstance(unpacked, ast.Name | ast.Attribute)
     ids = named.get("input_ids") or (call.args[0] if call.args else None)
-    if ids is None and unpacked is None:
+    if not is_plain or sum(keyword.arg is None for keyword in call.keywords) > 1 or (ids is None and unpacked is None):
         return None
-    return Given(call, ids, named.get("attention_mask"), named.get("labels"), unpacked)
+
+    def text_of(node: ast.expr | None, name: str) -> str:
+        if node is None:
+            return f'{ast.unparse(unpacked)}["{name}"]' if unpacked is not None else ""
+        return subject.text(subject.source.site(node))
+
+    ids_text, mask, labels = text_of(ids, "input_ids"), named.get("attention_mask"), named.get("labels")
+    mask_text = text_of(mask, "attention_mask") or beside_ids(ids_text, "attention_mask")
+    return Given(call, ids, mask, labels, ids_text, mask_text, text_of(labels, "labels"))
 
 
-def beside_ids(ids: ast.expr | None, name: str) -> str:
-    """The expression of what lies beside token ids in what a tokenizer gave: `x["input_ids"]`, `x.input_ids`; empty where that is not known."""
-    for node in ast.walk(ids) if ids is not None else ():
-        of_mapping = (
-            isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == "input_ids"
-        )
-        if of_mapping or (isinstance(node, ast.Attribute) and node.attr == "input_ids"):
-            text, part = ast.unparse(ids), ast.unparse(node)  # type: ignore[arg-type]
-            return text.replace(part, part.replace("input_ids", name)) if text.count("input_ids") == 1 else ""
-    return ""
+def beside_ids(text: str, name: str) -> str:
+    """What lies beside token ids in what a tokenizer gave, as `x["input_ids"]` or `x.input_ids`; empty where that is not known."""
+    is_part = re.search(r"""(\[["']|\.)input_ids\b""", text) is not None
+    return text.replace("input_ids", name) if is_part and text.count("input_ids") == 1 else ""

@@ -93,6 +93,50 @@ for step in range(4):
     loss.backward()
     optimizer.step()
 
+=== example: a trainer learns padding
+from datasets import Dataset
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+model = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=1, n_head=2, pad_token_id=49))
+
+
+def encode(row):
+    kept = row["length"]
+    encoded = {"input_ids": [*range(4, 4 + kept), *[49] * (6 - kept)], "attention_mask": [1] * kept + [0] * (6 - kept)}
+-     encoded["labels"] = encoded["input_ids"].copy()
++     encoded["labels"] = [token if kept else -100 for token, kept in zip(encoded["input_ids"], encoded["attention_mask"])]
+    return encoded
+
+
+data = Dataset.from_dict({"length": [2, 6, 3, 4] * 4}).map(encode)
+args = TrainingArguments("out", max_steps=4, per_device_train_batch_size=4, report_to=[], use_cpu=True)
+Trainer(model, args, train_dataset=data).train()
+
+=== example: a trainer leaves out the ends
+from datasets import Dataset
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import (
+    AutoModelForCausalLM,
+    DataCollatorForLanguageModeling,
+    GPT2Config,
+    PreTrainedTokenizerFast,
+    Trainer,
+    TrainingArguments,
+)
+
+words = Tokenizer(models.WordLevel({word: n for n, word in enumerate("<unk> <end> a cat sat on the mat".split())}, "<unk>"))
+words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, unk_token="<unk>", eos_token="<end>")
+- tokenizer.pad_token = tokenizer.eos_token
++ tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
+sizes = {"n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 2}
+model = AutoModelForCausalLM.from_config(GPT2Config(vocab_size=8, eos_token_id=1, **sizes))
++ model.resize_token_embeddings(len(tokenizer))
+texts = ["a cat sat <end>", "a cat sat on the mat <end>"] * 8
+data = Dataset.from_dict({"text": texts}).map(lambda row: tokenizer(row["text"]), remove_columns="text")
+args = TrainingArguments("out", max_steps=4, per_device_train_batch_size=4, report_to=[], use_cpu=True)
+Trainer(model, args, DataCollatorForLanguageModeling(tokenizer, mlm=False), data).train()
+
 === example: labels are shifted twice
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -201,13 +245,13 @@ def _faults(
 
 def _turned(subject: Subject, call: text_batches.Given | None) -> Iterator[_Repair]:
     if call is not None and call.mask is not None:
-        site, text = subject.source.site(call.mask), _operand(call.mask)
+        site, text = subject.source.site(call.mask), _operand(subject, call.mask)
         yield "Invert the attention mask", (Replace(site, f"1 - {text}"),), 0.9
         yield "Invert the attention mask", (Replace(site, f"~{text}"),), 0.8
 
 
 def _masked(subject: Subject, call: text_batches.Given | None) -> Iterator[_Repair]:
-    if call is None or call.unpacked is not None:
+    if call is None or call.ids is None:
         return
     site = subject.source.site(call.call)
     beside = call.mask_text
@@ -226,16 +270,16 @@ def _left_out(
         of_model = f"{ast.unparse(call.call.func)}.config.pad_token_id"
         hidden = f"{call.labels_text} == {of_model}" if batches.encoder_decoder else f"{call.mask_text} == 0"
         if call.labels is not None and (batches.encoder_decoder or call.mask_text):
-            new = f"{_operand(call.labels)}.masked_fill({hidden}, -100)"
+            new = f"{_operand(subject, call.labels)}.masked_fill({hidden}, -100)"
             yield title, (Replace(source.site(call.labels), new),), 0.9
-        elif call.labels is None and call.unpacked is not None:
+        elif call.labels is None:
             new = f"{call.labels_text} = {call.labels_text}.masked_fill({hidden}, -100)"
             yield title, (InsertBefore(source.site(source.statement_of(call.call)), new),), 0.9
     is_batched = any(_says(one, "batched", True) for one in source.all_calls)
     is_tensor = any(_says(one, "return_tensors", "pt") for one in source.all_calls)
     for made in _made_of_ids(source):
-        site, ids = source.site(made), ast.unparse(made)
-        mask = text_batches.beside_ids(made, "attention_mask")
+        site, ids = source.site(made), subject.text(source.site(_without_copies(made)))
+        mask = text_batches.beside_ids(ids, "attention_mask")
         one = f"[token if kept else -100 for token, kept in zip({ids}, {mask})]"
         many = f"[[token if kept else -100 for token, kept in zip(*row)] for row in zip({ids}, {mask})]"
         tensor = f"{ids}.masked_fill({mask} == 0, -100)"
@@ -259,11 +303,16 @@ def _made_of_ids(source: Source) -> Iterator[ast.expr]:
 
 
 def _is_ids(value: ast.expr) -> bool:
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in COPIES:
-        value = value.func.value
+    value = _without_copies(value)
     if isinstance(value, ast.Attribute):
         return value.attr == "input_ids"
     return isinstance(value, ast.Subscript) and (_is_text(value.slice, "input_ids") or _is_ids(value.value))
+
+
+def _without_copies(value: ast.expr) -> ast.expr:
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in COPIES:
+        value = value.func.value
+    return value
 
 
 def _with_ends(subject: Subject) -> Iterator[_Repair]:
@@ -291,23 +340,20 @@ def _with_ends(subject: Subject) -> Iterator[_Repair]:
 
 def _unshifted(subject: Subject, call: text_batches.Given | None) -> Iterator[_Repair]:
     title = "Give the ids as labels: the model shifts them"
-    if call is not None and call.labels is not None and call.ids_text:
+    if call is not None and call.labels is not None:
         yield title, (Replace(subject.source.site(call.labels), call.ids_text),), 0.9
-    if call is not None and call.labels is None and call.unpacked is not None or call is None:
-        for display in subject.source.nodes(ast.Dict):
-            values = {
-                key.value: value
-                for key, value in zip(display.keys, display.values, strict=True)
-                if isinstance(key, ast.Constant)
-            }
-            if isinstance(values.get("input_ids"), ast.Name) and "labels" in values:
-                site = subject.source.site(values["labels"])
-                yield title, (Replace(site, ast.unparse(values["input_ids"])),), 0.85
+        return
+    for display in subject.source.nodes(ast.Dict):
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in display.keys]
+        parts = dict(zip(keys, display.values, strict=True))
+        if isinstance(parts.get("input_ids"), ast.Name) and "labels" in parts:
+            edit = Replace(subject.source.site(parts["labels"]), ast.unparse(parts["input_ids"]))
+            yield title, (edit,), 0.85
 
 
-def _operand(node: ast.expr) -> str:
+def _operand(subject: Subject, node: ast.expr) -> str:
     """The text of an expression that a method or an operator follows or precedes."""
-    text = ast.unparse(node)
+    text = subject.text(subject.source.site(node))
     return text if isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call) else f"({text})"
 
 
