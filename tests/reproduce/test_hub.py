@@ -79,6 +79,8 @@ TOKENIZERS = """
     model = AutoModelForCausalLM.from_pretrained("gpt2")
     model.resize_token_embeddings(len(gpt) + 1, mean_resizing=False)
     print(model.config.vocab_size, AutoConfig.from_pretrained("gpt2").n_positions)
+    neox = AutoTokenizer.from_pretrained("EleutherAI/pythia-70m")
+    print(len(neox) - 1 - max(neox.get_vocab().values()), AutoConfig.from_pretrained("t5-small").decoder_start_token_id)
 """
 
 
@@ -91,6 +93,7 @@ def test_tokenizers_have_the_special_tokens_and_the_size_that_they_have(run_in: 
         "32000 1 None </s>",
         "32100 32099 1",
         "50258 1024",
+        "0 0",
     ]
 
 

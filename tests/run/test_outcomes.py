@@ -140,6 +140,20 @@ def test_columns_count_characters_whatever_the_encoding(runner: Runner, encoding
     assert trace.crash is not None and trace.crash.site == Site(2, 22, 2, 28)
 
 
+def test_what_a_library_logs_as_a_warning_is_reported_once(run: Run) -> None:
+    trace = run("""
+import logging
+library, own = logging.getLogger("transformers.generation"), logging.getLogger("own")
+for _ in range(2):
+    library.warning("right-padding was detected")
+    library.info("read")
+    own.warning("mine")
+""")
+    assert [(w.category, w.message, w.site and w.site.line) for w in trace.warnings] == [
+        ("logged", "right-padding was detected", 5)
+    ]
+
+
 def test_warnings_are_reported_once_per_place(run: Run) -> None:
     trace = run("""
 import warnings
