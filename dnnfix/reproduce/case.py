@@ -15,6 +15,10 @@ from dnnfix.run.visible import repository_of, started_from
 from dnnfix.source.program import Source
 
 
+SLOW_STEP = 0.15
+"""Seconds of a step of training from which on the trainings of a comparison take longer than there is time for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Something that the program needs and no action can make: what it is, and what the user can do."""
@@ -54,8 +58,11 @@ class Case:
 
     @property
     def too_much(self) -> bool:
-        """Whether what was made may have been too large for the last run; actions that can make it smaller do."""
-        return self.latest is not None and self.latest.outcome in (RunOutcome.TIMEOUT, RunOutcome.OUT_OF_MEMORY)
+        """Whether what was made may have been too large for the last run, or for many like it; actions that can make it smaller do."""
+        if self.latest is None:
+            return False
+        ended = self.latest.outcome in (RunOutcome.TIMEOUT, RunOutcome.OUT_OF_MEMORY)
+        return ended or (self.latest.step_seconds or 0.0) > SLOW_STEP
 
     @property
     def crash(self) -> Crash | None:

@@ -36,11 +36,17 @@ def attempt(case: Case, run: Run) -> tuple[Reproduction, tuple[Trace, ...]]:
         if broke(trace):
             lacks = f"what dnnfix made for the program does not work with it: {trace.detail}"
             return replace(kept, missing=_joined(kept, (*planned.missing, lacks))), tuple(made)
+        if _got_on(case.latest) and not _got_on(trace):
+            break  # made smaller, what was slow no longer fits the program
         kept = planned
         case = replace(case, traces=(*case.traces, trace), taken=frozenset())
         if not needed(trace) and not case.too_much:
             break
     return kept, tuple(made)
+
+
+def _got_on(trace: Trace | None) -> bool:
+    return trace is not None and trace.outcome in {RunOutcome.FINISHED, RunOutcome.BUDGET} and not needed(trace)
 
 
 def needed(trace: Trace) -> bool:

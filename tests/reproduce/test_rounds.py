@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dnnfix.records import EditAction, EditStep, Network, Reproduction, RunOutcome, Scaffold, Step, Trace
@@ -87,3 +89,12 @@ def test_a_second_run_with_less_where_the_first_was_too_much(monkeypatch: pytest
     ends = [Trace(RunOutcome.OUT_OF_MEMORY), DONE]
     kept, _, count = tried(monkeypatch, [made("a = 1"), made("a = 2")], ends)
     assert count == 2 and kept.scaffold.start == "a = 2"
+
+
+@pytest.mark.parametrize(("second", "start"), [(DONE, "a = 2"), (Trace(RunOutcome.CRASHED), "a = 1")])
+def test_a_run_with_less_where_steps_are_slow_counts_where_the_program_still_fits(
+    monkeypatch: pytest.MonkeyPatch, second: Trace, start: str
+) -> None:
+    ends = [replace(DONE, step_seconds=0.4), second]
+    kept, _, count = tried(monkeypatch, [made("a = 1"), made("a = 2")], ends)
+    assert count == 2 and kept.scaffold.start == start
