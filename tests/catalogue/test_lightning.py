@@ -1,0 +1,164 @@
+"""From Lightning 1 to 2, where a rename does not do: hooks with the outputs of an epoch, metrics that need to be told their task, and more."""
+
+from __future__ import annotations
+
+import pytest
+
+from dnnfix.config import Settings
+from dnnfix.emit.hunks import apply, replacements
+from dnnfix.fix_templates.versioning.outdated_call import OutdatedCall
+from dnnfix.fix_templates.versioning.removed_name import RemovedName
+from dnnfix.pipeline.check import check_file
+from dnnfix.records import FileReport
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+
+
+def checked(text: str) -> FileReport:
+    return check_file(text.encode(), "program.py", Settings())
+
+
+def patched(text: str) -> str:
+    """The program with the first patch of the check, which repairs what is outdated together."""
+    return apply(text.encode(), replacements(checked(text).patches[0].diff)).decode()
+
+
+def reasons(text: str) -> str:
+    """Why nothing of a program is changed."""
+    assert not checked(text).patches
+    subject = Subject(Source.from_bytes(text.encode(), "program.py"))
+    return " | ".join(hit.decline for rule in (RemovedName, OutdatedCall) for hit in rule().hits(subject))
+
+
+MODULE = """\
+import torch
+import pytorch_lightning as pl
+
+
+class Net(pl.LightningModule):
+"""
+
+CONSTRUCTOR = """\
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+"""
+
+STEP = """\
+    def validation_step(self, batch, batch_idx):
+        return {"loss": self.layer(batch).mean()}
+
+"""
+
+END = """\
+    # what the epoch comes to
+    def validation_epoch_end(self, outputs: list) -> None:
+        \"\"\"Logs.\"\"\"
+        if not outputs:
+            return
+        self.log("loss", torch.stack([one["loss"] for one in outputs]).mean())
+"""
+
+
+def test_the_outputs_of_an_epoch_are_collected_behind_each_batch() -> None:
+    assert patched(MODULE + CONSTRUCTOR + STEP + END) == MODULE + CONSTRUCTOR.replace(
+        "__init__()\n", "__init__()\n        self.validation_step_outputs = []\n"
+    ) + STEP + (
+        """\
+    def on_validation_batch_end(self, outputs, batch, batch_idx, dataloader_idx=0):
+        self.validation_step_outputs.append(outputs)
+
+    # what the epoch comes to
+    def on_validation_epoch_end(self) -> None:
+        \"\"\"Logs.\"\"\"
+        outputs, self.validation_step_outputs = self.validation_step_outputs, []
+        if not outputs:
+            return
+        self.log("loss", torch.stack([one["loss"] for one in outputs]).mean())
+"""
+    )
+
+
+def test_without_a_constructor_the_list_is_made_where_an_epoch_starts() -> None:
+    program = MODULE + STEP + END
+    made = "    def on_validation_epoch_start(self):\n        self.validation_step_outputs = []\n\n"
+    assert made + "    def on_validation_batch_end" in patched(program)
+    has = "    def on_validation_epoch_start(self):\n        print(1)\n\n"
+    assert has.replace("print(1)", "self.validation_step_outputs = []\n        print(1)") in patched(
+        MODULE + has + STEP + END
+    )
+
+
+def test_an_output_of_none_is_left_out_as_it_was() -> None:
+    step = STEP.replace("        return", "        if batch_idx:\n            return")
+    kept = "        if outputs is not None:\n            self.validation_step_outputs.append(outputs)\n"
+    assert kept in patched(MODULE + CONSTRUCTOR + step + END)
+    training = (step + END).replace("validation", "training")
+    assert (
+        "    def on_train_batch_end(self, outputs, batch, batch_idx):\n        if outputs:\n            self.training_step_outputs"
+        in (patched(MODULE + CONSTRUCTOR + training))
+    )
+
+
+def test_outputs_that_nothing_reads_are_not_collected() -> None:
+    end = "    def training_epoch_end(self, outputs):\n        super().training_epoch_end(outputs)\n        print(1)\n"
+    assert patched(MODULE + end) == MODULE + "    def on_train_epoch_end(self):\n        print(1)\n"
+
+
+def test_a_hook_behind_a_batch_that_is_there_collects() -> None:
+    hook = "    def on_validation_batch_end(self, out, *rest):\n        print(out)\n\n"
+    new = hook.replace("print(out)", "self.validation_step_outputs.append(out)\n        print(out)")
+    text = patched(MODULE + CONSTRUCTOR + STEP + hook + END)
+    assert new in text and text.count("def on_validation_batch_end") == 1
+
+
+def test_a_method_that_the_program_calls_as_well_stays_one() -> None:
+    test = "    def test_step(self, batch, batch_idx):\n        return self.validation_step(batch, batch_idx)\n\n"
+    end = "    def test_epoch_end(self, outputs):\n        return self.validation_epoch_end(outputs)\n"
+    text = patched(MODULE + CONSTRUCTOR + STEP + END + "\n" + test + end)
+    assert "    def _validation_epoch_end(self, outputs: list) -> None:\n" in text
+    assert "        self._validation_epoch_end(outputs)\n\n    # what the epoch comes to\n" in text
+    assert "        return self._validation_epoch_end(outputs)\n" in text
+    assert (
+        "def on_test_epoch_end(self):\n        outputs, self.test_step_outputs = self.test_step_outputs, []\n" in text
+    )
+    assert ".validation_epoch_end" not in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("batch, batch_idx", "batch, batch_idx, dataloader_idx=0", "several loaders"),
+        ("outputs: list", "*outputs", "not those that it was called with"),
+        (
+            "    # what",
+            "    def on_validation_epoch_end(self):\n        pass\n\n    # what",
+            "on_validation_epoch_end too",
+        ),
+        (
+            "    # what",
+            "    def validation_step_end(self, o):\n        return o\n\n    # what",
+            "validation_step_end made",
+        ),
+        ("one in outputs", "one in super().validation_epoch_end(outputs)", "uses what"),
+        ("super().__init__()", "super().__init__()\n        self.validation_step_outputs = 1", "already"),
+        (
+            "class Net",
+            "def run(net):\n    net.validation_epoch_end([])\n\n\nclass Net",
+            "calls validation_epoch_end itself",
+        ),
+    ],
+)
+def test_what_would_mean_something_else_is_declined(old: str, new: str, said: str) -> None:
+    assert said in reasons((MODULE + CONSTRUCTOR + STEP + END).replace(old, new))
+
+
+def test_the_hook_of_a_class_above_is_not_hidden() -> None:
+    child = "\n\nclass Child(Net):\n    def validation_epoch_end(self, outputs):\n        super().validation_epoch_end(outputs)\n"
+    assert "derives from" in reasons(MODULE + CONSTRUCTOR + STEP + END + child)
+
+
+def test_a_plain_module_that_is_driven_by_hand_is_left_alone() -> None:
+    text = (MODULE + CONSTRUCTOR + STEP + END).replace("pl.LightningModule", "torch.nn.Module")
+    assert not checked(text + "\n\nNet().validation_epoch_end([])\n").findings
