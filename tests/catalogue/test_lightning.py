@@ -162,3 +162,84 @@ def test_the_hook_of_a_class_above_is_not_hidden() -> None:
 def test_a_plain_module_that_is_driven_by_hand_is_left_alone() -> None:
     text = (MODULE + CONSTRUCTOR + STEP + END).replace("pl.LightningModule", "torch.nn.Module")
     assert not checked(text + "\n\nNet().validation_epoch_end([])\n").findings
+
+
+METRIC = """\
+import torch
+import torch.nn.functional as F
+import torchmetrics
+import pytorch_lightning as pl
+from torchmetrics.functional import accuracy
+
+
+class Net(pl.LightningModule):
+    def __init__(self, classes):
+        super().__init__()
+        self.first = torch.nn.Linear(4, 8)
+        self.last = torch.nn.Linear(8, {width})
+        self.metric = torchmetrics.{metric}
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        z = self.last(self.first(x).relu())
+        self.log("accuracy", {called})
+        return F.{loss}(z, y)
+"""
+
+
+def metric(metric: str, width: str = "3", loss: str = "cross_entropy", called: str = "y") -> str:
+    return METRIC.format(metric=metric, width=width, loss=loss, called=called)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "width", "loss"),
+    [
+        ("Accuracy()", 'Accuracy(task="multiclass", num_classes=3)', "3", "cross_entropy"),
+        ("Accuracy()", 'Accuracy(task="multiclass", num_classes=classes)', "classes", "cross_entropy"),
+        ("Accuracy()", 'Accuracy(task="binary")', "1", "binary_cross_entropy_with_logits"),
+        ("Accuracy()", 'Accuracy(task="multilabel", num_labels=5)', "5", "binary_cross_entropy_with_logits"),
+        ("F1(num_classes=1)", 'F1Score(task="binary")', "1", "binary_cross_entropy_with_logits"),
+        (
+            "F1(num_classes=3, average='macro', compute_on_step=False)",
+            "F1Score(num_classes=3, average='macro', task=\"multiclass\")",
+            "3",
+            "cross_entropy",
+        ),
+    ],
+)
+def test_a_metric_is_told_its_task(old: str, new: str, width: str, loss: str) -> None:
+    assert patched(metric(old, width, loss)) == metric(new, width, loss)
+
+
+def test_a_function_is_told_the_size_of_the_layer() -> None:
+    loss = "cross_entropy"
+    new = 'accuracy(z.argmax(-1), y, task="multiclass", num_classes=self.last.out_features)'
+    done = 'Accuracy(task="binary")'
+    assert patched(metric(done, "classes", loss, "accuracy(z.argmax(-1), y)")) == metric(done, "classes", loss, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "width", "loss", "said"),
+    [
+        ("Accuracy()", "3", "mse_loss", "no loss of the program tells"),
+        ("Accuracy()", "wide()", "cross_entropy", "number of classes cannot be seen"),
+        ("Accuracy(mdmc_average='global')", "3", "cross_entropy", "mdmc_average meant"),
+        ("Accuracy(0.5)", "3", "cross_entropy", "another order"),
+        ("Accuracy(num_classes=2)", "1", "binary_cross_entropy_with_logits", "two classes or two labels"),
+    ],
+)
+def test_a_task_that_cannot_be_told_is_declined(old: str, width: str, loss: str, said: str) -> None:
+    assert said in reasons(metric(old, width, loss))
+
+
+@pytest.mark.parametrize(
+    "told", ["Accuracy('binary')", "Accuracy(kind, num_classes=3)", "Accuracy(*given)", "Accuracy(**given)"]
+)
+def test_a_metric_that_knows_its_task_is_left_alone(told: str) -> None:
+    assert not checked(metric(told)).findings
+
+
+def test_the_metrics_of_lightning_are_a_package_of_their_own() -> None:
+    program = "import pytorch_lightning as pl\nmetric = pl.metrics.{}\n"
+    assert "from pytorch_lightning" not in patched(program.format("MeanSquaredError()"))
+    assert "metric = torchmetrics.MeanSquaredError()" in patched(program.format("MeanSquaredError()"))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from dnnfix.detect.versioning.first_releases import boolean_axes, is_older, reordered
 from dnnfix.detect.versioning.loaders import SAMPLERS, outdated_sampler
+from dnnfix.detect.versioning.metric_tasks import outdated_metrics
 from dnnfix.detect.versioning.migration import Hit, claimed
 from dnnfix.detect.versioning.names import Uses, uses_of
 from dnnfix.detect.versioning.patterns import outdated_forms
@@ -48,6 +49,8 @@ def changed_forms(subject: Subject) -> Iterator[Hit]:
     yield from outdated_pictures(uses)
     if not words.isdisjoint(SWITCHES):
         yield from outdated_targets(uses)
+    if not words.isdisjoint(("metrics", "torchmetrics")):
+        yield from outdated_metrics(uses)
     if "torch" not in words and "torchvision" not in words:
         return
     if not words.isdisjoint(_SCALING):
