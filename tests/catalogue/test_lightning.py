@@ -243,3 +243,30 @@ def test_the_metrics_of_lightning_are_a_package_of_their_own() -> None:
     program = "import pytorch_lightning as pl\nmetric = pl.metrics.{}\n"
     assert "from pytorch_lightning" not in patched(program.format("MeanSquaredError()"))
     assert "metric = torchmetrics.MeanSquaredError()" in patched(program.format("MeanSquaredError()"))
+
+
+OPTIONS = """\
+from argparse import ArgumentParser
+import torch
+from pytorch_lightning import Trainer
+
+parser = ArgumentParser()
+parser.add_argument("--lr", default=0.1, type=float)
+parser = Trainer.add_argparse_args(parser)
+args = parser.parse_args()
+trainer = Trainer.from_argparse_args(args, weights_summary=None)
+"""
+
+
+def test_the_options_of_a_trainer_are_defined_by_the_program() -> None:
+    text = patched(OPTIONS)
+    assert "\nparser = add_argparse_args(parser)\n" in text and "import inspect\n" in text
+    assert "\ntrainer = from_argparse_args(args, enable_model_summary=False)\n" in text
+    compile(text, "program.py", "exec")
+
+
+@pytest.mark.parametrize("lost", ["parser.add_argument('--tpu_cores')", "print(args.auto_lr_find)"])
+def test_an_option_that_trainers_lost_is_not_passed_over(lost: str) -> None:
+    report = checked(OPTIONS + lost + "\n")
+    assert any("options its command line has" in each.finding.message for each in report.findings)
+    assert "def from_argparse_args" not in "".join(patch.diff for patch in report.patches)
