@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Subject, changed_forms, tensor_hits
+from dnnfix.api import ApiChange, Hit, Subject, changed_forms, migration, tensor_hits
 
 
 class OutdatedCall(ApiChange):
@@ -67,6 +67,9 @@ class OutdatedCall(ApiChange):
         "DNF557", "accuracy-asked-in-fit",
         "DNF542", "dropout-share-kept",
     )  # fmt: skip
+
+    def claims(self, subject: Subject) -> migration.Claims:
+        return changed_forms.claims(subject)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         ordered = {hit.site for hit in changed_forms.former_order(subject)}  # another rule's, which is certain there

@@ -270,3 +270,87 @@ def test_an_option_that_trainers_lost_is_not_passed_over(lost: str) -> None:
     report = checked(OPTIONS + lost + "\n")
     assert any("options its command line has" in each.finding.message for each in report.findings)
     assert "def from_argparse_args" not in "".join(patch.diff for patch in report.patches)
+
+
+TRAINER = """\
+import pytorch_lightning as pl
+from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
+
+
+def main(model, args):
+    saved = ModelCheckpoint("x")
+    trainer = pl.Trainer({})
+    trainer.fit({})
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "new", "fitted"),
+    [
+        ("resume_from_checkpoint=args.path", "", "model, ckpt_path=args.path"),
+        ("checkpoint_callback=saved", "callbacks=[saved]", "model"),
+        ("callbacks=[1], checkpoint_callback=saved", "callbacks=[1, saved]", "model"),
+        (
+            "early_stop_callback=EarlyStopping('a'), checkpoint_callback=saved",
+            "callbacks=[EarlyStopping('a'), saved]",
+            "model",
+        ),
+        ("checkpoint_callback=False", "enable_checkpointing=False", "model"),
+        ("auto_lr_find=True", "", "model"),
+        ("gpus=-1", 'devices=-1, accelerator="auto"', "model"),
+        ("gpus=[0, 1]", 'devices=[0, 1], accelerator="gpu"', "model"),
+        ("accelerator='ddp'", "strategy='ddp'", "model"),
+    ],
+)
+def test_settings_of_a_trainer(given: str, new: str, fitted: str) -> None:
+    assert patched(TRAINER.format(given, "model")) == TRAINER.format(new, fitted)
+
+
+def test_several_processes_on_gpus() -> None:
+    text = patched(TRAINER.format("gpus=args.gpus, distributed_backend='ddp'", "model"))
+    for given in ("devices=args.gpus or 1", 'accelerator="gpu" if args.gpus else "cpu"', "strategy='ddp'"):
+        assert given in text
+    assert "distributed" not in text and "gpus=" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "fitted", "said"),
+    [
+        ("resume_from_checkpoint=find(args)", "model", "not known where fit is called"),
+        ("resume_from_checkpoint=args.path", "model, ckpt_path=1", "cannot be seen"),
+        ("resume_from_checkpoint=args.path", "model)\n    trainer.fit(model", "one fit"),
+        ("resume_from_checkpoint=args.path)\n    args.path = (1", "model", "not known where fit is called"),
+        ("checkpoint_callback=saved, callbacks=args.all", "model", "what is given as callbacks"),
+    ],
+)
+def test_a_setting_that_cannot_be_moved_is_declined(given: str, fitted: str, said: str) -> None:
+    assert said in reasons(TRAINER.format(given, fitted))
+
+
+def test_a_tuner_does_what_tune_did() -> None:
+    program = TRAINER.format("auto_lr_find='rate', auto_scale_batch_size=True", "model").replace(
+        "    trainer.fit", "    trainer.tune(model, datamodule=args.data)\n    trainer.fit"
+    )
+    text = patched(program)
+    assert "from pytorch_lightning.tuner import Tuner\n" in text and "    trainer = pl.Trainer()\n" in text
+    assert (
+        "    Tuner(trainer).scale_batch_size(model, datamodule=args.data)\n"
+        "    Tuner(trainer).lr_find(model, datamodule=args.data, attr_name='rate')\n    trainer.fit(model)\n"
+    ) in text
+    assert "tune returned" in reasons(program.replace("trainer.tune", "found = trainer.tune"))
+
+
+HPARAMS = MODULE + "    def __init__(self, hparams):\n        super().__init__()\n        self.hparams = hparams\n"
+
+
+def test_hyperparameters_are_saved() -> None:
+    assert patched(HPARAMS) == HPARAMS.replace("self.hparams = hparams", "self.save_hyperparameters(hparams)")
+    assert "vars" in reasons(HPARAMS + "        print(vars(self.hparams))\n")
+    early = HPARAMS.replace("        super().__init__()\n", "") + "        super().__init__()\n"
+    assert "no module yet" in reasons(early)
+    assert not checked(HPARAMS.replace("pl.LightningModule", "torch.nn.Module")).findings
+
+
+def test_the_decorator_of_loaders_goes() -> None:
+    loader = "    # all\n    @pl.data_loader\n    def train_dataloader(self):\n        return []\n"
+    assert patched(MODULE + loader) == MODULE + loader.replace("    @pl.data_loader\n", "")

@@ -167,6 +167,8 @@ def _is_number(subject: Subject, expr: ast.expr, words: str) -> bool:
     """Whether an expression is surely a number."""
     if isinstance(expr, ast.Constant):
         return isinstance(expr.value, (int, float))
+    if isinstance(expr, ast.UnaryOp):
+        return not isinstance(expr.op, ast.Not) and _is_number(subject, expr.operand, words)
     if isinstance(expr, ast.Call):
         return isinstance(expr.func, ast.Name) and expr.func.id in _COUNTS
     if isinstance(expr, ast.BinOp):
@@ -177,6 +179,11 @@ def _is_number(subject: Subject, expr: ast.expr, words: str) -> bool:
         bound = subject.source.bindings(expr)
         return len(bound) == 1 and not isinstance(bound[0], ast.Name) and _is_number(subject, bound[0], words)
     return False
+
+
+def _is_list(subject: Subject, expr: ast.expr, words: str) -> bool:
+    """Whether an expression is written as a list or tuple."""
+    return isinstance(expr, (ast.List, ast.Tuple))
 
 
 def _is_size(subject: Subject, expr: ast.expr, words: str) -> bool:
@@ -354,6 +361,7 @@ CONDITIONS: Mapping[str, Callable[[Subject, Any, str], bool]] = {
     "not self": _is_other_than_self,
     "iterator": _is_iterator,
     "used as a network": _is_network,
+    "list": _is_list,
     "number": _is_number,
     "plain": _is_plain,
     "size": _is_size,
