@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from dnnfix.api import (
     AddDefinition,
@@ -280,6 +280,12 @@ def _edits(
         known = next((local for local, imported in uses.imported.items() if imported == package), None)
         if statement.startswith("import ") and known is not None:
             code = re.sub(rf"\b{usual or package}\.", f"{known}.", code)
-        else:
+        elif not _has(uses.imported, statement):
             yield AddImport(statement)
     yield AddDefinition(code)
+
+
+def _has(imported: Mapping[str, str], statement: str) -> bool:
+    """Whether the program has what a from-import brings, from a module below the one that shows it."""
+    package, _, name = statement.removeprefix("from ").partition(" import ")
+    return imported.get(name, "").startswith(f"{package}.") and imported[name].endswith(f".{name}")

@@ -265,6 +265,11 @@ def test_the_options_of_a_trainer_are_defined_by_the_program() -> None:
     compile(text, "program.py", "exec")
 
 
+def test_a_trainer_that_is_imported_from_its_own_module_is_not_imported_again() -> None:
+    text = patched(OPTIONS.replace("from pytorch_lightning import", "from pytorch_lightning.trainer import"))
+    assert text.count("import Trainer") == 1 and "def add_argparse_args" in text
+
+
 @pytest.mark.parametrize("lost", ["parser.add_argument('--tpu_cores')", "print(args.auto_lr_find)"])
 def test_an_option_that_trainers_lost_is_not_passed_over(lost: str) -> None:
     report = checked(OPTIONS + lost + "\n")
@@ -298,6 +303,12 @@ def main(model, args):
         ("checkpoint_callback=False", "enable_checkpointing=False", "model"),
         ("auto_lr_find=True", "", "model"),
         ("gpus=-1", 'devices=-1, accelerator="auto"', "model"),
+        ("gpus=0", 'accelerator="cpu"', "model"),
+        (
+            "gpus=min(1, args.n)",
+            'devices=min(1, args.n) or 1, accelerator="auto" if min(1, args.n) else "cpu"',
+            "model",
+        ),
         ("gpus=[0, 1]", 'devices=[0, 1], accelerator="gpu"', "model"),
         ("accelerator='ddp'", "strategy='ddp'", "model"),
     ],
@@ -354,3 +365,99 @@ def test_hyperparameters_are_saved() -> None:
 def test_the_decorator_of_loaders_goes() -> None:
     loader = "    # all\n    @pl.data_loader\n    def train_dataloader(self):\n        return []\n"
     assert patched(MODULE + loader) == MODULE + loader.replace("    @pl.data_loader\n", "")
+
+
+ADVERSARIES = """\
+import torch
+import torch.nn.functional as F
+import pytorch_lightning as pl
+
+
+class Pair(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+
+    # one after the other
+    def training_step(self, batch, number, optimizer_idx):
+        if optimizer_idx == 0:
+            return {first}
+        if optimizer_idx == 1:
+            return {second}
+
+    def configure_optimizers(self):
+        first = torch.optim.SGD(self.one.parameters(), lr=0.1)
+        second = torch.optim.SGD(self.two.parameters(), lr=0.1)
+        return {both}
+"""
+
+
+def adversaries(first: str = "-self.one(batch).mean()", second: str = "", both: str = "first, second") -> str:
+    return ADVERSARIES.format(first=first, second=second or first, both=both)
+
+
+def test_a_module_steps_its_optimizers_as_lightning_did() -> None:
+    assert """\
+        super().__init__()
+        self.automatic_optimization = False
+""" in patched(adversaries())
+    assert """\
+    def training_step(self, batch, number):
+        for optimizer_idx, optimizer in enumerate(self.optimizers()):
+            self.toggle_optimizer(optimizer)
+            loss = self.optimizer_loss(batch, number, optimizer_idx)
+            optimizer.zero_grad()
+            self.manual_backward(loss)
+            optimizer.step()
+            self.untoggle_optimizer(optimizer)
+
+    # one after the other
+    def optimizer_loss(self, batch, number, optimizer_idx):
+        if optimizer_idx == 0:
+""" in patched(adversaries())
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (
+            adversaries("{'loss': -self.one(batch).mean()}"),
+            '            loss = self.optimizer_loss(batch, number, optimizer_idx)["loss"]\n',
+        ),
+        (
+            adversaries("{'loss': 1}", "-batch"),
+            '            loss = output["loss"] if isinstance(output, dict) else output\n',
+        ),
+        (
+            adversaries().replace("== 1", "== 2"),
+            "            if loss is not None:\n                optimizer.zero_grad()\n",
+        ),
+        (
+            adversaries(both="[first, second], [torch.optim.lr_scheduler.StepLR(first, 1)]"),
+            "    def on_train_epoch_end(self):\n        self.lr_schedulers().step()\n\n    # one after",
+        ),
+        (
+            adversaries(both="[first, second], 2 * [torch.optim.lr_scheduler.StepLR(first, 1)]")
+            .replace("2 * ", "")
+            .replace("1)]", "1), torch.optim.lr_scheduler.StepLR(second, 1)]"),
+            "        for scheduler in self.lr_schedulers():\n            scheduler.step()\n",
+        ),
+    ],
+)
+def test_what_a_step_gives_and_schedulers(program: str, said: str) -> None:
+    assert said in patched(program)
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (adversaries(both="self.all()"), "how many optimizers"),
+        (adversaries(both="[{'optimizer': first, 'frequency': 2}, second]"), "how many optimizers"),
+        (adversaries(both="[first, second], [{'scheduler': 1}]"), "how its schedulers step"),
+        (adversaries().replace("optimizer_idx):", "optimizer_idx, hiddens):"), "parameters of training_step"),
+        (adversaries() + "\n    def backward(self, loss):\n        loss.backward()\n", "own backward"),
+        (adversaries() + "\n\npl.Trainer(gradient_clip_val=1.0)\n", "gradient_clip_val"),
+    ],
+)
+def test_several_optimizers_that_cannot_be_stepped_alike_are_declined(program: str, said: str) -> None:
+    assert said in reasons(program)

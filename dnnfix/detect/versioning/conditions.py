@@ -186,6 +186,12 @@ def _is_list(subject: Subject, expr: ast.expr, words: str) -> bool:
     return isinstance(expr, (ast.List, ast.Tuple))
 
 
+def _is_literal(subject: Subject, expr: ast.expr, words: str) -> bool:
+    """Whether an expression is written as a number other than 0."""
+    value = expr.operand if isinstance(expr, ast.UnaryOp) else expr
+    return isinstance(value, ast.Constant) and isinstance(value.value, (int, float)) and bool(value.value)
+
+
 def _is_size(subject: Subject, expr: ast.expr, words: str) -> bool:
     """Whether an expression is an integer, as far as the source shows."""
     values = subject.source.bindings(expr) if isinstance(expr, ast.Name) else (expr,)
@@ -362,6 +368,7 @@ CONDITIONS: Mapping[str, Callable[[Subject, Any, str], bool]] = {
     "iterator": _is_iterator,
     "used as a network": _is_network,
     "list": _is_list,
+    "literal": _is_literal,
     "number": _is_number,
     "plain": _is_plain,
     "size": _is_size,

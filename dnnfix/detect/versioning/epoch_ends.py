@@ -16,15 +16,16 @@ from dnnfix.detect.versioning.lightning_modules import (
     Function,
     always_returns,
     ancestors,
+    constructed,
     first_statement,
     lightning_modules,
     method_of,
     own_method,
     parameters,
 )
+from dnnfix.detect.versioning.method_headers import Header
 from dnnfix.detect.versioning.migration import Hit
-from dnnfix.detect.versioning.statements import spliced, within
-from dnnfix.records import Delete, Edit, InsertAfter, InsertBefore, Replace, ReplaceLines, Site
+from dnnfix.records import Delete, Edit, InsertAfter, InsertBefore, Replace, Site
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 
@@ -155,7 +156,7 @@ class _End:
         taken = self.method.args
         if len(parameters(self.method)) != 2 or taken.vararg or taken.kwonlyargs or taken.kwarg or taken.defaults:
             return f"the parameters of {self.method.name} are not those that it was called with"
-        if self.method.body[0].lineno <= self._header().end_line:
+        if not Header(self.source, self.method).is_apart:
             return "it stands on the line of its `def`"
         others = [name for name, stage in ENDS.items() if stage == self.stage and name != self.method.name]
         if any(own_method(self.owner, name) is not None for name in others):
@@ -215,13 +216,12 @@ class _End:
 
     def edits(self) -> Iterator[Edit]:
         """The edits that write the hook anew."""
-        source, site = self.source, self._header()
-        text = "\n".join(source.places.lines[site.line - 1 : site.end_line])
-        place = Site(site.line, 1, site.end_line, len(source.places.lines[site.end_line - 1]) + 1)
-        margin = " " * (source.site(self.method).column - 1)
+        source, header = self.source, Header(self.source, self.method)
         added = [self._made_anew(), self._collecting(), self._apart_hook()] if self.collects else []
-        code = "\n".join(margin + line if line else "" for hook in added if hook for line in (*hook.split("\n"), ""))
-        yield ReplaceLines(place, (f"{code}\n" if code else "") + self._written_anew(text, place))
+        if self.called:
+            yield header.written_anew(self.apart, above=added)
+        else:
+            yield header.written_anew(self.today, without=[self.outputs], above=added)
         yield from (Delete(source.site(statement)) for statement in self.passed_up)
         if not self.collects:
             return
@@ -230,33 +230,6 @@ class _End:
             yield from (Replace(source.site(node), f"self.{self.apart}") for node in self.called)
         elif (first := first_statement(self.method)) is not None:
             yield InsertBefore(source.site(first), self._taken(self.outputs))
-
-    def _header(self) -> Site:
-        """The lines from the comments and decorators above the method to the end of its parameters."""
-        lines = self.source.places.lines
-        first = min([self.method.lineno, *(node.lineno for node in self.method.decorator_list)])
-        while first > 1 and lines[first - 2].lstrip().startswith("#") and self._at_margin(lines[first - 2]):
-            first -= 1
-        ends = [each.end_lineno or 0 for each in self.method.args.args]
-        last = max([*ends, self.method.returns.end_lineno or 0 if self.method.returns is not None else 0])
-        while not lines[last - 1].partition("#")[0].rstrip().endswith(":") and last < self.method.body[0].lineno:
-            last += 1
-        return Site(first, 1, last, len(lines[last - 1]) + 1)
-
-    def _at_margin(self, line: str) -> bool:
-        return len(line) - len(line.lstrip()) == self.method.col_offset
-
-    def _written_anew(self, text: str, place: Site) -> str:
-        """The header with the name of today, and without the parameter; where it is called, with another name and as it was."""
-        source, lines = self.source, self.source.places.lines
-        column = lines[self.method.lineno - 1].index(self.method.name) + 1
-        end = column + len(self.method.name)
-        name = within(Site(self.method.lineno, column, self.method.lineno, end), place, text)
-        if self.called:
-            return spliced(text, [(*name, self.apart)])
-        own, outputs = (source.site(each) for each in self.method.args.args)
-        gap = Site(own.end_line, own.end_column, outputs.end_line, outputs.end_column)
-        return spliced(text, [(*name, self.today), (*within(gap, place, text), "")])
 
     def _taken(self, name: str) -> str:
         return f"{name}, self.{self.kept_as} = self.{self.kept_as}, []"
@@ -286,25 +259,16 @@ class _End:
 
     def _made_anew(self) -> str:
         """The hook at the start of an epoch that makes the list, where there is no constructor to do so."""
-        if self._constructed() is not None or own_method(self.owner, self.start) is not None:
+        if constructed(self.owner) is not None or own_method(self.owner, self.start) is not None:
             return ""
         return f"def {self.start}(self):\n    self.{self.kept_as} = []"
 
-    def _constructed(self) -> ast.stmt | None:
-        """The statement of the constructor behind which the object is a module."""
-        made = own_method(self.owner, "__init__")
-        for statement in made.body if made is not None else ():
-            call = statement.value if isinstance(statement, ast.Expr) else None
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__":
-                return statement
-        return None
-
     def _within_methods(self) -> Iterator[Edit]:
         """The statements that go into methods which the class has."""
-        constructed, start = self._constructed(), own_method(self.owner, self.start)
+        behind_super, start = constructed(self.owner), own_method(self.owner, self.start)
         made = f"self.{self.kept_as} = []"
-        if constructed is not None:
-            yield InsertAfter(self.source.site(constructed), made)
+        if behind_super is not None:
+            yield InsertAfter(self.source.site(behind_super), made)
         elif start is not None:
             yield InsertBefore(self.source.site(first_statement(start) or start.body[-1]), made)
         behind = own_method(self.owner, self.each)

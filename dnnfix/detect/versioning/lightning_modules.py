@@ -99,3 +99,13 @@ def first_statement(method: Function) -> ast.stmt | None:
     """The first statement of a method behind its docstring."""
     rest = method.body[1:] if ast.get_docstring(method, clean=False) is not None else method.body
     return rest[0] if rest else None
+
+
+def constructed(owner: ast.ClassDef) -> ast.stmt | None:
+    """The statement of a class's constructor behind which an object of it is a module."""
+    made = own_method(owner, "__init__")
+    for statement in made.body if made is not None else ():
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__":
+            return statement
+    return None

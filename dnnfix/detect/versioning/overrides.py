@@ -11,6 +11,7 @@ from dnnfix.detect.versioning.imports import facts, removed_in
 from dnnfix.detect.versioning.lightning_modules import lightning_modules
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses
+from dnnfix.detect.versioning.several_optimizers import steps_for_optimizers
 from dnnfix.subject import Subject
 
 
@@ -18,6 +19,7 @@ def overridden_methods(subject: Subject, uses: Uses) -> Iterator[Hit]:
     """The definitions that take the place of a method which a base class has lost, where the program itself does not call them."""
     source = uses.source
     yield from outdated_ends(subject)
+    yield from steps_for_optimizers(subject)
     histories = [known for known in uses.tables if known.shown]
     if not histories:
         return
