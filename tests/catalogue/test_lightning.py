@@ -461,3 +461,60 @@ def test_what_a_step_gives_and_schedulers(program: str, said: str) -> None:
 )
 def test_several_optimizers_that_cannot_be_stepped_alike_are_declined(program: str, said: str) -> None:
     assert said in reasons(program)
+
+
+STEPPED = """\
+optimizer_step(self, epoch, i, optimizer{}, optimizer_closure=None):
+        super().optimizer_step(epoch, i, optimizer{}, optimizer_closure)"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            STEPPED.format(", optimizer_idx", ", optimizer_idx"),
+            STEPPED.format("", ""),
+        ),
+        (
+            "lr_scheduler_step(self, scheduler, optimizer_idx, metric):\n        scheduler.step()",
+            "lr_scheduler_step(self, scheduler, metric):\n        scheduler.step()",
+        ),
+        (
+            "on_train_batch_end(\n        self, outputs, batch, batch_idx: int,\n        dataloader_idx: int\n    ):\n        print(1)",
+            "on_train_batch_end(\n        self, outputs, batch, batch_idx: int\n    ):\n        print(1)",
+        ),
+        ("on_train_epoch_end(self, outputs):\n        print(1)", "on_train_epoch_end(self):\n        print(1)"),
+    ],
+)
+def test_hooks_lose_what_they_are_not_given(old: str, new: str) -> None:
+    assert patched(MODULE + f"    def {old}\n") == MODULE + f"    def {new}\n"
+
+
+def test_hooks_of_callbacks_do_too() -> None:
+    callback = MODULE.replace("LightningModule", "Callback")
+    old = "    def on_train_epoch_end(self, trainer, pl_module, outputs):\n        print(1)\n"
+    assert patched(callback + old) == callback + old.replace(", outputs", "")
+
+
+def test_the_index_of_the_only_loader_is_0() -> None:
+    program = MODULE.replace("LightningModule", "Callback") + (
+        "    def on_validation_batch_end(self, trainer, module, outputs, batch, batch_idx, dataloader_idx{}):\n        print(1)\n"
+    )
+    assert patched(program.format("")) == program.format("=0")
+    assert patched(program.format(": int")) == program.format(": int = 0")
+    assert not checked(program.format("=0")).findings
+
+
+@pytest.mark.parametrize(
+    ("old", "said"),
+    [
+        (
+            "optimizer_step(self, a, b, optimizer, optimizer_idx, closure):\n        if optimizer_idx == 0:\n            closure()",
+            "uses optimizer_idx",
+        ),
+        ("optimizer_step(self, a, b, optimizer, optimizer_idx):\n        optimizer.step()", "never calls the closure"),
+        ("on_train_epoch_end(self, outputs):\n        print(outputs)", "uses outputs"),
+    ],
+)
+def test_hooks_that_use_it_are_declined(old: str, said: str) -> None:
+    assert said in reasons(MODULE + f"    def {old}\n")

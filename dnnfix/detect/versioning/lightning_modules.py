@@ -16,19 +16,21 @@ _DEEP = 8
 
 
 @once
-def lightning_modules(source: Source) -> dict[ast.ClassDef, str]:
-    """The classes of the program that are modules of Lightning, with the package that they have that from."""
-    found = ((owner, _package(source, owner, _DEEP)) for owner in source.nodes(ast.ClassDef))
+def lightning_modules(source: Source, kind: str = "LightningModule") -> dict[ast.ClassDef, str]:
+    """The classes of the program that are modules of Lightning, or of another `kind`, with the package that they have that from."""
+    found = ((owner, _package(source, owner, kind, _DEEP)) for owner in source.nodes(ast.ClassDef))
     return {owner: package for owner, package in found if package}
 
 
-def _package(source: Source, owner: ast.ClassDef, depth: int) -> str:
+def _package(source: Source, owner: ast.ClassDef, kind: str, depth: int) -> str:
     for base in owner.bases:
         package, _, last = (source.qualified(base) or "").partition(".")
-        if package in PACKAGES and last.rpartition(".")[2] == "LightningModule":
+        if package in PACKAGES and last.rpartition(".")[2] == kind:
             return package
         defined = source.defined(base) if depth else None
-        above = _package(*defined, depth - 1) if defined is not None and isinstance(defined[1], ast.ClassDef) else ""
+        above = (
+            _package(*defined, kind, depth - 1) if defined is not None and isinstance(defined[1], ast.ClassDef) else ""
+        )
         if above:
             return above
     return ""

@@ -48,8 +48,16 @@ class Header:
     def _at_margin(self, line: str) -> bool:
         return len(line) - len(line.lstrip()) == self.method.col_offset
 
-    def written_anew(self, name: str = "", without: Iterable[str] = (), above: Iterable[str] = ()) -> ReplaceLines:
-        """The edit that gives the method a name, takes parameters from it, and puts methods (not indented) above it."""
+    def written_anew(
+        self,
+        name: str = "",
+        without: Iterable[str] = (),
+        above: Iterable[str] = (),
+        default: tuple[str, str] = ("", ""),
+    ) -> ReplaceLines:
+        """The edit that gives the method a name, and a parameter a default, takes parameters from it, and puts methods (not
+        indented) above it.
+        """
         source, place = self.source, self.site
         lines = source.places.lines
         text = "\n".join(lines[place.line - 1 : place.end_line])
@@ -63,6 +71,9 @@ class Header:
             *self.method.args.defaults
         ]
         for number, each in enumerate(given):
+            if each.arg == default[0]:
+                _, end = within(source.site(each), place, text)
+                changes.append((end, end, f" = {default[1]}" if each.annotation is not None else f"={default[1]}"))
             if each.arg in gone:
                 before = source.site(values[number - 1] or given[number - 1])
                 own = source.site(values[number] or each)

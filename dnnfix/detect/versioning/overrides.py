@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dnnfix.detect.versioning.calls import derives, said
 from dnnfix.detect.versioning.epoch_ends import ENDS, outdated_ends
+from dnnfix.detect.versioning.hook_signatures import longer_hooks
 from dnnfix.detect.versioning.imports import facts, removed_in
 from dnnfix.detect.versioning.lightning_modules import lightning_modules
 from dnnfix.detect.versioning.migration import Hit
@@ -20,6 +21,7 @@ def overridden_methods(subject: Subject, uses: Uses) -> Iterator[Hit]:
     source = uses.source
     yield from outdated_ends(subject)
     yield from steps_for_optimizers(subject)
+    yield from longer_hooks(subject)
     histories = [known for known in uses.tables if known.shown]
     if not histories:
         return
