@@ -518,3 +518,47 @@ def test_the_index_of_the_only_loader_is_0() -> None:
 )
 def test_hooks_that_use_it_are_declined(old: str, said: str) -> None:
     assert said in reasons(MODULE + f"    def {old}\n")
+
+
+def test_the_hook_of_any_epoch_is_that_of_training_where_there_is_no_other() -> None:
+    program = MODULE + "    def on_epoch_end(self):\n        print(1)\n"
+    assert patched(program) == program.replace("on_epoch_end", "on_train_epoch_end")
+    assert "training and of validation" in reasons(program + "\n" + STEP)
+
+
+FIGURES = """\
+    def training_step(self, batch, batch_idx):
+        loss = self.layer(batch).mean()
+        logs = {"train_loss": loss}
+        return {"loss": loss, "log": logs, "progress_bar": logs}
+
+    def validation_step(self, batch, batch_idx):
+        return {"loss": self.layer(batch).mean()}
+
+    def validation_epoch_end(self, outputs):
+        mean = sum(one["loss"] for one in outputs)
+        return {"mean": mean, "other": mean, "log": {"val_loss": mean}}
+
+
+saved = pl.callbacks.ModelCheckpoint(monitor="mean")
+"""
+
+
+def test_figures_that_were_returned_are_logged() -> None:
+    text = patched(MODULE + CONSTRUCTOR + FIGURES)
+    assert '        self.log_dict(logs, prog_bar=True)\n        return {"loss": loss' in text
+    logged = '        self.log_dict({"val_loss": mean})\n        self.log("mean", mean, logger=False)\n        return {"mean"'
+    assert logged in text and 'self.log("other"' not in text
+    named = FIGURES.replace('return {"loss": loss,', 'found = {"loss": loss,').replace(
+        "logs}\n", "logs}\n        return found\n"
+    )
+    assert '        self.log_dict(found["log"], prog_bar=True)\n        return found\n' in patched(
+        MODULE + CONSTRUCTOR + named
+    )
+
+
+def test_figures_that_the_program_reads_itself_are_its_own() -> None:
+    step = (
+        FIGURES[: FIGURES.index("    def validation_step")] + "    def shown(self, one):\n        return one['log']\n"
+    )
+    assert not checked(MODULE + CONSTRUCTOR + step).findings

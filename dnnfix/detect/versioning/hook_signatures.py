@@ -63,6 +63,39 @@ def longer_hooks(subject: Subject) -> Iterator[Hit]:
                 )
 
 
+def hooks_of_any_epoch(subject: Subject) -> Iterator[Hit]:
+    """`on_epoch_end`, which was called for the epochs of every kind: where there is only training it has another name."""
+    source = subject.source
+    for old in ("on_epoch_start", "on_epoch_end"):
+        today = old.replace("epoch", "train_epoch")
+        for kind in EPOCH if old in source.words else ():
+            for owner, package in lightning_modules(source, kind).items():
+                method = own_method(owner, old)
+                if method is None:
+                    continue
+                header, decline = Header(source, method), ""
+                if not source.words.isdisjoint({"validation_step", "test_step", "predict_step"}):
+                    decline = f"it was called for epochs of training and of validation: name it {today}, or for both"
+                elif own_method(owner, today) is not None:
+                    decline = f"{owner.name} defines {today} too"
+                elif any(node.attr == old for node in source.nodes(ast.Attribute)) or not header.is_apart:
+                    decline = f"the program calls {old} itself"
+                yield Hit(
+                    source.site(method),
+                    f"{old} was removed in Lightning 1.8, and nothing calls the one that {owner.name} defines",
+                    title=f"write {old} as {today}",
+                    edits=() if decline else (header.written_anew(today),),
+                    decline=decline,
+                    exact=True,
+                    removed={package: "1.8"},
+                    evidence={
+                        "old": old,
+                        "new": today,
+                        "reference": "https://github.com/Lightning-AI/pytorch-lightning/pull/14373",
+                    },
+                )
+
+
 def _without_loader(subject: Subject, owner: ast.ClassDef, package: str) -> Iterator[Hit]:
     """The hooks that demand the index of a loader."""
     for name in SEVERAL:

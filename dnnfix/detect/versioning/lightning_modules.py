@@ -28,11 +28,10 @@ def _package(source: Source, owner: ast.ClassDef, kind: str, depth: int) -> str:
         if package in PACKAGES and last.rpartition(".")[2] == kind:
             return package
         defined = source.defined(base) if depth else None
-        above = (
-            _package(*defined, kind, depth - 1) if defined is not None and isinstance(defined[1], ast.ClassDef) else ""
-        )
-        if above:
-            return above
+        if defined is not None and isinstance(defined[1], ast.ClassDef):
+            above = _package(defined[0], defined[1], kind, depth - 1)
+            if above:
+                return above
     return ""
 
 

@@ -66,7 +66,10 @@ def _is_same(source: Source, value: ast.expr, here: ast.Call, there: ast.Call) -
         return False
     roots = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
     stored = (
-        node for node in (*source.nodes(ast.Name), *source.nodes(ast.Attribute)) if isinstance(node.ctx, ast.Store)
+        node
+        for kind in (ast.Name, ast.Attribute)
+        for node in source.nodes(kind)
+        if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
     )
     first, last = source.site(here), source.site(there)
     return first.line <= last.line and not any(

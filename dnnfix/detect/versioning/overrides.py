@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from dnnfix.detect.versioning.calls import derives, said
 from dnnfix.detect.versioning.epoch_ends import ENDS, outdated_ends
-from dnnfix.detect.versioning.hook_signatures import longer_hooks
+from dnnfix.detect.versioning.hook_signatures import hooks_of_any_epoch, longer_hooks
 from dnnfix.detect.versioning.imports import facts, removed_in
 from dnnfix.detect.versioning.lightning_modules import lightning_modules
+from dnnfix.detect.versioning.logged_dictionaries import unlogged
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.detect.versioning.several_optimizers import steps_for_optimizers
@@ -22,6 +23,8 @@ def overridden_methods(subject: Subject, uses: Uses) -> Iterator[Hit]:
     yield from outdated_ends(subject)
     yield from steps_for_optimizers(subject)
     yield from longer_hooks(subject)
+    yield from hooks_of_any_epoch(subject)
+    yield from unlogged(subject)
     histories = [known for known in uses.tables if known.shown]
     if not histories:
         return
