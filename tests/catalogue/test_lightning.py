@@ -562,3 +562,30 @@ def test_figures_that_the_program_reads_itself_are_its_own() -> None:
         FIGURES[: FIGURES.index("    def validation_step")] + "    def shown(self, one):\n        return one['log']\n"
     )
     assert not checked(MODULE + CONSTRUCTOR + step).findings
+
+
+def test_a_plugin_for_several_processes_is_a_strategy() -> None:
+    program = (
+        "import torch\nfrom pytorch_lightning import Trainer\nfrom pytorch_lightning.{} import {}\nt = Trainer({}={})\n"
+    )
+    old = program.format("plugins", "DDPPlugin", "plugins", "DDPPlugin(find_unused_parameters=False)")
+    new = program.format("strategies", "DDPStrategy", "strategy", "DDPStrategy(find_unused_parameters=False)")
+    assert patched(old) == new
+    assert (
+        patched(old.replace("=DDPPlugin(find_unused_parameters=False)", "=[DDPPlugin(find_unused_parameters=False)]"))
+        == new
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("utilities.distributed import rank_zero_only", "utilities import rank_zero_only"),
+        ("loggers.base import LightningLoggerBase", "loggers.logger import Logger"),
+        ("utilities.cli import LightningCLI", "cli import LightningCLI"),
+    ],
+)
+def test_names_that_moved(old: str, new: str) -> None:
+    program = "import torch\nfrom pytorch_lightning.{}\nprint({})\n"
+    name, now = old.rpartition(" ")[2], new.rpartition(" ")[2]
+    assert patched(program.format(old, name)) == program.format(new, now)

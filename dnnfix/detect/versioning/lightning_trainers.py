@@ -8,16 +8,35 @@ from collections.abc import Iterator
 from dnnfix.detect.versioning.lightning_modules import PACKAGES, lightning_modules, own_method
 from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, Hit
 from dnnfix.detect.versioning.names import Uses, uses_of
-from dnnfix.records import AddImport, Edit, InsertElement, RemoveArgument, Replace, ReplaceLines, SetArgument
+from dnnfix.records import (
+    AddImport,
+    Edit,
+    InsertElement,
+    RemoveArgument,
+    RenameArgument,
+    Replace,
+    ReplaceLines,
+    SetArgument,
+    Unwrap,
+)
 from dnnfix.source.program import Source, once
 
-TRAINERS = frozenset(f"{package}.Trainer" for package in ("lightning", "lightning.pytorch", "pytorch_lightning"))
+TRAINERS = frozenset(
+    f"{package}.Trainer"
+    for package in (
+        "lightning", "lightning.pytorch", "pytorch_lightning", "pytorch_lightning.trainer", "pytorch_lightning.trainer.trainer",
+    )
+)  # fmt: skip
+"""The names under which programs find trainers."""
 
 TUNED = {"auto_lr_find": "lr_find", "auto_scale_batch_size": "scale_batch_size"}
 """By setting, the method of a tuner that does what `tune` did for it; the batch size came first."""
 
 OBJECTS = ("checkpoint_callback", "early_stop_callback")
 """Settings that took a callback."""
+
+PLUGINS = ("DDPPlugin", "DeepSpeedPlugin")
+"""Plugins that are strategies today."""
 
 LOADER = "pytorch_lightning.data_loader"
 
@@ -34,6 +53,8 @@ def outdated_trainers(uses: Uses) -> Iterator[Hit]:
             yield _resumed(source, call, given["resume_from_checkpoint"], package)
         if not TUNED.keys().isdisjoint(given) and not all(_is_off(given[name]) for name in TUNED if name in given):
             yield _tuned(source, call, given, package)
+        if "plugins" in given and (plugin := _plugin(source, given["plugins"])) is not None:
+            yield _as_strategy(source, call, given, plugin, package)
         for name in OBJECTS:
             if name in given and _made(source, given[name]):
                 yield _as_callback(source, call, name, given[name], package)
@@ -161,6 +182,29 @@ def _as_callback(source: Source, trainer: ast.Call, name: str, value: ast.expr, 
         edits.append(SetArgument(site, "callbacks", f"[{code}]"))
     what = f"the argument {name} no longer takes a callback since Lightning 1.5; callbacks does"
     return _hit(source, trainer, value, what, "give it to callbacks", edits, decline, package, "1.5")
+
+
+def _plugin(source: Source, value: ast.expr) -> ast.expr | None:
+    """The only plugin that is given, if it is one for several processes, which are strategies today."""
+    only = value.elts[0] if isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) == 1 else value
+    made = only if isinstance(only, ast.Call) else source.constructor(only)
+    name = source.qualified(made.func) or "" if made is not None else ""
+    return only if name.rpartition(".")[2] in PLUGINS and name.partition(".")[0] in PACKAGES else None
+
+
+def _as_strategy(source: Source, trainer: ast.Call, given: dict[str, ast.expr], plugin: ast.expr, package: str) -> Hit:
+    """`Trainer(plugins=DDPPlugin())`: it is a strategy."""
+    value = given["plugins"]
+    edits: list[Edit] = [RenameArgument(source.site(trainer), "plugins", "strategy")]
+    if value is not plugin:
+        edits.append(Unwrap(source.site(value), source.site(plugin)))
+    also = [name for name in ("strategy", "distributed_backend") if name in given]
+    named = given.get("accelerator")
+    if isinstance(named, ast.Constant) and str(named.value).startswith("ddp"):
+        also.append("accelerator")
+    decline = f"{also[0]} is given too" if also else ""
+    what = "the argument plugins no longer takes a plugin for several processes since Lightning 1.8; strategy takes it"
+    return _hit(source, trainer, value, what, "give it as strategy", edits, decline, package, "1.8")
 
 
 def _hit(
