@@ -56,7 +56,7 @@ def _reads_them(source: Source) -> bool:
 def _entries(source: Source, statement: ast.Return) -> dict[str, ast.expr]:
     """The entries of the dictionary that a statement returns, where it is seen as a whole."""
     value = statement.value
-    values = source.bindings(value) if isinstance(value, ast.Name) else (value,)
+    values = source.bindings(value, statement) or source.bindings(value) if isinstance(value, ast.Name) else (value,)
     made = values[0] if len(values) == 1 else None
     if (
         isinstance(made, ast.Call)
