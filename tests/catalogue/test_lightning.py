@@ -106,6 +106,12 @@ def test_outputs_that_nothing_reads_are_not_collected() -> None:
     assert patched(MODULE + end) == MODULE + "    def on_train_epoch_end(self):\n        print(1)\n"
 
 
+def test_a_parameter_may_have_the_name_of_the_attribute() -> None:
+    text = patched((MODULE + CONSTRUCTOR + STEP + END).replace("outputs", "validation_step_outputs"))
+    kept = "        validation_step_outputs, self.validation_step_outputs = self.validation_step_outputs, []\n"
+    assert kept in text
+
+
 def test_a_hook_behind_a_batch_that_is_there_collects() -> None:
     hook = "    def on_validation_batch_end(self, out, *rest):\n        print(out)\n\n"
     new = hook.replace("print(out)", "self.validation_step_outputs.append(out)\n        print(out)")
@@ -262,6 +268,8 @@ def test_the_options_of_a_trainer_are_defined_by_the_program() -> None:
     text = patched(OPTIONS)
     assert "\nparser = add_argparse_args(parser)\n" in text and "import inspect\n" in text
     assert "\ntrainer = from_argparse_args(args, enable_model_summary=False)\n" in text
+    resumed = patched(OPTIONS.replace("weights_summary=None", "resume_from_checkpoint=args.path") + "trainer.fit(1)\n")
+    assert "from_argparse_args(args)\ntrainer.fit(1, ckpt_path=args.path)\n" in resumed
     compile(text, "program.py", "exec")
 
 
@@ -490,6 +498,12 @@ def test_hooks_lose_what_they_are_not_given(old: str, new: str) -> None:
     assert patched(MODULE + f"    def {old}\n") == MODULE + f"    def {new}\n"
 
 
+def test_a_step_that_steps_its_optimizers_is_not_told_of_one() -> None:
+    step = "    automatic_optimization = False\n\n    def training_step(self, batch, batch_idx, optimizer_idx):\n        print({})\n"
+    assert patched(MODULE + step.format(1)) == MODULE + step.format(1).replace(", optimizer_idx", "")
+    assert "uses optimizer_idx" in reasons(MODULE + step.format("optimizer_idx"))
+
+
 def test_hooks_of_callbacks_do_too() -> None:
     callback = MODULE.replace("LightningModule", "Callback")
     old = "    def on_train_epoch_end(self, trainer, pl_module, outputs):\n        print(1)\n"
@@ -497,7 +511,7 @@ def test_hooks_of_callbacks_do_too() -> None:
 
 
 def test_the_index_of_the_only_loader_is_0() -> None:
-    program = MODULE.replace("LightningModule", "Callback") + (
+    program = MODULE.replace("LightningModule", "Callback").replace("\n\n\n", "\ngpus = 1\n\n\n", 1) + (
         "    def on_validation_batch_end(self, trainer, module, outputs, batch, batch_idx, dataloader_idx{}):\n        print(1)\n"
     )
     assert patched(program.format("")) == program.format("=0")
@@ -589,3 +603,19 @@ def test_names_that_moved(old: str, new: str) -> None:
     program = "import torch\nfrom pytorch_lightning.{}\nprint({})\n"
     name, now = old.rpartition(" ")[2], new.rpartition(" ")[2]
     assert patched(program.format(old, name)) == program.format(new, now)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    def test_end(self, outputs):\n        print(outputs)\n\n    def on_test_epoch_end(self):\n        self.test_end([1])\n",
+        "    def on_epoch_end(self):\n        print(1)\n\n    def on_train_epoch_end(self):\n        self.on_epoch_end()\n",
+        "    def optimizer_step(self, a, b, optimizer, optimizer_closure, optimizer_idx=0):\n        optimizer_closure()\n",
+        "    def backward(self, loss, optimizer=None, optimizer_idx=None):\n        loss.backward()\n",
+        "    def on_validation_batch_end(self, outputs, batch, batch_idx, dataloader_idx):\n        print(1)\n",
+        "    def training_step(self, batch, batch_idx):\n        return {'loss': batch.sum(), 'log': {'a': 1}}\n",
+        "    hparams = None\n\n    def __init__(self, h):\n        super().__init__()\n        self.hparams = h\n",
+    ],
+)
+def test_what_is_sound_today_is_left_alone(body: str) -> None:
+    assert not checked(MODULE + body).findings

@@ -52,7 +52,7 @@ def outdated_ends(subject: Subject) -> Iterator[Hit]:
     for owner, package in lightning_modules(source).items():
         for name in ENDS:
             method = own_method(owner, name)
-            if method is None:
+            if method is None or name in REMOVED and _is_own(source, name):
                 continue
             end = _End(source, owner, method)
             decline = end.reason()
@@ -68,6 +68,12 @@ def outdated_ends(subject: Subject) -> Iterator[Hit]:
                 evidence={"old": name, "new": end.today, "reference": GUIDE},
                 felt=_felt(subject, owner, name),
             )
+
+
+def _is_own(source: Source, name: str) -> bool:
+    """Whether a method is one of the program's own, which it calls elsewhere than where another epoch ends."""
+    around = (source.enclosing(node, ast.FunctionDef) for node in source.nodes(ast.Attribute) if node.attr == name)
+    return any(method is None or method.name not in ENDS for method in around)
 
 
 def _felt(subject: Subject, owner: ast.ClassDef, name: str) -> Site | None:
@@ -201,8 +207,9 @@ class _End:
             return "where there are several loaders there is a list of outputs for each: collect them by dataloader_idx"
         if method_of(self.source, self.owner, f"{self.stage}_step_end") is not None:
             return f"its outputs are what {self.stage}_step_end made of those of the steps"
-        if self.kept_as in self.source.words:
-            return f"the program has a name {self.kept_as} already"
+        held = {node.attr for node in self.source.nodes(ast.Attribute)}
+        if self.kept_as in held or method_of(self.source, self.owner, self.kept_as) is not None:
+            return f"the program has an attribute {self.kept_as} already"
         above = ancestors(self.source, self.owner)
         below = [each for each in lightning_modules(self.source) if self.owner in ancestors(self.source, each)]
         if any(own_method(each, self.each) is not None for each in (*above, *below)):

@@ -5,7 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.versioning.lightning_modules import Function, lightning_modules, own_method, parameters
+from dnnfix.detect.versioning.lightning_modules import (
+    Function,
+    is_of_lightning_1,
+    lightning_modules,
+    own_method,
+    parameters,
+)
 from dnnfix.detect.versioning.method_headers import Header
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.records import Edit, RemoveArgument
@@ -25,6 +31,9 @@ BY_INDEX = (
 BATCH = ("on_train_batch_start", "on_train_batch_end")
 """Hooks of a training that were told the loader, of which it has one."""
 
+STEPS = ("training_step",)
+"""Methods that were told of an optimizer even where the module itself stepped all of them."""
+
 SEVERAL = tuple(f"on_{kind}_batch_{end}" for kind in ("validation", "test", "predict") for end in ("start", "end"))
 """Hooks that are told the loader only where there are several."""
 
@@ -33,18 +42,22 @@ EPOCH = {"LightningModule": 1, "Callback": 3}
 
 CLOSURES = frozenset({"optimizer_closure", "second_order_closure", "closure"})
 
+BEHIND = CLOSURES | {"metric"}
+"""What stood behind the index of an optimizer, and stands in its place now."""
+
 GUIDE = "https://lightning.ai/docs/pytorch/stable/upgrade/from_1_9.html"
 
 
 def longer_hooks(subject: Subject) -> Iterator[Hit]:
     """The hooks that the program defines with parameters for which nothing is given any more."""
     source = subject.source
-    if source.words.isdisjoint({*BY_INDEX, *BATCH, *SEVERAL, "on_train_epoch_end"}):
+    if source.words.isdisjoint({*BY_INDEX, *BATCH, *SEVERAL, *STEPS, "on_train_epoch_end"}):
         return
+    steps = STEPS if "automatic_optimization" in source.words else ()
     for kind, needed in EPOCH.items():
         for owner, package in lightning_modules(source, kind).items():
             yield from _without_loader(subject, owner, package)
-            for name in (*BY_INDEX, *BATCH, "on_train_epoch_end"):
+            for name in (*BY_INDEX, *BATCH, *steps, "on_train_epoch_end"):
                 method = own_method(owner, name)
                 gone = _gone(method, name, needed) if method is not None else []
                 if method is None or not gone:
@@ -71,15 +84,15 @@ def hooks_of_any_epoch(subject: Subject) -> Iterator[Hit]:
         for kind in EPOCH if old in source.words else ():
             for owner, package in lightning_modules(source, kind).items():
                 method = own_method(owner, old)
-                if method is None:
+                if method is None or any(node.attr == old for node in source.nodes(ast.Attribute)):
                     continue
                 header, decline = Header(source, method), ""
                 if not source.words.isdisjoint({"validation_step", "test_step", "predict_step"}):
                     decline = f"it was called for epochs of training and of validation: name it {today}, or for both"
                 elif own_method(owner, today) is not None:
                     decline = f"{owner.name} defines {today} too"
-                elif any(node.attr == old for node in source.nodes(ast.Attribute)) or not header.is_apart:
-                    decline = f"the program calls {old} itself"
+                elif not header.is_apart:
+                    decline = "it stands on the line of its `def`"
                 yield Hit(
                     source.site(method),
                     f"{old} was removed in Lightning 1.8, and nothing calls the one that {owner.name} defines",
@@ -98,8 +111,12 @@ def hooks_of_any_epoch(subject: Subject) -> Iterator[Hit]:
 
 def _without_loader(subject: Subject, owner: ast.ClassDef, package: str) -> Iterator[Hit]:
     """The hooks that demand the index of a loader."""
+    crash = subject.crash
     for name in SEVERAL:
         method = own_method(owner, name)
+        told = crash is not None and name in crash.message
+        if not told and not is_of_lightning_1(subject.source):
+            continue  # there may be several loaders
         needed = parameters(method)[: len(parameters(method)) - len(method.args.defaults)] if method is not None else []
         if method is None or not needed or needed[-1] not in LOADER:
             continue
@@ -113,7 +130,7 @@ def _without_loader(subject: Subject, owner: ast.ClassDef, package: str) -> Iter
             safe=True,
             removed={package: "2.0"},
             evidence={"reference": GUIDE},
-            felt=subject.crash.site if subject.crash is not None and name in subject.crash.message else None,
+            felt=crash.site if crash is not None and told else None,
         )
 
 
@@ -121,7 +138,13 @@ def _gone(method: Function, name: str, own: int) -> list[str]:
     """The parameters for which there are no arguments."""
     given = parameters(method)
     needed = given[: len(given) - len(method.args.defaults)]
+    if name == "backward":
+        return [each for each in needed[2:] if each in OPTIMIZER or each == "optimizer"]
     if name in BY_INDEX:
+        return [
+            each for at, each in enumerate(given) if each in OPTIMIZER and (each in needed or BEHIND & {*given[at:]})
+        ]
+    if name in STEPS:
         return [each for each in given if each in OPTIMIZER]
     if name in BATCH:
         return [each for each in needed if each in LOADER]

@@ -11,6 +11,12 @@ PACKAGES = ("lightning", "pytorch_lightning")
 
 Function = ast.FunctionDef
 
+_OF_VERSION_1 = frozenset(
+    ["add_argparse_args", "checkpoint_callback", "data_loader", "distributed_backend", "from_argparse_args", "gpus", "optimizer_idx",
+     "progress_bar_refresh_rate", "resume_from_checkpoint", "test_end", "test_epoch_end", "training_epoch_end", "validation_end",
+     "validation_epoch_end", "weights_summary"]
+)  # fmt: skip
+
 _DEEP = 8
 """How many classes of the program in a row are followed to what they derive from."""
 
@@ -33,6 +39,12 @@ def _package(source: Source, owner: ast.ClassDef, kind: str, depth: int) -> str:
             if above:
                 return above
     return ""
+
+
+@once
+def is_of_lightning_1(source: Source) -> bool:
+    """Whether a program has something else that only Lightning 1 took, so that what does no harm today was meant as it was then."""
+    return not source.words.isdisjoint(_OF_VERSION_1)
 
 
 def ancestors(source: Source, owner: ast.ClassDef, depth: int = _DEEP) -> list[ast.ClassDef]:

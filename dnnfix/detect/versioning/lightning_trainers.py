@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.versioning.lightning_modules import PACKAGES, lightning_modules, own_method
+from dnnfix.detect.versioning.lightning_modules import PACKAGES, ancestors, lightning_modules, own_method
 from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, Hit
 from dnnfix.detect.versioning.names import Uses, uses_of
 from dnnfix.records import (
@@ -21,13 +21,15 @@ from dnnfix.records import (
 )
 from dnnfix.source.program import Source, once
 
-TRAINERS = frozenset(
+_CLASSES = tuple(
     f"{package}.Trainer"
     for package in (
         "lightning", "lightning.pytorch", "pytorch_lightning", "pytorch_lightning.trainer", "pytorch_lightning.trainer.trainer",
     )
 )  # fmt: skip
-"""The names under which programs find trainers."""
+
+TRAINERS = frozenset(name + made for name in _CLASSES for made in ("", ".from_argparse_args"))
+"""What makes a trainer, under the names by which programs find it."""
 
 TUNED = {"auto_lr_find": "lr_find", "auto_scale_batch_size": "scale_batch_size"}
 """By setting, the method of a tuner that does what `tune` did for it; the batch size came first."""
@@ -254,6 +256,8 @@ def outdated_hyperparameters(uses: Uses) -> Iterator[Hit]:
     source = uses.source
     for owner, package in lightning_modules(source).items():
         made = own_method(owner, "__init__")
+        if any(_defines_hparams(each) for each in (owner, *ancestors(source, owner))):
+            continue
         for statement in made.body if made is not None else ():
             if not isinstance(statement, ast.Assign) or not any(_is_hparams(each) for each in statement.targets):
                 continue
@@ -275,6 +279,17 @@ def outdated_hyperparameters(uses: Uses) -> Iterator[Hit]:
                 removed={package: "1.3"},
                 evidence={"reference": GUIDE},
             )
+
+
+def _defines_hparams(owner: ast.ClassDef) -> bool:
+    """Whether a class has an attribute or a property of that name, which may be set."""
+    names = {getattr(each, "name", "") for each in owner.body}
+    for each in owner.body:
+        targets = (
+            each.targets if isinstance(each, ast.Assign) else [each.target] if isinstance(each, ast.AnnAssign) else []
+        )
+        names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return "hparams" in names
 
 
 def _is_hparams(node: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.detect.versioning.epoch_ends import ENDS
-from dnnfix.detect.versioning.lightning_modules import lightning_modules, own_method, returns
+from dnnfix.detect.versioning.lightning_modules import is_of_lightning_1, lightning_modules, own_method, returns
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.records import InsertBefore
 from dnnfix.source.program import Source
@@ -26,7 +26,7 @@ GUIDE = "https://github.com/Lightning-AI/pytorch-lightning/pull/6734"
 def unlogged(subject: Subject) -> Iterator[Hit]:
     """The figures that modules of the program return to be logged."""
     source = subject.source
-    if source.words.isdisjoint({"log", BAR}) or _reads_them(source):
+    if source.words.isdisjoint({"log", BAR}) or not is_of_lightning_1(source) or _reads_them(source):
         return
     for owner, package in lightning_modules(source).items():
         for method in filter(None, (own_method(owner, name) for name in RETURNING)):
