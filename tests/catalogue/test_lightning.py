@@ -239,7 +239,14 @@ def test_a_task_that_cannot_be_told_is_declined(old: str, width: str, loss: str,
 
 
 @pytest.mark.parametrize(
-    "told", ["Accuracy('binary')", "Accuracy(kind, num_classes=3)", "Accuracy(*given)", "Accuracy(**given)"]
+    "told",
+    [
+        "Accuracy(task='binary') if new else torchmetrics.Accuracy()",
+        "Accuracy('binary')",
+        "Accuracy(kind, num_classes=3)",
+        "Accuracy(*given)",
+        "Accuracy(**given)",
+    ],
 )
 def test_a_metric_that_knows_its_task_is_left_alone(told: str) -> None:
     assert not checked(metric(told)).findings
@@ -610,6 +617,7 @@ def test_names_that_moved(old: str, new: str) -> None:
     [
         "    def test_end(self, outputs):\n        print(outputs)\n\n    def on_test_epoch_end(self):\n        self.test_end([1])\n",
         "    def on_epoch_end(self):\n        print(1)\n\n    def on_train_epoch_end(self):\n        self.on_epoch_end()\n",
+        "    def on_train_epoch_end(self, step):\n        print(step)\n",
         "    def optimizer_step(self, a, b, optimizer, optimizer_closure, optimizer_idx=0):\n        optimizer_closure()\n",
         "    def backward(self, loss, optimizer=None, optimizer_idx=None):\n        loss.backward()\n",
         "    def on_validation_batch_end(self, outputs, batch, batch_idx, dataloader_idx):\n        print(1)\n",

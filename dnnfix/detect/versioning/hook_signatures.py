@@ -23,6 +23,9 @@ OPTIMIZER = frozenset({"optimizer_idx", "optimizer_i", "opt_idx"})
 
 LOADER = frozenset({"dataloader_idx", "unused", "unused_dataloader_idx"})
 
+OUTPUTS = frozenset({"epoch_end_outputs", "outputs", "outs", "training_step_outputs", "unused"})
+"""What the outputs of an epoch were called, or left unnamed."""
+
 BY_INDEX = (
     "backward", "configure_gradient_clipping", "lr_scheduler_step", "on_before_optimizer_step", "optimizer_step", "optimizer_zero_grad",
 )  # fmt: skip
@@ -148,7 +151,7 @@ def _gone(method: Function, name: str, own: int) -> list[str]:
         return [each for each in given if each in OPTIMIZER]
     if name in BATCH:
         return [each for each in needed if each in LOADER]
-    return needed[own:] if len(needed) == own + 1 else []
+    return [each for each in needed[own:] if each in OUTPUTS] if len(needed) == own + 1 else []
 
 
 def _reason(source: Source, method: Function, name: str, gone: list[str]) -> str:

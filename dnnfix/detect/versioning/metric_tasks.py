@@ -72,7 +72,7 @@ def outdated_metrics(uses: Uses) -> Iterator[Hit]:
         if not name.startswith(PACKAGES) or last not in METRICS | FUNCTIONS:
             continue
         given = {keyword.arg: keyword.value for keyword in call.keywords}
-        if "task" in given or None in given or _may_be_given_first(call, last):
+        if "task" in given or None in given or _may_be_given_first(call, last) or _is_for_older(source, call):
             continue
         told = _told(source, call, last)
         decline = told if isinstance(told, str) else ""
@@ -91,6 +91,18 @@ def outdated_metrics(uses: Uses) -> Iterator[Hit]:
             evidence={"old": last, "reference": GUIDE},
             confidence=0.9,
         )
+
+
+def _is_for_older(source: Source, call: ast.Call) -> bool:
+    """Whether a condition chooses between the call and one with a task, as programs do that know of both versions."""
+    node: ast.AST = call
+    while (above := source.parent(node)) is not None and not isinstance(above, (ast.FunctionDef, ast.ClassDef)):
+        if isinstance(above, (ast.If, ast.IfExp)):
+            calls = (each for each in ast.walk(above) if isinstance(each, ast.Call))
+            if any(keyword.arg == "task" for each in calls for keyword in each.keywords):
+                return True
+        node = above
+    return False
 
 
 @dataclass(frozen=True)
