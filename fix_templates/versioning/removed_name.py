@@ -96,7 +96,8 @@ class RemovedName(ApiChange):
     What packages lost over their releases is read from tables that their own sources gave: keywords that moved into an
     object of settings are given there (`SFTTrainer(…, packing=True)` to `SFTConfig`), where the program makes it; methods that a class
     defines for a library that calls them no more (`training_step_end`) are named. What Lightning 1 called with the outputs
-    of an epoch (`validation_epoch_end`) is a hook without them today, for which the module collects them.
+    of an epoch (`validation_epoch_end`) is a hook without them today, for which the module collects them; a step that it
+    called for each optimizer is called by the module itself; and what was returned to be logged is logged.
 
     Functions of linear algebra whose arguments and results changed are rewritten: `symeig(A, eigenvectors=True)` is
     `linalg.eigh(A)`; `solve(B, A)` is `linalg.solve(A, B)`, which only returns the solution, where only that is used.

@@ -200,7 +200,7 @@ def _as_strategy(source: Source, trainer: ast.Call, given: dict[str, ast.expr], 
     edits: list[Edit] = [RenameArgument(source.site(trainer), "plugins", "strategy")]
     if value is not plugin:
         edits.append(Unwrap(source.site(value), source.site(plugin)))
-    also = [name for name in ("strategy", "distributed_backend") if name in given]
+    also: list[str] = [name for name in ("strategy", "distributed_backend") if name in given]
     named = given.get("accelerator")
     if isinstance(named, ast.Constant) and str(named.value).startswith("ddp"):
         also.append("accelerator")

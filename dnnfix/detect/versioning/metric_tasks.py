@@ -99,7 +99,10 @@ def _is_for_older(source: Source, call: ast.Call) -> bool:
     while (above := source.parent(node)) is not None and not isinstance(above, (ast.FunctionDef, ast.ClassDef)):
         if isinstance(above, (ast.If, ast.IfExp)):
             calls = (each for each in ast.walk(above) if isinstance(each, ast.Call))
+            names = (each.name for each in ast.walk(above) if isinstance(each, ast.alias))
             if any(keyword.arg == "task" for each in calls for keyword in each.keywords):
+                return True
+            if any(name.startswith(("Binary", "Multiclass", "Multilabel")) for name in names):
                 return True
         node = above
     return False
