@@ -627,3 +627,14 @@ def test_names_that_moved(old: str, new: str) -> None:
 )
 def test_what_is_sound_today_is_left_alone(body: str) -> None:
     assert not checked(MODULE + body).findings
+
+
+def test_the_size_of_a_data_module_is_what_it_set() -> None:
+    data = MODULE.replace("class Net(pl.LightningModule)", "class Data(pl.LightningDataModule)")
+    program = (
+        data
+        + "    def __init__(self):\n        super().__init__()\n        self.dims = (1, 28, 28)\n\n\ndata = Data()\nprint(*{})\n"
+    )
+    assert patched(program.format("data.size()")) == program.format("data.dims")
+    assert "sets no dims" in reasons(program.replace("self.dims", "self.dim").format("data.size()"))
+    assert not checked(program.replace("pl.LightningDataModule", "torch.Tensor").format("data.size()")).findings

@@ -13,6 +13,7 @@ from dnnfix.detect.versioning.lightning_trainers import (
     claimed_of_lightning,
     outdated_decorators,
     outdated_hyperparameters,
+    outdated_sizes,
     outdated_trainers,
 )
 from dnnfix.detect.versioning.loaders import SAMPLERS, outdated_sampler
@@ -60,6 +61,7 @@ def changed_forms(subject: Subject) -> Iterator[Hit]:
         yield from outdated_trainers(uses)
         yield from outdated_hyperparameters(uses)
         yield from outdated_decorators(uses)
+        yield from outdated_sizes(uses)
     if not words.isdisjoint(("metrics", "torchmetrics")):
         yield from outdated_metrics(uses)
     if "torch" not in words and "torchvision" not in words:

@@ -237,7 +237,7 @@ def _hit(
 def claimed_of_lightning(source: Source) -> Claims:
     """What the tables would say of trainers and loaders a second time."""
     uses = uses_of(source)
-    own = (*outdated_trainers(uses), *outdated_decorators(uses))
+    own = (*outdated_trainers(uses), *outdated_decorators(uses), *outdated_sizes(uses))
 
     def covers(hit: Hit) -> bool:
         return any(hit.site == each.site or any(_touches(edit, hit) for edit in each.edits) for each in own)
@@ -315,3 +315,34 @@ def outdated_decorators(uses: Uses) -> Iterator[Hit]:
                     removed={"pytorch_lightning": "0.9"},
                     exact=True,
                 )
+
+
+def outdated_sizes(uses: Uses) -> Iterator[Hit]:
+    """`data.size()` of a data module, which gave the `dims` that its class sets."""
+    source = uses.source
+    for call in source.all_calls:
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "size" or call.args or call.keywords:
+            continue
+        made = source.constructor(call.func.value)
+        defined = source.defined(made.func) if made is not None else None
+        if defined is None or not isinstance(defined[1], ast.ClassDef):
+            continue
+        file, owner = defined
+        package = lightning_modules(file, "LightningDataModule").get(owner)
+        if package is None or own_method(owner, "size") is not None or "." in ast.unparse(call.func.value):
+            continue
+        kept = any(
+            isinstance(node, ast.Attribute) and node.attr == "dims" and isinstance(node.ctx, ast.Store)
+            for node in ast.walk(owner)
+        )
+        code = f"{source.segment(source.site(call.func.value))}.dims"
+        yield Hit(
+            source.site(call),
+            "the method size of data modules was removed in Lightning 1.7; it gave their dims",
+            title=f"write {code}",
+            edits=(Replace(source.site(call), code),) if kept else (),
+            decline="" if kept else f"{owner.name} sets no dims",
+            exact=True,
+            removed={package: "1.7"},
+            evidence={"old": "size", "reference": "https://lightning.ai/docs/pytorch/stable/upgrade/from_1_6.html"},
+        )
