@@ -118,3 +118,15 @@ def test_options_of_a_trainer() -> None:
     trainer = functions["from_argparse_args"](args, logger=False)
     assert (trainer.max_epochs, trainer.limit_train_batches, trainer.progress_bar_callback) == (3, 0.5, None)
     assert type(trainer.accelerator).__name__ == "CPUAccelerator" and trainer.logger is None
+    values = {
+        "1": 1,
+        "-1": -1,
+        "0.5": 0.5,
+        ".5": 0.5,
+        "1e-3": 1e-3,
+        "True": True,
+        "None": None,
+        "16-mixed": "16-mixed",
+        "": "",
+    }
+    assert {text: functions["option_value"](text) for text in values} == values
