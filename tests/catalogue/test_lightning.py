@@ -463,6 +463,14 @@ def test_what_a_step_gives_and_schedulers(program: str, said: str) -> None:
     assert said in patched(program)
 
 
+def test_a_name_that_held_something_else_in_between_is_what_is_returned() -> None:
+    named = (
+        "            output = self.one(batch)\n            output = {'loss': output.mean()}\n            return output"
+    )
+    program = adversaries().replace("            return -self.one(batch).mean()", named)
+    assert 'optimizer_idx)["loss"]\n' in patched(program)
+
+
 @pytest.mark.parametrize(
     ("program", "said"),
     [

@@ -42,6 +42,7 @@ def unlogged(subject: Subject) -> Iterator[Hit]:
                     title="log the figures",
                     edits=(InsertBefore(source.site(statement), "\n".join(lines)),) if lines else (),
                     decline="" if lines else "give the figures to self.log_dict before",
+                    exact=True,
                     removed={package: "1.3"},
                     evidence={"reference": GUIDE},
                 )

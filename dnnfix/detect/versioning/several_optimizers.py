@@ -146,7 +146,9 @@ def _edits(source: Source, owner: ast.ClassDef, step: Function, optimizers: Func
     number, schedulers = _configured(source, optimizers)
     name = next(each for each in NAMES if each not in source.words)
     own, batch, batch_idx, _ = parameters(step)
-    kinds = {_kind(source, owner, each.value) for each in returns(step) if each.value is not None}
+    given = [source.bindings(each.value, each) if isinstance(each.value, ast.Name) else () for each in returns(step)]
+    values = [known[0] if known else each.value for known, each in zip(given, returns(step), strict=True)]
+    kinds = {_kind(source, owner, value) for value in values if value is not None}
     loss = f"{own}.{name}({batch}, {batch_idx}, {INDEX})"
     taken = [f"loss = {loss}"]
     if kinds == {"dictionary"} and _is_covered(step, number):
