@@ -325,9 +325,9 @@ def outdated_sizes(uses: Uses) -> Iterator[Hit]:
             continue
         made = source.constructor(call.func.value)
         defined = source.defined(made.func) if made is not None else None
-        if defined is None or not isinstance(defined[1], ast.ClassDef):
+        file, owner = defined if defined is not None else (source, None)
+        if not isinstance(owner, ast.ClassDef):
             continue
-        file, owner = defined
         package = lightning_modules(file, "LightningDataModule").get(owner)
         if package is None or own_method(owner, "size") is not None or "." in ast.unparse(call.func.value):
             continue
