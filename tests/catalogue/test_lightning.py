@@ -80,6 +80,12 @@ def test_the_outputs_of_an_epoch_are_collected_behind_each_batch() -> None:
     )
 
 
+def test_tabs_stay_tabs() -> None:
+    text = patched((MODULE + CONSTRUCTOR + STEP + END).replace("    ", "\t"))
+    assert "\n\tdef on_validation_batch_end(" in text and "\n\t\tself.validation_step_outputs = []\n" in text
+    compile(text, "program.py", "exec")
+
+
 def test_without_a_constructor_the_list_is_made_where_an_epoch_starts() -> None:
     program = MODULE + STEP + END
     made = "    def on_validation_epoch_start(self):\n        self.validation_step_outputs = []\n\n"

@@ -79,6 +79,6 @@ class Header:
                 own = source.site(values[number] or each)
                 gap = Site(before.end_line, before.end_column, own.end_line, own.end_column)
                 changes.append((*within(gap, place, text), ""))
-        margin = " " * self.method.col_offset
+        margin = lines[self.method.lineno - 1][: self.method.col_offset]
         added = [margin + line if line else "" for hook in above if hook for line in (*hook.split("\n"), "")]
         return ReplaceLines(place, "\n".join([*added, spliced(text, changes)]))
