@@ -584,6 +584,7 @@ def test_figures_that_were_returned_are_logged() -> None:
     assert '        self.log_dict(logs, prog_bar=True)\n        return {"loss": loss' in text
     logged = '        self.log_dict({"val_loss": mean})\n        self.log("mean", mean, logger=False)\n        return {"mean"'
     assert logged in text and 'self.log("other"' not in text
+    assert not checked(text + "gpus = 1\n").findings
     named = FIGURES.replace('return {"loss": loss,', 'found = {"loss": loss,').replace(
         "logs}\n", "logs}\n        return found\n"
     )
@@ -650,5 +651,6 @@ def test_the_size_of_a_data_module_is_what_it_set() -> None:
         + "    def __init__(self):\n        super().__init__()\n        self.dims = (1, 28, 28)\n\n\ndata = Data()\nprint(*{})\n"
     )
     assert patched(program.format("data.size()")) == program.format("data.dims")
+    assert not checked(program.format("data.dims")).findings
     assert "sets no dims" in reasons(program.replace("self.dims", "self.dim").format("data.size()"))
     assert not checked(program.replace("pl.LightningDataModule", "torch.Tensor").format("data.size()")).findings

@@ -239,10 +239,18 @@ def claimed_of_lightning(source: Source) -> Claims:
     uses = uses_of(source)
     own = (*outdated_trainers(uses), *outdated_decorators(uses), *outdated_sizes(uses))
 
+    kept = any(_keeps_dims(node) for file in source.files.values() for node in file.nodes(ast.Attribute))
+
     def covers(hit: Hit) -> bool:
+        if hit.evidence.get("old") == "dims" and kept:
+            return True  # an attribute of the program's own
         return any(hit.site == each.site or any(_touches(edit, hit) for edit in each.edits) for each in own)
 
-    return Claims(frozenset({LOADER}), covers=covers) if own else NO_CLAIMS
+    return Claims(frozenset({LOADER}) if own else frozenset(), covers=covers) if own or kept else NO_CLAIMS
+
+
+def _keeps_dims(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "dims" and isinstance(node.ctx, ast.Store)
 
 
 def _touches(edit: Edit, hit: Hit) -> bool:
@@ -331,10 +339,7 @@ def outdated_sizes(uses: Uses) -> Iterator[Hit]:
         package = lightning_modules(file, "LightningDataModule").get(owner)
         if package is None or own_method(owner, "size") is not None or "." in ast.unparse(call.func.value):
             continue
-        kept = any(
-            isinstance(node, ast.Attribute) and node.attr == "dims" and isinstance(node.ctx, ast.Store)
-            for node in ast.walk(owner)
-        )
+        kept = any(_keeps_dims(node) for node in ast.walk(owner))
         code = f"{source.segment(source.site(call.func.value))}.dims"
         yield Hit(
             source.site(call),
