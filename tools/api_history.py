@@ -328,9 +328,10 @@ def table(found: History, installed: Installed) -> dict[str, Any]:
     lost: set[str] = set()
     for path, gone in sorted(found.modules.items()):
         version = found.removed(gone)
-        if version and not installed.has(path) and not _under(path, lost) and not by_hand.knows(path):
+        if version and not installed.has(path) and not _under(path, lost):
             lost.add(path)
-            made["module"].setdefault(version, {})[path] = ""
+            if not by_hand.knows(path):
+                made["module"].setdefault(version, {})[path] = ""
     for name, gone in sorted(found.names.items()):
         version = found.removed(gone)
         if version and not installed.has(name) and (gone.new or not _under(name, lost)) and not by_hand.knows(name):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Subject, changed_forms, tensor_hits
+from dnnfix.api import ApiChange, Hit, Subject, changed_forms, migration, tensor_hits
 
 
 class OutdatedCall(ApiChange):
@@ -33,6 +33,10 @@ class OutdatedCall(ApiChange):
     summary writer without a graph is that of `tf.compat.v1` in a graph of its own. Dropout of TensorFlow took the
     fraction to keep, and since 2.0 takes the fraction to drop; `show_accuracy=True` of the first Keras is a metric of
     `compile`. The second positional argument of matplotlib's `set_xticks` is the labels since 3.5.
+
+    Lightning and torchmetrics: what a trainer was told is given to `fit` (`ckpt_path`), to a `Tuner`, to `callbacks` or as
+    `strategy`, `self.hparams = hparams` saves the hyperparameters, and loaders have no decorator. `Accuracy()` is told
+    its task by the loss of the program, and the number of classes by the layer that its network ends in.
 
     Others still work and are reported where the run warned, or by `DNF550`: `torch.cuda.amp.autocast()`,
     `chain_matmul(a, b)`, `v2.ToTensor()`, `x.add_(2, y)`, `resnet18(True)`, `checkpoint` and `meshgrid` without a
@@ -68,6 +72,9 @@ class OutdatedCall(ApiChange):
         "DNF542", "dropout-share-kept",
     )  # fmt: skip
 
+    def claims(self, subject: Subject) -> migration.Claims:
+        return changed_forms.claims(subject)
+
     def hits(self, subject: Subject) -> Iterator[Hit]:
         ordered = {hit.site for hit in changed_forms.former_order(subject)}  # another rule's, which is certain there
         yield from (hit for hit in changed_forms.changed_forms(subject) if hit.site not in ordered)
@@ -94,6 +101,36 @@ from lightning.pytorch import Trainer
 
 - trainer = Trainer(gpus=1, max_epochs=3)
 + trainer = Trainer(devices=1, max_epochs=3, accelerator="auto")
+
+=== example: what a trainer was told, and a metric
+import torch
+import torch.nn.functional as F
+import torchmetrics
+import pytorch_lightning as pl
++ from pytorch_lightning.tuner import Tuner
+
+
+class Net(pl.LightningModule):
+    def __init__(self, hparams):
+        super().__init__()
+-         self.hparams = hparams
++         self.save_hyperparameters(hparams)
+        self.layer = torch.nn.Linear(4, 3)
+-         self.accuracy = torchmetrics.Accuracy()
++         self.accuracy = torchmetrics.Accuracy(task="multiclass", num_classes=3)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        return F.cross_entropy(self.layer(x), y)
+
+
+def main(model, args):
+-     trainer = pl.Trainer(auto_lr_find=True, resume_from_checkpoint=args.path, checkpoint_callback=False)
+-     trainer.tune(model)
+-     trainer.fit(model)
++     trainer = pl.Trainer(enable_checkpointing=False)
++     Tuner(trainer).lr_find(model)
++     trainer.fit(model, ckpt_path=args.path)
 
 === example: a whole network in a file
 import torch

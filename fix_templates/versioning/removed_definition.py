@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from dnnfix.api import (
     AddDefinition,
@@ -28,7 +28,8 @@ class RemovedDefinition(ApiChange):
     Its definition is written into the program: the reader of the Boston housing prices, from their original source;
     Keras's wrappers for scikit-learn, since those of Keras 3 and scikeras lose the epochs when copied, need one-hot
     targets, or score by R² instead of the loss; the private function that checks the input shape of image networks;
-    SciPy's image functions, which converted any numbers to bytes; the check of a target in torch's own losses. Where
+    SciPy's image functions, which converted any numbers to bytes; the check of a target in torch's own losses; the
+    options of a trainer of Lightning for the command line, where the program has none that trainers lost since. Where
     the program already has that name, the definition gets another one.
 
     Fix safety: safe for the check of a target; else unsafe: the code is another one, though it does the same, and the
@@ -58,6 +59,8 @@ class RemovedDefinition(ApiChange):
         "imrotate",
         "imread",
         "imshow",
+        "add_argparse_args",
+        "from_argparse_args",
     )
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
@@ -240,7 +243,12 @@ def _reason(subject: Subject, definition: definition_uses.Definition) -> str:
     """Why the definition cannot be written into the program."""
     other = _own(subject, definition, definition.defines)
     again = _own(subject, definition, {_apart(definition, name) for name in other})
-    return f"the program has a {min(other)} of its own" if again else ""
+    if again:
+        return f"the program has a {min(other)} of its own"
+    asked = {node.value for node in subject.source.nodes(ast.Constant) if isinstance(node.value, str)}
+    asked |= {f"--{node.attr}" for node in subject.source.nodes(ast.Attribute)}
+    lost = [option for option in definition.options if f"--{option}" in asked]
+    return f"it has an option {lost[0]}, which trainers do not take any more" if lost else ""
 
 
 def _apart(definition: definition_uses.Definition, name: str) -> str:
@@ -272,6 +280,12 @@ def _edits(
         known = next((local for local, imported in uses.imported.items() if imported == package), None)
         if statement.startswith("import ") and known is not None:
             code = re.sub(rf"\b{usual or package}\.", f"{known}.", code)
-        else:
+        elif not _has(uses.imported, statement):
             yield AddImport(statement)
     yield AddDefinition(code)
+
+
+def _has(imported: Mapping[str, str], statement: str) -> bool:
+    """Whether the program has what a from-import brings, from a module below the one that shows it."""
+    package, _, name = statement.removeprefix("from ").partition(" import ")
+    return imported.get(name, "").startswith(f"{package}.") and imported[name].endswith(f".{name}")

@@ -95,7 +95,9 @@ class RemovedName(ApiChange):
 
     What packages lost over their releases is read from tables that their own sources gave: keywords that moved into an
     object of settings are given there (`SFTTrainer(…, packing=True)` to `SFTConfig`), where the program makes it; methods that a class
-    defines for a library that calls them no more (`training_epoch_end`) are named.
+    defines for a library that calls them no more (`training_step_end`) are named. What Lightning 1 called with the outputs
+    of an epoch (`validation_epoch_end`) is a hook without them today, for which the module collects them; a step that it
+    called for each optimizer is called by the module itself; and what was returned to be logged is logged.
 
     Functions of linear algebra whose arguments and results changed are rewritten: `symeig(A, eigenvectors=True)` is
     `linalg.eigh(A)`; `solve(B, A)` is `linalg.solve(A, B)`, which only returns the solution, where only that is used.
@@ -144,7 +146,7 @@ class RemovedName(ApiChange):
             if not claims.covers(hit) and hit.evidence.get("old") not in OF_ARGUMENTS | claims.names:
                 yield hit
         yield from _linear_algebra(subject)
-        yield from overrides.overridden_methods(uses)
+        yield from overrides.overridden_methods(subject, uses)
 
     programs = """
 === example: the ordering of axes is compared
@@ -179,6 +181,28 @@ model = AutoModelForCausalLM.from_pretrained("gpt2")
 - trainer = SFTTrainer(model, args=args, train_dataset=texts, max_seq_length=512, packing=True)
 + args = SFTConfig("out", per_device_train_batch_size=4, max_length=512, packing=True)
 + trainer = SFTTrainer(model, args=args, train_dataset=texts)
+
+=== example: the outputs of an epoch, which Lightning 2 does not collect
+import pytorch_lightning as pl
+import torch
+
+
+class Net(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
++         self.validation_step_outputs = []
+        self.layer = torch.nn.Linear(2, 1)
+
+    def validation_step(self, batch, batch_idx):
+        return self.layer(batch).mean()
+
+-     def validation_epoch_end(self, outputs):
++     def on_validation_batch_end(self, outputs, batch, batch_idx, dataloader_idx=0):
++         self.validation_step_outputs.append(outputs)
++
++     def on_validation_epoch_end(self):
++         outputs, self.validation_step_outputs = self.validation_step_outputs, []
+        self.log("loss", torch.stack(outputs).mean())
 
 === example: np_utils became part of keras.utils
 from keras.models import Sequential

@@ -104,3 +104,29 @@ def test_a_network_is_searched_and_scored_as_an_estimator() -> None:
     predicted = whole.predict(x)
     assert predicted.shape == (30,)
     assert whole.score(x, x.sum(axis=1)) == pytest.approx(-np.mean((predicted - x.sum(axis=1)) ** 2), rel=1e-4)
+
+
+def test_options_of_a_trainer() -> None:
+    pytest.importorskip("pytorch_lightning")
+    from argparse import ArgumentParser
+
+    functions = defined("from_argparse_args")
+    parser = ArgumentParser()
+    parser.add_argument("--max_epochs", default=3, type=int)
+    assert functions["add_argparse_args"](parent_parser=parser) is parser
+    args = parser.parse_args(["--limit_train_batches", "0.5", "--gpus", "0", "--enable_progress_bar", "False"])
+    trainer = functions["from_argparse_args"](args, logger=False)
+    assert (trainer.max_epochs, trainer.limit_train_batches, trainer.progress_bar_callback) == (3, 0.5, None)
+    assert type(trainer.accelerator).__name__ == "CPUAccelerator" and trainer.logger is None
+    values = {
+        "1": 1,
+        "-1": -1,
+        "0.5": 0.5,
+        ".5": 0.5,
+        "1e-3": 1e-3,
+        "True": True,
+        "None": None,
+        "16-mixed": "16-mixed",
+        "": "",
+    }
+    assert {text: functions["option_value"](text) for text in values} == values

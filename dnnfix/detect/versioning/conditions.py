@@ -167,6 +167,8 @@ def _is_number(subject: Subject, expr: ast.expr, words: str) -> bool:
     """Whether an expression is surely a number."""
     if isinstance(expr, ast.Constant):
         return isinstance(expr.value, (int, float))
+    if isinstance(expr, ast.UnaryOp):
+        return not isinstance(expr.op, ast.Not) and _is_number(subject, expr.operand, words)
     if isinstance(expr, ast.Call):
         return isinstance(expr.func, ast.Name) and expr.func.id in _COUNTS
     if isinstance(expr, ast.BinOp):
@@ -177,6 +179,17 @@ def _is_number(subject: Subject, expr: ast.expr, words: str) -> bool:
         bound = subject.source.bindings(expr)
         return len(bound) == 1 and not isinstance(bound[0], ast.Name) and _is_number(subject, bound[0], words)
     return False
+
+
+def _is_list(subject: Subject, expr: ast.expr, words: str) -> bool:
+    """Whether an expression is written as a list or tuple."""
+    return isinstance(expr, (ast.List, ast.Tuple))
+
+
+def _is_literal(subject: Subject, expr: ast.expr, words: str) -> bool:
+    """Whether an expression is written as a number other than 0."""
+    value = expr.operand if isinstance(expr, ast.UnaryOp) else expr
+    return isinstance(value, ast.Constant) and isinstance(value.value, (int, float)) and bool(value.value)
 
 
 def _is_size(subject: Subject, expr: ast.expr, words: str) -> bool:
@@ -354,6 +367,8 @@ CONDITIONS: Mapping[str, Callable[[Subject, Any, str], bool]] = {
     "not self": _is_other_than_self,
     "iterator": _is_iterator,
     "used as a network": _is_network,
+    "list": _is_list,
+    "literal": _is_literal,
     "number": _is_number,
     "plain": _is_plain,
     "size": _is_size,

@@ -28,6 +28,8 @@ class Definition:
     code: str
     safe: bool = False
     """Whether it does just what was taken away."""
+    options: tuple[str, ...] = ()
+    """Options of a command line, or attributes, that it knows nothing of: a program that has one means more than it does."""
 
     @property
     def defines(self) -> tuple[str, ...]:
@@ -80,6 +82,7 @@ def definitions() -> Mapping[str, Definition]:
             imports=tuple(entry["imports"]),
             code=entry["code"].strip("\n"),
             safe=entry.get("safe", False),
+            options=tuple(entry.get("options", ())),
         )
         found.update(dict.fromkeys(each.names, each))
     return found

@@ -8,8 +8,17 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from dnnfix.detect.versioning.first_releases import boolean_axes, is_older, reordered
+from dnnfix.detect.versioning.lightning_modules import PACKAGES
+from dnnfix.detect.versioning.lightning_trainers import (
+    claimed_of_lightning,
+    outdated_decorators,
+    outdated_hyperparameters,
+    outdated_sizes,
+    outdated_trainers,
+)
 from dnnfix.detect.versioning.loaders import SAMPLERS, outdated_sampler
-from dnnfix.detect.versioning.migration import Hit, claimed
+from dnnfix.detect.versioning.metric_tasks import outdated_metrics
+from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, Hit, claimed
 from dnnfix.detect.versioning.names import Uses, uses_of
 from dnnfix.detect.versioning.patterns import outdated_forms
 from dnnfix.detect.versioning.pictures import outdated_pictures
@@ -48,6 +57,13 @@ def changed_forms(subject: Subject) -> Iterator[Hit]:
     yield from outdated_pictures(uses)
     if not words.isdisjoint(SWITCHES):
         yield from outdated_targets(uses)
+    if not words.isdisjoint(PACKAGES):
+        yield from outdated_trainers(uses)
+        yield from outdated_hyperparameters(uses)
+        yield from outdated_decorators(uses)
+        yield from outdated_sizes(uses)
+    if not words.isdisjoint(("metrics", "torchmetrics")):
+        yield from outdated_metrics(uses)
     if "torch" not in words and "torchvision" not in words:
         return
     if not words.isdisjoint(_SCALING):
@@ -63,6 +79,11 @@ def changed_forms(subject: Subject) -> Iterator[Hit]:
         read = wanted.get(last) or wanted.get(written.rpartition(".")[2])
         if read is not None:
             yield from read(uses, call, written)
+
+
+def claims(subject: Subject) -> Claims:
+    """What of a program is answered for here in the place of the tables."""
+    return NO_CLAIMS if subject.source.words.isdisjoint(PACKAGES) else claimed_of_lightning(subject.source)
 
 
 def former_order(subject: Subject) -> Iterator[Hit]:

@@ -289,6 +289,7 @@ class Renames:
                     return local + final[len(today) :], []
                 return final[len(today.rpartition(".")[0]) + 1 :], []
         parent, _, leaf = final.rpartition(".")
+        parent = parent or final  # a part of a package became a package of its own
         package, _, module = parent.rpartition(".")
         if not package and parent not in self.uses.bound and self.uses.imported.get(parent, parent) == parent:
             return final, [] if parent in self.uses.imported else [AddImport(f"import {parent}")]

@@ -55,6 +55,7 @@ _WORDS = {
     "seaborn": ("seaborn",),
     "skimage": ("skimage",),
     "torch": ("functorch", "torchtext"),
+    "torchmetrics": ("torchmetrics",),
     "torchvision": ("torchvision",),
     "transformers": ("transformers",),
     "trl": ("trl",),
