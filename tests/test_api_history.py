@@ -241,9 +241,9 @@ def test_the_same_releases_give_the_same_bytes(index: str, tmp_path: Path) -> No
     assert tables[0] == tables[1]
 
 
-def test_a_package_without_a_wheel_is_named(index: str, tmp_path: Path) -> None:
+def test_a_package_without_a_release_is_named(index: str, tmp_path: Path) -> None:
     done = call(index, tmp_path, "empty")
-    assert done.returncode == 2 and "empty: the index has no final release with a wheel" in done.stderr
+    assert done.returncode == 2 and "empty: the index has no final release" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

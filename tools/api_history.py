@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,9 @@ from dnnfix.detect.versioning.tables import table as read_table
 QUESTION = Path(__file__).with_name("public_api.py")
 BY_HAND = ROOT / "fix_templates" / "data"
 DATA = BY_HAND / "history"
+OF_NAMES_ALONE = ("jax", "flax")
+"""Packages whose functions are wrapped and whose classes are transformed: what these take and show cannot be read."""
+
 TIMEOUT = 1800
 """Seconds for what is asked of an interpreter: it imports every module in question."""
 
@@ -85,11 +88,14 @@ class History:
     told: dict[tuple[str, str], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     """By name and keyword, what is said of the deprecation of that keyword."""
     renamed: dict[tuple[str, str], str] = field(default_factory=dict)
+    beside: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By name that went, the other names that the same thing had in the last release that had it, and kept in the next."""
     newest: Api = field(default_factory=lambda: Api({}, frozenset()))
     """What the last of the releases that were taken has."""
 
     def take(self, number: int, one: Api) -> None:
         """Note what one release has."""
+        self._note_other_names(one)
         for path in one.public_modules():
             _seen(self.modules, path, number)
         for name, entry in one.names.items():
@@ -100,6 +106,8 @@ class History:
             if home is None:
                 continue
             for keyword in one.parameters(entry, home[0])[0] - {ANY}:
+                if keyword.startswith("_"):
+                    continue
                 _seen(self.arguments, (name, keyword), number)
             for keyword, said in entry.told.items():
                 self.told[name, keyword].update(dict.fromkeys(said))
@@ -109,6 +117,24 @@ class History:
                 for method in (each for each in entry.methods if not each.startswith("_")):
                     _seen(self.methods, (name, method), number)
         self.newest = one
+
+    def _note_other_names(self, one: Api) -> None:
+        by_home: dict[tuple[str, str] | None, list[str]] = defaultdict(list)
+        for name in self.newest.names:
+            if name in one.names:
+                by_home[self.newest.home(*_parted(name))].append(name)
+        for name in self.newest.names.keys() - one.names.keys():
+            self.beside[name] = tuple(by_home[self.newest.home(*_parted(name))])
+
+    def other_names(self, name: str) -> set[str]:
+        """The names under which a thing lives on, and those that led there."""
+        found: set[str] = set()
+        waiting = [name]
+        for one in waiting:
+            more = set(self.beside.get(one, ())) - found
+            found |= more
+            waiting += more
+        return found
 
     def removed(self, gone: Gone) -> str:
         """The minor version that lacks it first; empty for what is still there."""
@@ -127,7 +153,7 @@ def _seen(known: dict[Any, Gone], key: Any, number: int) -> None:
 def history(package: str, wheels: Path, index: str = INDEX) -> History:
     """Read the releases. Raises `ReleaseError`."""
     found = History(package, releases(package, index))
-    reader = Sources()
+    reader = Sources(wheels)
     for number, release in enumerate(found.found):
         print(f"{package} {release.version} ({number + 1} of {len(found.found)})", file=sys.stderr, flush=True)
         found.take(number, api(sources(release, wheels), reader))
@@ -142,6 +168,11 @@ class Installed:
         self.speaks = False
         if python is not None and _version(python, package) == version:
             self.speaks, self.answers = True, _asked(python, names)
+        self._python = python
+
+    def asked(self, names: Sequence[str]) -> Mapping[str, Any]:
+        """What it says of further names."""
+        return _asked(self._python, names) if self._python is not None else {}
 
     def has(self, name: str) -> bool:
         """Whether the name is there after all."""
@@ -209,28 +240,65 @@ def successors(found: History, installed: Installed) -> None:
 
 
 def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence[str]]) -> str:
-    """The shortest path of the same thing today, where there is one thing of that name alone that takes what it took."""
+    """The shortest path of the same thing today, where there is one thing of that name alone that takes what it took.
+
+    It is the same where a release had it under both names, or where it came as the old one went, and is called alike.
+    """
     old = found.entries[name]
     last = name.rpartition(".")[2]
     alike = [path for path in places.get(last, ()) if newest.names[path].kind == old.kind]
     homes = {newest.home(*_parted(path)) for path in alike}
     if len(homes) != 1 or old.kind == "value":
         return ""
-    taken, complete = newest.parameters(newest.names[alike[0]], next(iter(homes))[0])  # type: ignore[index]
+    new, path = newest.names[alike[0]], next(iter(homes))[0]  # type: ignore[index]
+    taken, complete = newest.parameters(new, path)
     if complete and ANY not in taken and not set(old.parameters or ()) - {ANY} <= taken:
         return ""
+    if found.other_names(name).isdisjoint(alike):
+        came = min(found.names[one].first for one in alike)
+        if came > found.names[name].last + 1 or "legacy" in name.split(".") or not _called_alike(old, new):
+            return ""
     return min(alike, key=lambda path: (path.count("."), len(path), path))
 
 
+def _called_alike(old: Callable, new: Callable) -> bool:
+    """Whether what a call of the old one gives by place or by name means the same for the new one, as far as signatures tell."""
+    if old.is_record and new.is_record:
+        return True
+    if (old.parameters is None) != (new.parameters is None):
+        return False
+    shown = [method for method in old.methods if not method.startswith("_") or method == "__call__"]
+    if old.parameters is None and not shown:
+        return old.bases == new.bases
+    pairs = [(old, new)] if old.parameters is not None else []
+    pairs += [(old.methods[one], new.methods[one]) for one in shown if one in new.methods]
+    return all(one in new.methods for one in shown) and all(
+        (of.parameters or ())[: len(before.parameters or ())] == (before.parameters or ()) for before, of in pairs
+    )
+
+
 def _advised(name: str, found: History, newest: Api) -> str:
-    """The public name that the warnings of something say to use: in full, or as one beside it."""
-    beside, kind = _parted(name)[0], found.entries[name].kind
+    """The public name that the warnings of something say to use, in full or as one beside it, where it takes what this took."""
+    beside, old = _parted(name)[0], found.entries[name]
     for text in reversed(found.texts[name]):
         for quoted, bare in _NAMED.findall(text):
             for word in (quoted, f"{beside}.{quoted or bare}"):
-                if word in newest.names and newest.names[word].kind == kind:
+                new = newest.names.get(word)
+                if (
+                    new is not None
+                    and new.kind == old.kind
+                    and (_passes_on(old, _parted(word)[1]) or old.parameters and _called_alike(old, new))
+                ):
                     return str(word)
     return ""
+
+
+def _passes_on(old: Callable, new: str) -> bool:
+    """Whether what a call is given goes to the new one as it is: a function of any arguments, or a class that adds nothing."""
+    if old.kind == "function":
+        return old.parameters == (ANY,)
+    derived = any(base.rpartition(".")[2] == new for base in old.bases)
+    return derived and old.parameters in (None, (ANY,)) and all(one.startswith("_") for one in old.methods)
 
 
 def _renamed(found: History, newest: Api, name: str, keyword: str, installed: Installed) -> str:
@@ -307,6 +375,21 @@ def _parted(name: str) -> tuple[str, str]:
     return path, last
 
 
+def _named_successors(found: History) -> Iterator[str]:
+    """The names that are to be used instead of others, and the classes of settings that took keywords over."""
+    yield from (gone.new for gone in found.names.values() if gone.new)
+    yield from (gone.into[1] for gone in found.arguments.values() if gone.into[1])
+
+
+def leave_out_missing(found: History, there: Collection[str]) -> None:
+    """Forget successors that the newest release, as it is installed, lacks."""
+    for gone in found.names.values():
+        gone.new = gone.new if gone.new in there else ""
+    for gone in found.arguments.values():
+        if gone.into[1] and gone.into[1] not in there:
+            gone.new, gone.into = "", ("", "")
+
+
 def in_question(found: History) -> list[str]:
     """What an interpreter is to be asked for: names that seem to be gone, and those of which something seems to be."""
     asked = {name for name, gone in found.names.items() if found.removed(gone)}
@@ -339,6 +422,8 @@ def table(found: History, installed: Installed) -> dict[str, Any]:
         ("argument", found.arguments, _still_takes),
         ("method", found.methods, _still_shows),
     ):
+        if found.package in OF_NAMES_ALONE:
+            continue
         for (name, old), gone in sorted(known.items()):
             version = found.removed(gone)
             if version and name in newest.names and not still(found, name, old, installed):
@@ -462,6 +547,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         installed = Installed(given.python, package, str(found.found[-1].version), in_question(found))
         successors(found, installed)
+        if installed.speaks:
+            leave_out_missing(found, installed.asked(sorted(set(_named_successors(found)))))
         made = table(found, installed)
         text = written(made)
         given.output.mkdir(parents=True, exist_ok=True)
