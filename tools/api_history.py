@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -150,9 +150,11 @@ def _seen(known: dict[Any, Gone], key: Any, number: int) -> None:
         known[key] = Gone(number, number)
 
 
-def history(package: str, wheels: Path, index: str = INDEX) -> History:
-    """Read the releases. Raises `ReleaseError`."""
-    found = History(package, releases(package, index))
+def history(package: str, wheels: Path, index: str = INDEX, since: str = "") -> History:
+    """Read the releases, those from before a day but for the last one left out. Raises `ReleaseError`."""
+    every = releases(package, index)
+    before = sum(release.day < since for release in every)
+    found = History(package, every[max(before - 1, 0) :])
     reader = Sources(wheels)
     for number, release in enumerate(found.found):
         print(f"{package} {release.version} ({number + 1} of {len(found.found)})", file=sys.stderr, flush=True)
@@ -161,13 +163,15 @@ def history(package: str, wheels: Path, index: str = INDEX) -> History:
 
 
 class Installed:
-    """What an interpreter that has the newest release says; it says nothing where it has another."""
+    """What an interpreter that has the newest release says; it says nothing where it has another or cannot import it."""
 
     def __init__(self, python: Path | None, package: str, version: str, names: Sequence[str]) -> None:
         self.answers: Mapping[str, Any] = {}
         self.speaks = False
         if python is not None and _version(python, package) == version:
-            self.speaks, self.answers = True, _asked(python, names)
+            own = package.replace("-", "_")
+            self.answers = _asked(python, sorted({*names, own}))
+            self.speaks = own in self.answers  # it may have the package and lack what that imports
         self._python = python
 
     def asked(self, names: Sequence[str]) -> Mapping[str, Any]:
@@ -399,24 +403,28 @@ def in_question(found: History) -> list[str]:
     return sorted(asked)
 
 
-def table(found: History, installed: Installed) -> dict[str, Any]:
-    """What went, in the form that `dnnfix.detect.versioning.history` reads."""
+def by_hand() -> Known:
+    """What the tables know that are written by hand."""
+    return Known(BY_HAND.glob("*.toml"))
+
+
+def table(found: History, installed: Installed, left_out: Known) -> dict[str, Any]:
+    """What went, in the form that `dnnfix.detect.versioning.history` reads, without what other tables know."""
     newest = found.newest
     made: dict[str, Any] = {"package": found.package, "first": str(found.found[0].version)}
     made |= {"last": str(found.found[-1].version), "day": found.found[-1].day}
     shown = {name.split(".")[1] for name in (*found.names, *found.modules) if name.count(".")}
     made["shown"] = sorted(shown)
     made |= {kind: {} for kind in ("module", "name", "argument", "method")}
-    by_hand = ByHand()
     lost: set[str] = set()
     for path, gone in sorted(found.modules.items()):
         version = found.removed(gone)
-        if version and not installed.has(path) and not _under(path, lost) and not by_hand.knows(path):
+        if version and not installed.has(path) and not _under(path, lost) and not left_out.knows(path):
             lost.add(path)
             made["module"].setdefault(version, {})[path] = ""
     for name, gone in sorted(found.names.items()):
         version = found.removed(gone)
-        if version and not installed.has(name) and (gone.new or not _under(name, lost)) and not by_hand.knows(name):
+        if version and not installed.has(name) and (gone.new or not _under(name, lost)) and not left_out.knows(name):
             made["name"].setdefault(version, {})[name] = gone.new
     for kind, known, still in (
         ("argument", found.arguments, _still_takes),
@@ -427,7 +435,7 @@ def table(found: History, installed: Installed) -> dict[str, Any]:
         for (name, old), gone in sorted(known.items()):
             version = found.removed(gone)
             if version and name in newest.names and not still(found, name, old, installed):
-                if by_hand.knows_keyword(name, old) if kind == "argument" else by_hand.knows_method(old):
+                if left_out.knows_keyword(name, old) if kind == "argument" else left_out.knows_method(name, old):
                     continue
                 made[kind].setdefault(version, {}).setdefault(old, {}).setdefault(gone.successor, []).append(name)
     for kind in ("module", "name", "argument", "method"):
@@ -465,20 +473,24 @@ def count(made: Mapping[str, Any]) -> int:
     return whole + parts
 
 
-class ByHand:
-    """What the tables that are written by hand know, whatever file it is in."""
+class Known:
+    """What tables know, whatever file it is in."""
 
-    def __init__(self) -> None:
-        self._tables = [read_table(path) for path in sorted(BY_HAND.glob("*.toml"))]
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._tables = [read_table(path) for path in sorted(paths)]
 
     def knows(self, name: str) -> bool:
         """Whether they have a name or a module."""
         return any(one.name(name) is not None or one.module(name) is not None for one in self._tables)
 
-    def knows_method(self, method: str) -> bool:
-        """Whether they have the call of a method, on whatever object."""
+    def knows_method(self, of: str, method: str) -> bool:
+        """Whether they have a method of a class, or its call on whatever object."""
         call = re.compile(rf"\$\w+\.{re.escape(method)}\(")
-        return any(call.match(form.old) for one in self._tables for form in one.forms(method))
+        return any(
+            any(of in change.of for change in one.methods(method))
+            or any(call.match(form.old) for form in one.forms(method))
+            for one in self._tables
+        )
 
     def knows_keyword(self, of: str, keyword: str) -> bool:
         """Whether they have a keyword of a call, by itself or as a part of an expression."""
@@ -549,7 +561,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         successors(found, installed)
         if installed.speaks:
             leave_out_missing(found, installed.asked(sorted(set(_named_successors(found)))))
-        made = table(found, installed)
+        made = table(found, installed, by_hand())
         text = written(made)
         given.output.mkdir(parents=True, exist_ok=True)
         (given.output / f"{package.replace('-', '_')}.json").write_text(text, encoding="utf-8")

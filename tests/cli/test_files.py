@@ -70,7 +70,13 @@ def test_one_list_says_what_brings_a_framework_along(folder: Path) -> None:
     from dnnfix.run.probe.program import frameworks
     from dnnfix.source.program import Source
 
-    every = (*libraries.FRAMEWORKS, *libraries.ON_TORCH, *libraries.ON_KERAS, *libraries.ABOUT_MODELS, *libraries.OF_DATA)
+    every = (
+        *libraries.FRAMEWORKS,
+        *libraries.ON_TORCH,
+        *libraries.ON_KERAS,
+        *libraries.ABOUT_MODELS,
+        *libraries.OF_DATA,
+    )
     assert len(set(every)) == len(every)
     for name in every:
         text = f"import {name}\n"
@@ -86,7 +92,13 @@ def test_what_has_a_table_of_changes_is_in_the_list() -> None:
     from dnnfix import libraries
     from dnnfix.detect.versioning.names import DATA
 
-    every = (*libraries.FRAMEWORKS, *libraries.ON_TORCH, *libraries.ON_KERAS, *libraries.ABOUT_MODELS, *libraries.OF_DATA)
+    every = (
+        *libraries.FRAMEWORKS,
+        *libraries.ON_TORCH,
+        *libraries.ON_KERAS,
+        *libraries.ABOUT_MODELS,
+        *libraries.OF_DATA,
+    )
     tables = {path.stem for path in DATA.rglob("*.json")}
     assert tables <= set(every)
 
