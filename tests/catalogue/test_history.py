@@ -237,6 +237,20 @@ SOUND = {
 
         print(train_state.TrainState, nn.max_pool)
         """,
+    "jax": """
+        import jax
+        import jax.numpy as jnp
+        from jax import grad, jit, random, vmap
+        from jax.example_libraries import optimizers, stax
+
+        @jit
+        def loss(w, x):
+            return jnp.mean(jax.nn.relu(x @ w) ** 2)
+
+        key, other = random.split(random.PRNGKey(0))
+        print(grad(loss)(random.normal(key, (3, 2)), jnp.ones((4, 3))), jax.tree_util.tree_map(jnp.sum, [other]), vmap)
+        print(jax.lax.scan, jax.random.bernoulli(key), optimizers.adam(1e-3), stax.Relu, jnp.conjugate(1j), jax.Array)
+        """,
     "keras_hub": """
         import keras_hub
 
