@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dnnfix import config
+from dnnfix import config, libraries
 from dnnfix.config import Settings
 from dnnfix.errors import InputError
 from dnnfix.records.record import record
@@ -20,12 +20,16 @@ SUFFIXES = (".py", ".ipynb")
 UNNAMED_SOURCE = "stdin.py"
 """How source that comes from no file is called."""
 
-_FRAMEWORKS = (b"torch", b"keras", b"tensorflow")
-_BUILT_ON_THEM = re.compile(
-    rb"""(?:^|[\n;"'])[ \t]*(?:from|import)[ \t]+(?:accelerate|datasets|diffusers|evaluate|huggingface_hub|lightning|peft"""
-    rb"""|sentence_transformers|timm|tokenizers|transformers|trl)\b"""
-)
-"""Imports of libraries that bring a framework along: in a line of Python, or of a notebook's JSON."""
+_FRAMEWORKS = tuple(name.encode() for name in libraries.FRAMEWORKS)
+
+
+def _imports(*names: str) -> re.Pattern[bytes]:
+    """Finds an import of one of the libraries: in a line of Python, or of a notebook's JSON."""
+    return re.compile(rf"""(?:^|[\n;"'])[ \t]*(?:from|import)[ \t]+(?:{"|".join(names)})\b""".encode())
+
+
+_ABOUT_MODELS = _imports(*libraries.ON_TORCH, *libraries.ON_KERAS, *libraries.ABOUT_MODELS)
+_OF_DATA = _imports(*libraries.OF_DATA)
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "__pycache__", "venv"})
@@ -38,8 +42,13 @@ MAX_NOTEBOOK = 64 * 2**20
 
 
 def is_of_interest(raw: bytes) -> bool:
+    """Whether the text of a file names a framework, or imports any library of which something is known."""
+    return is_about_models(raw) or _OF_DATA.search(raw) is not None
+
+
+def is_about_models(raw: bytes) -> bool:
     """Whether the text of a file names a framework, or imports a library that is built on one."""
-    return any(name in raw for name in _FRAMEWORKS) or _BUILT_ON_THEM.search(raw) is not None
+    return any(name in raw for name in _FRAMEWORKS) or _ABOUT_MODELS.search(raw) is not None
 
 
 @record
@@ -90,7 +99,7 @@ class Finder:
     standard_input: Callable[[int], bytes] | None = None
     """Reads at most so many bytes of what `-` stands for."""
     passed_over: int = 0
-    """Python files in folders that name no framework."""
+    """Python files in folders that import none of the libraries."""
     _seen: set[tuple[int, int]] = field(default_factory=set)
 
     def programs(self, paths: Sequence[str], stdin_name: str) -> Iterator[Program]:

@@ -241,9 +241,9 @@ def test_the_same_releases_give_the_same_bytes(index: str, tmp_path: Path) -> No
     assert tables[0] == tables[1]
 
 
-def test_a_package_without_a_wheel_is_named(index: str, tmp_path: Path) -> None:
+def test_a_package_without_a_release_is_named(index: str, tmp_path: Path) -> None:
     done = call(index, tmp_path, "empty")
-    assert done.returncode == 2 and "empty: the index has no final release with a wheel" in done.stderr
+    assert done.returncode == 2 and "empty: the index has no final release" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -251,3 +251,15 @@ def test_an_index_that_does_not_answer_is_named(tmp_path: Path) -> None:
     done = call("http://127.0.0.1:9/simple/", tmp_path, "gadgets")
     assert done.returncode == 2 and "http://127.0.0.1:9/simple/gadgets/" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_no_table_knows_of_the_last_releases_is_counted(index: str, tmp_path: Path) -> None:
+    script = SCRIPT.with_name("unknown_removals.py")
+    places = ("--index", index, "--wheels", str(tmp_path / "wheels"), "--data", str(tmp_path / "out"))
+    command = [sys.executable, str(script), "gadgets", "--since", "2025-01-01", "--all", *places]
+    before = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert before.returncode == 1 and " 0 known" in before.stdout, before.stderr
+    assert "name gadgets.left, gone in 2.0" in before.stdout and "method tune of gadgets.Trainer" in before.stdout
+    assert call(index, tmp_path, "gadgets").returncode == 0
+    after = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert after.returncode == 0 and " 0 unknown" in after.stdout, after.stdout

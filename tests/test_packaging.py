@@ -28,7 +28,8 @@ READING = FLOOR | {"network", "source", "subject"}
 MAY_IMPORT = {
     "records": set[str](),
     "errors": set[str](),
-    "source": FLOOR,
+    "libraries": set[str](),
+    "source": FLOOR | {"libraries"},
     "run": FLOOR,
     "network": FLOOR | {"source"},
     "subject": FLOOR | {"network", "source"},
@@ -63,7 +64,7 @@ MAY_IMPORT = {
     "keras": {"watching"},
     "lightning": {"watching"},
     "transformers": {"watching"},
-    "programs": FLOOR | {"config", "suppress"},
+    "programs": FLOOR | {"config", "libraries", "suppress"},
     "selectors": FLOOR | {"config", "pipeline", "registry", "suppress"},
     "rewrite": FLOOR,
     "library": FLOOR | {"config", "emit", "pipeline", "programs", "rewrite", "selectors", "source", "watching"},

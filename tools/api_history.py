@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,9 @@ from dnnfix.detect.versioning.tables import table as read_table
 QUESTION = Path(__file__).with_name("public_api.py")
 BY_HAND = ROOT / "fix_templates" / "data"
 DATA = BY_HAND / "history"
+OF_NAMES_ALONE = ("jax", "flax")
+"""Packages whose functions are wrapped and whose classes are transformed: what these take and show cannot be read."""
+
 TIMEOUT = 1800
 """Seconds for what is asked of an interpreter: it imports every module in question."""
 
@@ -85,11 +88,14 @@ class History:
     told: dict[tuple[str, str], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     """By name and keyword, what is said of the deprecation of that keyword."""
     renamed: dict[tuple[str, str], str] = field(default_factory=dict)
+    beside: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By name that went, the other names that the same thing had in the last release that had it, and kept in the next."""
     newest: Api = field(default_factory=lambda: Api({}, frozenset()))
     """What the last of the releases that were taken has."""
 
     def take(self, number: int, one: Api) -> None:
         """Note what one release has."""
+        self._note_other_names(one)
         for path in one.public_modules():
             _seen(self.modules, path, number)
         for name, entry in one.names.items():
@@ -100,6 +106,8 @@ class History:
             if home is None:
                 continue
             for keyword in one.parameters(entry, home[0])[0] - {ANY}:
+                if keyword.startswith("_"):
+                    continue
                 _seen(self.arguments, (name, keyword), number)
             for keyword, said in entry.told.items():
                 self.told[name, keyword].update(dict.fromkeys(said))
@@ -109,6 +117,24 @@ class History:
                 for method in (each for each in entry.methods if not each.startswith("_")):
                     _seen(self.methods, (name, method), number)
         self.newest = one
+
+    def _note_other_names(self, one: Api) -> None:
+        by_home: dict[tuple[str, str] | None, list[str]] = defaultdict(list)
+        for name in self.newest.names:
+            if name in one.names:
+                by_home[self.newest.home(*_parted(name))].append(name)
+        for name in self.newest.names.keys() - one.names.keys():
+            self.beside[name] = tuple(by_home[self.newest.home(*_parted(name))])
+
+    def other_names(self, name: str) -> set[str]:
+        """The names under which a thing lives on, and those that led there."""
+        found: set[str] = set()
+        waiting = [name]
+        for one in waiting:
+            more = set(self.beside.get(one, ())) - found
+            found |= more
+            waiting += more
+        return found
 
     def removed(self, gone: Gone) -> str:
         """The minor version that lacks it first; empty for what is still there."""
@@ -124,10 +150,12 @@ def _seen(known: dict[Any, Gone], key: Any, number: int) -> None:
         known[key] = Gone(number, number)
 
 
-def history(package: str, wheels: Path, index: str = INDEX) -> History:
-    """Read the releases. Raises `ReleaseError`."""
-    found = History(package, releases(package, index))
-    reader = Sources()
+def history(package: str, wheels: Path, index: str = INDEX, since: str = "") -> History:
+    """Read the releases, those from before a day but for the last one left out. Raises `ReleaseError`."""
+    every = releases(package, index)
+    before = sum(release.day < since for release in every)
+    found = History(package, every[max(before - 1, 0) :])
+    reader = Sources(wheels)
     for number, release in enumerate(found.found):
         print(f"{package} {release.version} ({number + 1} of {len(found.found)})", file=sys.stderr, flush=True)
         found.take(number, api(sources(release, wheels), reader))
@@ -135,13 +163,20 @@ def history(package: str, wheels: Path, index: str = INDEX) -> History:
 
 
 class Installed:
-    """What an interpreter that has the newest release says; it says nothing where it has another."""
+    """What an interpreter that has the newest release says; it says nothing where it has another or cannot import it."""
 
     def __init__(self, python: Path | None, package: str, version: str, names: Sequence[str]) -> None:
         self.answers: Mapping[str, Any] = {}
         self.speaks = False
         if python is not None and _version(python, package) == version:
-            self.speaks, self.answers = True, _asked(python, names)
+            own = package.replace("-", "_")
+            self.answers = _asked(python, sorted({*names, own}))
+            self.speaks = own in self.answers  # it may have the package and lack what that imports
+        self._python = python
+
+    def asked(self, names: Sequence[str]) -> Mapping[str, Any]:
+        """What it says of further names."""
+        return _asked(self._python, names) if self._python is not None else {}
 
     def has(self, name: str) -> bool:
         """Whether the name is there after all."""
@@ -209,28 +244,65 @@ def successors(found: History, installed: Installed) -> None:
 
 
 def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence[str]]) -> str:
-    """The shortest path of the same thing today, where there is one thing of that name alone that takes what it took."""
+    """The shortest path of the same thing today, where there is one thing of that name alone that takes what it took.
+
+    It is the same where a release had it under both names, or where it came as the old one went, and is called alike.
+    """
     old = found.entries[name]
     last = name.rpartition(".")[2]
     alike = [path for path in places.get(last, ()) if newest.names[path].kind == old.kind]
     homes = {newest.home(*_parted(path)) for path in alike}
     if len(homes) != 1 or old.kind == "value":
         return ""
-    taken, complete = newest.parameters(newest.names[alike[0]], next(iter(homes))[0])  # type: ignore[index]
+    new, path = newest.names[alike[0]], next(iter(homes))[0]  # type: ignore[index]
+    taken, complete = newest.parameters(new, path)
     if complete and ANY not in taken and not set(old.parameters or ()) - {ANY} <= taken:
         return ""
+    if found.other_names(name).isdisjoint(alike):
+        came = min(found.names[one].first for one in alike)
+        if came > found.names[name].last + 1 or "legacy" in name.split(".") or not _called_alike(old, new):
+            return ""
     return min(alike, key=lambda path: (path.count("."), len(path), path))
 
 
+def _called_alike(old: Callable, new: Callable) -> bool:
+    """Whether what a call of the old one gives by place or by name means the same for the new one, as far as signatures tell."""
+    if old.is_record and new.is_record:
+        return True
+    if (old.parameters is None) != (new.parameters is None):
+        return False
+    shown = [method for method in old.methods if not method.startswith("_") or method == "__call__"]
+    if old.parameters is None and not shown:
+        return old.bases == new.bases
+    pairs = [(old, new)] if old.parameters is not None else []
+    pairs += [(old.methods[one], new.methods[one]) for one in shown if one in new.methods]
+    return all(one in new.methods for one in shown) and all(
+        (of.parameters or ())[: len(before.parameters or ())] == (before.parameters or ()) for before, of in pairs
+    )
+
+
 def _advised(name: str, found: History, newest: Api) -> str:
-    """The public name that the warnings of something say to use: in full, or as one beside it."""
-    beside, kind = _parted(name)[0], found.entries[name].kind
+    """The public name that the warnings of something say to use, in full or as one beside it, where it takes what this took."""
+    beside, old = _parted(name)[0], found.entries[name]
     for text in reversed(found.texts[name]):
         for quoted, bare in _NAMED.findall(text):
             for word in (quoted, f"{beside}.{quoted or bare}"):
-                if word in newest.names and newest.names[word].kind == kind:
+                new = newest.names.get(word)
+                if (
+                    new is not None
+                    and new.kind == old.kind
+                    and (_passes_on(old, _parted(word)[1]) or old.parameters and _called_alike(old, new))
+                ):
                     return str(word)
     return ""
+
+
+def _passes_on(old: Callable, new: str) -> bool:
+    """Whether what a call is given goes to the new one as it is: a function of any arguments, or a class that adds nothing."""
+    if old.kind == "function":
+        return old.parameters == (ANY,)
+    derived = any(base.rpartition(".")[2] == new for base in old.bases)
+    return derived and old.parameters in (None, (ANY,)) and all(one.startswith("_") for one in old.methods)
 
 
 def _renamed(found: History, newest: Api, name: str, keyword: str, installed: Installed) -> str:
@@ -307,6 +379,21 @@ def _parted(name: str) -> tuple[str, str]:
     return path, last
 
 
+def _named_successors(found: History) -> Iterator[str]:
+    """The names that are to be used instead of others, and the classes of settings that took keywords over."""
+    yield from (gone.new for gone in found.names.values() if gone.new)
+    yield from (gone.into[1] for gone in found.arguments.values() if gone.into[1])
+
+
+def leave_out_missing(found: History, there: Collection[str]) -> None:
+    """Forget successors that the newest release, as it is installed, lacks."""
+    for gone in found.names.values():
+        gone.new = gone.new if gone.new in there else ""
+    for gone in found.arguments.values():
+        if gone.into[1] and gone.into[1] not in there:
+            gone.new, gone.into = "", ("", "")
+
+
 def in_question(found: History) -> list[str]:
     """What an interpreter is to be asked for: names that seem to be gone, and those of which something seems to be."""
     asked = {name for name, gone in found.names.items() if found.removed(gone)}
@@ -316,34 +403,40 @@ def in_question(found: History) -> list[str]:
     return sorted(asked)
 
 
-def table(found: History, installed: Installed) -> dict[str, Any]:
-    """What went, in the form that `dnnfix.detect.versioning.history` reads."""
+def by_hand() -> Known:
+    """What the tables know that are written by hand."""
+    return Known(BY_HAND.glob("*.toml"))
+
+
+def table(found: History, installed: Installed, left_out: Known) -> dict[str, Any]:
+    """What went, in the form that `dnnfix.detect.versioning.history` reads, without what other tables know."""
     newest = found.newest
     made: dict[str, Any] = {"package": found.package, "first": str(found.found[0].version)}
     made |= {"last": str(found.found[-1].version), "day": found.found[-1].day}
     shown = {name.split(".")[1] for name in (*found.names, *found.modules) if name.count(".")}
     made["shown"] = sorted(shown)
     made |= {kind: {} for kind in ("module", "name", "argument", "method")}
-    by_hand = ByHand()
     lost: set[str] = set()
     for path, gone in sorted(found.modules.items()):
         version = found.removed(gone)
         if version and not installed.has(path) and not _under(path, lost):
             lost.add(path)
-            if not by_hand.knows(path):
+            if not left_out.knows(path):
                 made["module"].setdefault(version, {})[path] = ""
     for name, gone in sorted(found.names.items()):
         version = found.removed(gone)
-        if version and not installed.has(name) and (gone.new or not _under(name, lost)) and not by_hand.knows(name):
+        if version and not installed.has(name) and (gone.new or not _under(name, lost)) and not left_out.knows(name):
             made["name"].setdefault(version, {})[name] = gone.new
     for kind, known, still in (
         ("argument", found.arguments, _still_takes),
         ("method", found.methods, _still_shows),
     ):
+        if found.package in OF_NAMES_ALONE:
+            continue
         for (name, old), gone in sorted(known.items()):
             version = found.removed(gone)
             if version and name in newest.names and not still(found, name, old, installed):
-                if by_hand.knows_keyword(name, old) if kind == "argument" else by_hand.knows_method(old):
+                if left_out.knows_keyword(name, old) if kind == "argument" else left_out.knows_method(name, old):
                     continue
                 made[kind].setdefault(version, {}).setdefault(old, {}).setdefault(gone.successor, []).append(name)
     for kind in ("module", "name", "argument", "method"):
@@ -381,20 +474,24 @@ def count(made: Mapping[str, Any]) -> int:
     return whole + parts
 
 
-class ByHand:
-    """What the tables that are written by hand know, whatever file it is in."""
+class Known:
+    """What tables know, whatever file it is in."""
 
-    def __init__(self) -> None:
-        self._tables = [read_table(path) for path in sorted(BY_HAND.glob("*.toml"))]
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._tables = [read_table(path) for path in sorted(paths)]
 
     def knows(self, name: str) -> bool:
         """Whether they have a name or a module."""
         return any(one.name(name) is not None or one.module(name) is not None for one in self._tables)
 
-    def knows_method(self, method: str) -> bool:
-        """Whether they have the call of a method, on whatever object."""
+    def knows_method(self, of: str, method: str) -> bool:
+        """Whether they have a method of a class, or its call on whatever object."""
         call = re.compile(rf"\$\w+\.{re.escape(method)}\(")
-        return any(call.match(form.old) for one in self._tables for form in one.forms(method))
+        return any(
+            any(of in change.of for change in one.methods(method))
+            or any(call.match(form.old) for form in one.forms(method))
+            for one in self._tables
+        )
 
     def knows_keyword(self, of: str, keyword: str) -> bool:
         """Whether they have a keyword of a call, by itself or as a part of an expression."""
@@ -463,7 +560,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         installed = Installed(given.python, package, str(found.found[-1].version), in_question(found))
         successors(found, installed)
-        made = table(found, installed)
+        if installed.speaks:
+            leave_out_missing(found, installed.asked(sorted(set(_named_successors(found)))))
+        made = table(found, installed, by_hand())
         text = written(made)
         given.output.mkdir(parents=True, exist_ok=True)
         (given.output / f"{package.replace('-', '_')}.json").write_text(text, encoding="utf-8")

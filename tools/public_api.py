@@ -254,11 +254,12 @@ def reached(path):
     found = importlib.import_module(parts[0])
     for number, part in enumerate(parts[1:], 2):
         if not hasattr(found, part) and inspect.ismodule(found):
-            try:
-                importlib.import_module(".".join(parts[:number]))
+            try:  # a lazy module may not show what was imported before it took its place
+                found = importlib.import_module(".".join(parts[:number]))
             except Exception:  # noqa: BLE001
                 raise AttributeError(path) from None
-        found = getattr(found, part)
+        else:
+            found = getattr(found, part)
     return found
 
 

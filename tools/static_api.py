@@ -8,15 +8,32 @@ packages, whose whole use is to pass names on.
 from __future__ import annotations
 
 import ast
+import pickle
 import re
+import sqlite3
 import warnings
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
 
 _PARAGRAPH = re.compile(r"\s*[`*]{0,2}(\w+)[`*]{0,2}\s*(?:\([^\n]*\))?\s*:")
 """The line on which documentation begins to speak of a parameter."""
+
+IMPLEMENTATION = (
+    "pandas.core",
+    "pandas.compat",
+    *(
+        f"{package}.{part}"
+        for package in ("keras", "keras_cv", "keras_hub", "keras_nlp", "tf_keras")
+        for part in ("src", "api", "protobuf")
+    ),
+)
+"""Modules that look public and are not, as their packages say."""
 
 ANY = "**"
 """Stands among the parameters of what takes any keyword."""
@@ -65,16 +82,27 @@ class Module:
 
 
 class Sources:
-    """Reads files, each text once, whatever releases have it."""
+    """Reads files, each text once, whatever releases have it; what was read is kept in a folder, until this module changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self._read: dict[bytes, Module] = {}
+        place = ":memory:"
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            place = str(folder / f"read-{blake2b(Path(__file__).read_bytes(), digest_size=8).hexdigest()}.sqlite")
+        self._kept = sqlite3.connect(place, timeout=60, isolation_level=None)
+        for said in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=OFF"):
+            self._kept.execute(said)
+        self._kept.execute("CREATE TABLE IF NOT EXISTS module (text BLOB PRIMARY KEY, found BLOB)")
 
     def module(self, text: bytes) -> Module:
         """What a file has; nothing where it is not Python."""
         key = blake2b(text, digest_size=16).digest()
         if key not in self._read:
-            self._read[key] = _module(text)
+            kept = self._kept.execute("SELECT found FROM module WHERE text = ?", (key,)).fetchone()
+            self._read[key] = pickle.loads(kept[0]) if kept else _module(text)
+            if not kept:
+                self._kept.execute("INSERT OR REPLACE INTO module VALUES (?, ?)", (key, pickle.dumps(self._read[key])))
         return self._read[key]
 
 
@@ -115,7 +143,7 @@ class Api:
                 return path, name
             step = module.imported.get(name)
             if step is not None:
-                path, name = self._resolved(path, step[0]), step[1]
+                path, name = self.resolved(path, step[0]), step[1]
                 continue
             passed = self._shown(path).get(name)
             if passed is None or passed == path:
@@ -163,12 +191,13 @@ class Api:
             if module is None or head not in module.imported:
                 return None
             source, called = module.imported[head]
-            path, head = self._resolved(path, f"{source}.{called}".replace("..", ".") if source else called), rest
+            path, head = self.resolved(path, f"{source}.{called}".replace("..", ".") if source else called), rest
         home = self.home(path, head)
         found = self.modules[home[0]].defined[home[1]] if home is not None else None
         return (home[0], found) if home is not None and found is not None and found.kind == "class" else None
 
-    def _resolved(self, path: str, source: str) -> str:
+    def resolved(self, path: str, source: str) -> str:
+        """The whole path of what a module imports from, with leading dots where relative."""
         level = len(source) - len(source.lstrip("."))
         if not level:
             return source
@@ -185,7 +214,7 @@ class Api:
             return self._known[path]
         shown: dict[str, str] = {}
         for star in module.stars:
-            origin = self._resolved(path, star)
+            origin = self.resolved(path, star)
             inner = self.modules.get(origin)
             if origin != path and inner is not None:
                 listed = self._shown(origin, deep + 1) if inner.exported is None else inner.exported
@@ -224,11 +253,28 @@ def api(files: Iterable[tuple[str, bytes]], reader: Sources) -> Api:
             packages.add(".".join(parts))
         if parts and all(part.isidentifier() for part in parts):
             modules[".".join(parts)] = reader.module(text)
-    return Api(modules, frozenset(packages))
+    return Api({**modules, **_shown_elsewhere(modules, packages)}, frozenset(packages))
+
+
+def _shown_elsewhere(modules: Mapping[str, Module], packages: Iterable[str]) -> dict[str, Module]:
+    """Modules that no program imports by their own path, and that a package shows as its own: by that path of its."""
+    own = Api(modules, frozenset(packages))
+    places = [(one.removesuffix(".api"), one) for one in IMPLEMENTATION if one.endswith(".api") and one in modules]
+    for path in filter(_is_public, packages):
+        for name, (source, called) in modules[path].imported.items():
+            origin = f"{own.resolved(path, source)}.{called}"
+            if origin in modules and not _is_public(origin) and not name.startswith("_"):
+                places.append((f"{path}.{name}", origin))
+    found: dict[str, Module] = {}
+    for path, origin in places:
+        for inner in (one for one in modules if one.startswith(f"{origin}.") or one == origin):
+            found.setdefault(f"{path}{inner[len(origin) :]}", Module(stars=[inner]))
+    return {path: module for path, module in found.items() if path not in modules}
 
 
 def _is_public(path: str) -> bool:
-    return not any(part.startswith("_") for part in path.split("."))
+    hidden = any(f"{path}.".startswith(f"{one}.") for one in IMPLEMENTATION)
+    return not hidden and not any(part.startswith("_") for part in path.split("."))
 
 
 def _module(text: bytes) -> Module:
@@ -239,11 +285,12 @@ def _module(text: bytes) -> Module:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return found
+    seen = _Seen(tree, text)
     for statement in _statements(tree.body):
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found.defined[statement.name] = _function(statement, is_method=False)
+            found.defined[statement.name] = _function(statement, seen, is_method=False)
         elif isinstance(statement, ast.ClassDef):
-            found.defined[statement.name] = _class(statement)
+            found.defined[statement.name] = _class(statement, seen)
         elif isinstance(statement, ast.ImportFrom):
             source = "." * statement.level + (statement.module or "")
             for alias in statement.names:
@@ -256,6 +303,64 @@ def _module(text: bytes) -> Module:
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             _added(statement.value, found)
     return found
+
+
+class _Seen:
+    """What stands somewhere in the definitions of a file, found once for all of them."""
+
+    def __init__(self, tree: ast.Module, text: bytes) -> None:
+        spoken = _DEPRECATION.search(text.decode("utf-8", "replace"))  # most files do not speak of it at all
+        self._texts = sorted(_spoken(tree), key=_LINE) if spoken else []
+        self._stores = sorted(_stored(tree), key=_LINE)
+
+    def warnings(self, node: ast.stmt) -> tuple[str, ...]:
+        """The texts of a definition that speak of deprecation."""
+        return tuple(_within(self._texts, node))
+
+    def attributes(self, method: ast.stmt) -> Iterable[str]:
+        """What a method gives to `self`."""
+        return _within(self._stores, method)
+
+
+_LINE = itemgetter(0)
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+def _spoken(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The strings outside of documentation that speak of deprecation, with their lines; f-strings with `{}` for what is filled in."""
+    documentation: set[int] = set()
+    waiting: list[ast.AST] = [tree]
+    for node in waiting:
+        text: object = None
+        if isinstance(node, ast.Constant):
+            text = node.value if id(node) not in documentation else None
+        elif isinstance(node, ast.JoinedStr):
+            text = "".join(str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values)
+        elif _has_docstring(node):
+            documentation.add(id(node.body[0].value))  # type: ignore[attr-defined]
+        if isinstance(text, str) and len(text) < 1000 and _DEPRECATION.search(text):
+            yield node.lineno, text  # type: ignore[attr-defined]
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def _stored(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The attributes that statements give to `self`, with their lines."""
+    waiting: list[Any] = [tree]
+    for statement in waiting:
+        targets = [getattr(statement, "target", None), *getattr(statement, "targets", ())]
+        targets += [item.optional_vars for item in getattr(statement, "items", ())]
+        for target in targets:
+            for node in ast.walk(target) if target is not None else ():
+                is_stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+                if is_stored and isinstance(node.value, ast.Name) and node.value.id == "self":
+                    yield node.lineno, node.attr
+        for block in _BLOCKS:
+            waiting.extend(getattr(statement, block, ()))
+
+
+def _within(found: list[tuple[int, str]], node: ast.stmt) -> list[str]:
+    first = bisect_left(found, node.lineno, key=_LINE)
+    return [text for _, text in found[first : bisect_right(found, node.end_lineno or node.lineno, key=_LINE)]]
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -322,7 +427,7 @@ def _texts(node: ast.AST | None) -> tuple[str, ...]:
     return ()
 
 
-def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, is_method: bool) -> Callable:
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, seen: _Seen, is_method: bool) -> Callable:
     arguments = node.args
     names = [one.arg for one in (*arguments.args, *arguments.kwonlyargs)]
     static = any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in node.decorator_list)
@@ -333,7 +438,7 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, is_method: bool) -> 
     renamed = dict(pair for one in node.decorator_list for pair in _renamed(one))
     kinds = {one.arg: _named(one.annotation) for one in (*arguments.args, *arguments.kwonlyargs) if one.annotation}
     told = _documented(node, names)
-    return Callable("function", tuple(names), renamed=renamed, kinds=kinds, warnings=_warnings(node), told=told)
+    return Callable("function", tuple(names), renamed=renamed, kinds=kinds, warnings=seen.warnings(node), told=told)
 
 
 def _documented(
@@ -371,22 +476,6 @@ def _renamed(decorator: ast.expr) -> Iterator[tuple[str, str]]:
         yield old, new if isinstance(new, str) and new.isidentifier() else ""
 
 
-def _warnings(node: ast.AST) -> tuple[str, ...]:
-    """The texts of a definition that speak of deprecation, f-strings with `{}` for what is filled in."""
-    return tuple(text for text in _strings(node) if len(text) < 1000 and _DEPRECATION.search(text))
-
-
-def _strings(node: ast.AST) -> Iterator[str]:
-    documentation = {id(inner.body[0].value) for inner in ast.walk(node) if _has_docstring(inner)}  # type: ignore[attr-defined]
-    for inner in ast.walk(node):
-        if id(inner) in documentation:
-            continue
-        if isinstance(inner, ast.JoinedStr):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in inner.values)
-        elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
-            yield inner.value
-
-
 def _has_docstring(node: ast.AST) -> bool:
     return (
         isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
@@ -396,7 +485,7 @@ def _has_docstring(node: ast.AST) -> bool:
     )
 
 
-def _class(node: ast.ClassDef) -> Callable:
+def _class(node: ast.ClassDef, seen: _Seen) -> Callable:
     methods: dict[str, Callable] = {}
     attributes: set[str] = set()
     fields: list[str] = []
@@ -404,14 +493,14 @@ def _class(node: ast.ClassDef) -> Callable:
     told: dict[str, tuple[str, ...]] = {}
     for statement in _statements(node.body):
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            methods[statement.name] = _function(statement, is_method=True)
+            methods[statement.name] = _function(statement, seen, is_method=True)
             texts += methods[statement.name].warnings
-            attributes.update(_own_attributes(statement))
+            attributes.update(seen.attributes(statement))
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             attributes.add(statement.target.id)
             if "ClassVar" not in ast.unparse(statement.annotation) and not _is_left_out(statement.value):
                 fields.append(statement.target.id)
-            told[statement.target.id] = _warnings(statement)
+            told[statement.target.id] = seen.warnings(statement)
         elif isinstance(statement, ast.Assign):
             attributes.update(target.id for target in statement.targets if isinstance(target, ast.Name))
     is_record = "__init__" not in methods and any("dataclass" in ast.unparse(one) for one in node.decorator_list)
@@ -439,15 +528,3 @@ def _is_left_out(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Call) and any(
         one.arg == "init" and isinstance(one.value, ast.Constant) and one.value.value is False for one in value.keywords
     )
-
-
-def _own_attributes(method: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
-    """What a method gives to `self`."""
-    for node in ast.walk(method):
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.ctx, ast.Store)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "self"
-        ):
-            yield node.attr

@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from dnnfix.programs import is_of_interest
+from dnnfix.programs import is_about_models
 
 NOT_PROGRAMS = frozenset({"setup.py", "conftest.py", "conf.py", "noxfile.py", "__init__.py", "versioneer.py"})
 OF_OTHERS = frozenset({"node_modules", "site-packages", "vendor", "third_party", "external"})
@@ -83,7 +83,7 @@ def programs(files: Mapping[str, bytes]) -> Programs:
     what they import of the repository name a framework. First come those that a README, a Makefile or a workflow calls.
     """
     named = {path: raw for path, raw in files.items() if is_program(path) and _is_own(path)}
-    framed = {path for path, raw in named.items() if is_of_interest(raw)}
+    framed = {path for path, raw in named.items() if is_about_models(raw)}
     trees = {path: _parsed(raw) for path, raw in named.items() if path.endswith(".py")}
     imports = {path: set(_imports(tree)) for path, tree in trees.items()}
     imported = set().union(*imports.values())

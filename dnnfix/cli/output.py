@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dnnfix.emit.rules import Rule
     from dnnfix.emit.text import Palette
 
-UNNAMED = "neither torch nor keras nor tensorflow is named there"
+UNNAMED = "no library that dnnfix knows is imported there"
 
 
 @dataclass

@@ -14,7 +14,6 @@ from dnnfix.records import Crash, EditAction, EditStep, RunOutcome, Trace
 from dnnfix.run.visible import repository_of, started_from
 from dnnfix.source.program import Source
 
-
 SLOW_STEP = 0.15
 """Seconds of a step of training from which on the trainings of a comparison take longer than there is time for."""
 

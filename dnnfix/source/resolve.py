@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
+from dnnfix import libraries
 from dnnfix.source import names
 from dnnfix.source.bindings import COMPREHENSIONS, SCOPES, Binding, Definition, Imported, Index, Scope
 from dnnfix.source.public_names import words
@@ -20,10 +21,6 @@ _BUILTINS = words("""abs all any bool bytes callable dict dir enumerate eval exe
 _SAME_OBJECT = words("cpu cuda double eval float half requires_grad_ share_memory to train")
 """Methods of modules that give back the module itself."""
 
-_TORCH_ROOTS = words(
-    "accelerate diffusers ignite lightning peft pytorch_lightning sentence_transformers timm torch torchaudio torchtext torchvision "
-    "transformers trl"
-)
 _DEPTH = 8
 """How many assignments are followed from a name to what it stands for."""
 
@@ -285,9 +282,9 @@ class Resolver:
 
 def _framework(name: str) -> tuple[str, ...]:
     root = name.partition(".")[0]
-    if root in _TORCH_ROOTS:
+    if root == "torch" or root in libraries.ON_TORCH:
         return ("torch",)
-    if root in {"keras", "tf_keras"}:
+    if root in {"keras", "tf_keras"} or root in libraries.ON_KERAS:
         return ("keras",)
     if root == "tensorflow":
         return ("tensorflow", "keras") if names.canonical(name).startswith("keras") else ("tensorflow",)

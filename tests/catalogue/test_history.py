@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -165,6 +169,154 @@ def test_a_value_that_is_bound_later_is_not_moved_up() -> None:
     text = MOVED.replace('size = 512\nargs = Arguments(folder="out")', 'args = Arguments(folder="out")\nsize = 512')
     after = patched(text)
     assert "length=size" in after and "packing=True)" in after
+
+
+MOST = 60
+"""Names that are looked up of one package: what a release shows, it mostly imports."""
+
+
+NEEDING_MORE = {"accelerate", "peft", "torchmetrics", "transformers"}
+"""Packages that show a part of their names only where others are installed."""
+
+
+@pytest.mark.parametrize("path", [p for p in HISTORIES if p.stem not in NEEDING_MORE], ids=lambda path: path.stem)
+def test_what_is_gone_is_not_there_and_what_takes_its_place_is(path: Path) -> None:
+    data = json.loads(path.read_bytes())
+    try:
+        if importlib.metadata.version(data["package"]).partition("+")[0] != data["last"]:
+            pytest.skip("another release is installed")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("it is not installed")
+    pairs = [pair for names in data["name"].values() for pair in names.items()]
+    pairs = pairs[:: max(1, len(pairs) // MOST)]
+    asked = sorted({name for pair in pairs for name in pair if name} | {path.stem})
+    tools = str(Path(__file__).resolve().parents[2] / "tools")
+    program = f"import sys, json; sys.path.insert(0, {tools!r}); import public_api as p\np.choose_backend()\n"
+    program += "print('there: ' + json.dumps(sorted(p.looked_up(sys.argv[1:]))))"
+    command = [sys.executable, "-W", "ignore", "-c", program, *asked]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    there = set(json.loads(done.stdout.rpartition("there: ")[2]))
+    assert path.stem in there, done.stderr
+    assert not [old for old, _ in pairs if old in there]
+    assert not [new for _, new in pairs if new and new not in there]
+
+
+SOUND = {
+    "gymnasium": """
+        import gymnasium as gym
+        from gymnasium.wrappers import RecordVideo, TimeLimit
+        from gymnasium.vector import SyncVectorEnv
+
+        envs = SyncVectorEnv([lambda: TimeLimit(gym.make("CartPole-v1"), max_episode_steps=9)])
+        observations, infos = envs.reset(seed=0)
+        print(gym.make_vec("CartPole-v1", num_envs=2), RecordVideo, envs.step(envs.action_space.sample()))
+        """,
+    "gym": """
+        import gym
+        from gym.wrappers import RecordVideo
+        from gym.spaces import Box, Discrete
+
+        env = gym.make("CartPole-v1")
+        state, info = env.reset(seed=1)
+        print(env.step(env.action_space.sample()), RecordVideo, Box, Discrete)
+        """,
+    "albumentations": """
+        import albumentations as A
+        from albumentations.pytorch import ToTensorV2
+
+        augment = A.Compose([A.HorizontalFlip(p=0.5), A.Normalize(), ToTensorV2()], bbox_params=A.BboxParams("coco"))
+        """,
+    "flax": """
+        from flax import linen as nn
+        from flax.training import train_state
+
+        class Net(nn.Module):
+            @nn.compact
+            def __call__(self, x):
+                return nn.Dense(features=2)(nn.relu(nn.Dense(8)(x)))
+
+        print(train_state.TrainState, nn.max_pool)
+        """,
+    "jax": """
+        import jax
+        import jax.numpy as jnp
+        from jax import grad, jit, random, vmap
+        from jax.example_libraries import optimizers, stax
+
+        @jit
+        def loss(w, x):
+            return jnp.mean(jax.nn.relu(x @ w) ** 2)
+
+        key, other = random.split(random.PRNGKey(0))
+        print(grad(loss)(random.normal(key, (3, 2)), jnp.ones((4, 3))), jax.tree_util.tree_map(jnp.sum, [other]), vmap)
+        print(jax.lax.scan, jax.random.bernoulli(key), optimizers.adam(1e-3), stax.Relu, jnp.conjugate(1j), jax.Array)
+        """,
+    "keras_hub": """
+        import keras_hub
+
+        classifier = keras_hub.models.ImageClassifier.from_preset("resnet_18_imagenet")
+        print(keras_hub.layers.StartEndPacker(8), keras_hub.tokenizers.BytePairTokenizer)
+        """,
+    "keras_cv": """
+        import keras_cv
+
+        augment = keras_cv.layers.RandomShear(x_factor=0.1, y_factor=0.1)
+        backbone = keras_cv.models.ResNet18V2Backbone()
+        """,
+    "tensorflow_datasets": """
+        import tensorflow_datasets as tfds
+
+        (train, test), info = tfds.load("mnist", split=["train", "test"], as_supervised=True, with_info=True)
+        print(tfds.as_dataframe(train.take(3), info), tfds.builder("cifar10").info)
+        """,
+    "matplotlib": """
+        import matplotlib.pyplot as plt
+        from matplotlib import colormaps, patches
+        from matplotlib.ticker import MaxNLocator
+
+        figure, axes = plt.subplots(subplot_kw={"projection": "3d"})
+        axes.plot([1, 2], [3, 4], color=colormaps["viridis"](0.5), label="a")
+        axes.xaxis.set_major_locator(MaxNLocator(3))
+        axes.legend(loc="upper left")
+        figure.tight_layout()
+        print(patches.Rectangle((0, 0), 1, 1))
+        plt.show()
+        """,
+    "torchtext": """
+        from torchtext.data.utils import get_tokenizer
+        from torchtext.vocab import build_vocab_from_iterator
+
+        words = get_tokenizer("basic_english")
+        vocab = build_vocab_from_iterator([words("a b")], specials=["<unk>"])
+        """,
+}
+
+
+@pytest.mark.parametrize("package", SOUND)
+def test_programs_of_today_have_no_finding(package: str) -> None:
+    assert (names.DATA / "history" / f"{package}.json").is_file()
+    report = checked(textwrap.dedent(SOUND[package]))
+    assert [result.finding.message for result in report.findings] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import gym\n\nenv = gym.wrappers.Monitor(None, '.')\n", "gym.wrappers.Monitor was removed in gym 0.23"),
+        ("from gymnasium.wrappers import FrameStack\n", "gymnasium.wrappers.FrameStack was removed in gymnasium 1.0"),
+        (
+            "from keras_cv.layers.preprocessing import Grayscale\n",
+            "keras_cv.layers.preprocessing.Grayscale was removed in keras_cv 0.6; use keras_cv.layers.Grayscale",
+        ),
+        (
+            "import tensorflow_datasets as tfds\n\nprint(tfds.image.dtd.Dtd)\n",
+            "tensorflow_datasets.image.dtd.Dtd was removed in tensorflow_datasets 3.0; use tensorflow_datasets.image.Dtd",
+        ),
+    ],
+)
+def test_what_the_new_packages_lost_is_found(text: str, said: str) -> None:
+    [result, *_] = checked(text).findings
+    assert result.finding.message.startswith(said)
 
 
 def test_a_history_that_is_none_is_named(tmp_path: Path) -> None:

@@ -44,6 +44,65 @@ def test_files_that_name_no_framework_are_counted(folder: Path) -> None:
     assert found("a.py")[0] == ["a.py"], "a file that is named is always looked at"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\n",
+        "from datasets import load_dataset\n",
+        "import pandas as pd\n",
+        "def load():\n    from scipy.io import loadmat\n",
+        '{"cells": [{"source": ["import jax.numpy as jnp\\n"]}], "nbformat": 4}',
+    ],
+)
+def test_a_file_that_imports_any_library_of_the_list_is_looked_at(folder: Path, text: str) -> None:
+    make(folder, "a.ipynb" if text[0] == "{" else "a.py", text=text)
+    assert len(found(".")[0]) == 1
+
+
+@pytest.mark.parametrize("text", ["import os  # no numpy\n", "import scipyx\n", "numpy = 'on from cv2'\n"])
+def test_a_library_that_is_only_spoken_of_is_not_imported(folder: Path, text: str) -> None:
+    make(folder, "a.py", text=text)
+    assert found(".") == ([], [], 1)
+
+
+def test_one_list_says_what_brings_a_framework_along(folder: Path) -> None:
+    from dnnfix import libraries
+    from dnnfix.run.probe.program import frameworks
+    from dnnfix.source.program import Source
+
+    every = (
+        *libraries.FRAMEWORKS,
+        *libraries.ON_TORCH,
+        *libraries.ON_KERAS,
+        *libraries.ABOUT_MODELS,
+        *libraries.OF_DATA,
+    )
+    assert len(set(every)) == len(every)
+    for name in every:
+        text = f"import {name}\n"
+        make(folder, f"{name}.py", text=text)
+        wanted = "torch" if name in libraries.ON_TORCH else "keras" if name in libraries.ON_KERAS else ""
+        if wanted:
+            assert frameworks.named_in(text) == [wanted]
+            assert Source.from_bytes(text.encode(), "a.py").frameworks == {wanted}
+    assert len(found(".")[0]) == len(every)
+
+
+def test_what_has_a_table_of_changes_is_in_the_list() -> None:
+    from dnnfix import libraries
+    from dnnfix.detect.versioning.names import DATA
+
+    every = (
+        *libraries.FRAMEWORKS,
+        *libraries.ON_TORCH,
+        *libraries.ON_KERAS,
+        *libraries.ABOUT_MODELS,
+        *libraries.OF_DATA,
+    )
+    tables = {path.stem for path in DATA.rglob("*.json")}
+    assert tables <= set(every)
+
+
 def test_symbolic_links_end(folder: Path) -> None:
     make(folder, "real/a.py")
     (folder / "real" / "loop").symlink_to("..")

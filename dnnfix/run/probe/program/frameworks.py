@@ -9,14 +9,8 @@ import os
 import platform
 from typing import Any, Dict, List
 
-from .. import wire
+from .. import libraries, wire
 
-KNOWN = ("torch", "keras", "tensorflow")
-_ON_TORCH = (
-    "accelerate diffusers lightning peft pytorch_lightning sentence_transformers setfit timm torchaudio torchvision "
-    "transformers trl"
-)
-"""Libraries that bring torch along."""
 _TORCH_WORDS = ("torch.nn", "nn.Module", "torch.optim", "optim.", "torch.autograd", "lightning")
 _KERAS_WORDS = tuple(
     "keras" + word
@@ -46,9 +40,11 @@ def named_in(text: str) -> List[str]:
             found.update(words[1:2])
         elif words[:1] == ["import"]:
             found.update(words[1:])
-    if found.intersection(_ON_TORCH.split()):
+    if found.intersection(libraries.ON_TORCH):
         found.add("torch")
-    return [name for name in KNOWN if name in found]
+    if found.intersection(libraries.ON_KERAS):
+        found.add("keras")
+    return [name for name in libraries.FRAMEWORKS if name in found]
 
 
 def named_below(folder: str) -> List[str]:
@@ -66,7 +62,7 @@ def named_below(folder: str) -> List[str]:
                     found += named_in(stream.read(200000))
             except OSError:
                 continue
-    return [name for name in KNOWN if name in found]
+    return [name for name in libraries.FRAMEWORKS if name in found]
 
 
 def primary(named: List[str], text: str) -> str:
@@ -107,7 +103,7 @@ def installed(probe: Any, job: Dict[str, Any]) -> Any:
 
 def probe_of(framework: str) -> Any:
     """The module that observes a framework, which is imported first; `None` for an unknown one."""
-    if framework not in KNOWN:
+    if framework not in libraries.FRAMEWORKS:
         return None
     importlib.import_module(framework)
     return importlib.import_module("..%s.hooks" % _PROBES[framework], __package__)

@@ -1,0 +1,1 @@
+run/probe/libraries.py
