@@ -34,6 +34,19 @@ from dnnfix.detect.versioning.tables import table as read_table
 QUESTION = Path(__file__).with_name("public_api.py")
 BY_HAND = ROOT / "fix_templates" / "data"
 DATA = BY_HAND / "history"
+OF_ANOTHER_KIND = frozenset(
+    [
+        "IterativeSFTTrainer",
+        "MaxNewTokensCriteria",
+        "OffloadedCache",
+        "StableDiffusionKDiffusionPipeline",
+        "Wav2Vec2Tokenizer",
+        "cached_download",
+        "setup_chat_format",
+    ]
+)
+"""Names for which a release advises, or seems to have, a successor that is called otherwise or does another thing: they have none."""
+
 OF_NAMES_ALONE = ("jax", "flax")
 """Packages whose functions are wrapped and whose classes are transformed: what these take and show cannot be read."""
 
@@ -425,8 +438,9 @@ def table(found: History, installed: Installed, left_out: Known) -> dict[str, An
                 made["module"].setdefault(version, {})[path] = ""
     for name, gone in sorted(found.names.items()):
         version = found.removed(gone)
-        if version and not installed.has(name) and (gone.new or not _under(name, lost)) and not left_out.knows(name):
-            made["name"].setdefault(version, {})[name] = gone.new
+        new = "" if name.rpartition(".")[2] in OF_ANOTHER_KIND else gone.new
+        if version and not installed.has(name) and (new or not _under(name, lost)) and not left_out.knows(name):
+            made["name"].setdefault(version, {})[name] = new
     for kind, known, still in (
         ("argument", found.arguments, _still_takes),
         ("method", found.methods, _still_shows),
