@@ -16,8 +16,8 @@ from dnnfix.api import CodeWarning, Evidence, Family, Json, Trace, Verdict, code
 NAME = "nothing-new-in-run"
 RUNG = "run"
 
-IGNORED = frozenset({"DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "ResourceWarning"})
-"""Categories that speak of libraries, not of what the program computes."""
+IGNORED = frozenset({"DeprecationWarning", "PendingDeprecationWarning", "FutureWarning", "ResourceWarning", "logged"})
+"""Categories that speak of libraries, not of what the program computes; what is logged tells of what was done, as often as not."""
 
 _ADVICE = re.compile(r"\bprefer\b|\bdeprecat", re.IGNORECASE)
 """What warnings say that only advise to write the same in another way."""

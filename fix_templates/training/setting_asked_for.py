@@ -13,6 +13,7 @@ from dnnfix.api import (
     FixPattern,
     InsertAfter,
     ReadTemplate,
+    Replace,
     SetArgument,
     Subject,
     Symptom,
@@ -153,6 +154,12 @@ def _repairs(
             yield f"Give {new}", (InsertAfter(source.site(made.statement), new),), 0.85
     asked = {said.group(1): said.group(2) for said in SETTING.finditer(message) if _is_asked_for(message, said)}
     asked = {name: value for name, value in asked.items() if name not in HIDING}
+    for name, value in asked.items():
+        for other in source.nodes(ast.Assign):
+            target = other.targets[0]
+            if isinstance(target, ast.Attribute) and target.attr == name:  # given again after it was made
+                new = value.replace("'", '"')
+                yield f"Give {ast.unparse(target)} = {new}", (Replace(source.site(other.value), new),), 0.9
     for call in _calls(subject, message, node) if asked else ():
         told = {keyword.arg for keyword in call.keywords}
         if None in told:

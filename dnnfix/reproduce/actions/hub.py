@@ -7,6 +7,7 @@ the source come the classes, sizes, columns and parts that a program uses, where
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
@@ -64,6 +65,9 @@ _WANTED_BY_TRAINER = {
 }
 """Columns that the trainers of trl read."""
 
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_MOST_WORDS = 300
+
 _FEW = 1000
 """Rows of a part, of which each goes through a tokenizer."""
 
@@ -101,9 +105,17 @@ def _models(case: Case) -> Iterator[EditStep]:
         "models and tokenizers of the hub are small ones with random weights",
         "the architecture is the one its name tells, or the class that loads it; the hub cannot be asked",
         call.lineno,
-        scaffold=Scaffold(start=f"made_small_hub({_classes(source)!r}, {_widths(source)!r}, {size})"),
+        scaffold=Scaffold(
+            start=f"made_small_hub({_classes(source)!r}, {_widths(source)!r}, {size}, {_words(source)!r})"
+        ),
         form_known=True,
     )
+
+
+def _words(source: Source) -> tuple[str, ...]:
+    """The words of the texts that a program writes, which real tokenizers know as well."""
+    texts = (text for node in source.nodes(ast.Constant) if " " in (text := string(node) or "").strip())
+    return tuple(dict.fromkeys(word for text in texts for word in _WORD.findall(text)))[:_MOST_WORDS]
 
 
 def _libraries(source: Source) -> frozenset[str]:

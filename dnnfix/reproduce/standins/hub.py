@@ -4,7 +4,7 @@ A repository holds what the real one does (configuration, tokenizer, processors,
 own code. Its architecture is the one its name tells; the network is small, and its weights are random.
 """
 
-from dnnfix.reproduce.standins.hub_tokenizers import made_tokenizer_files
+from dnnfix.reproduce.standins.hub_tokenizers import _made_own_words, made_tokenizer_files
 from dnnfix.reproduce.standins.wrapping import made_in_place_of, made_wraps
 
 _made_families = {  # words in names of repositories whose architecture is called otherwise
@@ -28,14 +28,17 @@ _made_kinds = (  # what the name of a class asks for, and an architecture that h
 )
 
 
-def made_small_hub(classes=(), numbers=(), words=0):
+def made_small_hub(classes=(), numbers=(), words=0, own=()):
     """Have every repository of a model that is asked for written into the cache first.
 
     `classes` are the names of the library's classes that the program uses: they tell the architecture where the name of
     a repository does not. `numbers` are sizes that the program states: a width among them is kept. `words` is how large a
-    vocabulary may be, where that of the architecture is too much for a run.
+    vocabulary may be, where that of the architecture is too much for a run. `own` are words of the program's texts, which
+    tokenizers know whole, as the real ones do.
     """
     import os
+
+    _made_own_words.extend(own)
 
     from_here = os.environ.setdefault("HF_HOME", os.path.abspath(os.path.join("made", "hub")))
     os.environ.update({"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"})

@@ -125,12 +125,17 @@ def _made_letter_signs():
     return [chr(code) for code in [*range(33, 127), *range(161, 383)]]
 
 
+_made_own_words = []  # of the texts that the program itself writes
+
+
 def _made_known_words():
-    """Words that texts made here are of, each once."""
+    """Words that the program's texts and those made here are of, each once."""
     import re
 
     running = re.findall(r"\w+", made_running_text(20000))
-    return list(dict.fromkeys([*_made_words, *running, *(made_word(number) for number in range(1200))]))
+    return list(
+        dict.fromkeys([*_made_own_words, *_made_words, *running, *(made_word(number) for number in range(1200))])
+    )
 
 
 def _made_pieces_of_words(size, special, ids, name):

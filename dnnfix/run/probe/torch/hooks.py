@@ -105,9 +105,6 @@ class Hooks:
         if self._shuffled is not None:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled.happened)
         self._training_data.tell()
-        texts = self._text_batches.found()
-        if texts:
-            wire.emit("probe", name="text-batches", value=texts)
         if self._listener is not None:
             wire.emit("probe", name="units", value=guarded(self._listener.units.found)())
         self._experiments.run()

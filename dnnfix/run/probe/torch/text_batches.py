@@ -6,12 +6,13 @@ shifted that the model shifts itself, or where padding is attended to. What a ba
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch as _torch
 
-from .. import sites
+from .. import sites, wire
 from .quiet import Quiet, guarded
 
 torch: Any = _torch
@@ -56,10 +57,8 @@ class TextBatches:
             with Quiet():
                 for name, number in _counted(place, config, ids, mask, labels):
                     place[name] = place.get(name, 0) + int(number)
-
-    def found(self) -> List[Dict[str, Any]]:
-        """What was seen, a mapping for each place."""
-        return list(self._places.values())
+            # Told at once: a run that is stopped from outside has no end.
+            wire.emit("probe", name="text-batches", value=list(self._places.values()))
 
     def _arguments_of(self, kind: type) -> Optional[List[str]]:
         if kind not in self._takes:
@@ -83,11 +82,8 @@ def _kind_of(model: Any, config: Any) -> Dict[str, Any]:
 
 
 def _read_both_ways() -> Any:
-    try:
-        from transformers.models.auto import modeling_auto
-    except ImportError:
-        return ()
-    return getattr(modeling_auto, "MODEL_FOR_MASKED_LM_MAPPING_NAMES", ())
+    known = importlib.import_module("transformers.models.auto.modeling_auto")
+    return getattr(known, "MODEL_FOR_MASKED_LM_MAPPING_NAMES", ())
 
 
 def _matrix(value: Any) -> Any:
