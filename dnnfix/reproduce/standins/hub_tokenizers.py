@@ -125,7 +125,7 @@ def _made_letter_signs():
     return [chr(code) for code in [*range(33, 127), *range(161, 383)]]
 
 
-_made_own_words = []  # of the texts that the program itself writes
+_made_own_words: list = []  # of the texts that the program itself writes
 
 
 def _made_known_words():
