@@ -17,8 +17,7 @@ PROBE = "text-batches"
 class TextBatches:
     """The batches of one place that calls a language model: numbers of tokens, summed over the batches looked at.
 
-    `padding` counts the tokens that only fill a row (`before`: rows filled at their beginning), `attended` those that the mask
-    does not hide, `unmasked` those of a call without a mask. Of the labels, `labelled` are learned, `learned_padding` of these are padding;
+    Of the tokens that only fill a row, `attended` counts those that the mask does not hide, `unmasked` those of a call without a mask. Of the labels, `labelled` are learned, `learned_padding` of these are padding;
     `ends` and `ends_left_out` are ends of texts that are learned and that are not although the token before is; `same` labels are the token
     at their place, `next` of `compared` the one after it. `inverted` counts the batches whose mask hides all but the padding.
     """
@@ -29,8 +28,6 @@ class TextBatches:
     both_ways: bool
     shifts: bool
     tokens: int
-    padding: int
-    before: int
     attended: int
     unmasked: int
     inverted: int

@@ -17,6 +17,7 @@ from dnnfix.api import (
     SetArgument,
     Source,
     Subject,
+    argument_value,
     pretrained,
     text_batches,
 )
@@ -358,10 +359,8 @@ def _operand(subject: Subject, node: ast.expr) -> str:
 
 
 def _says(call: ast.Call, name: str, value: object) -> bool:
-    return any(
-        keyword.arg == name and isinstance(keyword.value, ast.Constant) and keyword.value.value == value
-        for keyword in call.keywords
-    )
+    given = argument_value(call, name, None)
+    return isinstance(given, ast.Constant) and given.value == value
 
 
 def _is_text(node: ast.expr, text: str) -> bool:

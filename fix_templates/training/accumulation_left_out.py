@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
-    Edit,
     Family,
     Fault,
     FixPattern,
@@ -48,6 +47,13 @@ class _Guard:
     def holds(self, node: ast.AST) -> bool:
         """Whether a node is run once for all of the batches."""
         return any(node is part for statement in self.once for part in ast.walk(statement))
+
+    def stepped(self, source: Source) -> Iterator[tuple[str, ast.Call]]:
+        """What is stepped once for all of the batches: how it is written, and the call that made it."""
+        for step in training_loop.operations_named(source, "step"):
+            made = source.constructor(training_loop.operated_on(step)) if self.holds(step.statement) else None
+            if made is not None:
+                yield step.on, made
 
     def calls(self) -> Iterator[ast.Call]:
         """The calls in the loop and in what is done once."""
@@ -231,22 +237,19 @@ def _count(source: Source, test: ast.expr) -> ast.expr | None:
 
 def _schedules(source: Source, guard: _Guard) -> Iterator[Fault]:
     count = ast.unparse(guard.count)
-    for step in training_loop.operations_named(source, "step"):
-        made = source.constructor(training_loop.operated_on(step)) if guard.holds(step.statement) else None
-        found = LENGTHS.get(ast.unparse(made.func).rpartition(".")[2]) if made is not None else None
-        length = argument_value(made, *found) if made is not None and found is not None else None
-        if made is None or length is None or not _counts_batches(source, length, guard):
+    for stepped, made in guard.stepped(source):
+        found = LENGTHS.get(ast.unparse(made.func).rpartition(".")[2])
+        length = argument_value(made, *found) if found is not None else None
+        if length is None or not _counts_batches(source, length, guard):
             continue
         what = (
-            f"`{step.on}` is stepped once in `{count}` batches, and ends after `{ast.unparse(length)}` steps, which "
+            f"`{stepped}` is stepped once in `{count}` batches, and ends after `{ast.unparse(length)}` steps, which "
             "counts every batch: the schedule is cut off"
         )
         text = source.segment(source.site(length))
         is_plain = isinstance(length, ast.Name | ast.Attribute | ast.Call) or _is_product(length)
         new = f"{text} // {count}" if is_plain else f"({text}) // {count}"
-        edits: tuple[Edit, ...] | None = (Replace(source.site(length), new),)
-        if not _is_known_at(source, guard.count, made):
-            edits = None
+        edits = (Replace(source.site(length), new),) if _is_known_at(source, guard.count, made) else None
         yield Fault(source.site(length), what, (("Count the steps of the optimizer", edits, 0.85),), reading="schedule")
 
 
@@ -317,11 +320,7 @@ def _minds_scale(source: Source, guard: _Guard) -> bool:
     """Whether the step depends on the scale of the gradients: by the optimizer, or as they are clipped."""
     if any(isinstance(call.func, ast.Attribute) and call.func.attr in CLIPS for call in guard.calls()):
         return True
-    for step in training_loop.operations_named(source, "step"):
-        made = source.constructor(training_loop.operated_on(step)) if guard.holds(step.statement) else None
-        if made is not None and source.qualified(made.func) in OF_SIZE:
-            return True
-    return False
+    return any(source.qualified(made.func) in OF_SIZE for _, made in guard.stepped(source))
 
 
 def _divides_by(source: Source, loop: training_loop.Loop, count: str) -> bool:

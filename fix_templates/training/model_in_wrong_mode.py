@@ -346,8 +346,6 @@ def _measured_in_training(source: Source) -> Iterator[Fault]:
 
 WHOLE = words("torch.load")
 FROM_CHECKPOINT = "load_from_checkpoint"
-MOVES = words("to cuda cpu float double")
-"""Methods of a model that give the model."""
 
 
 def _loaded_and_asked(source: Source) -> Iterator[Fault]:
@@ -355,10 +353,9 @@ def _loaded_and_asked(source: Source) -> Iterator[Fault]:
     if training_loop.attribute_calls(source.tree, "backward", "eval", "train", "fit", "training", "freeze"):
         return
     for node in source.nodes(ast.Assign):
-        target, made = node.targets[0], node.value
-        while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in MOVES:
-            made = made.func.value
-        if not isinstance(target, ast.Name) or not isinstance(made, ast.Call) or not _is_loaded(source, made):
+        target = node.targets[0]
+        made = source.constructor(node.value) if isinstance(node.value, ast.Call) else None
+        if not isinstance(target, ast.Name) or made is None or not _is_loaded(source, made):
             continue
         names = {target.id, f"{target.id}.model"}
         asked = [call for call in source.all_calls if ast.unparse(call.func) in names and call.args]

@@ -152,21 +152,26 @@ def _repairs(
         if made is not None:
             new = f"{made.name}.{attribute} = {made.name}.{other}"
             yield f"Give {new}", (InsertAfter(source.site(made.statement), new),), 0.85
-    asked = {said.group(1): said.group(2) for said in SETTING.finditer(message) if _is_asked_for(message, said)}
-    asked = {name: value for name, value in asked.items() if name not in HIDING}
+    asked = {
+        said.group(1): said.group(2).replace("'", '"')
+        for said in SETTING.finditer(message)
+        if said.group(1) not in HIDING and _is_asked_for(message, said)
+    }
     for name, value in asked.items():
         for other in source.nodes(ast.Assign):
             target = other.targets[0]
             if isinstance(target, ast.Attribute) and target.attr == name:  # given again after it was made
-                new = value.replace("'", '"')
-                yield f"Give {ast.unparse(target)} = {new}", (Replace(source.site(other.value), new),), 0.9
+                yield f"Give {ast.unparse(target)} = {value}", (Replace(source.site(other.value), value),), 0.9
     for call in _calls(subject, message, node) if asked else ():
         told = {keyword.arg for keyword in call.keywords}
         if None in told:
             continue
-        given = [(name, value.replace("'", '"')) for name, value in asked.items()]
-        edits = tuple(SetArgument(source.site(call), name, value) for name, value in given)
-        yield f"Give {', '.join(f'{name}={value}' for name, value in given)} in `{ast.unparse(call.func)}`", edits, 0.85
+        edits = tuple(SetArgument(source.site(call), name, value) for name, value in asked.items())
+        yield (
+            f"Give {', '.join(f'{name}={value}' for name, value in asked.items())} in `{ast.unparse(call.func)}`",
+            edits,
+            0.85,
+        )
 
 
 def _is_asked_for(message: str, said: re.Match[str]) -> bool:

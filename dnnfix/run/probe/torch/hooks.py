@@ -51,7 +51,6 @@ class Hooks:
         self._training_data = TrainingData(wanted, self._recorder, self._targets)
         self._shuffled = ShuffledTargets(seed) if "shuffle-targets" in wanted else None
         self._targets.replace = self._shuffled.shuffled if self._shuffled is not None else None
-        self._text_batches = TextBatches()
         self._listener = Listener(self._components, self._steps.parameters) if "units" in wanted else None
 
     def begin(self) -> None:
@@ -68,7 +67,7 @@ class Hooks:
         if self._wanted:
             self._steps.on_pair = self._stepped
         self._recorder.on_input = self._experiments.saw_input
-        self._recorder.on_library_model = self._text_batches.saw
+        self._recorder.on_library_model = TextBatches().saw
         self._recorder.on_output = self._experiments.saw_output
         if self._record > 0:
             self._recorder.start()

@@ -101,8 +101,6 @@ def _counted(place: Dict[str, Any], config: Any, ids: Any, mask: Any, labels: An
     if looks.sum(1).unique().numel() < 2 or looks.all(1).any():
         looks = torch.zeros_like(looks)  # rows that end alike need no padding
     yield "tokens", ids.numel()
-    yield "padding", (told | looks).sum()
-    yield "before", (told | looks)[:, 0].sum()
     yield "attended", (looks & ~told).sum() if mask is not None else 0
     yield "unmasked", looks.sum() if mask is None else 0
     if mask is not None and pad is not None and not mask.all() and mask.any():
