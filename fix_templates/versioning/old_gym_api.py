@@ -1,4 +1,4 @@
-"""`reset` and `step` of an environment are used with the return values from before Gym 0.26."""
+"""`reset`, `step` and `seed` of an environment are used as before Gym 0.26."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ PACKAGES = ("gym", "gymnasium")
 _OF_STEP = re.compile(r"too many values to unpack \(expected 4")
 _OF_RESET = re.compile(r"\btuple\b|inhomogeneous|with a sequence|expected sequence of length \d+ at dim \d+ \(got 0\)")
 """Error messages for the tuple that `reset` returns, where an array is expected."""
+_OF_SEED = re.compile(r"has no attribute 'seed'")
 
 
 class OldGymApi(CrashTemplate):
-    """`reset` and `step` of an environment are used with the return values from before Gym 0.26.
+    """`reset`, `step` and `seed` of an environment are used as before Gym 0.26.
 
     Since then `reset` returns the observation and a dictionary, and `step` returns five values: `terminated` and
-    `truncated` are separate. The patch unpacks them and combines the two flags for the code after the loop.
+    `truncated` are separate. The patch unpacks them and combines the two flags for the code after the loop. The seed, for
+    which there was a method, is given to `reset`.
 
     Fix safety: unsafe. An episode that is truncated ends as before, since both flags are combined.
 
@@ -43,7 +45,7 @@ class OldGymApi(CrashTemplate):
     code = "DNF563"
     name = "old-gym-api"
     formerly = ("environment-answers-otherwise",)
-    message = "since Gym 0.26 `reset` returns two values and `step` returns five"
+    message = "since Gym 0.26 `reset` returns two values and takes the seed, and `step` returns five"
     family = Family.VERSIONING
     fix_pattern = FixPattern.VERSIONING
     kinds = frozenset({"TypeError", "ValueError", "AttributeError", "RuntimeError"})
@@ -56,13 +58,16 @@ class OldGymApi(CrashTemplate):
         resets = [each for each in _asked(source, "reset") if _is_taken_whole(source, each)]
         of_step = _OF_STEP.search(crash.message) is not None and any(_is_at(source, each, crash) for each in steps)
         of_reset = _OF_RESET.search(crash.message) is not None and bool(resets)
-        if not (of_step or of_reset):
+        seeds = [each for each in _asked(source, "seed") if len(each.args) == 1 and not each.keywords]
+        of_seed = _OF_SEED.search(crash.message) is not None and bool(seeds)
+        if not (of_step or of_reset or of_seed):
             return
         edits = [_observation_alone(source, call) for call in resets]
         for statement in steps:
             edits += _five_values(source, statement)
-        place = steps[0] if of_step else resets[0]
-        title = "Unpack the values that `reset` and `step` return today"
+        edits += [_reset_with(source, call) for call in seeds]
+        place = steps[0] if of_step else resets[0] if of_reset else seeds[0]
+        title = "Take what `reset` and `step` return today, and give the seed to `reset`"
         yield Fault(source.site(place), {}, ((title, tuple(edits), 0.95),))
 
     programs = """
@@ -116,6 +121,16 @@ for _ in range(4):
 +     _, reward, _, _, _ = env.step(env.action_space.sample())
     total += reward
 print(total)
+
+=== example: the seed had a method
+import gymnasium as gym
+
+env = gym.make("CartPole-v1")
+- env.seed(3)
+- state = env.reset()
++ env.reset(seed=3)
++ state, _ = env.reset()
+print(state.shape)
 
 === reject: a step of the program's own
 import gymnasium as gym
@@ -190,6 +205,12 @@ def _observation_alone(source: Source, call: ast.Call) -> Edit:
         target = above.targets[0]
         return Replace(source.site(target), f"{ast.unparse(target)}, _")
     return Wrap(source.site(call), "", "[0]")
+
+
+def _reset_with(source: Source, call: ast.Call) -> Edit:
+    """The edit that has `reset` take the seed in the place of `env.seed(…)`."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    return Replace(source.site(call), f"{ast.unparse(owner)}.reset(seed={ast.unparse(call.args[0])})")
 
 
 def _five_values(source: Source, statement: ast.Assign) -> Iterator[Edit]:

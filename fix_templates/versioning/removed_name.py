@@ -99,6 +99,9 @@ class RemovedName(ApiChange):
     of an epoch (`validation_epoch_end`) is a hook without them today, for which the module collects them; a step that it
     called for each optimizer is called by the module itself; and what was returned to be logged is logged.
 
+    A package that lives on under another name (`gym` as `gymnasium`, `pytorch_transformers` as `transformers`) is spoken of
+    where a run missed it, and its successor is installed.
+
     Functions of linear algebra whose arguments and results changed are rewritten: `symeig(A, eigenvectors=True)` is
     `linalg.eigh(A)`; `solve(B, A)` is `linalg.solve(A, B)`, which only returns the solution, where only that is used.
 
@@ -169,6 +172,16 @@ from keras.models import Sequential
 )
 
 model = Sequential([Dense(4), Dropout(0.5)])
+
+=== example (runs): a package that lives on under another name
+- import gym
+- from gym import spaces
++ import gymnasium as gym
++ from gymnasium import spaces
+import torch
+
+env = gym.make("CartPole-v1")
+print(isinstance(env.action_space, spaces.Discrete), torch.tensor(env.action_space.n))
 
 === example: keywords of a trainer that moved into its settings
 - from transformers import AutoModelForCausalLM, TrainingArguments

@@ -18,6 +18,7 @@ from dnnfix.detect.versioning.history import document
 from dnnfix.detect.versioning.names import uses_of
 from dnnfix.detect.versioning.tables import table
 from dnnfix.errors import CatalogueError
+from dnnfix.libraries import SUCCESSORS
 from dnnfix.pipeline.check import check_file
 from dnnfix.records import FileReport
 from dnnfix.source.program import Source
@@ -324,3 +325,30 @@ def test_a_history_that_is_none_is_named(tmp_path: Path) -> None:
     path.write_text("{")
     with pytest.raises(CatalogueError, match=r"broken\.json: not JSON"):
         tables.table(path)
+
+
+def test_packages_with_a_successor_are_the_same_for_the_tables_and_the_probe() -> None:
+    moved = {change.old: change.new for change in table(names.DATA / "successors.toml").changes() if change.new}
+    assert {old: new for old, new in moved.items() if "." not in old} == SUCCESSORS
+
+
+def test_what_lives_on_under_another_name_still_works_where_nothing_else_is_known() -> None:
+    assert not checked("import gym\n\nenv = gym.make('CartPole-v1')\n").findings
+    assert not checked("from pytorch_transformers import AdamW, BertModel\n").findings
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("pytorch_transformers.BertModel", "transformers.BertModel"),
+        ("pytorch_transformers.modeling_bert.BertModel.from_pretrained", "transformers.BertModel.from_pretrained"),
+        ("pytorch_pretrained_bert.modeling.BertSelfOutput", "transformers.models.bert.modeling_bert.BertSelfOutput"),
+        # what took its place is in torch and has another default: a rule of its own once the import is mended
+        ("pytorch_transformers.AdamW", "transformers.AdamW"),
+        ("gym.spaces.Box", "gymnasium.spaces.Box"),
+    ],
+)
+def test_a_name_of_a_package_that_lives_on_is_what_it_is_called_there_today(old: str, new: str) -> None:
+    target = uses_of(Source.from_bytes(f"import {old.partition('.')[0]}\n".encode(), "program.py")).target(old)
+    assert target is not None
+    assert (target.final, target.deprecated) == (new, True)

@@ -119,3 +119,8 @@ def test_the_right_action_can_be_learned(run_in: Run) -> None:
     trace = run_in(LEARNS, joined(found), steps=100)
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
     assert trace.printed.endswith("True\n")
+
+
+def test_nothing_is_made_of_gym_where_its_successor_is_installed() -> None:
+    source = Source.from_bytes(OLD.encode(), "program.py")
+    assert not list(steps(Case(source, (), lambda name: name != "gym", Path("/nowhere"))))

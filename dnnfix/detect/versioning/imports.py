@@ -13,6 +13,7 @@ from dnnfix.detect.versioning.migration import NO_CLAIMS, Claims, Hit
 from dnnfix.detect.versioning.names import Target, Uses
 from dnnfix.detect.versioning.statements import Plan, spliced, within
 from dnnfix.detect.versioning.tables import Change
+from dnnfix.libraries import SUCCESSORS
 from dnnfix.records import AddImport, Delete, Edit, Replace, Site
 
 UNLOADED = frozenset(("urllib.error", "urllib.parse", "urllib.request", "xml.etree.ElementTree", "html.parser"))
@@ -176,7 +177,8 @@ class Renames:
                 self._decline(source.site(alias), target, site)
                 continue
             new = target.final
-            if not alias.asname and "." not in alias.name and self._is_taken(new.partition(".")[0], alias.name):
+            taken = alias.name in SUCCESSORS or self._is_taken(new.partition(".")[0], alias.name)
+            if not alias.asname and "." not in alias.name and taken:
                 self.kept.add(alias.name)
                 new = f"{new} as {alias.name}"
             elif alias.asname and alias.asname != new:

@@ -21,6 +21,7 @@ from dnnfix.detect.versioning.names import uses_of
 from dnnfix.detect.versioning.statements import merged, spliced, without
 from dnnfix.errors import EditError
 from dnnfix.index import Listed, shipped
+from dnnfix.libraries import SUCCESSORS
 from dnnfix.records import (
     AddImport,
     Applicability,
@@ -374,12 +375,23 @@ def _listed() -> tuple[Listed, ...]:
 def _kept(subject: Subject, kind: type[ApiChange]) -> list[Hit]:
     """The hits of a template that matter for the installed versions and stand in no compatibility branch."""
     template, kept = kind(), []
+    missed = _missed_package(subject)
     for hit in template.hits(subject):
+        if missed and str(hit.evidence.get("old")).partition(".")[0] == missed:
+            hit = replace(hit, deprecated=False)
         if hit.deprecated and not template.speaks_of_deprecated and (hit.ignored or not _warned(hit, subject)):
             continue
         if not _still_there(hit, subject) and not _is_fallback(hit, subject.source):
             kept.append(hit)
     return sorted({(hit.site, hit.what): hit for hit in reversed(kept)}.values(), key=_place)
+
+
+def _missed_package(subject: Subject) -> str:
+    """The package that the run stopped for, where it lives on under another name; empty where it stopped for none."""
+    crash = subject.crash
+    if crash is None or crash.kind != "ModuleNotFoundError":
+        return ""
+    return next((old for old in SUCCESSORS if f"'{old}'" in crash.message or f"'{old}." in crash.message), "")
 
 
 def _still_there(hit: Hit, subject: Subject) -> bool:

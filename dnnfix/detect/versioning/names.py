@@ -12,6 +12,7 @@ from pathlib import Path
 import dnnfix
 from dnnfix.detect.versioning.history import is_meant
 from dnnfix.detect.versioning.tables import Change, Table, table
+from dnnfix.libraries import SUCCESSORS
 from dnnfix.records.record import record
 from dnnfix.source.names import canonical
 from dnnfix.source.program import Source
@@ -54,6 +55,7 @@ _WORDS = {
     "scipy": ("scipy",),
     "seaborn": ("seaborn",),
     "skimage": ("skimage",),
+    "successors": tuple(SUCCESSORS),
     "torch": ("functorch", "torchtext"),
     "torchmetrics": ("torchmetrics",),
     "torchvision": ("torchvision",),
@@ -128,7 +130,8 @@ def tables_for(source: Source) -> tuple[Table, ...]:
     names = [name for name, frameworks in _GATES.items() if source.frameworks.intersection(frameworks)]
     names += [name for name, words in _WORDS.items() if not source.words.isdisjoint(words)]
     paths = [DATA / f"{name}.toml" for name in dict.fromkeys(names)]
-    histories = [(name, table(path)) for name, path in _histories().items() if name in source.words]
+    used = source.words | {new for old, new in SUCCESSORS.items() if old in source.words}
+    histories = [(name, table(path)) for name, path in _histories().items() if name in used]
     meant = [known for name, known in histories if is_meant(source, name, known.shown)]
     return (*(table(path) for path in paths if path.is_file()), *meant)
 
@@ -327,10 +330,32 @@ class Uses:
             if not change.new:
                 return Target(written, prefix * kept.startswith("keras.") + kept, tuple(changes), kept)
             name = change.new + name[len(change.old) :] if change.kind == "module" else change.new
+            if change.old.partition(".")[0] in SUCCESSORS:
+                name = self._within_package(name)
+                break
         if not changes:
             return None
         final, today = (prefix * each.startswith("keras.") + each for each in (kept or name, name))
         return Target(written, final, tuple(changes), today)
+
+    def _within_package(self, name: str) -> str:
+        """What a name of a package is called there today; what left the package is another matter, once it is imported."""
+        for _ in range(_FOLLOWED):
+            change = self._nearest(name)
+            if change is None or change.new.partition(".")[0] != name.partition(".")[0]:
+                break
+            name = change.new + name[len(change.old) :]
+        return name
+
+    def _nearest(self, name: str) -> Change | None:
+        """The change of a name, or of the nearest of those that it is below."""
+        while name:
+            for known in self.tables:
+                change = known.name(name) or known.module(name)
+                if change is not None:
+                    return change
+            name = name.rpartition(".")[0]
+        return None
 
     def _kept(self, written: str) -> Target | None:
         """A name below a root that is spared: an entry for exactly that name counts, or for a part that is gone."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from dnnfix.detect.crashes.undefined import Undefined, starred
 from dnnfix.detect.versioning.names import tables_for
+from dnnfix.libraries import SUCCESSORS
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce import conventions, standin
 from dnnfix.reproduce.actions import environments
@@ -168,8 +169,13 @@ def _missing(case: Case) -> Iterator[EditStep | Gap]:
         )
         if part is not None:
             yield _silent(part, wanted.line)
-        elif not case.installed(root) and not _beside(case, root) and root not in OLD_PYTHON:
+        elif not (case.installed(root) or _beside(case, root) or root in OLD_PYTHON or _goes_on(case, root)):
             yield _stand_in(root, wanted, case)
+
+
+def _goes_on(case: Case, root: str) -> bool:
+    """Whether a package is there under the name that it has today, so that the program is to be brought up to date."""
+    return root in SUCCESSORS and case.installed(SUCCESSORS[root])
 
 
 def _beside(case: Case, root: str) -> bool:

@@ -14,6 +14,8 @@ ON_TORCH = (
     "lightning",
     "peft",
     "pytorch_lightning",
+    "pytorch_pretrained_bert",
+    "pytorch_transformers",
     "sentence_transformers",
     "setfit",
     "timm",
@@ -51,3 +53,11 @@ OF_DATA = (
     "sklearn",
 )
 """Other libraries of which something is known: what they lost or renamed, and how they are called."""
+
+SUCCESSORS = {
+    "gym": "gymnasium",
+    "keras_nlp": "keras_hub",
+    "pytorch_pretrained_bert": "transformers",
+    "pytorch_transformers": "transformers",
+}
+"""Packages that live on under another name: where the old one is not installed and the new one is, a program is out of date."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import os
 import re
 import socket
@@ -10,6 +11,7 @@ import sys
 from typing import Any, Dict, List, Optional, Tuple
 
 from .. import budget, sites, wire
+from ..libraries import SUCCESSORS
 from ..lookup import type_name
 from ..program import scaffold, unattended, writes
 from ..program.removed_modules import OLD_PYTHON
@@ -215,9 +217,14 @@ def _went_through(error: BaseException, name: str) -> bool:
 
 
 def _foreign(error: ModuleNotFoundError) -> bool:
-    """Whether the missing module is a package that is absent, not a module that its package, or Python, no longer has."""
+    """Whether the missing module is a package that is absent.
+
+    It is not where its package, or Python, no longer has the module, or where the package goes under another name today.
+    """
     name = error.name or ""
     parent = name.partition(".")[0]
+    if parent in SUCCESSORS and importlib.util.find_spec(SUCCESSORS[parent]) is not None:
+        return False
     return bool(name) and (parent == name or parent not in sys.modules) and parent not in OLD_PYTHON
 
 
