@@ -33,6 +33,10 @@ _LOADERS = words(
 )
 _Function = ast.FunctionDef | ast.Lambda
 
+_FROM_DISK = ("datasets.load_from_disk", "datasets.Dataset.load_from_disk", "datasets.DatasetDict.load_from_disk")
+_LOADED = ("datasets.load_dataset", *_FROM_DISK)
+"""What gives a data set."""
+
 _WIDTHS = range(96, 8193)
 """Numbers among which the width of a network is."""
 
@@ -143,28 +147,30 @@ def _widths(source: Source) -> tuple[int, ...]:
 
 def _data_sets(case: Case) -> Iterator[EditStep]:
     source = case.source
-    call = next(source.calls("datasets.load_dataset"), None)
+    call = next(source.calls(*_LOADED), None)
     if call is None or not case.installed("datasets"):
         return
     few = max([_FEW // 10 if case.little_data else _FEW, *_rows_taken(source)]) if _libraries(source) else 0
     columns, parts = _columns(source), _parts(source)
-    count = _classes_of_labels(source)
+    given = f"{columns!r}, {parts!r}, {_classes_of_labels(source)}, {few}"
     told = f"{few} rows of a part at most" if few else "as many rows as the data set has, of which 2000 differ"
     known = "the documented columns of well-known data sets; of others the columns that the program uses"
     yield EditStep(
         EditAction.DATASETS,
-        f"datasets.load_dataset gives made-up data: {told}, with their columns and classes",
+        f"{source.qualified(call.func)} gives made-up data: {told}, with their columns and classes",
         known,
         call.lineno,
         scaffold=Scaffold(
-            start=f"made_in_place_of('datasets.load.load_dataset', made_hub_dataset({columns!r}, {parts!r}, {count}, {few}))"
+            start=f"made_in_place_of('datasets.load.load_dataset', made_hub_dataset({given}))\n"
+            f"made_in_place_of('datasets.load.load_from_disk', made_set_from_disk({given}))"
         ),
     )
 
 
 def _columns(source: Source) -> tuple[str, ...]:
-    """The columns of a data set that a program names: in functions for its rows, and where it removes or renames them."""
+    """The columns of a data set that a program names: of the set, in functions for its rows, where it removes or renames them."""
     found: dict[str, None] = {}
+    brought = dict.fromkeys(column for column in _asked_of_sets(source) if column not in _PARTS)
     stored = {string(node.slice) for node in source.nodes(ast.Subscript) if not isinstance(node.ctx, ast.Load)}
     for function in _row_functions(source):
         found.update(dict.fromkeys(_asked_of_rows(source, function, 0, set())))
@@ -181,7 +187,23 @@ def _columns(source: Source) -> tuple[str, ...]:
             stored.add(string(argument_value(call, "new_column_name", 1)))
         found[string(argument_value(call, "dataset_text_field", None)) or ""] = None
         found.update(dict.fromkeys(_WANTED_BY_TRAINER.get(name, "").split()))
-    return tuple(name for name in found if name and name not in stored and name not in _OF_NETWORKS | _PARTS)
+    kept = [name for name in found if name and name not in brought and name not in stored and name not in _OF_NETWORKS | _PARTS]
+    # What is read from the disk and not mapped was tokenized before it was saved.
+    tokenized = next(source.calls(*_FROM_DISK), None) is not None and next(_row_functions(source), None) is None
+    return (*kept, *brought, *(("input_ids", "attention_mask") if tokenized else ()))
+
+
+def _asked_of_sets(source: Source) -> Iterator[str]:
+    """The columns that a program asks a data set itself for, one of its parts, a row of it or its `features`."""
+    for node in source.nodes(ast.Subscript):
+        if not isinstance(node, ast.Subscript) or (column := string(node.slice)) is None:
+            continue
+        of: ast.expr = node.value
+        while isinstance(of, ast.Subscript) or (isinstance(of, ast.Attribute) and of.attr == "features"):
+            of = of.value
+        made = source.constructor(of)
+        if made is not None and source.qualified(made.func) in _LOADED:
+            yield column
 
 
 def _asked_of_rows(source: Source, function: _Function, place: int, seen: set[_Function]) -> Iterator[str]:

@@ -97,7 +97,7 @@ def _environment(case: Case) -> Iterator[EditStep | Gap]:
             yield Gap(f"the environment variable {name} holds a secret of yours, which is never made up", node.lineno)
             continue
         known = value_of(case, name.lower())
-        path = re.search(r"PATH|DIR|FILE|FOLDER|ROOT|HOME", name)
+        path = re.search(r"PATH|DIR|FILE|FOLDER|ROOT|HOME|CHANNEL", name)
         value = f"made/{name.lower()}" if path else (known.code.strip("\"'") if known is not None else _usual(name))
         code = f"import os as _made_os\n_made_os.environ.setdefault({name!r}, {value!r})"
         if path:

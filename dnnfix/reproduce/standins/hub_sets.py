@@ -112,6 +112,7 @@ def _made_known_set(*names):
 
 _made_kinds_of_columns = (  # parts of names of columns, and what such a column holds
     ("input_ids", "ids"),
+    ("attention_mask", "ones"),
     ("image pixel img picture photo", "image64x3"),
     ("audio speech wav", "audio"),
     ("messages conversation conversations", "messages"),
@@ -137,7 +138,9 @@ def made_hub_dataset(columns=(), parts=(), classes=2, few=0):
             import os
 
             files = _made_data_files(kwargs.get("data_files"))
-            if os.path.exists(str(path)) or (str(path) in _made_hub_readers and not files):
+            if os.path.isfile(str(path)) or os.path.isdir(str(path)) and os.listdir(str(path)):
+                return original(path, *args, **kwargs)
+            if str(path) in _made_hub_readers and not files:
                 return original(path, *args, **kwargs)
             import datasets
 
@@ -166,6 +169,26 @@ def made_hub_dataset(columns=(), parts=(), classes=2, few=0):
             return wanted if isinstance(split, (list, tuple)) else wanted[0]
 
         return load_dataset
+
+    return stand_in
+
+
+def made_set_from_disk(columns=(), parts=(), classes=2, few=0):
+    """Stub for `datasets.load_from_disk`: where nothing was saved, a data set as `made_hub_dataset` gives it, in its parts or whole."""
+
+    def stand_in(original):
+        made = made_hub_dataset(columns, parts, classes, few)(original)
+
+        @made_wraps(original)
+        def load_from_disk(dataset_path, *args, **kwargs):
+            import os
+
+            saved = ("state.json", "dataset_dict.json")
+            if any(os.path.exists(os.path.join(str(dataset_path), name)) for name in saved):
+                return original(dataset_path, *args, **kwargs)
+            return made(str(dataset_path), split=None if parts else "train")
+
+        return load_from_disk
 
     return stand_in
 
@@ -281,8 +304,9 @@ def _made_column(kind, texts, labels, classes, seed, part, name, config):
         return found, Features({"text": Sequence(text), "answer_start": Sequence(Value("int32"))})
     if kind == "tokens":
         return words, Sequence(text)
-    if kind == "ids":
-        return [[1 + len(word) for word in line] for line in words], Sequence(Value("int64"))
+    if kind in ("ids", "ones"):
+        lines = [line[:12] for line in words]
+        return [[1 + len(word) if kind == "ids" else 1 for word in line] for line in lines], Sequence(Value("int64"))
     if kind.startswith("tags"):
         known = _made_names_of_classes(kind)
         tags = [[sum(map(ord, word)) % len(known) if len(word) > 4 else 0 for word in line] for line in words]

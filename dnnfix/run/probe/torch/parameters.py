@@ -43,6 +43,7 @@ class Parameters:
         self._known: Dict[int, _Known] = {}
         self._roots: Tuple[int, ...] = ()
         self._stepped: Dict[int, Any] = {}
+        self._idle: Dict[int, Any] = {}
         self.sent = False
 
     @guarded
@@ -108,8 +109,8 @@ class Parameters:
                 known.measured = True
 
     @guarded
-    def after_step(self, held: Optional[List[Any]]) -> None:
-        """Measure the updates."""
+    def after_step(self, held: Optional[List[Any]], idle: bool = False) -> None:
+        """Measure the updates. An `idle` step, at a learning rate of zero as schedules with a warm-up begin, is not the last one."""
         if self.sent:
             return
         ids = {id(tensor) for tensor in held or ()}
@@ -122,7 +123,7 @@ class Parameters:
                 if held is None and known.update:
                     self._stepped[key] = True
                 if key in ids:
-                    self._stepped[key] = True
+                    (self._idle if idle else self._stepped)[key] = True
 
     def kept(self, tensor: Any) -> Any:
         """The values that a parameter has before a step: those that are remembered of it, or else a copy."""
@@ -138,7 +139,7 @@ class Parameters:
         if not budget.used_up():
             return set()
         held = {id(tensor) for optimizer in self._components.optimizers for tensor in parameters_of(optimizer)}
-        return held - set(self._stepped)
+        return held - set(self._stepped) - set(self._idle)
 
     def all_stepped(self) -> bool:
         """Whether every optimizer of the program has made a step, and there is one."""
@@ -172,7 +173,7 @@ class Parameters:
                 "shape": [int(size) for size in known.tensor.shape],
                 "component": known.component,
                 "trainable": bool(known.tensor.requires_grad),
-                "optimized": None if key in waiting else key in self._stepped,
+                "optimized": None if key in waiting else key in self._stepped or key in self._idle,
                 "gradient": known.gradient,
                 "update": known.update,
                 "constant": known.constant,

@@ -165,7 +165,7 @@ class Steps(StepLog):
             if self._before:
                 update = guarded(_update_ratio)(self._held, self._before)
                 self._before = []
-            self.parameters.after_step(self._held)
+            self.parameters.after_step(self._held, idle=_is_idle(optimizer))
             self._finish_step(update)
             self._held = []
 
@@ -262,6 +262,11 @@ def _norms(steps: List[Dict[str, Any]]) -> List[Optional[float]]:
 def _rounded(value: Optional[float]) -> Optional[float]:
     """Nine digits: how many steps are measured together must not show."""
     return None if value is None else float("%.9g" % value)
+
+
+def _is_idle(optimizer: Any) -> bool:
+    """Whether a step of an optimizer moves nothing, as all its learning rates are zero."""
+    return all(group.get("lr", 1.0) == 0.0 for group in optimizer.param_groups)
 
 
 def _update_ratio(after: List[Any], before: List[Any]) -> Optional[float]:
