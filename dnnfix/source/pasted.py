@@ -193,7 +193,8 @@ def _magic(draft: Draft, number: int, line: str) -> int | None:
     assigned = _ASSIGNED.match(line)
     magic = _MAGIC.match(line)
     if assigned:
-        draft.replace(number, assigned.start("magic"), len(line), "None")
+        lines_of_output = "[]" if assigned["magic"].startswith("!") else "None"
+        draft.replace(number, assigned.start("magic"), len(line), lines_of_output)
     elif magic and magic["rest"]:
         draft.replace(number, len(magic["indent"]), magic.start("rest"), "")
         return number

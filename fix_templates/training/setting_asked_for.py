@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dnnfix.api import (
     Edit,
@@ -15,6 +15,7 @@ from dnnfix.api import (
     ReadTemplate,
     Replace,
     SetArgument,
+    Source,
     Subject,
     Symptom,
     pretrained,
@@ -26,6 +27,12 @@ SETTING = re.compile(r"\b([a-z_]{3,})\s*=\s*(True|False|None|'[\w-]+'|\"[\w-]+\"
 
 STATEMENT = re.compile(r"\b([a-z_]+)\.([a-z_]+) = \1\.([a-z_]+)\b")
 """An attribute that is given the value of another, as `tokenizer.pad_token = tokenizer.eos_token`."""
+
+MEANT = re.compile(
+    r"\b([\w-]+)['\"`]?[.,;]? Did you mean ['\"`]?([\w-]+)['\"`]?\?"
+    r"|['\"`]([\w-]+)['\"`] is no longer supported[^.]*\. Please use ['\"`]([\w-]+)['\"`] instead"
+)
+"""A value that is refused, and the one that was meant: `Invalid frequency: H. Did you mean h?`."""
 
 ASKING = re.compile(
     r"\b(?:set|setting|pass|passing|use|using|should|activate|specify|try|select|adding)\b", re.IGNORECASE
@@ -54,7 +61,8 @@ class SettingAskedFor(ReadTemplate):
     `You may need to set remove_unused_columns=False in TrainingArguments`, `set padding_side='left' when initializing the
     tokenizer`: the error, or a warning that always speaks of a fault, names the argument and its value. It is given in the call that the
     message names, or in the call that was refused; a statement in the message (`tokenizer.pad_token = tokenizer.eos_token`) is
-    written after what it is about. The run of the patched program decides.
+    written after what it is about. Where the error says what a value that was refused is called today (`Invalid frequency: H. Did
+    you mean h?`), it is called so wherever it is given by the same keyword. The run of the patched program decides.
 
     Fix safety: unsafe. The program runs otherwise than it did, as its library asks.
 
@@ -123,6 +131,21 @@ words = Tokenizer.from_pretrained("small")
 + words.fill = words.end
 print(words("a text"))
 
+=== example: a value that has another name today
+import pandas as pd
+
+- hours = pd.date_range("2020-01-01", periods=3, freq="2H")
+- print(hours, pd.date_range("2021-01-01", periods=5, freq="H"))
++ hours = pd.date_range("2020-01-01", periods=3, freq="2h")
++ print(hours, pd.date_range("2021-01-01", periods=5, freq="h"))
+print("H")
+
+=== example: a value that is no longer supported
+import pandas as pd
+
+- print(pd.date_range("2020-01-01", periods=3, freq="M"))
++ print(pd.date_range("2020-01-01", periods=3, freq="ME"))
+
 === reject: what the message says is the trouble
 import numpy as np
 
@@ -152,6 +175,18 @@ def _repairs(
         if made is not None:
             new = f"{made.name}.{attribute} = {made.name}.{other}"
             yield f"Give {new}", (InsertAfter(source.site(made.statement), new),), 0.85
+    for wrong, right in dict.fromkeys(tuple(filter(None, said.groups())) for said in MEANT.finditer(message)):
+        given = list(_texts(source, ast.walk(node), wrong)) if node is not None else []
+        named = {_given_as(source, text) for text in given} - {None}
+        others = (
+            text for text in _texts(source, source.nodes(ast.Constant), wrong) if _given_as(source, text) in named
+        )
+        meant = [
+            Replace(source.site(text), _token(wrong).sub(right, source.segment(source.site(text))))
+            for text in dict.fromkeys((*given, *others))
+        ]
+        if meant:
+            yield f"Give {right} for {wrong}", tuple(meant), 0.9
     asked = {
         said.group(1): said.group(2).replace("'", '"')
         for said in SETTING.finditer(message)
@@ -172,6 +207,23 @@ def _repairs(
             edits,
             0.85,
         )
+
+
+def _token(word: str) -> re.Pattern[str]:
+    """A word in a text, though a number may stand before it: `H` in `12H`."""
+    return re.compile(rf"(?<![A-Za-z_]){re.escape(word)}(?![A-Za-z_\d])")
+
+
+def _texts(source: Source, within: Iterable[ast.AST], word: str) -> Iterator[ast.Constant]:
+    for node in within:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _token(word).search(node.value):
+            yield node
+
+
+def _given_as(source: Source, text: ast.Constant) -> str | None:
+    """The keyword by which a text is given to a call."""
+    above = source.parent(text)
+    return above.arg if isinstance(above, ast.keyword) else None
 
 
 def _is_asked_for(message: str, said: re.Match[str]) -> bool:

@@ -108,7 +108,7 @@ READ = {
     ),
     "magics": (
         "%matplotlib inline\n!pip install x \\\n  y\nfiles = !ls\n%time fit(x)\nmodel?\nx = ('a'\n  % b)\n",
-        "pass\npass\n\nfiles = None\nfit(x)\npass\nx = ('a'\n  % b)\n",
+        "pass\npass\n\nfiles = []\nfit(x)\npass\nx = ('a'\n  % b)\n",
         "magics",
     ),
 }

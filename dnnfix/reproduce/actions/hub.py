@@ -187,7 +187,11 @@ def _columns(source: Source) -> tuple[str, ...]:
             stored.add(string(argument_value(call, "new_column_name", 1)))
         found[string(argument_value(call, "dataset_text_field", None)) or ""] = None
         found.update(dict.fromkeys(_WANTED_BY_TRAINER.get(name, "").split()))
-    kept = [name for name in found if name and name not in brought and name not in stored and name not in _OF_NETWORKS | _PARTS]
+    kept = [
+        name
+        for name in found
+        if name and name not in brought and name not in stored and name not in _OF_NETWORKS | _PARTS
+    ]
     # What is read from the disk and not mapped was tokenized before it was saved.
     tokenized = next(source.calls(*_FROM_DISK), None) is not None and next(_row_functions(source), None) is None
     return (*kept, *brought, *(("input_ids", "attention_mask") if tokenized else ()))

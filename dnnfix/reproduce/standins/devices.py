@@ -95,6 +95,8 @@ def _made_arguments_on_cpu(cls):
         for name, value in names.items():
             if value:
                 setattr(self, name, None if name in ("deepspeed", "tf32") else False)
+        if getattr(self, "hub_strategy", "") is None:
+            self.hub_strategy = "end"  # nothing is pushed
         for name in ("use_cpu", "no_cuda"):
             if name in getattr(cls, "__dataclass_fields__", {}):
                 setattr(self, name, True)
