@@ -210,6 +210,35 @@ def test_columns_that_a_function_adds_or_a_trainer_wants() -> None:
     assert any("('prompt', 'chosen', 'rejected')" in step.scaffold.start for step in steps)
 
 
+def test_columns_that_are_asked_of_a_set_itself_though_a_function_gives_them_again() -> None:
+    (step,) = steps_of("""
+        from datasets import load_dataset
+        def encode(row):
+            new = {"label": row["label"], "input_ids": [1]}
+            return new
+        data = load_dataset("someone/something", split="train")
+        names = data.features["label"].names
+        print(data["title"], data[0]["author"])
+        mapped = data.map(encode)
+        print(mapped["input_ids"])
+    """)
+    assert "made_hub_dataset(('label', 'title', 'author')," in step.scaffold.start
+
+
+def test_a_set_that_was_saved_before_is_made_of_tokens(run_in: Run) -> None:
+    trace = ran(
+        run_in,
+        """
+        import os
+        from datasets import load_from_disk
+        os.makedirs("made/channel", exist_ok=True)
+        data = load_from_disk("made/channel")
+        print(data.features["label"].names, len(data[0]["input_ids"]) == len(data[0]["attention_mask"]) == 12)
+        """,
+    )
+    assert trace.printed == "['0', '1'] True\n", trace.detail
+
+
 def test_known_data_sets_have_their_own_columns_and_parts() -> None:
     sizes, kinds = made_hub_form("nyu-mll/glue", "mnli", ("other",), ("train",), 2)
     assert list(sizes) == ["train", "validation_matched", "validation_mismatched", "test_matched", "test_mismatched"]

@@ -499,3 +499,25 @@ def test_an_optimizer_whose_turn_comes_late_still_counts(observe: Observe) -> No
 def test_an_optimizer_whose_turn_the_budget_took_is_unknown(observe: Observe) -> None:
     seen = observe(TWO_OPTIMIZERS, steps=3)
     assert [p["optimized"] for p in seen.parameters.values()] == [True, True, None, None]
+
+
+WARMED_UP = """
+import torch
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: {rate})
+for i in range(10):
+    optimizer.zero_grad()
+    net(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    schedule.step()
+"""
+
+
+@pytest.mark.parametrize(("rate", "moves"), [("step / 10", True), ("0", False)])
+def test_a_step_at_a_learning_rate_of_zero_is_not_the_one_that_is_measured(
+    observe: Observe, rate: str, moves: bool
+) -> None:
+    seen = observe(WARMED_UP.format(rate=rate), steps=10)
+    assert all(p["optimized"] and (p["update"] > 0) is moves for p in seen.parameters.values())
+    assert all(p["gradient"] > 0 for p in seen.parameters.values())
