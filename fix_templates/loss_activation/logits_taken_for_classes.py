@@ -347,11 +347,7 @@ def _over_wrong_axis(source: Source) -> Iterator[Fault]:
             edit: Edit = (
                 Replace(source.site(axis), "-1") if axis is not None else SetArgument(source.site(call), "axis", "-1")
             )
-            where = (
-                "over axis 0, the samples"
-                if axis is not None and said is not None or axis is not None
-                else "over all axes"
-            )
+            where = "over all axes" if axis is None else "over axis 0, the samples"
             what = (
                 f"the largest of the logits `{ast.unparse(values)}` is sought {where}: each sample needs its own class"
             )
