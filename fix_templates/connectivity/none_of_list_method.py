@@ -22,7 +22,7 @@ class NoneOfListMethod(ReadTemplate):
     References: https://docs.python.org/3/tutorial/datastructures.html#more-on-lists ("return None").
     """
 
-    code = "DNF457"
+    code = "DNF459"
     name = "none-of-list-method"
     message = "`{call}` changes the list and returns None, which is {used}"
     family = Family.CONNECTIVITY
