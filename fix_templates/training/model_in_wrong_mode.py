@@ -27,6 +27,8 @@ LAYERS = words("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout BatchNorm1d B
 DIFFERENT = LAYERS | words("""LazyBatchNorm1d LazyBatchNorm2d dropout resnet18 resnet34 resnet50 vgg16 densenet121 mobilenet_v2
     inception_v3 efficientnet_b0 alexnet TransformerEncoderLayer Transformer""")
 """Words of programs whose models may contain such layers."""
+DRAWN = words("sample samples num_samples generator")
+"""Words of programs that draw the next token: with `multinomial`, they ask for no chance of dropout."""
 MEASURED = words("argmax max eq topk accuracy_score item mean")
 
 
@@ -59,7 +61,8 @@ class ModelInWrongMode(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if training_loop.SAMPLING.isdisjoint(source.words):
+        sampled = training_loop.SAMPLING & source.words
+        if not sampled or (sampled <= DRAWN and "multinomial" in source.words):
             yield from _loaded_and_asked(source)
         if "torch" not in source.frameworks or source.beside:
             return
@@ -95,6 +98,19 @@ with torch.no_grad():
     for _ in range(20):
         words = model(words).argmax(-1)
         print(words.item())
+
+=== example: a checkpoint of Lightning that draws tokens
+import torch
+from nets import Speller
+
+speller = Speller.load_from_checkpoint("last.ckpt")
++ speller.eval()
+text = [1]
+with torch.no_grad():
+    while len(text) < 20:
+        logits = speller.model(torch.tensor([text]))
+        sample = torch.multinomial(logits[0, -1].softmax(-1), 1)[0]
+        text.append(sample.item())
 
 === example: a checkpoint of Lightning
 import torch
