@@ -194,8 +194,9 @@ again.load_state_dict(torch.load("net.pt"))
 def _wraps(source: Source, assign: ast.Assign) -> bool:
     """Whether a statement puts a wrapper of several devices in the place of the model, under the model's name."""
     call = assign.value
-    is_wrapper = isinstance(call, ast.Call) and source.qualified(call.func) in PARALLEL and bool(call.args)
-    return is_wrapper and len(assign.targets) == 1 and _names(assign.targets[0]) == ast.unparse(call.args[0])
+    if not isinstance(call, ast.Call) or source.qualified(call.func) not in PARALLEL or not call.args:
+        return False
+    return len(assign.targets) == 1 and _names(assign.targets[0]) == ast.unparse(call.args[0])
 
 
 def _names(target: ast.expr) -> str:
@@ -287,9 +288,9 @@ def _saved_compiled(source: Source) -> Iterator[Fault]:
                 and ast.unparse(given.args[0]) == ast.unparse(call.args[1])
             )
             made = _last(source, target, load) if isinstance(target, ast.Name) else None
-            kind = made.func if isinstance(made, ast.Call) else None
-            is_class = kind is not None and (ast.unparse(kind).rpartition(".")[2][:1].isupper())
-            if is_same_file and is_class and source.qualified(kind) not in PARALLEL:
+            is_class = isinstance(made, ast.Call) and ast.unparse(made.func).rpartition(".")[2][:1].isupper()
+            is_wrapped = isinstance(made, ast.Call) and source.qualified(made.func) in PARALLEL
+            if is_same_file and is_class and not is_wrapped:
                 what = (
                     f"`{network.id}` is compiled, so that its weights are saved with `_orig_mod.` before each name, and "
                     f"`{ast.unparse(load.func)}` of a model that is not compiled refuses them"

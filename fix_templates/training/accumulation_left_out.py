@@ -551,7 +551,7 @@ def _reckons_with(source: Source, loop: training_loop.Loop, count: ast.expr) -> 
         or skips
         or ranged
         or contexts
-        or text in ast.unparse(loop.iter if isinstance(loop, ast.For) else loop.test)
+        or text in ast.unparse(loop.test if isinstance(loop, ast.While) else loop.iter)
     )
 
 

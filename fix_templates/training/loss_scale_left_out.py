@@ -393,7 +393,8 @@ def _never_scaled(subject: Subject) -> Iterator[Fault]:
     if not halves or not SCALED_ELSEWHERE.isdisjoint(subject.words):
         return
     for call in halves:
-        block = source.parent(source.parent(call)) if isinstance(source.parent(call), ast.withitem) else None
+        item = source.parent(call)
+        block = source.parent(item) if isinstance(item, ast.withitem) else None
         if isinstance(block, ast.With) and _is_trained_in(source, block):
             edits = [edit for each in halves for edit in _in_bfloat16(source, each)]
             if not spelling_edits.imports(subject, "torch"):
