@@ -23,12 +23,12 @@ class Made:
 
 def tokenizer(source: Source) -> Made | None:
     """The one tokenizer, or processor, that the program makes; `None` where there are several, or none."""
-    return _only(one for one in _loaded(source) if _kind(one.call).endswith(OF_TEXT))
+    return _only(one for one in loaded(source) if _kind(one.call).endswith(OF_TEXT))
 
 
 def model(source: Source) -> Made | None:
     """The one model that the program loads; `None` where there are several, or none."""
-    return _only(one for one in _loaded(source) if "Model" in _kind(one.call) or "For" in _kind(one.call))
+    return _only(one for one in loaded(source) if "Model" in _kind(one.call) or "For" in _kind(one.call))
 
 
 def after_both(source: Source, *statements: ast.stmt) -> ast.stmt | None:
@@ -38,7 +38,8 @@ def after_both(source: Source, *statements: ast.stmt) -> ast.stmt | None:
     return max(statements, key=lambda one: one.lineno)
 
 
-def _loaded(source: Source) -> Iterator[Made]:
+def loaded(source: Source) -> Iterator[Made]:
+    """What the program loads under a name, in source order: models, tokenizers and others."""
     for node in source.nodes(ast.Assign):
         call, target = node.value, node.targets[0]
         is_kept = len(node.targets) == 1 and isinstance(target, ast.Name | ast.Attribute)

@@ -12,6 +12,7 @@ from dnnfix.api import (
     Family,
     Fault,
     FixPattern,
+    InsertAfter,
     ReadTemplate,
     RemoveArgument,
     Repair,
@@ -96,6 +97,7 @@ class GraphCut(ReadTemplate):
             yield from _cut_out(subject)
         if not {"requires_grad", "requires_grad_", "trainable"}.isdisjoint(words_of_program):
             yield from _frozen(subject)
+            yield from _frozen_head(subject)
         node = raised_errors.raised_at(subject, "RuntimeError", MESSAGE)
         if isinstance(node, ast.Call) and any(each.trainable for each in subject.network.parameters):
             for off, code in _around_forward(subject, node):
@@ -107,6 +109,63 @@ class GraphCut(ReadTemplate):
                     yield Fault(subject.source.site(off), what, tuple(_turned_on(subject.source, off)))
 
     programs = """
+=== example: a new head, frozen with the rest
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 16), nn.ReLU())
+        self.fc = nn.Linear(16, 10)
+
+    def forward(self, x):
+        return self.fc(self.body(x))
+
+
+model = Net()
+- model.fc = nn.Linear(16, 3)
+for parameter in model.parameters():
+    parameter.requires_grad = False
++ model.fc = nn.Linear(16, 3)
+for parameter in model.body.parameters():
+    parameter.requires_grad = True
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+x, y = torch.randn(12, 4), torch.randint(0, 3, (12,))
+for _ in range(3):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+
+=== reject: a new head that is trained again, and a body that is frozen for good
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 16), nn.ReLU())
+        self.fc = nn.Linear(16, 10)
+
+    def forward(self, x):
+        return self.fc(self.body(x))
+
+
+model = Net()
+model.fc = nn.Linear(16, 3)
+for parameter in model.parameters():
+    parameter.requires_grad = False
+for parameter in model.fc.parameters():
+    parameter.requires_grad = True
+optimizer = torch.optim.Adam(model.fc.parameters(), lr=0.01)
+x, y = torch.randn(12, 4), torch.randint(0, 3, (12,))
+for _ in range(3):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+
 === example: the output detached, the loss wrapped
 import torch
 from torch import nn
@@ -454,6 +513,40 @@ def _frozen(subject: Subject) -> Iterator[Fault]:
         what = f"all {len(parameters)} parameters of the model are frozen, so that there is nothing to train"
         shows = Symptom.CRASH if in_backward else Symptom.NO_GRADIENT
         yield Fault(subject.source.site(frozen[0]), what, (("Unfreeze the parameters", edits, 0.8),), symptom=shows)
+
+
+def _frozen_head(subject: Subject) -> Iterator[Fault]:
+    """New layers that are put into a model before all of it is frozen, where other parts are trained."""
+    source, network = subject.source, subject.network
+    if subject.trace is None or not any(parameter.trainable for parameter in network.parameters):
+        return
+    for assign in source.nodes(ast.Assign):
+        target, made = assign.targets[0], source.site(assign.value)
+        new = [component.id for component in network.components if component.site == made]
+        kept = [each for each in network.parameters if each.component in new]
+        root = next((node.id for node in within(target, ast.Name)), "")
+        if isinstance(target, ast.Name) or not kept or any(each.trainable for each in kept):
+            continue
+        for later in training_loop.block_of(source, assign):
+            if later.lineno > assign.lineno and root and _freezes_all(later, root):
+                what = f"`{ast.unparse(target)}` is new, and all of `{root}` is frozen after it was put in"
+                edits = (
+                    Delete(source.site(assign)),
+                    InsertAfter(source.site(later), source.segment(source.site(assign))),
+                )
+                repair = "Put the new layer in after the others are frozen", edits, 0.9
+                yield Fault(source.site(assign), what, (repair,), symptom=Symptom.VIOLATION)
+                break
+
+
+def _freezes_all(statement: ast.stmt, root: str) -> bool:
+    """Whether a statement freezes every parameter of a model."""
+    if isinstance(statement, ast.For) and len(statement.body) == 1:
+        body = statement.body[0]
+        is_set = isinstance(body, ast.Assign) and isinstance(body.targets[0], ast.Attribute)
+        is_off = is_set and ast.unparse(body).endswith(".requires_grad = False")
+        return is_off and ast.unparse(statement.iter) == f"{root}.parameters()"
+    return ast.unparse(statement) == f"{root}.requires_grad_(False)"
 
 
 def _turned_on(source: Source, off: ast.With | ast.expr | ast.Expr) -> Iterator[Repair]:

@@ -6,7 +6,19 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Source, Subject, argument_value, pretrained
+from dnnfix.api import (
+    Family,
+    Fault,
+    FixPattern,
+    ReadTemplate,
+    Replace,
+    Source,
+    Subject,
+    argument_value,
+    function_around,
+    pretrained,
+    trees,
+)
 
 VOCABULARIES = (
     (r"(?:google-bert/|distilbert/)?(?:distil)?bert-(?:base|large)-uncased\b", "BERT in lower case"),
@@ -94,6 +106,31 @@ from transformers import BertModel, BertTokenizer
 + tokenizer = BertTokenizer.from_pretrained("bert-base-multilingual-cased", do_lower_case=False)
 model = BertModel.from_pretrained("bert-base-multilingual-cased")
 
+=== example: the name as a default
+from transformers import BertModel, BertTokenizer
+
+
+def load(name="bert-large-cased"):
+-     return BertModel.from_pretrained(name), BertTokenizer.from_pretrained(name, do_lower_case=True)
++     return BertModel.from_pretrained(name), BertTokenizer.from_pretrained(name, do_lower_case=False)
+
+=== reject: a name that is given where the function is called
+from transformers import BertModel, BertTokenizer
+
+
+def load(name):
+    return BertModel.from_pretrained(name), BertTokenizer.from_pretrained(name, do_lower_case="uncased" in name)
+
+
+load("bert-large-cased")
+
+
+def other(name="bert-base-cased"):
+    return BertTokenizer.from_pretrained(name, do_lower_case=True)
+
+
+other("bert-base-uncased")
+
 === reject: models that share a vocabulary
 from transformers import AutoModel, AutoTokenizer
 
@@ -129,9 +166,23 @@ def _of_other_case(source: Source, call: ast.Call) -> Iterator[Fault]:
 def _name(source: Source, call: ast.Call) -> str:
     """The name of what is loaded; empty where it is not written in the program."""
     given = argument_value(call, "pretrained_model_name_or_path", 0)
-    known = source.bindings(given) if isinstance(given, ast.Name) else (given,)
+    known = (source.bindings(given) or _by_default(source, given)) if isinstance(given, ast.Name) else (given,)
     value = known[0].value if len(known) == 1 and isinstance(known[0], ast.Constant) else ""
     return value if isinstance(value, str) else ""
+
+
+def _by_default(source: Source, name: ast.Name) -> tuple[ast.expr, ...]:
+    """The default of a parameter that the function does not change, and that no call in the program gives."""
+    function = function_around(source, name)
+    if function is None or name.id in trees.stored_names(function):
+        return ()
+    taken = (*function.args.posonlyargs, *function.args.args)
+    index = next((i for i, each in enumerate(taken) if each.arg == name.id), None)
+    calls = (call for call in source.all_calls if source.definition(call.func) is function)
+    if any(argument_value(call, name.id, index) is not None for call in calls):
+        return ()
+    defaults = dict(zip([each.arg for each in reversed(taken)], reversed(function.args.defaults), strict=False))
+    return (defaults[name.id],) if name.id in defaults else ()
 
 
 def _vocabulary(name: str) -> str:

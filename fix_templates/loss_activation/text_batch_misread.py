@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -20,10 +21,21 @@ from dnnfix.api import (
     argument_value,
     pretrained,
     text_batches,
+    words,
 )
 
 COPIES = frozenset({"copy", "clone", "squeeze", "tolist", "detach"})
 """Methods whose result is still the ids."""
+
+LEFT_OUT = "Leave padding out of the loss: -100 for its labels"
+
+WRITES = words(
+    "AutoModelForCausalLM GPT2LMHeadModel LlamaForCausalLM MistralForCausalLM OPTForCausalLM AutoModelForSeq2SeqLM"
+)
+"""Models that learn to write."""
+
+WITHOUT_PADDING = re.compile(r"DataCollatorFor(?:LanguageModeling|CompletionOnlyLM)$")
+"""Collators that set the label of each padding token to -100."""
 
 _Repair = tuple[str, tuple[Edit, ...] | None, float]
 
@@ -31,7 +43,7 @@ _Repair = tuple[str, tuple[Edit, ...] | None, float]
 class TextBatchMisread(ReadTemplate):
     """A batch of text means something else to its language model than to the program.
 
-    Seen in the batches of a run, and reported
+    Seen in the batches of a run; of padding and ends, where no batch was seen, in what the program says of them. Reported
 
     - where *padding is learned*: the labels of tokens that only fill up a row are not -100, so the loss is mostly that of
       guessing padding;
@@ -53,18 +65,82 @@ class TextBatchMisread(ReadTemplate):
     message = "{what}"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.LOSS_FUNCTION
-    needs_run = True
     triggers = ("transformers", "peft")
     declined = "where the batches are made is not seen in the program"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
-        for batches in text_batches.seen(subject):
+        batches_seen = list(text_batches.seen(subject))
+        if not batches_seen and not WRITES.isdisjoint(subject.words):
+            yield from _told(subject)
+        for batches in batches_seen:
             call = text_batches.given(subject, batches)
             for reading, what, repairs in _faults(subject, batches, call):
                 yield Fault(batches.site, what, repairs, {"model": batches.model}, reading=reading)
 
     programs = """
-=== example: padding is learned
+=== example: the labels of a padded text
+from datasets import load_dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorWithPadding, Trainer, TrainingArguments
+
+tokenizer = AutoTokenizer.from_pretrained("gpt2")
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+
+
+def encode(rows):
+    encoded = tokenizer(rows["text"], padding="max_length", truncation=True, max_length=64)
+-     encoded["labels"] = encoded["input_ids"].copy()
++     encoded["labels"] = [[token if kept else -100 for token, kept in zip(*row)] for row in zip(encoded["input_ids"], encoded["attention_mask"])]
+    return encoded
+
+
+data = load_dataset("a/set", split="train").map(encode, batched=True)
+Trainer(model, TrainingArguments("out"), DataCollatorWithPadding(tokenizer), data).train()
+
+=== example: the end that is the padding
+from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorForLanguageModeling, Trainer
+
+tokenizer = AutoTokenizer.from_pretrained("a/model")
+model = AutoModelForCausalLM.from_pretrained("a/model")
+- tokenizer.pad_token = tokenizer.eos_token
++ tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
++ model.resize_token_embeddings(len(tokenizer))
+data = dataset.map(lambda row: tokenizer(row["text"] + tokenizer.eos_token, truncation=True))
+Trainer(model, train_dataset=data, data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False)).train()
+
+=== reject: labels of texts that are not padded, or whose padding is hidden
+from transformers import AutoModelForCausalLM, AutoTokenizer, default_data_collator, Trainer
+
+tokenizer = AutoTokenizer.from_pretrained("gpt2")
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+
+
+def encode(rows):
+    encoded = tokenizer(rows["text"])
+    encoded["labels"] = encoded["input_ids"].copy()
+    return encoded
+
+
+data = dataset.map(encode, batched=True)
+Trainer(model, train_dataset=data, data_collator=default_data_collator).train()
+
+=== reject: a collator that makes the labels, and texts without an end
+from transformers import AutoModelForCausalLM, AutoTokenizer, DataCollatorForLanguageModeling, Trainer
+
+tokenizer = AutoTokenizer.from_pretrained("gpt2")
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+tokenizer.pad_token = tokenizer.eos_token
+
+
+def encode(rows):
+    encoded = tokenizer(rows["text"], padding="max_length", max_length=64)
+    encoded["labels"] = encoded["input_ids"].copy()
+    return encoded
+
+
+data = dataset.map(encode, batched=True)
+Trainer(model, train_dataset=data, data_collator=DataCollatorForLanguageModeling(tokenizer, mlm=False)).train()
+
+=== example (runs): padding is learned
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -79,7 +155,7 @@ for step in range(4):
     loss.backward()
     optimizer.step()
 
-=== example: padding is learned, the batch is unpacked
+=== example (runs): padding is learned, the batch is unpacked
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -94,7 +170,7 @@ for step in range(4):
     loss.backward()
     optimizer.step()
 
-=== example: a trainer learns padding
+=== example (runs): a trainer learns padding
 from datasets import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
@@ -113,7 +189,7 @@ data = Dataset.from_dict({"length": [2, 6, 3, 4] * 4}).map(encode)
 args = TrainingArguments("out", max_steps=4, per_device_train_batch_size=4, report_to=[], use_cpu=True)
 Trainer(model, args, train_dataset=data).train()
 
-=== example: a trainer leaves out the ends
+=== example (runs): a trainer leaves out the ends
 from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (
@@ -138,7 +214,7 @@ data = Dataset.from_dict({"text": texts}).map(lambda row: tokenizer(row["text"])
 args = TrainingArguments("out", max_steps=4, per_device_train_batch_size=4, report_to=[], use_cpu=True)
 Trainer(model, args, DataCollatorForLanguageModeling(tokenizer, mlm=False), data).train()
 
-=== example: labels are shifted twice
+=== example (runs): labels are shifted twice
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -153,7 +229,7 @@ for step in range(4):
     loss.backward()
     optimizer.step()
 
-=== example: padding is attended to
+=== example (runs): padding is attended to
 import torch
 from transformers import BertConfig, BertForSequenceClassification
 
@@ -168,7 +244,7 @@ for step in range(4):
     loss.backward()
     optimizer.step()
 
-=== example: the mask is inverted
+=== example (runs): the mask is inverted
 import torch
 from transformers import BertConfig, BertForSequenceClassification
 
@@ -184,7 +260,7 @@ for step in range(4):
     loss.backward()
     optimizer.step()
 
-=== reject: padding that is left out; a causal model needs no mask for what comes after
+=== reject (runs): padding that is left out; a causal model needs no mask for what comes after
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -198,7 +274,7 @@ for step in range(4):
     loss.backward()
     optimizer.step()
 
-=== reject: rows of one length, and prompts whose ends are not learned
+=== reject (runs): rows of one length, and prompts whose ends are not learned
 import torch
 from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
 
@@ -244,6 +320,54 @@ def _faults(
         yield "shifted-twice", what, tuple(_unshifted(subject, call))
 
 
+def _told(subject: Subject) -> Iterator[Fault]:
+    """What a program says of its labels: that padding is among them, or that the ends of its texts are left out."""
+    source = subject.source
+    collators = [call for call in source.all_calls if WITHOUT_PADDING.search(ast.unparse(call.func))]
+    if not collators and not _hides_labels(source):
+        for made in _made_of_ids(source):
+            if _is_padded(source, made):
+                what = "the labels are the ids of a padded text: padding is learned, and -100 leaves a label out of the loss"
+                repairs = tuple(_left_out_of_data(source))
+                yield Fault(source.site(made), what, repairs, reading="padding-learned", confidence=0.85)
+                return
+    masked = [call for call in collators if _says(call, "mlm", False) or "Completion" in ast.unparse(call.func)]
+    repairs = tuple(_with_ends(subject)) if masked and _writes_ends(source) else ()
+    if repairs:
+        what = "texts end with the end token, which is the padding token too: its labels are left out, and no end is learned"
+        yield Fault(source.site(masked[0]), what, repairs, reading="end-not-learned", confidence=0.85)
+
+
+def _hides_labels(source: Source) -> bool:
+    """Whether any label may be set to -100."""
+    return "ignore_index" in source.words or any(
+        isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and node.operand.value == 100
+        for node in source.nodes(ast.UnaryOp)
+    )
+
+
+def _is_padded(source: Source, ids: ast.expr) -> bool:
+    """Whether ids are those of a tokenizer that fills each text up."""
+    part = _without_copies(ids)
+    while isinstance(part, ast.Subscript | ast.Attribute):
+        part = part.value
+    made = source.constructor(part)
+    padding = argument_value(made, "padding", None) if made is not None else None
+    return isinstance(padding, ast.Constant) and padding.value in (True, "max_length", "longest")
+
+
+def _writes_ends(source: Source) -> bool:
+    """Whether texts are given the end token: by the tokenizer, or as they are put together."""
+    if any(_says(call, "add_eos_token", True) for call in source.all_calls):
+        return True
+    for node in source.nodes(ast.Attribute):
+        above = source.parent(node)
+        is_added = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add)
+        if node.attr == "eos_token" and (is_added or isinstance(above, ast.FormattedValue)):
+            return True
+    return False
+
+
 def _turned(subject: Subject, call: text_batches.Given | None) -> Iterator[_Repair]:
     if call is not None and call.mask is not None:
         site, text = subject.source.site(call.mask), _operand(subject, call.mask)
@@ -266,7 +390,7 @@ def _left_out(
     subject: Subject, batches: text_batches.TextBatches, call: text_batches.Given | None
 ) -> Iterator[_Repair]:
     """Set the labels of padding to -100, where the model is called or where labels are made of ids."""
-    source, title = subject.source, "Leave padding out of the loss: -100 for its labels"
+    source, title = subject.source, LEFT_OUT
     if call is not None and call.labels_text:
         of_model = f"{ast.unparse(call.call.func)}.config.pad_token_id"
         hidden = f"{call.labels_text} == {of_model}" if batches.encoder_decoder else f"{call.mask_text} == 0"
@@ -276,10 +400,15 @@ def _left_out(
         elif call.labels is None:
             new = f"{call.labels_text} = {call.labels_text}.masked_fill({hidden}, -100)"
             yield title, (InsertBefore(source.site(source.statement_of(call.call)), new),), 0.9
+    yield from _left_out_of_data(source)
+
+
+def _left_out_of_data(source: Source) -> Iterator[_Repair]:
+    """Set the labels of padding to -100 where they are made of what a tokenizer gave."""
     is_batched = any(_says(one, "batched", True) for one in source.all_calls)
     is_tensor = any(_says(one, "return_tensors", "pt") for one in source.all_calls)
     for made in _made_of_ids(source):
-        site, ids = source.site(made), subject.text(source.site(_without_copies(made)))
+        site, ids, title = source.site(made), source.segment(source.site(_without_copies(made))), LEFT_OUT
         mask = text_batches.beside_ids(ids, "attention_mask")
         one = f"[token if kept else -100 for token, kept in zip({ids}, {mask})]"
         many = f"[[token if kept else -100 for token, kept in zip(*row)] for row in zip({ids}, {mask})]"

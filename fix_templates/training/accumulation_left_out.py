@@ -1,4 +1,4 @@
-"""A loop accumulates gradients over several batches, and its schedule or its loss does not reckon with that."""
+"""A loop accumulates gradients over several batches, and its steps, its schedule or its loss do not reckon with that."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.api import (
+    Enclose,
     Family,
     Fault,
     FixPattern,
     ReadTemplate,
     Replace,
+    SetArgument,
     Source,
     Subject,
     argument_value,
     function_around,
     training_loop,
+    trees,
     within,
 )
 
@@ -32,6 +35,9 @@ LENGTHS = {
 
 OF_SIZE = frozenset({"torch.optim.SGD", "torch.optim.ASGD", "torch.optim.Adagrad"})
 """Optimizers whose steps grow with the gradient; that of Adam is the same whatever its scale."""
+
+SETTING = "gradient_accumulation_steps"
+"""What accelerate calls the number of accumulated batches, and most programs with it."""
 
 CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_"})
 
@@ -62,12 +68,13 @@ class _Guard:
 
 
 class AccumulationLeftOut(ReadTemplate):
-    """Gradients are accumulated over several batches, and the schedule counts batches, or the loss is not divided.
+    """Gradients are to be accumulated over several batches, and a step follows each, the schedule counts batches, or the loss is not divided.
 
     A scheduler that is stepped once in `k` batches, and whose length is that of all batches, ends at `1 / k` of its way: the
     learning rate never comes down, and a warm-up takes `k` times as long. And gradients of `k` batches add up to `k` times
     their mean: plain SGD takes steps `k` times as long, and clipping cuts nearly all of them. Adam does not mind, and is reported only
-    where gradients are clipped.
+    where gradients are clipped. A loss that is divided by `k` in a loop that steps after each batch makes the gradients smaller and
+    nothing else, and `accelerator.accumulate(model)` of an `Accelerator()` that is not told `k` takes every batch for the last.
 
     Fix safety: unsafe. The learning rate, or the size of the gradients, is another one from now on, which is the point.
 
@@ -81,7 +88,7 @@ class AccumulationLeftOut(ReadTemplate):
     family = Family.TRAINING
     fix_pattern = FixPattern.OPTIMIZER
     confidence = 0.85
-    triggers = ("backward",)
+    triggers = ("backward", "accumulate")
     declined = "the number of accumulated batches is not known where the schedule is made"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
@@ -89,6 +96,9 @@ class AccumulationLeftOut(ReadTemplate):
         for guard in _guards(source):
             yield from _schedules(source, guard)
             yield from _losses(source, guard)
+            yield from _own_schedules(source, guard)
+        yield from _steps_of_each(source)
+        yield from _not_told(source)
 
     programs = """
 === example: a schedule of all batches
@@ -154,6 +164,119 @@ for i, (x, y) in enumerate(loader):
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
+
+=== example: a schedule of the program's own
+import torch
+
+def rate(step, total):
+    return 0.1 * (1 - step / total)
+
+optimizer = torch.optim.AdamW(net.parameters(), lr=0.1)
+updates = 0
+for epoch in range(epochs):
+    for i, (x, y) in enumerate(loader):
+        is_last = (i + 1) % args.accumulate == 0
+        (criterion(net(x), y) / args.accumulate).backward()
+        if is_last:
+-             optimizer.param_groups[0]["lr"] = rate(updates, len(loader) * epochs)
++             optimizer.param_groups[0]["lr"] = rate(updates, len(loader) * epochs // args.accumulate)
+            optimizer.step()
+            optimizer.zero_grad()
+            updates += 1
+
+=== example: a step for each batch
+import torch
+
+optimizer = torch.optim.AdamW(net.parameters(), lr=0.1)
+for epoch in range(3):
+    for i, (x, y) in enumerate(loader):
+        loss = criterion(net(x), y) / accumulation_steps
+        loss.backward()
+-         optimizer.step()
+-         optimizer.zero_grad()
++         if (i + 1) % accumulation_steps == 0:
++             optimizer.step()
++             optimizer.zero_grad()
+
+=== example: a counter, and gradients that are cleared first
+import torch
+
+def train(model, loader, grad_accum):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    done = 0
+    for x, y in loader:
+-         optimizer.zero_grad()
++         if done % grad_accum == 0:
++             optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        if grad_accum > 1:
+            loss = loss / grad_accum
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+-         optimizer.step()
++         if (done + 1) % grad_accum == 0:
++             optimizer.step()
+        done += 1
+
+=== example: accelerate is not told
+from accelerate import Accelerator
+
+- accelerator = Accelerator(log_with=args.report_to) if args.track else Accelerator()
++ accelerator = Accelerator(log_with=args.report_to, gradient_accumulation_steps=args.gradient_accumulation_steps) if args.track else Accelerator(gradient_accumulation_steps=args.gradient_accumulation_steps)
+total = batch_size * accelerator.num_processes * args.gradient_accumulation_steps
+for batch in loader:
+    with accelerator.accumulate(model):
+        accelerator.backward(model(**batch).loss)
+        optimizer.step()
+        optimizer.zero_grad()
+
+=== reject: accelerate is told, by an argument or later; a loop over micro-batches; a mean of several losses
+import torch
+from accelerate import Accelerator
+
+accelerator = Accelerator(mixed_precision="no")
+accelerator.gradient_accumulation_steps = args.gradient_accumulation_steps
+for batch in loader:
+    with accelerator.accumulate(model):
+        accelerator.backward(model(**batch).loss)
+        optimizer.step()
+        optimizer.zero_grad()
+for step in range(100):
+    for _ in range(grad_accum_steps):
+        x, y = batch()
+        loss = criterion(net(x), y) / grad_accum_steps
+        loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+=== reject: steps that wait for their number
+import torch
+
+optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+n_accumulated = 0
+for x, y in loader:
+    loss = criterion(net(x), y) / accumulate
+    loss.backward()
+    n_accumulated += 1
+    if n_accumulated < accumulate:
+        continue
+    optimizer.step()
+    optimizer.zero_grad()
+    n_accumulated = 0
+
+=== reject: a schedule that counts batches
+import torch
+
+optimizer = torch.optim.AdamW(net.parameters(), lr=0.1)
+batches = 0
+for epoch in range(epochs):
+    for i, (x, y) in enumerate(loader):
+        (criterion(net(x), y) / every).backward()
+        batches += 1
+        if (i + 1) % every == 0:
+            optimizer.param_groups[0]["lr"] = rate(batches, len(loader) * epochs)
+            optimizer.step()
+            optimizer.zero_grad()
 
 === reject: Adam, whose step does not depend on the scale; a loss that is divided, a schedule that reckons with it
 import torch
@@ -332,3 +455,174 @@ def _divides_by(source: Source, loop: training_loop.Loop, count: str) -> bool:
             return True
     scaled = (node for node in source.nodes(ast.AugAssign) if isinstance(node.op, ast.Div | ast.Mult))
     return any(ast.unparse(node.value) == count for node in scaled)
+
+
+def _own_schedules(source: Source, guard: _Guard) -> Iterator[Fault]:
+    """Functions of the program that are given how many updates were made, and a total that counts every batch."""
+    count, edits, found = ast.unparse(guard.count), [], []
+    for statement in guard.once:
+        for call in within(statement, ast.Call):
+            totals = [
+                each for each in call.args if isinstance(each, ast.BinOp) and _is_all_batches(source, each, guard)
+            ]
+            counters = [
+                each for each in call.args if isinstance(each, ast.Name) and _counts_updates(source, each, guard)
+            ]
+            if len(totals) == 1 and counters:
+                found.append((call, totals[0]))
+                edits.append(Replace(source.site(totals[0]), f"{source.segment(source.site(totals[0]))} // {count}"))
+    if found:
+        call, total = found[0]
+        what = (
+            f"`{ast.unparse(call.func)}` is given the number of updates, one in `{count}` batches, and a total of "
+            f"`{ast.unparse(total)}`, which counts every batch: the schedule is cut off"
+        )
+        repair = "Count the steps of the optimizer", tuple(edits), 0.85
+        yield Fault(source.site(total), what, (repair,), reading="own schedule")
+
+
+def _counts_updates(source: Source, name: ast.Name, guard: _Guard) -> bool:
+    """Whether a number grows by one where the optimizer is stepped, and nowhere else."""
+    tests = {ast.unparse(above.test) for each in guard.once if isinstance(above := source.parent(each), ast.If)}
+    grows = [
+        each
+        for each in source.nodes(ast.AugAssign)
+        if isinstance(each.target, ast.Name) and each.target.id == name.id and isinstance(each.op, ast.Add)
+    ]
+    conditions = (source.enclosing(each, ast.If) for each in grows)
+    return bool(grows) and all(above is not None and ast.unparse(above.test) in tests for above in conditions)
+
+
+def _steps_of_each(source: Source) -> Iterator[Fault]:
+    """Loops that divide the loss by a number of accumulated batches, and step after each batch."""
+    for backward in training_loop.operations_named(source, "backward"):
+        loops = training_loop.loops_around(source, backward.statement)
+        count = _divisor(source, loops[0], backward) if loops else None
+        if count is None or _reckons_with(source, loops[0], count):
+            continue
+        block = training_loop.block_of(source, backward.statement)
+        later = {id(each): each for each in training_loop.operations(source) if each.statement in block}
+        steps = [
+            each
+            for each in later.values()
+            if each.name == "step" and each.statement.lineno > backward.statement.lineno and not each.call.args
+        ]
+        counter = _counter(source, loops[0], backward.statement)
+        if block is not loops[0].body or not steps or not _is_cleared(source, steps[0].on):
+            continue
+        text = ast.unparse(count)
+        what = f"the loss is divided by `{text}`, and `{steps[0].on}.step()` follows each batch: nothing is accumulated"
+        edits = tuple(_waiting(source, block, backward.statement, counter, text)) if counter else None
+        repair = f"Step once in {text} batches", edits, 0.85
+        yield Fault(source.site(steps[0].call), what, (repair,), reading="step")
+
+
+def _divisor(source: Source, loop: training_loop.Loop, backward: training_loop.LoopOperation) -> ast.expr | None:
+    """The number of accumulated batches that the loss of a backward pass is divided by."""
+    loss = training_loop.operated_on(backward)
+    names = training_loop.read_names(loss)
+    divided = [(each.left, each.right) for each in within(loss, ast.BinOp) if isinstance(each.op, ast.Div)]
+    for each in (*within(loop, ast.Assign), *within(loop, ast.AugAssign)):
+        if each.lineno >= backward.statement.lineno or not trees.stored_names(each) & names:
+            continue
+        if isinstance(each, ast.AugAssign) and isinstance(each.op, ast.Div):
+            divided.append((each.target, each.value))
+        elif isinstance(each, ast.Assign) and isinstance(each.value, ast.BinOp) and isinstance(each.value.op, ast.Div):
+            divided.append((each.value.left, each.value.right))
+    found = [by for _, by in divided if isinstance(by, ast.Name | ast.Attribute) and "accum" in ast.unparse(by).lower()]
+    return found[0] if len({ast.unparse(by) for by in found}) == 1 else None
+
+
+def _reckons_with(source: Source, loop: training_loop.Loop, count: ast.expr) -> bool:
+    """Whether a loop may leave batches without a step: something is taken modulo, compared with the number, or passed over."""
+    around = function_around(source, loop) or source.tree
+    text = ast.unparse(count)
+    in_modulo = any(isinstance(each.op, ast.Mod) and text in ast.unparse(each) for each in within(around, ast.BinOp))
+    compared = any(
+        text in ast.unparse(each) and not all(isinstance(side, ast.Constant) for side in each.comparators)
+        for each in within(around, ast.Compare)
+    )
+    skips = any(isinstance(each, ast.Continue) for part in loop.body for each in ast.walk(part))
+    ranged = any(text in ast.unparse(each) for each in within(loop, ast.Call) if ast.unparse(each.func) == "range")
+    contexts = any("accumulate" in ast.unparse(item) for each in within(around, ast.With) for item in each.items)
+    return (
+        in_modulo
+        or compared
+        or skips
+        or ranged
+        or contexts
+        or text in ast.unparse(loop.test if isinstance(loop, ast.While) else loop.iter)
+    )
+
+
+def _is_cleared(source: Source, optimizer: str) -> bool:
+    return bool(training_loop.operations_named(source, "zero_grad")) and "sched" not in optimizer.lower()
+
+
+def _counter(source: Source, loop: training_loop.Loop, before: ast.stmt) -> tuple[str, int] | None:
+    """What counts the batches of a loop, and by how much it is behind where the optimizer is stepped."""
+    if isinstance(loop, ast.For) and "enumerate(" in ast.unparse(loop.iter):
+        first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else None
+        return (first.id, 1) if isinstance(first, ast.Name) else None
+    around = function_around(source, loop) or source.tree
+    for each in loop.body:
+        if (
+            not isinstance(each, ast.AugAssign)
+            or not isinstance(each.target, ast.Name)
+            or not isinstance(each.op, ast.Add)
+        ):
+            continue
+        name, by = each.target.id, each.value
+        set_to = [one for one in within(around, ast.Assign) if name in trees.stored_names(one)]
+        if isinstance(by, ast.Constant) and by.value == 1 and len(set_to) == 1:
+            return name, 1 if each.lineno > before.lineno else 0
+    return None
+
+
+def _waiting(
+    source: Source, block: list[ast.stmt], backward: ast.stmt, counter: tuple[str, int], count: str
+) -> Iterator[Enclose]:
+    """The steps, and what goes with them, under a condition; gradients that are cleared before under one of their own."""
+    name, behind = counter
+    number = f"({name} + 1)" if behind else name
+    run: list[ast.stmt] = []
+    for each in (*block, None):
+        call = each.value if isinstance(each, ast.Expr) else None
+        method = call.func.attr if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else ""
+        if each is not None and method in ("step", "zero_grad"):
+            run.append(each)
+            continue
+        if run:
+            first = f"{name} % {count} == 0" if behind else f"({name} - 1) % {count} == 0"
+            is_before = run[0].lineno < backward.lineno
+            test = first if is_before else f"{number} % {count} == 0"
+            yield Enclose(source.site(run[0]), source.site(run[-1]), f"if {test}:")
+        run = []
+
+
+def _not_told(source: Source) -> Iterator[Fault]:
+    """`accelerator.accumulate(model)`, where no `Accelerator` is told over how many batches, and the program has a setting for it."""
+    used = training_loop.attribute_calls(source.tree, "accumulate")
+    made = [call for call in source.all_calls if ast.unparse(call.func).rpartition(".")[2] == "Accelerator"]
+    named = {each.arg for call in made for each in call.keywords}
+    if (
+        not used
+        or not made
+        or None in named
+        or any(name and (name.startswith("gradient_acc") or "plugin" in name) for name in named)
+    ):
+        return
+    asked: list[ast.expr] = [node for node in source.nodes(ast.Attribute) if node.attr == SETTING]
+    asked += [node for node in source.nodes(ast.Name) if node.id == SETTING]
+    texts = {ast.unparse(node) for node in asked if isinstance(getattr(node, "ctx", None), ast.Load)}
+    is_set = any(isinstance(getattr(node, "ctx", None), ast.Store) for node in asked if isinstance(node, ast.Attribute))
+    if is_set or len(texts) != 1:
+        return
+    count = next(node for node in asked if ast.unparse(node) in texts)
+    text = ast.unparse(count)
+    what = f"`accelerator.accumulate` is used, and no Accelerator is told `{text}`: each batch is followed by a step"
+    is_known = all(_is_known_at(source, count, call) for call in made)
+    edits = tuple(SetArgument(source.site(call), SETTING, text) for call in made) if is_known else None
+    yield Fault(
+        source.site(used[0]), what, (("Tell accelerate over how many batches", edits, 0.9),), reading="not told"
+    )

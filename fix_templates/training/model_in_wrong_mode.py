@@ -16,6 +16,7 @@ from dnnfix.api import (
     Source,
     Subject,
     function_around,
+    pretrained,
     training_loop,
     trees,
     within,
@@ -27,6 +28,8 @@ LAYERS = words("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout BatchNorm1d B
 DIFFERENT = LAYERS | words("""LazyBatchNorm1d LazyBatchNorm2d dropout resnet18 resnet34 resnet50 vgg16 densenet121 mobilenet_v2
     inception_v3 efficientnet_b0 alexnet TransformerEncoderLayer Transformer""")
 """Words of programs whose models may contain such layers."""
+DRAWN = words("sample samples num_samples generator")
+"""Words of programs that draw the next token: with `multinomial`, they ask for no chance of dropout."""
 MEASURED = words("argmax max eq topk accuracy_score item mean")
 
 
@@ -59,7 +62,8 @@ class ModelInWrongMode(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if training_loop.SAMPLING.isdisjoint(source.words):
+        sampled = training_loop.SAMPLING & source.words
+        if not sampled or (sampled <= DRAWN and "multinomial" in source.words):
             yield from _loaded_and_asked(source)
         if "torch" not in source.frameworks or source.beside:
             return
@@ -95,6 +99,19 @@ with torch.no_grad():
     for _ in range(20):
         words = model(words).argmax(-1)
         print(words.item())
+
+=== example: a checkpoint of Lightning that draws tokens
+import torch
+from nets import Speller
+
+speller = Speller.load_from_checkpoint("last.ckpt")
++ speller.eval()
+text = [1]
+with torch.no_grad():
+    while len(text) < 20:
+        logits = speller.model(torch.tensor([text]))
+        sample = torch.multinomial(logits[0, -1].softmax(-1), 1)[0]
+        text.append(sample.item())
 
 === example: a checkpoint of Lightning
 import torch
@@ -148,6 +165,34 @@ for epoch in range(10):
     with torch.no_grad():
         val_loss = criterion(model(x_val), y_val)
         print(epoch, val_loss.item())
+
+=== example: a pretrained model, put in training mode in each epoch
+import torch
+from transformers import AutoModelForSequenceClassification
+
+model = AutoModelForSequenceClassification.from_pretrained("bert-base-cased")
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+for epoch in range(3):
+    model.train()
+    for batch in loader:
+        accelerator.backward(model(**batch).loss)
+        optimizer.step()
+        optimizer.zero_grad()
++     model.eval()
+    with torch.no_grad():
+        for batch in val_loader:
+            metric.add_batch(predictions=model(**batch).logits.argmax(-1), references=batch["labels"])
+
+=== reject: a pretrained model, which is in evaluation mode all along
+import torch
+from transformers import AutoModelForSequenceClassification
+
+model = AutoModelForSequenceClassification.from_pretrained("bert-base-cased")
+for batch in loader:
+    model(**batch).loss.backward()
+    optimizer.step()
+with torch.no_grad():
+    print(model(**test).logits.argmax(-1))
 
 === example: a class of the program
 import torch
@@ -314,9 +359,15 @@ def _measured_in_training(source: Source) -> Iterator[Fault]:
     """Models that are trained and then evaluated under `torch.no_grad()`, in a program that never changes a mode."""
     trained = training_loop.attribute_calls(source.tree, "backward")
     layers = next(source.calls(*(f"torch.nn.{name}" for name in sorted(LAYERS))), None)
+    loaded = pretrained.model(source)
     changed = training_loop.attribute_calls(source.tree, "eval", "train", "training", "functional_call")
-    if not trained or layers is None or changed or any(node.attr == "training" for node in source.nodes(ast.Attribute)):
+    put = [
+        call for call in changed if isinstance(call.func, ast.Attribute) and call.func.attr == "train" and not call.args
+    ]
+    is_set = any(node.attr == "training" for node in source.nodes(ast.Attribute))
+    if not trained or (layers is None and loaded is None) or len(put) < len(changed) or is_set:
         return
+    in_training = {ast.unparse(call.func.value) for call in put if isinstance(call.func, ast.Attribute)}
     seen: set[str] = set()
     for block in source.nodes(ast.With):
         made = block.items[0].context_expr
@@ -326,7 +377,11 @@ def _measured_in_training(source: Source) -> Iterator[Fault]:
         if not training_loop.attribute_calls(block, *MEASURED) or block.lineno < min(call.lineno for call in trained):
             continue
         for model in (call.func for call in within(block, ast.Call)):
-            if not isinstance(model, ast.Name) or model.id in seen or not _is_model(source, model):
+            if not isinstance(model, ast.Name) or model.id in seen:
+                continue
+            # What is loaded by `from_pretrained` is in evaluation mode until it is put in another.
+            is_put = loaded is not None and model.id == loaded.name and model.id in in_training
+            if not is_put and (layers is None or not _is_model(source, model) or in_training - {model.id}):
                 continue
             epochs = [
                 loop
@@ -336,7 +391,12 @@ def _measured_in_training(source: Source) -> Iterator[Fault]:
             if len(epochs) > 1 or any(isinstance(loop, ast.AsyncFor) for loop in epochs):
                 return
             seen.add(model.id)
-            edits = [InsertBefore(source.site(loop.body[0]), f"{model.id}.train()") for loop in epochs]
+            again = [
+                loop
+                for loop in epochs
+                if f"{model.id}.train()" not in {ast.unparse(each) for each in within(loop, ast.Call)}
+            ]
+            edits = [InsertBefore(source.site(loop.body[0]), f"{model.id}.train()") for loop in again]
             edits.append(InsertBefore(source.site(block), f"{model.id}.eval()"))
             said = {"model": model.id, "mode": "is evaluated in training mode, with dropout and batch statistics"}
             yield Fault.with_repair(

@@ -208,6 +208,36 @@ for _ in range(3):
     loss_fn(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
     optimizer.step()
 
+=== example: a new head, in a model that is trained otherwise
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 10))
+- optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+net[2] = nn.Linear(16, 3)
++ optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+x, y = torch.randn(12, 4), torch.randint(0, 3, (12,))
+for _ in range(3):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(net(x), y).backward()
+    optimizer.step()
+
+=== reject: a head with an optimizer of its own, and one that is not trained
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 10))
+optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+net[2] = nn.Linear(16, 3)
+other = torch.optim.SGD(net[2].parameters(), lr=0.1)
+x, y = torch.randn(12, 4), torch.randint(0, 3, (12,))
+for _ in range(3):
+    optimizer.zero_grad()
+    other.zero_grad()
+    nn.functional.cross_entropy(net(x), y).backward()
+    optimizer.step()
+    other.step()
+
 === example: a layer put into the model after the optimizer
 import torch
 from torch import nn
@@ -333,6 +363,28 @@ def _orphans(subject: Subject) -> Iterator[Fault]:
     for site, what, _ in found:
         repairs = tuple(repair for other, _, repair in found if other == site)
         yield Fault(site, what, repairs, symptom=Symptom.NOT_LEARNING if every else Symptom.VIOLATION)
+    if not orphans:
+        yield from _put_in_later(subject, optimizers, trained)
+
+
+def _put_in_later(
+    subject: Subject, optimizers: list[Component], trained: list[tuple[Component, list[Parameter]]]
+) -> Iterator[Fault]:
+    """Layers that were put into a model after the one optimizer was given all of its parameters, as a new head is."""
+    call = subject.node(optimizers[0].site) if len(optimizers) == 1 else None
+    given = argument_value(call, "params", 0) if isinstance(call, ast.Call) else None
+    if not isinstance(call, ast.Call) or given is None or "add_param_group" in subject.source.words:
+        return
+    for root, own in trained:
+        name = graph.held_by(subject.source, root.site) if root.site is not None else None
+        left = [p for p in own if p.optimized is False and p.gradient]
+        if name is None or not left or ast.unparse(given) != f"{ast.unparse(name)}.parameters()":
+            continue
+        edits = _after_replacing(subject, call, left)
+        if edits is not None:
+            what = f"{len(left)} of {len(own)} parameters of `{ast.unparse(name)}` were put into it after the optimizer was made"
+            repair = "Make the optimizer when the layers are in their place", edits, 0.9
+            yield Fault(optimizers[0].site, what, (repair,), symptom=Symptom.VIOLATION)
 
 
 def _params(subject: Subject, node: ast.AST | None) -> ast.expr | None:

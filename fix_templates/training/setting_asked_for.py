@@ -35,7 +35,7 @@ MEANT = re.compile(
 """A value that is refused, and the one that was meant: `Invalid frequency: H. Did you mean h?`."""
 
 ASKING = re.compile(
-    r"\b(?:set|setting|pass|passing|use|using|should|activate|specify|try|select|adding)\b", re.IGNORECASE
+    r"\b(?:set|setting|pass|passing|use|using|should|activate|specify|try|select|adding|instantiate)\b", re.IGNORECASE
 )
 REFUSING = re.compile(
     r"\b(?:not|instead of|without|when|got|received|cannot|can't|since|because|if)\b[^.]*$", re.IGNORECASE
@@ -236,6 +236,7 @@ def _calls(subject: Subject, message: str, node: ast.AST | None) -> Iterator[ast
     """The calls that a setting may be meant for: of what the message names, the tokenizer's, and the one under way."""
     source = subject.source
     made = pretrained.tokenizer(source) if "initializing the tokenizer" in message else None
+    made = pretrained.model(source) if "instantiate your model" in message else made
     found = [made.call] if made is not None else []
     for name in dict.fromkeys(re.findall(r"\b[A-Z]\w+[a-z]\w*\b", message)):
         named = [call for call in source.all_calls if ast.unparse(call.func).rpartition(".")[2].endswith(name)]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dnnfix.detect.tensors.values import loss_uses
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
 from tests.observing import Observe
 
 TRAINING = """
@@ -155,3 +158,33 @@ def test_a_crash_inside_nested_user_modules_keeps_scope_and_path(observe: Observ
     call = seen.crash["call"]
     assert call["name"] == "torch.nn.BatchNorm1d" and call["path"] == "steps.1.norm"
     assert call["scope"] == ["Outer", "Sequential", "Inner"]
+
+
+WANTING = """
+import torch
+import torch.nn as nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.fc(x).softmax(dim=1)
+
+net = Net()
+print(net(torch.rand(2, 4)).shape)
+table = open({table}).read()
+criterion = nn.CrossEntropyLoss()
+out = net(torch.rand(2, 4))
+loss = criterion(out, torch.tensor([0, 1]))
+loss.backward()
+"""
+
+
+@pytest.mark.parametrize(("table", "count"), [('"no-such-table.csv"', 1), ('"a" + 1', 0)])
+def test_losses_are_read_from_the_source_only_where_a_file_is_wanting(observe: Observe, table: str, count: int) -> None:
+    text = WANTING.format(table=table)
+    source = Source.from_bytes(text.encode(), "program.py")
+    uses = loss_uses(Subject(source, observe(text).trace()))
+    assert [use.activation_name for use in uses] == ["softmax"] * count

@@ -27,6 +27,9 @@ from dnnfix.records.record import record
 from dnnfix.source.program import once
 from dnnfix.subject import Subject
 
+WANTING = frozenset({"FileNotFoundError", "ImportError", "ModuleNotFoundError"})
+"""Exceptions of programs that lack a file or a package."""
+
 N = TypeVar("N", int, float)
 
 SCORING = frozenset({"linear", "convolution", "normalization"})
@@ -220,7 +223,10 @@ def seen_of(subject: Subject, value: Value) -> list[Value]:
 
 @once  # many templates ask
 def loss_uses(subject: Subject) -> tuple[LossUse, ...]:
-    """Every place where a known loss is computed, the one that the program crashed in included."""
+    """Every place where a known loss is computed, the one that the program crashed in included.
+
+    A run that stopped for want of a file or a package before any loss says nothing of them: then the source does.
+    """
     if subject.trace is None and subject.source.words.isdisjoint(LOSS_WORDS):
         return ()  # spares most files of a scan the work of reading their network
     found: dict[tuple[Site | None, Site | None, Site | None], LossUse] = {}
@@ -238,6 +244,8 @@ def loss_uses(subject: Subject) -> tuple[LossUse, ...]:
         for key in same:
             del found[key]
         found[(crash.site, crash.made_at, None)] = use
+    if not found and subject.crash is not None and subject.crash.kind in WANTING:
+        return loss_uses(Subject(subject.source))
     return tuple(found.values())
 
 
