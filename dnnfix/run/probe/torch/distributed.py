@@ -132,10 +132,10 @@ class Distributed:
         def forward(wrapper: Any, *inputs: Any, **named: Any) -> Any:
             if Quiet.depth or self._over:
                 return wrapper.module(*inputs, **named)
-            if torch.is_grad_enabled():
+            if torch.is_grad_enabled() or getattr(wrapper, "modules_buffers", None):
                 _comes_to("forward")
-                if wrapper.training:
-                    self._entered(inputs, named)
+            if torch.is_grad_enabled() and wrapper.training:
+                self._entered(inputs, named)
             return original(wrapper, *inputs, **named)
 
         return forward
