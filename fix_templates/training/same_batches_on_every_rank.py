@@ -114,7 +114,10 @@ def _edits(source: Source, loader: ast.Call) -> tuple[Edit, ...] | None:
     shuffles = isinstance(shuffle, ast.Constant) and bool(shuffle.value)
     made = f"DistributedSampler({ast.unparse(dataset)}{'' if shuffles else ', shuffle=False'})"
     site = source.site(loader)
-    edits: list[Edit] = [AddImport("from torch.utils.data import DistributedSampler"), SetArgument(site, "sampler", made)]
+    edits: list[Edit] = [
+        AddImport("from torch.utils.data import DistributedSampler"),
+        SetArgument(site, "sampler", made),
+    ]
     epochs = process_groups.epochs_of(source, loader)
     if shuffles:
         edits.append(SetArgument(site, "shuffle", "False", 2))

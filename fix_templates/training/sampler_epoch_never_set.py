@@ -19,7 +19,9 @@ from dnnfix.api import (
     process_groups,
 )
 
-_OTHERS = frozenset({"set_epoch", "Accelerator", "lightning", "pytorch_lightning", "ignite", "LightningModule", "Fabric"})
+_OTHERS = frozenset(
+    {"set_epoch", "Accelerator", "lightning", "pytorch_lightning", "ignite", "LightningModule", "Fabric"}
+)
 """Words of programs that set the epoch, or whose library does."""
 
 
@@ -50,6 +52,8 @@ class SamplerEpochNeverSet(ReadTemplate):
         source = subject.source
         if "torch" not in source.frameworks or not _OTHERS.isdisjoint(subject.words):
             return
+        if subject.crash is not None and subject.crash.kind == process_groups.HANG:
+            return  # what hangs has to go on before its epochs matter
         for sampler in source.calls(*process_groups.SAMPLERS):
             shuffle = argument_value(sampler, "shuffle", 3)
             if any(word.arg is None for word in sampler.keywords) or not _is_true(shuffle):

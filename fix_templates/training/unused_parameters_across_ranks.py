@@ -5,7 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Crash, CrashTemplate, Family, Fault, FixPattern, SetArgument, Subject, keyword_value, process_groups
+from dnnfix.api import (
+    Crash,
+    CrashTemplate,
+    Family,
+    Fault,
+    FixPattern,
+    SetArgument,
+    Subject,
+    keyword_value,
+    process_groups,
+)
 
 
 class UnusedParametersAcrossRanks(CrashTemplate):

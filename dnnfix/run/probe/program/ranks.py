@@ -40,7 +40,9 @@ _JOINS = frozenset({"init_process_group", "Accelerator"})
 _OTHER_WAYS = frozenset({"Process", "start_processes", "notebook_launcher", "debug_launcher"})
 """Calls that start the ranks in ways that are not followed."""
 _SETS = re.compile(r"""environ\[\s*["'](?:RANK|WORLD_SIZE)["']\s*\]\s*=[^=]""")
-_WAITS = tuple(os.path.join("torch", *parts) for parts in (("distributed", ""), ("nn", "parallel", ""), ("autograd", "")))
+_WAITS = tuple(
+    os.path.join("torch", *parts) for parts in (("distributed", ""), ("nn", "parallel", ""), ("autograd", ""))
+)
 _IDLE = 0.02
 """Seconds of processor time that a thread which waits may use between two looks."""
 

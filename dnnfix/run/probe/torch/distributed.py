@@ -86,8 +86,10 @@ class Distributed:
         """What the ranks show together; `other` are the facts of rank 1."""
         batches = list(zip(self._batches, other.get("batches", ())))
         steps = list(zip(self._parameters, other.get("parameters", ())))
-        differing = [n for n, (one, two) in enumerate(steps, 1) if abs(one - two) > 1e-6 * max(abs(one), abs(two), 1e-9)]
-        saved = [dict(site=site, path=path) for path, site in self._saved.items() if path in other.get("saved", {})]
+        differing = [
+            n for n, (one, two) in enumerate(steps, 1) if abs(one - two) > 1e-6 * max(abs(one), abs(two), 1e-9)
+        ]
+        saved = [{"site": site, "path": path} for path, site in self._saved.items() if path in other.get("saved", {})]
         return {
             "same_batches": len({one for one, _two in batches}) > 1 and all(one == two for one, two in batches),
             "steps_compared": len(steps),
@@ -197,7 +199,7 @@ class Distributed:
         def save(obj: Any, f: Any, *args: Any, **given: Any) -> Any:
             result = original(obj, f, *args, **given)
             if isinstance(f, (str, os.PathLike)):
-                self._saved.setdefault(os.path.abspath(os.fspath(f)), sites.caller_site())
+                self._saved.setdefault(os.path.relpath(os.path.abspath(os.fspath(f))), sites.caller_site())
             return result
 
         return save
@@ -229,7 +231,9 @@ def _spawn(original: Any) -> Any:
 
 def _on_cpu(original: Any) -> Any:
     @functools.wraps(original)
-    def __init__(wrapper: Any, module: Any, device_ids: Any = None, output_device: Any = None, *args: Any, **given: Any) -> None:
+    def __init__(
+        wrapper: Any, module: Any, device_ids: Any = None, output_device: Any = None, *args: Any, **given: Any
+    ) -> None:
         original(wrapper, module, None, None, *args, **given)
 
     return __init__
