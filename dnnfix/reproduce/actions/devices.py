@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from dnnfix.records import EditAction, EditStep, Scaffold, Site
-from dnnfix.reproduce.case import Case
-from dnnfix.reproduce.syntax import string
+from dnnfix.reproduce.case import Case, Gap
+from dnnfix.reproduce.syntax import method_calls, string, tests_around
 from dnnfix.source.program import Source
 
 ACTION = EditAction.HYPERPARAMETERS
@@ -25,11 +25,17 @@ _KNOWN_BY_GPU = ("version.cuda", "current_accelerator")
 _METHODS = frozenset({"cuda", "pin_memory"})
 
 
-def steps(case: Case) -> Iterator[EditStep]:
+def steps(case: Case) -> Iterator[EditStep | Gap]:
     """The step that runs the program's CUDA calls on the CPU, where it uses a GPU without testing for one."""
     if case.gpu or not _missed(case):
         return
     source = case.source
+    joins = any(not _is_asked_for(source, call) for call in method_calls(source, "init_process_group"))
+    if joins and not any("world" in trace.probes for trace in case.traces):
+        yield Gap(
+            "the program trains in several processes that find each other over the network: run one of them alone"
+        )
+        return
     named = [node for node in source.nodes(ast.Constant) if _names_one(string(node) or "")]
     literals = {str(node.value): _on_cpu(str(node.value)) for node in named}
     uses = [*named, *(node for node in source.nodes(ast.Attribute) if node.attr in _METHODS or _is_cuda(node))]
@@ -97,6 +103,12 @@ def _is_always(source: Source, test: ast.expr) -> bool:
     """Whether a test is a flag that the program itself sets, and to nothing but true."""
     bound = source.bindings(test, test) if isinstance(test, (ast.Name, ast.Attribute)) else ()
     return bool(bound) and all(isinstance(value, ast.Constant) and value.value in (True, 1) for value in bound)
+
+
+def _is_asked_for(source: Source, node: ast.AST) -> bool:
+    """Whether a node is reached only where the program is told to train in several processes."""
+    told = re.compile(r"distrib|world|rank|multi", re.IGNORECASE)
+    return any(told.search(ast.unparse(test)) for test in tests_around(source, node))
 
 
 def _is_cuda(node: ast.Attribute) -> bool:

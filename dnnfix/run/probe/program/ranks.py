@@ -8,6 +8,7 @@ does not reach, rank 0 ends the run with both places. Nothing here is done for p
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 import json
 import os
@@ -19,7 +20,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from .. import sites, wire
+from .. import budget, sites, wire
 
 WORLD = 2
 """How many ranks there are."""
@@ -36,7 +37,13 @@ AT_THE_END = 8.0
 MOST = 2000
 """So many collective operations of a rank are remembered."""
 
-_JOINS = frozenset({"init_process_group", "Accelerator"})
+_ASKED = frozenset(
+    {
+        "gather", "gather_for_metrics", "is_local_main_process", "is_main_process", "local_main_process_first",
+        "main_process_first", "num_processes", "process_index", "reduce", "split_between_processes", "wait_for_everyone",
+    }
+)  # fmt: skip
+"""What programs ask an `Accelerator` that care about several processes; others are as well run alone."""
 _OTHER_WAYS = frozenset({"Process", "start_processes", "notebook_launcher", "debug_launcher"})
 """Calls that start the ranks in ways that are not followed."""
 _SETS = re.compile(r"""environ\[\s*["'](?:RANK|WORLD_SIZE)["']\s*\]\s*=[^=]""")
@@ -57,16 +64,16 @@ _hold: Optional[int] = None
 
 def wanted(text: Optional[str]) -> bool:
     """Whether a program joins a process group whose other ranks somebody else starts, or `mp.spawn` does."""
-    if not text or not any(name in text for name in _JOINS) or _SETS.search(text):
+    if not text or not ("init_process_group" in text or "Accelerator" in text) or _SETS.search(text):
         return False
     try:
-        calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+        tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return False
-    named = [(_name(call), call) for call in calls]
-    if any(name in _OTHER_WAYS for name, _call in named):
+    calls = [(_name(node.func), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    if any(name in _OTHER_WAYS for name, _call in calls):
         return False
-    return any(name in _JOINS and not _is_alone(call) for name, call in named)
+    return any(name == "init_process_group" and not _is_alone(call) for name, call in calls) or _asks(tree)
 
 
 def begin(text: Optional[str], job: Dict[str, Any], folder: str, top: str) -> None:
@@ -79,8 +86,8 @@ def begin(text: Optional[str], job: Dict[str, Any], folder: str, top: str) -> No
     port = _free_port()
     if port is None:
         return
-    # A clock cuts one rank before the other, which then waits in vain; experiments call the model of one rank alone.
-    job["budget"] = dict(job["budget"], training=None)
+    wire.emit("probe", name="world", value=WORLD)
+    budget.share()
     lines, told = os.pipe()
     until, held = os.pipe()
     sys.stdout.flush()
@@ -96,6 +103,7 @@ def begin(text: Optional[str], job: Dict[str, Any], folder: str, top: str) -> No
         os.close(until)
         _second = _Second(process, lines, held)
         return
+    job["budget"] = dict(job["budget"], training=None)
     os.close(lines)
     os.close(held)
     _hold = until
@@ -157,9 +165,21 @@ def stop() -> None:
         _second.stop()
 
 
-def _name(call: ast.Call) -> str:
-    function = call.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+def _name(node: ast.AST) -> str:
+    """The last part of a dotted name; empty for anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _asks(tree: ast.AST) -> bool:
+    """Whether a program asks something of its `Accelerator` that concerns several processes."""
+    made = {
+        _name(target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _name(node.value.func) == "Accelerator"
+        for target in node.targets
+    }
+    asked = (node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in _ASKED)
+    return any(_name(holder) in made for holder in asked if _name(holder))
 
 
 def _is_alone(call: ast.Call) -> bool:
@@ -288,7 +308,7 @@ class _Second:
         return None
 
     def _read(self) -> None:
-        try:
+        with contextlib.suppress(OSError):
             while True:
                 data = os.read(self._lines, 1 << 16)
                 if not data:
@@ -296,9 +316,8 @@ class _Second:
                     break
                 *lines, self._rest = (self._rest + data).split(b"\n")
                 for line in lines:
-                    self._take(json.loads(line))
-        except (OSError, ValueError):
-            return
+                    with contextlib.suppress(ValueError):  # two threads wrote long lines at the same time
+                        self._take(json.loads(line))
 
     def _take(self, fields: Dict[str, Any]) -> None:
         event = fields.pop("event", "")
