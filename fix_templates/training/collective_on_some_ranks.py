@@ -96,6 +96,17 @@ if dist.get_rank() == 0:
 else:
     dist.barrier()
     print("second")
+
+=== reject: one rank tells, and all wait
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+total = torch.ones(1)
+dist.all_reduce(total)
+if dist.get_rank() == 0:
+    print(total)
+dist.barrier()
 """
 
 

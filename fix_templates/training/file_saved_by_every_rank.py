@@ -76,4 +76,14 @@ import torch.distributed as dist
 
 dist.init_process_group("gloo")
 torch.save(torch.randn(3), f"part-{dist.get_rank()}.pt")
+
+=== reject: one rank saves
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+model = torch.nn.Linear(4, 1)
+if dist.get_rank() == 0:
+    torch.save(model.state_dict(), "model.pt")
+dist.barrier()
 """

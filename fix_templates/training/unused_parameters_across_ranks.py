@@ -86,4 +86,26 @@ for step in range(5):
     optimizer.zero_grad()
     model(torch.randn(8, 4)).pow(2).mean().backward()
     optimizer.step()
+
+=== reject: it looks for them
+import torch
+import torch.distributed as dist
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 1)
+        self.other = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.body(x)
+
+dist.init_process_group("gloo")
+model = nn.parallel.DistributedDataParallel(Net(), find_unused_parameters=True)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(5):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).pow(2).mean().backward()
+    optimizer.step()
 """

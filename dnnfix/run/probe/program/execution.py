@@ -142,6 +142,7 @@ def _execute(source: bytes, filename: str, job: Dict[str, Any], hooks: List[Any]
         return outcome.report(error, hooks)
     sys.modules["__main__"] = module
     sys.argv = [filename] + [str(argument) for argument in job.get("arguments", ())]
+    sys.argv += ranks.arguments(decode(source))
     try:
         for code in parts:
             exec(code, module.__dict__)

@@ -46,6 +46,8 @@ _ASKED = frozenset(
 """What programs ask an `Accelerator` that care about several processes; others are as well run alone."""
 _OTHER_WAYS = frozenset({"Process", "start_processes", "notebook_launcher", "debug_launcher"})
 """Calls that start the ranks in ways that are not followed."""
+_TOLD = re.compile(r"""add_argument\(\s*["'](--local[_-]rank)["']""")
+"""The argument that older launchers tell a program its rank by."""
 _SETS = re.compile(r"""environ\[\s*["'](?:RANK|WORLD_SIZE)["']\s*\]\s*=[^=]""")
 _WAITS = tuple(
     os.path.join("torch", *parts) for parts in (("distributed", ""), ("nn", "parallel", ""), ("autograd", ""))
@@ -114,6 +116,12 @@ def begin(text: Optional[str], job: Dict[str, Any], folder: str, top: str) -> No
     threading.Thread(target=_tell, args=(_me,), daemon=True).start()
 
 
+def arguments(text: Optional[str]) -> List[str]:
+    """What a launcher adds to the program's arguments: its rank, where the program takes it as one."""
+    told = _TOLD.search(text or "")
+    return [] if told is None or rank is None else ["%s=%d" % (told.group(1), rank)]
+
+
 def watch(end: Callable[[Dict[str, Any]], None]) -> None:
     """Have rank 0 look at both; `end` is called with the fields of a crash where neither can go on, and ends the process."""
     if _second is not None and _me is not None:
@@ -133,12 +141,12 @@ def over(ended: str, detail: str) -> None:
         if _hold is not None:
             os.read(_hold, 1)
         os._exit(0)
-    if _second is not None and ended == "finished":
+    if _second is not None and ended == "finished" and _reached:
         _second.await_end()
 
 
 def reached(kind: str, site: Optional[sites.Site]) -> None:
-    """This rank comes to a collective operation of a kind, at a site of the program."""
+    """This rank comes to a collective operation of a kind, at a site of the program; the first is that it joins the group."""
     if rank is not None and len(_reached) < MOST:
         _reached.append([kind, site])
         if rank == 1:
@@ -295,7 +303,9 @@ class _Second:
             return
 
     def _in_vain(self, own: Dict[str, Any], over: bool) -> Optional[Dict[str, Any]]:
-        """The crash to report where neither can go on."""
+        """The crash to report where neither can go on; ranks that joined no group have nothing to do with each other."""
+        if not _reached:
+            return None
         mine, others = own["waits"], self._place["waits"]
         if self._ended is not None and (over or mine >= ENDED_FOR):
             if self._crash is not None:

@@ -109,6 +109,7 @@ class Distributed:
                 torch.distributed.distributed_c10d.destroy_process_group.__wrapped__()
             # Ranks that meet in a file need no names of hosts, which a sandbox does not have.
             meeting = "file://%s" % os.path.join(os.environ.get("TMPDIR", "/tmp"), "ranks-%d" % self._groups)
+            _comes_to("init_process_group")
             made = original("gloo", rank=ranks.rank, world_size=ranks.WORLD, init_method=meeting, **kept)
             self._groups += 1
             self.joined = True
