@@ -34,6 +34,13 @@ def shown(subject: Subject) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def parted(subject: Subject) -> Iterator[tuple[tuple[str, Site | None], tuple[str, Site | None]]]:
+    """Pairs of operations that the two ranks came to as their n-th and do not share: the kind (empty: none) and site of each."""
+    for pair in shown(subject).get("parted", ()):
+        one, two = (("", None) if came is None else (str(came[0]), as_site(came[1])) for came in pair)
+        yield one, two
+
+
 def as_site(listed: object) -> Site | None:
     """The site in what the probe wrote; `None` for one outside of the program itself."""
     if not isinstance(listed, list) or len(listed) != 5 or listed[4]:
@@ -42,11 +49,11 @@ def as_site(listed: object) -> Site | None:
 
 
 def branch_of_rank(source: Source, node: ast.AST) -> ast.If | None:
-    """The innermost `if` without `else` that only some ranks come into, around a node in its function."""
+    """The innermost `if` of which only some ranks come into the branch (either one) with a node, in the node's function."""
     child, above = node, source.parent(node)
     while above is not None and not isinstance(above, (*FUNCTIONS, ast.ClassDef)):
-        if isinstance(above, ast.If) and child in above.body and _RANK.search(ast.unparse(above.test)):
-            return above if not above.orelse else None
+        if isinstance(above, ast.If) and child is not above.test and _RANK.search(ast.unparse(above.test)):
+            return above
         child, above = above, source.parent(above)
     return None
 

@@ -101,8 +101,7 @@ def _end_at(begun: float, hooks: List[Any], crash: Dict[str, Any]) -> None:
     for hook in hooks:
         hook.flush()
     wire.emit("crash", **crash)
-    if ranks.parted():
-        wire.emit("probe", name="ranks", value={"parted": ranks.parted()})
+    wire.emit("probe", name="ranks", value={"parted": ranks.parted()})
     detail = wire.shorten("%s: %s" % (crash["kind"], crash["message"]))
     wire.emit("end", outcome=outcome.CRASHED, detail=detail, seconds=time.monotonic() - begun)
     os._exit(EXIT_CRASHED)

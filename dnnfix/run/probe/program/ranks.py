@@ -46,6 +46,8 @@ _ASKED = frozenset(
 """What programs ask an `Accelerator` that care about several processes; others are as well run alone."""
 _OTHER_WAYS = frozenset({"Process", "start_processes", "notebook_launcher", "debug_launcher"})
 """Calls that start the ranks in ways that are not followed."""
+PAIRS = 8
+"""So many of those that the ranks do not share are told."""
 _TOLD = re.compile(r"""add_argument\(\s*["'](--local[_-]rank)["']""")
 """The argument that older launchers tell a program its rank by."""
 _SETS = re.compile(r"""environ\[\s*["'](?:RANK|WORLD_SIZE)["']\s*\]\s*=[^=]""")
@@ -95,10 +97,10 @@ def begin(text: Optional[str], job: Dict[str, Any], folder: str, top: str) -> No
     sys.stdout.flush()
     process = os.fork()
     rank = 1 if process == 0 else 0
-    os.environ.update(
-        RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(WORLD), LOCAL_WORLD_SIZE=str(WORLD), GROUP_RANK="0",
-        MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), ACCELERATE_USE_CPU="true", GLOO_SOCKET_IFNAME="lo",
-    )  # fmt: skip
+    numbers = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": WORLD, "LOCAL_WORLD_SIZE": WORLD, "GROUP_RANK": 0}
+    os.environ.update({name: str(value) for name, value in numbers.items()})
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    os.environ.update(ACCELERATE_USE_CPU="true", GLOO_SOCKET_IFNAME="lo")
     _me = _Place()
     if rank == 0:
         os.close(told)
@@ -153,13 +155,11 @@ def reached(kind: str, site: Optional[sites.Site]) -> None:
             wire.emit("reached", kind=kind, site=site)
 
 
-def parted() -> Optional[List[Any]]:
-    """The first collective operation that the ranks do not share: what each comes to instead, `[kind, site]` or `None`."""
+def parted() -> List[Any]:
+    """The first pairs of operations, `[kind, site]` or `None`, that the ranks came to as their n-th and do not share."""
     others = _second.reached if _second is not None else []
-    for one, two in itertools.zip_longest(_reached, others):
-        if one != two:
-            return [one, two]
-    return None
+    pairs = ([one, two] for one, two in itertools.zip_longest(_reached, others) if one != two)
+    return list(itertools.islice(pairs, PAIRS))
 
 
 def of_the_other() -> Dict[str, Any]:

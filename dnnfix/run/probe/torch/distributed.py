@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional
 
 import torch as _torch
 
-from .. import budget, sites, wire
+from .. import sites, wire
 from ..program import ranks
 from .quiet import Patches, Quiet, guarded
 from .values import tensors_in
@@ -54,8 +54,8 @@ class Distributed:
             patches.put(module, "init_process_group", self._init)
             patches.put(module, "destroy_process_group", self._destroy)
         patches.put(torch.multiprocessing, "spawn", _spawn)
-        if ".spawn(" in str(budget.job.get("program", "")):
-            patches.put(torch.cuda, "device_count", lambda original: lambda: ranks.WORLD)
+        patches.put(torch.cuda, "device_count", lambda original: lambda: ranks.WORLD)
+        patches.put(torch.nn.SyncBatchNorm, "convert_sync_batchnorm", lambda original: lambda module, *_: module)
         for name in COLLECTIVES:
             if hasattr(torch.distributed, name):
                 patches.put(torch.distributed, name, functools.partial(_announced, name))
@@ -135,10 +135,11 @@ class Distributed:
         def forward(wrapper: Any, *inputs: Any, **named: Any) -> Any:
             if Quiet.depth or self._over:
                 return wrapper.module(*inputs, **named)
-            if torch.is_grad_enabled() or getattr(wrapper, "modules_buffers", None):
-                _comes_to("forward")
             if torch.is_grad_enabled() and wrapper.training:
+                _comes_to("forward")
                 self._entered(inputs, named)
+            elif wrapper.modules_buffers:  # which are sent from rank to rank
+                _comes_to("evaluation")
             return original(wrapper, *inputs, **named)
 
         return forward
@@ -162,8 +163,12 @@ class Distributed:
 
     def _sampler_made(self, original: Any) -> Any:
         @functools.wraps(original)
-        def __init__(sampler: Any, *args: Any, **given: Any) -> None:
-            original(sampler, *args, **given)
+        def __init__(
+            sampler: Any, dataset: Any, num_replicas: Any = None, rank: Any = None, *args: Any, **given: Any
+        ) -> None:
+            if self.joined and num_replicas is not None and num_replicas < ranks.WORLD:
+                num_replicas, rank = ranks.WORLD, ranks.rank  # the program was not told how many there are
+            original(sampler, dataset, num_replicas, rank, *args, **given)
             self._add(sampler)
 
         return __init__
