@@ -25,7 +25,6 @@ from dnnfix.api import (
     within,
 )
 
-
 _EMPTY = frozenset({"barrier", "monitored_barrier"})
 """Operations that nothing but wait."""
 

@@ -154,22 +154,28 @@ def made_repository(name, place, asked, file=None):
     with open(os.path.join(folder, "refs", revision.replace("/", "-")), "w") as out:
         out.write(commit)
     home = os.path.join(snapshots, commit)
-    os.makedirs(home)
+    made = os.path.join(folder, "made-%d" % os.getpid())  # put in place whole: another rank may ask for it meanwhile
+    os.makedirs(made)
     parts = "unet vae text_encoder text_encoder_2 tokenizer tokenizer_2 scheduler transformer image_encoder".split()
     diffusion = (
         file == "model_index.json" or place.get("subfolder") in parts or "diffusers" in str(place.get("user_agent"))
     )
     try:
         if diffusion:
-            _made_unseen(made_diffusion_files, home, name)
+            _made_unseen(made_diffusion_files, made, name)
         elif name.startswith("timm/"):
-            _made_unseen(made_timm_files, home, name)
+            _made_unseen(made_timm_files, made, name)
         else:
-            _made_unseen(made_model_files, home, name, asked)
+            _made_unseen(made_model_files, made, name, asked)
     except Exception as error:  # noqa: BLE001 - what the libraries raise here is not the program's doing
         sys.stderr.write("dnnfix reproduce: nothing small can be made for %s: %s\n" % (name, error))
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
         return None
+    os.makedirs(snapshots, exist_ok=True)
+    try:
+        os.rename(made, home)
+    except OSError:
+        shutil.rmtree(made)
     return home
 
 

@@ -143,7 +143,10 @@ def _execute(source: bytes, filename: str, job: Dict[str, Any], hooks: List[Any]
     sys.argv = [filename] + [str(argument) for argument in job.get("arguments", ())]
     sys.argv += ranks.arguments(decode(source))
     try:
-        for code in parts:
+        with ranks.in_turn():
+            for code in parts[:-2]:
+                exec(code, module.__dict__)
+        for code in parts[-2:]:
             exec(code, module.__dict__)
     except BaseException as error:
         return outcome.report(error, hooks)

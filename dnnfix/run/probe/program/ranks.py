@@ -18,7 +18,7 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from .. import budget, sites, wire
 
@@ -64,6 +64,7 @@ _reached: List[Any] = []
 _second: Optional["_Second"] = None
 _me: Optional["_Place"] = None
 _hold: Optional[int] = None
+_turn: Optional[int] = None
 
 
 def wanted(text: Optional[str]) -> bool:
@@ -82,8 +83,8 @@ def wanted(text: Optional[str]) -> bool:
 
 def begin(text: Optional[str], job: Dict[str, Any], folder: str, top: str) -> None:
     """Start rank 1 where the program wants one and the sandbox lets two processes meet; `rank` is then set in both."""
-    global rank, _second, _me, _hold
-    rank = _second = _me = _hold = None
+    global rank, _second, _me, _hold, _turn
+    rank = _second = _me = _hold = _turn = None
     _reached.clear()
     if job.get("gpu") or job.get("recorder") or not wanted(text):
         return
@@ -94,6 +95,7 @@ def begin(text: Optional[str], job: Dict[str, Any], folder: str, top: str) -> No
     budget.share()
     lines, told = os.pipe()
     until, held = os.pipe()
+    after, before = os.pipe()
     sys.stdout.flush()
     process = os.fork()
     rank = 1 if process == 0 else 0
@@ -103,14 +105,15 @@ def begin(text: Optional[str], job: Dict[str, Any], folder: str, top: str) -> No
     os.environ.update(ACCELERATE_USE_CPU="true", GLOO_SOCKET_IFNAME="lo")
     _me = _Place()
     if rank == 0:
-        os.close(told)
-        os.close(until)
+        for other in (told, until, after):
+            os.close(other)
+        _turn = before
         _second = _Second(process, lines, held)
         return
     job["budget"] = dict(job["budget"], training=None)
-    os.close(lines)
-    os.close(held)
-    _hold = until
+    for other in (lines, held, before):
+        os.close(other)
+    _hold, _turn = until, after
     wire.attach(told, folder, top)
     nothing = os.open(os.devnull, os.O_WRONLY)
     for number in (1, 2):
@@ -122,6 +125,18 @@ def arguments(text: Optional[str]) -> List[str]:
     """What a launcher adds to the program's arguments: its rank, where the program takes it as one."""
     told = _TOLD.search(text or "")
     return [] if told is None or rank is None else ["%s=%d" % (told.group(1), rank)]
+
+
+@contextlib.contextmanager
+def in_turn() -> Iterator[None]:
+    """What writes files that the program reads: rank 0 does it first, and rank 1 finds them."""
+    if rank == 1 and _turn is not None:
+        os.read(_turn, 1)
+    try:
+        yield
+    finally:
+        if rank == 0 and _turn is not None:
+            os.close(_turn)
 
 
 def watch(end: Callable[[Dict[str, Any]], None]) -> None:
@@ -145,6 +160,13 @@ def over(ended: str, detail: str) -> None:
         os._exit(0)
     if _second is not None and ended == "finished" and _reached:
         _second.await_end()
+
+
+def withdraw() -> None:
+    """Rank 1 ends where it has nothing to do: its program trains, and joined no group."""
+    if rank == 1:
+        wire.emit("end", outcome="alone", detail="")
+        os._exit(0)
 
 
 def reached(kind: str, site: Optional[sites.Site]) -> None:

@@ -152,6 +152,8 @@ class Distributed:
 
     @guarded
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not self.joined:
+            ranks.withdraw()
         if self.joined and not Quiet.depth and len(self._parameters) < _FIRST:
             with Quiet():
                 held = [each for group in optimizer.param_groups for each in group["params"]]
