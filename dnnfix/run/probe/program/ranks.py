@@ -48,7 +48,7 @@ _OTHER_WAYS = frozenset({"Process", "start_processes", "notebook_launcher", "deb
 """Calls that start the ranks in ways that are not followed."""
 PAIRS = 8
 """So many of those that the ranks do not share are told."""
-_TOLD = re.compile(r"""add_argument\(\s*["'](--local[_-]rank)["']""")
+_TOLD = re.compile(r"""^[^#\n]*add_argument\(\s*["'](--local[_-]rank)["']""", re.MULTILINE)
 """The argument that older launchers tell a program its rank by."""
 _SETS = re.compile(r"""environ\[\s*["'](?:RANK|WORLD_SIZE)["']\s*\]\s*=[^=]""")
 _WAITS = tuple(
