@@ -38,7 +38,6 @@ class Distributed:
         self.joined = False
         self._left = False
         self._groups = 0
-        self._over = False
         self._batches: List[float] = []
         self._parameters: List[float] = []
         self._samplers: List[Dict[str, Any]] = []
@@ -70,10 +69,10 @@ class Distributed:
         self._hook = optimizer.register_optimizer_step_post_hook(self._stepped)
 
     def finish(self) -> None:
-        """The program is over: its models are called without the group from now on."""
-        self._over = True
+        """The program is over, and nothing is patched any more: its networks are called without the group from now on."""
         if self._hook is not None:
             self._hook.remove()
+            torch.nn.parallel.DistributedDataParallel.forward = _of_the_module
 
     def facts(self) -> Dict[str, Any]:
         """What this rank recorded."""
@@ -133,8 +132,8 @@ class Distributed:
     def _forward(self, original: Any) -> Any:
         @functools.wraps(original)
         def forward(wrapper: Any, *inputs: Any, **named: Any) -> Any:
-            if Quiet.depth or self._over:
-                return wrapper.module(*inputs, **named)
+            if Quiet.depth:
+                return _of_the_module(wrapper, *inputs, **named)
             if torch.is_grad_enabled() and wrapper.training:
                 _comes_to("forward")
                 self._entered(inputs, named)
@@ -226,6 +225,10 @@ def _announced(name: str, original: Any) -> Any:
 @guarded
 def _comes_to(name: str) -> None:
     ranks.reached(name, sites.caller_site())
+
+
+def _of_the_module(wrapper: Any, *inputs: Any, **named: Any) -> Any:
+    return wrapper.module(*inputs, **named)
 
 
 def _spawn(original: Any) -> Any:

@@ -110,10 +110,11 @@ class Hooks:
         """The program has ended: write what is still to be written, experiment, and take the watchers away."""
         if self._distributed is not None:
             tell(self._distributed)
-            self._distributed.finish()
         self._recorder.flush()
         self._steps.finish()
         self.withdraw()
+        if self._distributed is not None:
+            self._distributed.finish()
         self._components.send_all()
         if self._shuffled is not None:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled.happened)
