@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
+import importlib.util
 import itertools
 import json
 import os
@@ -50,6 +52,7 @@ PAIRS = 8
 """So many of those that the ranks do not share are told."""
 _TOLD = re.compile(r"""^[^#\n]*add_argument\(\s*["'](--local[_-]rank)["']""", re.MULTILINE)
 """The argument that older launchers tell a program its rank by."""
+_HEAVY = ("accelerate", "datasets", "evaluate", "transformers")
 _SETS = re.compile(r"""environ\[\s*["'](?:RANK|WORLD_SIZE)["']\s*\]\s*=[^=]""")
 _WAITS = tuple(
     os.path.join("torch", *parts) for parts in (("distributed", ""), ("nn", "parallel", ""), ("autograd", ""))
@@ -91,6 +94,7 @@ def begin(text: Optional[str], job: Dict[str, Any], folder: str, top: str) -> No
     port = _free_port()
     if port is None:
         return
+    _import_for_both(text or "")
     wire.emit("probe", name="world", value=WORLD)
     budget.share()
     lines, told = os.pipe()
@@ -220,6 +224,16 @@ def _is_alone(call: ast.Call) -> bool:
         if keyword.arg == "rank" and isinstance(keyword.value, ast.Constant):
             return True
     return False
+
+
+def _import_for_both(text: str) -> None:
+    """Import, before there are two processes, the packages of a program that take seconds."""
+    for name in _HEAVY:
+        if re.search(r"^\s*(?:import|from)\s+%s\b" % name, text, re.MULTILINE):
+            with contextlib.suppress(Exception):
+                found = importlib.util.find_spec(name)
+                if found is not None and not sites.is_user_file(found.origin or ""):
+                    importlib.import_module(name)
 
 
 def _free_port() -> Optional[int]:
