@@ -94,6 +94,23 @@ def test_who_is_not_told_the_rank_is_told_it_as_by_a_launcher(ranked: Ranked) ->
     assert ranked(dedent(text)).printed == "[(0, '0', 0), (1, '1', 1)]\n"
 
 
+def test_a_program_that_nobody_can_tell_its_rank_says_nothing(ranked: Ranked) -> None:
+    text = """
+        import argparse
+        import torch
+        import torch.distributed as dist
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--rank", type=int, default=0)
+        args = parser.parse_args()
+        dist.init_process_group("nccl", rank=args.rank, world_size=2)
+        if args.rank == 0:
+            torch.save(torch.ones(1), "one.pt")
+    """
+    trace = ranked(dedent(text))
+    assert trace.outcome is RunOutcome.ENVIRONMENT and "nothing tells it which it is" in trace.detail
+    assert trace.crash is None and "ranks" not in trace.probes
+
+
 def test_what_is_spawned_runs_in_the_ranks_themselves(ranked: Ranked) -> None:
     text = """
         import torch

@@ -96,14 +96,17 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     return 0 if ended == outcome.FINISHED else EXIT_CRASHED
 
 
-def _end_at(begun: float, hooks: List[Any], crash: Dict[str, Any]) -> None:
+def _end_at(begun: float, hooks: List[Any], crash: Optional[Dict[str, Any]]) -> None:
     """End a run in which no rank can go on, from beside the program, which waits: the other rank ends with this one."""
     for hook in hooks:
         hook.flush()
-    wire.emit("crash", **crash)
-    wire.emit("probe", name="ranks", value={"parted": ranks.parted()})
-    detail = wire.shorten("%s: %s" % (crash["kind"], crash["message"]))
-    wire.emit("end", outcome=outcome.CRASHED, detail=detail, seconds=time.monotonic() - begun)
+    if crash is None:
+        ended, detail = outcome.ENVIRONMENT, "the program has several processes, and nothing tells it which it is"
+    else:
+        ended, detail = outcome.CRASHED, wire.shorten("%s: %s" % (crash["kind"], crash["message"]))
+        wire.emit("crash", **crash)
+        wire.emit("probe", name="ranks", value={"parted": ranks.parted()})
+    wire.emit("end", outcome=ended, detail=detail, seconds=time.monotonic() - begun)
     os._exit(EXIT_CRASHED)
 
 

@@ -143,8 +143,11 @@ def in_turn() -> Iterator[None]:
             os.close(_turn)
 
 
-def watch(end: Callable[[Dict[str, Any]], None]) -> None:
-    """Have rank 0 look at both; `end` is called with the fields of a crash where neither can go on, and ends the process."""
+def watch(end: Callable[[Optional[Dict[str, Any]]], None]) -> None:
+    """Have rank 0 look at both; `end` ends the process.
+
+    It is called with the fields of a crash where neither can go on, and with `None` where rank 1 is astray.
+    """
     if _second is not None and _me is not None:
         threading.Thread(target=_second.watch, args=(_me, end), daemon=True).start()
 
@@ -164,6 +167,11 @@ def over(ended: str, detail: str) -> None:
         os._exit(0)
     if _second is not None and ended == "finished" and _reached:
         _second.await_end()
+
+
+def astray() -> None:
+    """This rank takes itself for the other one: nothing told it, and what the two do then says nothing."""
+    wire.emit("astray")
 
 
 def withdraw() -> None:
@@ -301,10 +309,11 @@ class _Second:
         self._place: Dict[str, Any] = {"waits": 0.0, "frames": []}
         self._lines, self._held = lines, held
         self._rest = b""
+        self._astray = False
         self._over = threading.Event()
         os.set_blocking(lines, False)
 
-    def watch(self, me: _Place, end: Callable[[Dict[str, Any]], None]) -> None:
+    def watch(self, me: _Place, end: Callable[[Optional[Dict[str, Any]]], None]) -> None:
         """Look at both ranks until one of them cannot go on."""
         ended_at: Optional[float] = None
         while True:
@@ -314,8 +323,8 @@ class _Second:
             if me.ended not in ("", "finished"):
                 return
             crash = self._in_vain(own, bool(me.ended))
-            if crash is not None:
-                end(crash)
+            if crash is not None or self._astray:
+                end(None if self._astray else crash)
                 return
             if self._ended is not None and me.ended:
                 self._over.set()
@@ -374,6 +383,8 @@ class _Second:
         elif event == "end":
             self._ended = str(fields.get("outcome"))
             self._place = {"waits": 0.0, "frames": []}
+        elif event == "astray":
+            self._astray = True
         elif event == "reached":
             self.reached.append([fields["kind"], fields["site"]])
         elif event == "probe":

@@ -102,6 +102,9 @@ class Distributed:
     def _init(self, original: Any) -> Any:
         @functools.wraps(original)
         def init_process_group(backend: Any = None, *args: Any, **given: Any) -> Any:
+            own = given.get("rank", args[3] if len(args) > 3 else None)
+            if own not in (None, -1, ranks.rank):
+                ranks.astray()
             kept = {name: value for name, value in given.items() if name in ("timeout", "group_name")}
             if self._left:
                 self._left = False
