@@ -118,7 +118,8 @@ def made_from_hub(asked):
             if os.path.isabs(known) or known.startswith(".") or known.count("/") > 1:
                 known = "made/" + os.path.basename(known.rstrip("/"))
             name = kwargs.get("filename") or (args[0] if args else None)
-            folder = made_repository(known, kwargs, asked, name)
+            with MadeTurn(asked["home"]):
+                folder = made_repository(known, kwargs, asked, name)
             if folder is not None and "snapshot" in original.__name__:
                 return folder
             path = os.path.join(folder, kwargs.get("subfolder") or "", str(name)) if folder else ""
@@ -133,6 +134,31 @@ def made_from_hub(asked):
         return fetch
 
     return stand_in
+
+
+class MadeTurn:
+    """Where a program runs as several ranks, one of them makes a repository at a time, and the others find it."""
+
+    held = None
+
+    def __init__(self, folder):
+        self.folder, self.mine = folder, False
+
+    def __enter__(self):
+        import os
+
+        if MadeTurn.held is not None or "RANK" not in os.environ:
+            return
+        import fcntl
+
+        os.makedirs(self.folder, exist_ok=True)
+        MadeTurn.held, self.mine = open(os.path.join(self.folder, "made.lock"), "w"), True
+        fcntl.lockf(MadeTurn.held, fcntl.LOCK_EX)
+
+    def __exit__(self, *exception):
+        if self.mine:
+            MadeTurn.held.close()
+            MadeTurn.held = None
 
 
 def made_repository(name, place, asked, file=None):
@@ -154,28 +180,22 @@ def made_repository(name, place, asked, file=None):
     with open(os.path.join(folder, "refs", revision.replace("/", "-")), "w") as out:
         out.write(commit)
     home = os.path.join(snapshots, commit)
-    made = os.path.join(folder, "made-%d" % os.getpid())  # put in place whole: another rank may ask for it meanwhile
-    os.makedirs(made)
+    os.makedirs(home)
     parts = "unet vae text_encoder text_encoder_2 tokenizer tokenizer_2 scheduler transformer image_encoder".split()
     diffusion = (
         file == "model_index.json" or place.get("subfolder") in parts or "diffusers" in str(place.get("user_agent"))
     )
     try:
         if diffusion:
-            _made_unseen(made_diffusion_files, made, name)
+            _made_unseen(made_diffusion_files, home, name)
         elif name.startswith("timm/"):
-            _made_unseen(made_timm_files, made, name)
+            _made_unseen(made_timm_files, home, name)
         else:
-            _made_unseen(made_model_files, made, name, asked)
+            _made_unseen(made_model_files, home, name, asked)
     except Exception as error:  # noqa: BLE001 - what the libraries raise here is not the program's doing
         sys.stderr.write("dnnfix reproduce: nothing small can be made for %s: %s\n" % (name, error))
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder)
         return None
-    os.makedirs(snapshots, exist_ok=True)
-    try:
-        os.rename(made, home)
-    except OSError:
-        shutil.rmtree(made)
     return home
 
 
