@@ -202,6 +202,7 @@ def test_both_ranks_end_after_the_step_that_the_clock_of_one_decides_on(ranked: 
         ("accelerator = Accelerator()\nif accelerator.is_main_process:\n    print('loss')", True),
         ("class T:\n    def __init__(self):\n        self.a = Accelerator()\n        self.a.wait_for_everyone()", True),
         ("accelerator = Accelerator()\ntotal = functools.reduce(max, [1])", False),
+        ("net = Net.from_pretrained('bert')\naccelerator = Accelerator()\naccelerator.wait_for_everyone()", False),
         ("accelerator = Accelerator(\naccelerator.is_main_process", False),
         ("print('init_process_group')", False),
     ],

@@ -81,7 +81,10 @@ def wanted(text: Optional[str]) -> bool:
     calls = [(_name(node.func), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     if any(name in _OTHER_WAYS for name, _call in calls):
         return False
-    return any(name == "init_process_group" and not _is_alone(call) for name, call in calls) or _asks(tree)
+    if any(name == "init_process_group" and not _is_alone(call) for name, call in calls):
+        return True
+    # What is made in place of a model of the hub is made for one process; such a program runs as well alone.
+    return "from_pretrained" not in text and _asks(tree)
 
 
 def begin(text: Optional[str], job: Dict[str, Any], folder: str, top: str) -> None:
