@@ -51,6 +51,11 @@ class Case:
     """Where the run of a program is started whose module this case is of."""
 
     @property
+    def of_several(self) -> bool:
+        """Whether a run was that of two processes, which find each other, and each of which is told its rank."""
+        return any("world" in trace.probes for trace in self.traces)
+
+    @property
     def latest(self) -> Trace | None:
         """The last run."""
         return self.traces[-1] if self.traces else None

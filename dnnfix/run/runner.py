@@ -174,7 +174,10 @@ class Runner:
         settings = settings_before_import(job.program)
         # Which of the two is imported first is the program's choice: they do not share a process as they come.
         both = wants_tensorflow and bool(imported & {"torch", "torchvision"})
-        alone = self._fresh or both or settings is None or bool(_SPAWNS.search(job.program))
+        # What starts ranks of a process group is run without new interpreters (`probe/program/ranks.py`).
+        ranks = b"init_process_group" in job.program
+        spawns = bool(_SPAWNS.search(job.program.replace(b".spawn(", b"(") if ranks else job.program))
+        alone = self._fresh or both or settings is None or spawns
         alone = alone or job.recorder is not None
         self._count += 1
         return Kind(

@@ -129,6 +129,9 @@ def _system(gpu: bool) -> list[str]:
             words += ["--symlink", os.readlink(place), place]
         elif os.path.isdir(place):
             words += ["--ro-bind", place, place]
+    for place in ("/sys", "/sys/class", "/sys/class/net"):
+        # Empty: what looks for the properties of network interfaces, as gloo does, fails where it may not look at all.
+        words += ["--perms", "0755", "--dir", place]
     for place in _SYSTEM_FILES:
         words += ["--ro-bind-try", place, place]
     words += ["--proc", "/proc", "--dev", "/dev"]

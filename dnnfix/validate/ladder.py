@@ -16,7 +16,7 @@ from dnnfix.records import RUNGS, Family, Finding, RunOutcome, Status, Trace, Ve
 from dnnfix.run.job import Experiment, Speculation
 from dnnfix.source.program import Source
 from dnnfix.validate.evidence import Evidence, Pair, Validator
-from dnnfix.validate.learning import MAX_PAIRS, MIN_PAIRS, decide, difference, score, threshold
+from dnnfix.validate.learning import MAX_PAIRS, MIN_PAIRS, as_far, decide, difference, score, threshold
 from dnnfix.validate.side_effects import MEASURED
 
 TRAINED = ("learn", "honest", "harmless")
@@ -184,9 +184,8 @@ def _pairs(evidence: Evidence, laboratory: Laboratory) -> Evidence:
         if laboratory.out_of_time():
             cut_short = True
             break
-        pairs.append(
-            Pair(laboratory.train(evidence.source_before, seed), laboratory.train(evidence.source_after, seed))
-        )
+        before, after = (laboratory.train(s, seed) for s in (evidence.source_before, evidence.source_after))
+        pairs.append(Pair(as_far(before, after), after))
         differences = [d for d in (difference(pair.before, pair.after) for pair in pairs) if d is not None]
         better = replace(evidence, pairs=tuple(pairs)).wants_improvement
         decision = decide(differences, threshold(better))

@@ -7,10 +7,10 @@ does not depend on the loss's scale; only where no skill could be taken is the f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from dnnfix.records import Trace
+from dnnfix.records import Json, Trace
 
 TAIL = 0.25
 """Share of the last steps that a score averages over: single mini-batches are too noisy to compare."""
@@ -88,6 +88,25 @@ def difference(before: Trace, after: Trace) -> float | None:
             return None
         first, second = falls[0], falls[1]
     return second.value - first.value
+
+
+def as_far(before: Trace, after: Trace) -> Trace:
+    """The earlier trial as far as the later one is compared with it: to its end, but where ranks divide their data in the later alone.
+
+    The passes over the data are as many then, and each takes fewer steps, which average over more samples. Such a patch
+    has to learn as much in its steps as the original in as many.
+    """
+    taken, divided = len(before.steps), len(after.steps)
+    same = [_ranks(trace).get("same_batches") for trace in (before, after)]
+    ranks = before.probes.get("world")
+    if same != [True, False] or not isinstance(ranks, int) or not divided < taken <= ranks * divided:
+        return before
+    return replace(before, steps=before.steps[:divided])
+
+
+def _ranks(trace: Trace) -> Mapping[str, Json]:
+    found = trace.probes.get("ranks")
+    return found if isinstance(found, dict) else {}
 
 
 def threshold(improvement: bool) -> float:

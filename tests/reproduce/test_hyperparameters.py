@@ -221,11 +221,13 @@ for x, y in torch.utils.data.DataLoader(rows, batch_size=8):
 """
 
 
-def test_who_joins_other_processes_only_where_told_to_runs_without_a_gpu() -> None:
+def test_who_joins_other_processes_runs_without_a_gpu_where_told_to_or_as_two_ranks() -> None:
     joining = "import torch.distributed as dist\ndist.init_process_group('nccl')\n"
     net = "import torch\nnet = torch.nn.Linear(2, 1).cuda()\n"
     asked = "if args.world_size > 1:\n    " + joining.split("\n")[1] + "\n"
-    assert gaps(net + joining)
+    assert "run one of them alone" in gaps(net + joining)[0]
+    two = replace(case(net + joining), traces=(Trace(RunOutcome.CRASHED, probes={"world": 2}),))
+    assert [type(one) for one in hyperparameters.steps(two)] == [EditStep]
     assert not gaps(net + "import torch.distributed as dist\nargs = 1\n" + asked)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
 from dnnfix.records import RunOutcome, Step, Trace
-from dnnfix.validate.learning import MAX_PAIRS, decide, difference, score
+from dnnfix.validate.learning import MAX_PAIRS, as_far, decide, difference, score
 
 
 def trace(*skills: float | None, losses: tuple[float, ...] = ()) -> Trace:
@@ -43,6 +44,29 @@ def test_non_finite_training_scores_as_bad_as_can_be(bad: float) -> None:
     found = score(trace(0.9, 0.9, 0.9, 0.9, losses=(1.0, 1.0, 1.0, bad)))
     assert found is not None
     assert found.value == -1.0
+
+
+def of_ranks(steps: int, same: bool) -> Trace:
+    return replace(trace(*[0.5] * steps), probes={"world": 2, "ranks": {"same_batches": same}})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        (of_ranks(24, same=True), of_ranks(12, same=False), 12),
+        (of_ranks(23, same=True), of_ranks(12, same=False), 12),
+        (of_ranks(24, same=True), of_ranks(11, same=False), 24),
+        (of_ranks(24, same=True), of_ranks(12, same=True), 24),
+        (of_ranks(24, same=False), of_ranks(12, same=False), 24),
+        (of_ranks(12, same=True), of_ranks(24, same=False), 12),
+        (trace(*[0.5] * 24), trace(*[0.5] * 12), 24),
+    ],
+    ids=["divided", "uneven", "fewer than that", "still the same", "were divided", "more", "one process"],
+)
+def test_trials_are_compared_at_as_many_steps_only_where_ranks_come_to_divide_their_data(
+    before: Trace, after: Trace, kept: int
+) -> None:
+    assert as_far(before, after).steps == before.steps[:kept]
 
 
 def test_where_only_one_program_shows_its_skill_the_losses_are_compared() -> None:

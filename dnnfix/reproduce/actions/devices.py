@@ -19,7 +19,9 @@ HIDES = "every tensor is on the CPU then: a fault of tensors on different device
 _ASKS = frozenset({"is_available", "device_count", "list_physical_devices", "is_gpu_available", "is_built"})
 _NAMED = re.compile(r"cuda(?::\d+|:)?\Z")
 _TENSORFLOW_NAMED = re.compile(r"/?(?:device:)?gpu:\d+\Z", re.IGNORECASE)
-_MISSED = re.compile(r"\bcuda\b|nvidia|cudnn|\bgpu\b|no kernel image|torch_cuda", re.IGNORECASE)
+_NUMBERED = "Cannot access accelerator device"
+"""Of the message where something is moved to the number of a GPU."""
+_MISSED = re.compile(rf"\bcuda\b|_cuda_|nvidia|cudnn|\bgpu\b|no kernel image|torch_cuda|{_NUMBERED}", re.IGNORECASE)
 _KNOWN_BY_GPU = ("version.cuda", "current_accelerator")
 """What torch has no value of where there is no GPU."""
 _METHODS = frozenset({"cuda", "pin_memory"})
@@ -30,7 +32,8 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     if case.gpu or not _missed(case):
         return
     source = case.source
-    if any(not _is_asked_for(source, call) for call in method_calls(source, "init_process_group")):
+    joins = any(not _is_asked_for(source, call) for call in method_calls(source, "init_process_group"))
+    if joins and not case.of_several:
         yield Gap(
             "the program trains in several processes that find each other over the network: run one of them alone"
         )
@@ -62,7 +65,9 @@ def _missed(case: Case) -> bool:
 
 
 def _asks_for_gpu(case: Case) -> bool:
-    """Whether a run stopped at something that a torch without GPUs does not have: the version of CUDA, an accelerator."""
+    """Whether a run stopped at something that a torch without GPUs does not have: one by number, the version of CUDA."""
+    if any(_NUMBERED in trace.crash.message for trace in case.traces if trace.crash is not None):
+        return True
     said = "'NoneType' object has no attribute"
     sites = [trace.crash.site for trace in case.traces if trace.crash is not None and said in trace.crash.message]
     return any(name in _line(case, site) for site in sites if site is not None for name in _KNOWN_BY_GPU)

@@ -23,6 +23,10 @@ ACTION = EditAction.HYPERPARAMETERS
 
 USUAL = {"SIZE|COUNT|NUM|THREADS|WORKERS": "1", "ADDR|HOST": "127.0.0.1", "PORT": "29500"}
 """What environment variables with such words in their names are set to."""
+OF_RANKS = frozenset(
+    {"RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+)
+"""Environment variables that each of several processes is started with."""
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
@@ -87,7 +91,7 @@ def _environment(case: Case) -> Iterator[EditStep | Gap]:
     """Variables that the program reads with `os.environ["X"]` and that it does not set itself."""
     source = case.source
     own = {string(node.slice) for node in _variables(source) if isinstance(node.ctx, ast.Store)}
-    done = set(_asked_for(source))
+    done = set(_asked_for(source)) | (OF_RANKS if case.of_several else set())
     for node in _variables(source):
         name = string(node.slice) if isinstance(node.ctx, ast.Load) else None
         if name is None or name in own or name in done or name in ("HOME", "PATH", "PWD", "USER", "LANG"):

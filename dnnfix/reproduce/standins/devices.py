@@ -57,11 +57,9 @@ def made_without_gpu():
     to, module_to = torch.Tensor.to, torch.nn.Module.to
 
     def is_gpu(value):
-        return (
-            not hasattr(value, "is_floating_point")
-            and not isinstance(value, (int, torch.dtype))
-            and "cuda" in str(value)
-        )
+        if isinstance(value, int):  # the number of a GPU
+            return not isinstance(value, bool)
+        return not hasattr(value, "is_floating_point") and not isinstance(value, torch.dtype) and "cuda" in str(value)
 
     def on_cpu(original):
         def method(thing, *args, **kwargs):

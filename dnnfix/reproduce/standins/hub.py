@@ -118,7 +118,8 @@ def made_from_hub(asked):
             if os.path.isabs(known) or known.startswith(".") or known.count("/") > 1:
                 known = "made/" + os.path.basename(known.rstrip("/"))
             name = kwargs.get("filename") or (args[0] if args else None)
-            folder = made_repository(known, kwargs, asked, name)
+            with MadeTurn(asked["home"]):
+                folder = made_repository(known, kwargs, asked, name)
             if folder is not None and "snapshot" in original.__name__:
                 return folder
             path = os.path.join(folder, kwargs.get("subfolder") or "", str(name)) if folder else ""
@@ -133,6 +134,31 @@ def made_from_hub(asked):
         return fetch
 
     return stand_in
+
+
+class MadeTurn:
+    """Where a program runs as several ranks, one of them makes a repository at a time, and the others find it."""
+
+    held = None
+
+    def __init__(self, folder):
+        self.folder, self.mine = folder, False
+
+    def __enter__(self):
+        import os
+
+        if MadeTurn.held is not None or "RANK" not in os.environ:
+            return
+        import fcntl
+
+        os.makedirs(self.folder, exist_ok=True)
+        MadeTurn.held, self.mine = open(os.path.join(self.folder, "made.lock"), "w"), True
+        fcntl.lockf(MadeTurn.held, fcntl.LOCK_EX)
+
+    def __exit__(self, *exception):
+        if self.mine:
+            MadeTurn.held.close()
+            MadeTurn.held = None
 
 
 def made_repository(name, place, asked, file=None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import time
 from typing import Any, Dict, Optional
 
@@ -26,14 +27,17 @@ _limit = 0
 _until: Optional[float] = None
 _last = 0.0
 _pace = 0.0
+_agreed: Optional[mmap.mmap] = None
+"""The step after which all ranks end (0: not known yet), where a run has several: they share this memory."""
 
 
 def start(of: Dict[str, Any]) -> None:
     """Begin to count for the job `of`."""
-    global job, steps, spent, hurried, _limit
+    global job, steps, spent, hurried, _limit, _agreed
     job = of
     steps = 0
     spent = hurried = False
+    _agreed = None
     _limit = int(of.get("budget", {}).get("steps", 20))
     begin()
 
@@ -45,6 +49,12 @@ def begin() -> None:
     _last = time.monotonic()
     _pace = 0.0
     _until = None if training is None else _last + float(training)
+
+
+def share() -> None:
+    """Before this process is forked into ranks: they end after the same step, which the one that has a clock decides on."""
+    global _agreed
+    _agreed = mmap.mmap(-1, 8)
 
 
 def count_step() -> int:
@@ -65,16 +75,29 @@ def used_up() -> bool:
             spent = True
             wire.emit("spent")
         return True
-    if not hurried and _until is not None and steps and time.monotonic() + _pace > _until:
+    if not hurried and _is_late():
         hurried = True
         wire.emit("hurried")
     return hurried
 
 
+def _is_late() -> bool:
+    """Whether the time for training is over, for all ranks at the same step where there are several."""
+    late = _until is not None and steps > 0 and time.monotonic() + _pace > _until
+    if _agreed is None:
+        return late
+    last = int.from_bytes(_agreed, "little")
+    if late and not last:
+        # The others may be in their next step; gradients are averaged in it, so that they are not beyond it.
+        last = steps + 1
+        _agreed[:] = last.to_bytes(8, "little")
+    return 0 < last <= steps
+
+
 def end_after(more: int) -> None:
     """From now on, training loops end after that many more steps, without a time limit."""
-    global steps, _limit, _until
-    steps, _limit, _until = 0, more, None
+    global steps, _limit, _until, _agreed
+    steps, _limit, _until, _agreed = 0, more, None, None
 
 
 def evaluation_batches() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import io
 import os
 import resource
@@ -24,6 +25,7 @@ from . import (
     handlers,
     loops,
     modules_beside,
+    ranks,
     rehearsal,
     scaffold,
     seeds,
@@ -61,14 +63,19 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
     modules_beside.install(top, filename, job.get("scaffold") or {})
     unwatched.install()
     atexit._clear()
+    if primary == "torch":
+        frameworks.load(primary)
+        ranks.begin(text, job, os.getcwd(), top)
     hooks = frameworks.observe(primary, job)
-    seeds.plant(int(job["seed"]), named)
+    # Ranks that plant no seed of their own draw different numbers.
+    seeds.plant(int(job["seed"]) + (ranks.rank or 0), named)
     if float(job.get("pace", 1.0)) != 1.0:
         clocks.run_fast(float(job["pace"]))
     if job.get("gpu"):
         gpu.bound(int(job["budget"]["memory"]))
     if announce is not None:
-        os.write(announce, b"r")
+        if ranks.rank != 1:
+            os.write(announce, b"r")
         os.close(announce)
     writes.watch()
     wanted = job.get("speculation")
@@ -79,10 +86,28 @@ def run(job: Dict[str, Any], source: bytes, top: str, trace: int, announce: Opti
         os.chdir(job["start"])
     budget.begin()
     begun = time.monotonic()
+    ranks.watch(functools.partial(_end_at, begun, hooks))
     ended, detail = _execute(source, filename, job, hooks)
     ended, detail = _settle(ended, detail, hooks)
+    for hook in hooks if ranks.rank == 1 else ():
+        hook.tell_rank()
+    ranks.over(ended, detail)
     finish(ended, detail, time.monotonic() - begun, hooks)
     return 0 if ended == outcome.FINISHED else EXIT_CRASHED
+
+
+def _end_at(begun: float, hooks: List[Any], crash: Optional[Dict[str, Any]]) -> None:
+    """End a run in which no rank can go on, from beside the program, which waits: the other rank ends with this one."""
+    for hook in hooks:
+        hook.flush()
+    if crash is None:
+        ended, detail = outcome.ENVIRONMENT, "the program has several processes, and nothing tells it which it is"
+    else:
+        ended, detail = outcome.CRASHED, wire.shorten("%s: %s" % (crash["kind"], crash["message"]))
+        wire.emit("crash", **crash)
+        wire.emit("probe", name="ranks", value={"parted": ranks.parted()})
+    wire.emit("end", outcome=ended, detail=detail, seconds=time.monotonic() - begun)
+    os._exit(EXIT_CRASHED)
 
 
 def finish(ended: str, detail: str, seconds: float, hooks: List[Any]) -> None:
@@ -92,6 +117,7 @@ def finish(ended: str, detail: str, seconds: float, hooks: List[Any]) -> None:
             hook.finish()
         except Exception as error:
             wire.emit("note", text="the probe could not finish: %s: %s" % (type(error).__name__, error))
+    ranks.stop()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     took = [hook.step_seconds for hook in hooks if hook.step_seconds is not None]
     fields: Dict[str, Any] = {"step_seconds": took[0]} if took else {}
@@ -118,8 +144,12 @@ def _execute(source: bytes, filename: str, job: Dict[str, Any], hooks: List[Any]
         return outcome.report(error, hooks)
     sys.modules["__main__"] = module
     sys.argv = [filename] + [str(argument) for argument in job.get("arguments", ())]
+    sys.argv += ranks.arguments(decode(source))
     try:
-        for code in parts:
+        with ranks.in_turn():
+            for code in parts[:-2]:
+                exec(code, module.__dict__)
+        for code in parts[-2:]:
             exec(code, module.__dict__)
     except BaseException as error:
         return outcome.report(error, hooks)

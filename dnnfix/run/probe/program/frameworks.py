@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -88,6 +89,12 @@ def observe(framework: str, job: Dict[str, Any]) -> List[Any]:
             return []
         wire.emit("note", text="%s is not observed: %s: %s" % (framework, type(error).__name__, error))
     return []
+
+
+def load(framework: str) -> None:
+    """Import a framework, where it is there to be imported."""
+    with contextlib.suppress(Exception):
+        importlib.import_module(framework)
 
 
 def installed(probe: Any, job: Dict[str, Any]) -> Any:

@@ -7,8 +7,10 @@ from typing import Any, Callable, Dict, Optional
 import torch as _torch
 
 from .. import wire
+from ..program import ranks
 from .calls import Recorder
 from .components import Components
+from .distributed import Distributed, tell
 from .experiments import Experiments
 from .in_flight import call_in_flight
 from .loaders import Loaders
@@ -45,6 +47,7 @@ class Hooks:
         self._targets = Targets()
         self._steps = Steps(self._recorder, self._components, self._loop, self._targets, record)
         self._record = record
+        self._distributed = Distributed() if ranks.rank is not None else None
         self._wanted = wanted = set(job.get("experiments", ()))
         seed = int(job.get("seed", 0))
         self._experiments = Experiments(wanted, seed, self._recorder, self._components, self._targets)
@@ -62,6 +65,8 @@ class Hooks:
         Loaders(self._components, self._recorder).install(self._patches)
         self._patches.put(torch, "compile", _not_compiled)
         self._patches.put(torch.nn.Module, "compile", lambda original: _compile_nothing)
+        if self._distributed is not None:
+            self._distributed.install(self._patches)
         self._recorder.on_forward = self._forward
         self._training_data.install(self._patches)
         if self._wanted:
@@ -85,6 +90,12 @@ class Hooks:
         self._recorder.stop()
         self._recorder.settle()
 
+    def flush(self) -> None:
+        """Write what was put aside."""
+        self.stop_recording()
+        self._recorder.flush()
+        self._steps.flush(final=True)
+
     @property
     def step_seconds(self) -> Optional[float]:
         """The median time of a step after the recorded ones; `None` where there were too few."""
@@ -97,9 +108,13 @@ class Hooks:
 
     def finish(self) -> None:
         """The program has ended: write what is still to be written, experiment, and take the watchers away."""
+        if self._distributed is not None:
+            tell(self._distributed)
         self._recorder.flush()
         self._steps.finish()
         self.withdraw()
+        if self._distributed is not None:
+            self._distributed.finish()
         self._components.send_all()
         if self._shuffled is not None:
             wire.emit("probe", name="shuffle-targets", value=self._shuffled.happened)
@@ -107,6 +122,11 @@ class Hooks:
         if self._listener is not None:
             wire.emit("probe", name="units", value=guarded(self._listener.units.found)())
         self._experiments.run()
+
+    def tell_rank(self) -> None:
+        """Write what this rank recorded for the other to compare."""
+        if self._distributed is not None:
+            wire.emit("probe", name="rank", value=self._distributed.facts())
 
     def _stepped(self, pair: Optional[Pair]) -> None:
         if self._listener is not None:
