@@ -248,11 +248,15 @@ def api(files: Iterable[tuple[str, bytes]], reader: Sources) -> Api:
         if path.endswith(".pyi") and path[:-1].replace("/", ".")[:-3] in modules:
             continue
         parts = path.rsplit(".", 1)[0].split("/")
-        if parts[-1] == "__init__":
+        is_package = parts[-1] == "__init__"
+        if is_package:
             parts.pop()
-            packages.add(".".join(parts))
-        if parts and all(part.isidentifier() for part in parts):
-            modules[".".join(parts)] = reader.module(text)
+        if not parts or not all(part.isidentifier() for part in parts):
+            continue  # no program can name what lies in such a folder
+        dotted = ".".join(parts)
+        modules[dotted] = reader.module(text)
+        if is_package:
+            packages.add(dotted)
     return Api({**modules, **_shown_elsewhere(modules, packages)}, frozenset(packages))
 
 

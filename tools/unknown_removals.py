@@ -19,7 +19,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from api_history import BY_HAND, DATA, Installed, Known, history, in_question, table
+from api_history import BY_HAND, DATA, Installed, Known, history, table
 from releases import INDEX, ReleaseError
 
 REASONS = Path(__file__).with_suffix(".toml")
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except ReleaseError as error:
             print(f"unknown_removals: {error}", file=sys.stderr)
             return 2
-        installed = Installed(given.python, package, str(found.found[-1].version), in_question(found))
+        installed = Installed(given.python, found)
         every = list(removals(table(found, installed, Known(()))))
         missed = [one for one in every if not is_known(known, *one[:3])]
         unknown = [one for one in missed if not reason(reasons, package, f"{one[2]}.{one[1]}" if one[2] else one[1])]
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             f"{package} {first.version} to {last.version} ({first.day} to {last.day}): {len(every)} removed, "
             f"{len(every) - len(missed)} known, {len(missed) - len(unknown)} listed with a reason, {len(unknown)} unknown"
-            f"{'' if installed.speaks else ', by its sources alone'}"
+            f"{', by its sources alone' if installed.number < 0 else ''}"
         )
         for kind, name, of, release in unknown if given.all else ():
             print(f"  {kind} {name}{f' of {of}' if of else ''}, gone in {release}")
