@@ -47,6 +47,7 @@ FIRST = {
     "old/__init__.py": "",
     "old/parts.py": "class Wheel:\n    def __init__(self, radius): pass\nclass Spoke: pass\n",
     "_private.py": "def hidden(): pass\n",
+    "__init__.pyi": "def only_in_the_stub() -> None: ...\n",
     "9a1e/__init__.py": "from . import parts\n",
     "9a1e/parts.py": "def nameless(): pass\n",
     "first.py": """\

@@ -4,9 +4,10 @@
 
 The last release of every minor version is read (`releases.py`, `static_api.py`): every name and keyword that a program could use and that the
 newest release has no more is an entry, with the release in which it went. Where one of them is installed for PYTHON, it is asked in a process of
-its own, and has the last word on all that went before: what it still has by decorators, inheritance or laziness is no entry. A successor is named where
-the sources show it: the same thing under another path, a decorator that renames a keyword, a text of warning that says what to use. What a
-table written by hand knows of a name is left to that table; of packages of whose earlier releases such a table tells, only the last ones are read. The same releases give the same bytes.
+its own, and has the last word on all that went before: what it still has by decorators, inheritance or laziness is no entry. A successor
+is named where the sources show it: the same thing under another path, a decorator that renames a keyword, a text of warning that says what
+to use. What a table written by hand knows of a name is left to that table, and what `unknown_removals.toml` lists is left out; where such a
+table tells of the years before, `--last` reads only what came after. The same releases give the same bytes.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,6 +37,7 @@ from static_api import ANY, Api, Callable, Sources, api
 from dnnfix.detect.versioning.tables import table as read_table
 
 QUESTION = Path(__file__).with_name("public_api.py")
+REASONS = Path(__file__).with_name("unknown_removals.toml")
 BY_HAND = ROOT / "fix_templates" / "data"
 DATA = BY_HAND / "history"
 OF_ANOTHER_KIND = frozenset(
@@ -49,8 +53,8 @@ OF_ANOTHER_KIND = frozenset(
 )
 """Names for which a release advises, or seems to have, a successor that is called otherwise or does another thing: they have none."""
 
-OF_NAMES_ALONE = ("jax", "flax")
-"""Packages whose functions are wrapped and whose classes are transformed: what these take and show cannot be read."""
+OF_NAMES_ALONE = ("jax", "flax", "opencv-python")
+"""Packages whose functions are wrapped or have several signatures, or whose classes are transformed: what these take and show cannot be read."""
 
 TIMEOUT = 1800
 """Seconds for what is asked of an interpreter: it imports every module in question."""
@@ -216,7 +220,8 @@ class Installed:
         self.is_newest = False
         self._python = python
         minors = {str(release.version.release[:2]): number for number, release in enumerate(found.found)}
-        number = minors.get(str(Version(_version(python, found.package)).release[:2]), -1) if python is not None else -1
+        there = _version(python, found.package, found.imported) if python is not None else "0"
+        number = minors.get(str(Version(there).release[:2]), -1)
         if number >= 0:
             self.answers = self.asked(sorted({*in_question(found), found.imported}))
             if found.imported in self.answers:  # it may have the package and lack what that imports
@@ -246,8 +251,13 @@ class Installed:
         return not entry or method in entry.get("methods", {}) or method in entry.get("assigned", ())
 
 
-def _version(python: Path, package: str) -> str:
-    asked = f"import importlib.metadata as m; print(m.version({package!r}))"
+def _version(python: Path, package: str, imported: str) -> str:
+    """The release that an interpreter has, also under another name than the index's: `opencv-python-headless`; `0` where it has none."""
+    asked = (
+        "import importlib.metadata as m\n"
+        f"try: print(m.version({package!r}))\n"
+        f"except m.PackageNotFoundError: print(m.version(m.packages_distributions()[{imported!r}][0]))"
+    )
     done = subprocess.run([python, "-c", asked], capture_output=True, text=True, timeout=60, check=False)
     return done.stdout.strip() or "0"
 
@@ -477,9 +487,15 @@ def in_question(found: History) -> list[str]:
     return sorted(asked)
 
 
-def by_hand() -> Known:
-    """What the tables know that are written by hand."""
-    return Known(BY_HAND.glob("*.toml"))
+def reasons(package: str) -> Mapping[str, str]:
+    """By pattern of names, why no table has to know what a package lost."""
+    listed = tomllib.loads(REASONS.read_text("utf-8"))["reason"]
+    return {name: one["reason"] for one in listed if one["package"] == package for name in one["names"]}
+
+
+def by_hand(package: str) -> Known:
+    """What the tables know that are written by hand, and what of a package none has to know."""
+    return Known(BY_HAND.glob("*.toml"), reasons(package))
 
 
 def table(found: History, installed: Installed, left_out: Known) -> dict[str, Any]:
@@ -552,15 +568,16 @@ def count(made: Mapping[str, Any]) -> int:
 
 
 class Known:
-    """What tables know, whatever file it is in."""
+    """What tables know, whatever file it is in, and patterns of names that are to count as known."""
 
-    def __init__(self, paths: Iterable[Path]) -> None:
+    def __init__(self, paths: Iterable[Path], listed: Iterable[str] = ()) -> None:
         self._tables = [read_table(path) for path in sorted(paths)]
+        self._listed = tuple(listed)
 
     def knows(self, name: str) -> bool:
         """Whether they have a name or a module, or what replaces a call of it."""
         last = _parted(name)[1]
-        return any(
+        return self._lists(name) or any(
             one.name(name) is not None
             or one.module(name) is not None
             or any(form.old.startswith(f"{name}(") or name in form.of for form in one.forms(last))
@@ -570,7 +587,7 @@ class Known:
     def knows_method(self, of: str, method: str) -> bool:
         """Whether they have a method of a class, or its call on whatever object."""
         call = re.compile(rf"\$\w+\.{re.escape(method)}\(")
-        return any(
+        return self._lists(f"{of}.{method}") or any(
             any(of in change.of for change in one.methods(method))
             or any(call.match(form.old) for form in one.forms(method))
             for one in self._tables
@@ -580,11 +597,14 @@ class Known:
         """Whether they have a keyword of a call, by itself or as a part of an expression."""
         last = of.rpartition(".")[2]
         given = re.compile(rf"\b{re.escape(keyword)}=")
-        return any(
+        return self._lists(f"{of}.{keyword}") or any(
             one.argument(of, keyword) is not None
             or any(given.search(form.old) and (of in form.of or form.old.startswith(of)) for form in one.forms(last))
             for one in self._tables
         )
+
+    def _lists(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self._listed)
 
 
 def _still_takes(found: History, name: str, keyword: str, installed: Installed) -> bool:
@@ -646,7 +666,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         successors(found, installed)
         if installed.is_newest:
             leave_out_missing(found, installed.asked(sorted(_named_successors(found))))
-        made = table(found, installed, by_hand())
+        made = table(found, installed, by_hand(package))
         text = written(made)
         given.output.mkdir(parents=True, exist_ok=True)
         (given.output / f"{found.imported}.json").write_text(text, encoding="utf-8")

@@ -245,8 +245,6 @@ def api(files: Iterable[tuple[str, bytes]], reader: Sources) -> Api:
     modules: dict[str, Module] = {}
     packages: set[str] = set()
     for path, text in files:
-        if path.endswith(".pyi") and path[:-1].replace("/", ".")[:-3] in modules:
-            continue
         parts = path.rsplit(".", 1)[0].split("/")
         is_package = parts[-1] == "__init__"
         if is_package:
@@ -254,6 +252,8 @@ def api(files: Iterable[tuple[str, bytes]], reader: Sources) -> Api:
         if not parts or not all(part.isidentifier() for part in parts):
             continue  # no program can name what lies in such a folder
         dotted = ".".join(parts)
+        if path.endswith(".pyi") and dotted in modules:
+            continue  # the stub of a module that is there itself
         modules[dotted] = reader.module(text)
         if is_package:
             packages.add(dotted)
