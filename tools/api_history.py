@@ -43,15 +43,27 @@ DATA = BY_HAND / "history"
 OF_ANOTHER_KIND = frozenset(
     [
         "IterativeSFTTrainer",
+        "LatinHypercube.centered",
         "MaxNewTokensCriteria",
+        "MiniBatchDictionaryLearning.n_iter",
+        "MiniBatchSparsePCA.n_iter",
+        "NMF.alpha",
+        "NMF.regularization",
         "OffloadedCache",
         "StableDiffusionKDiffusionPipeline",
         "Wav2Vec2Tokenizer",
+        "assert_extension_array_equal.check_less_precise",
+        "assert_frame_equal.check_less_precise",
+        "assert_index_equal.check_less_precise",
+        "assert_series_equal.check_less_precise",
         "cached_download",
+        "dict_learning_online.n_iter",
+        "non_negative_factorization.alpha",
+        "non_negative_factorization.regularization",
         "setup_chat_format",
     ]
 )
-"""Names for which a release advises, or seems to have, a successor that is called otherwise or does another thing: they have none."""
+"""Names and keywords for which a release advises, or seems to have, a successor that is called otherwise or does another thing: they have none."""
 
 OF_NAMES_ALONE = ("jax", "flax", "opencv-python")
 """Packages whose functions are wrapped or have several signatures, or whose classes are transformed: what these take and show cannot be read."""
@@ -64,9 +76,10 @@ _SETTINGS = ("Config", "Configuration", "Arguments", "Settings")
 """How classes of settings are called, where they are no records."""
 
 _SUCCESSOR = re.compile(
-    _USE + r"\s+(?:the\s+)?(?:argument\s+|parameter\s+)?[`'\"]+(?:--)?([A-Za-z_][\w.]*)(?![\w.]|\s*=)"
+    _USE
+    + r"\s+(?:the\s+)?(?:argument\s+|parameter\s+)?[`'\"]+(?:--)?([A-Za-z_][\w.]*)(?![\w.]|\s*=|[`'\"]+,? (?:and|or) [`'\"])"
 )
-"""What is to be used instead; not `mixed_precision="fp16"`, which takes another value than the old keyword."""
+"""What is to be used instead; not `mixed_precision="fp16"`, which takes another value than the old keyword, nor two things at once."""
 
 
 _NAMED = re.compile(_USE + r"\s+(?:the\s+)?(?:[`'\"]+([A-Za-z_][\w.]*)|([A-Za-z]\w+))")
@@ -184,8 +197,7 @@ class History:
 
 def _wrapped(one: Api, path: str, entry: Callable) -> tuple[str, ...]:
     """What a class of a module derives from without adding anything, by the names of where it is from."""
-    takes_the_same = entry.parameters in (None, (ANY,)) or entry.is_record and not entry.parameters
-    if not takes_the_same or any(not method.startswith("_") for method in entry.methods):
+    if entry.parameters not in (None, (), (ANY,)) or any(not method.startswith("_") for method in entry.methods):
         return ()
     imported = one.modules[path].imported
     return tuple(imported.get(base, ("", _parted(base)[1]))[1] for base in entry.bases)
@@ -305,8 +317,9 @@ def successors(found: History, installed: Installed) -> None:
 def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence[str]]) -> list[str]:
     """The paths of the same thing today, the shortest first, where there is one thing of that name alone that takes what it took.
 
-    It is the same where a release had it under both names, or where it came as the old one went, and is called alike or
-    has been what the old one passed its arguments on to.
+    It is the same where a release had it under both names, where it came as the old one went and is called alike, and where
+    the old one passed its arguments on to it. What was there beside it is another thing of the same name, but for records of
+    settings, of which the old place keeps copies for a while.
     """
     old = found.entries[name]
     last = name.rpartition(".")[2]
@@ -320,11 +333,9 @@ def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence
         return []
     if found.other_names(name).isdisjoint(alike):
         came = min(found.names[one].first for one in alike)
-        if came > _lasted(name, found) + 1 or "legacy" in name.split("."):
-            return []
-        tells = any(last in text for text in found.texts[name])
-        is_wrapper = _passes_on(found, name, last) and (old.kind == "class" or tells)
-        if not is_wrapper and not _called_alike(old, new, came > found.names[name].last):
+        has_moved = found.names[name].last < came <= _lasted(name, found) + 1 and _called_alike(old, new, is_move=True)
+        is_copy = old.is_record and new.is_record and came <= found.names[name].last
+        if not (has_moved or is_copy or _is_wrapper(found, name)) or "legacy" in name.split("."):
             return []
     return sorted(alike, key=lambda path: (path.count("."), len(path), path))
 
@@ -333,9 +344,10 @@ def _lasted(name: str, found: History) -> int:
     """The last release that has something at its place or, without a gap, at others that it moved to and that went as well."""
     old, last = found.entries[name], found.names[name].last
     for other in sorted(found.called[_parted(name)[1]], key=lambda one: found.names[one].first):
-        of = found.entries[other]
-        if found.names[other].first <= last + 1 and of.kind == old.kind and _called_alike(old, of):
-            last = max(last, found.names[other].last if found.removed(found.names[other]) else last)
+        of, there = found.entries[other], found.names[other]
+        is_same = _called_alike(old, of) or _is_wrapper(found, other)
+        if there.first <= last + 1 and of.kind == old.kind and is_same and found.removed(there):
+            last = max(last, there.last)
     return last
 
 
@@ -369,11 +381,11 @@ def _advised(name: str, found: History, newest: Api) -> str:
         for quoted, bare in _NAMED.findall(text):
             for word in (quoted, f"{beside}.{quoted or bare}"):
                 new = newest.names.get(word)
-                if (
-                    new is not None
-                    and new.kind == old.kind
-                    and (_passes_on(found, name, _parted(word)[1]) or old.parameters and _called_alike(old, new))
-                ):
+                if new is None or new.kind != old.kind:
+                    continue
+                if old.parameters == () and not old.is_record and new.parameters:
+                    continue  # what it gave to the new one by itself is not known
+                if _passes_on(found, name, _parted(word)[1]) or old.parameters and _called_alike(old, new):
                     return str(word)
     return ""
 
@@ -384,6 +396,13 @@ def _passes_on(found: History, name: str, new: str) -> bool:
     if old.kind == "function":
         return old.parameters == (ANY,)
     return new in found.wrapped.get(name, ())
+
+
+def _is_wrapper(found: History, name: str) -> bool:
+    """Whether something passes what it is given on to what has its name elsewhere; a function has to say so."""
+    old, last = found.entries[name], _parted(name)[1]
+    tells = old.kind == "class" or any(last in text for text in found.texts[name])
+    return tells and old.parameters != () and _passes_on(found, name, last)
 
 
 def _renamed(found: History, newest: Api, name: str, keyword: str, installed: Installed) -> str:
@@ -531,7 +550,8 @@ def table(found: History, installed: Installed, left_out: Known) -> dict[str, An
             if version and name in newest.names and not still(found, name, old, installed):
                 if left_out.knows_keyword(name, old) if kind == "argument" else left_out.knows_method(name, old):
                     continue
-                made[kind].setdefault(version, {}).setdefault(old, {}).setdefault(gone.successor, []).append(name)
+                new = "" if f"{_parted(name)[1]}.{old}" in OF_ANOTHER_KIND else gone.successor
+                made[kind].setdefault(version, {}).setdefault(old, {}).setdefault(new, []).append(name)
     for kind in ("module", "name", "argument", "method"):
         made[kind] = dict(sorted(made[kind].items(), key=lambda pair: tuple(map(int, pair[0].split(".")))))
     return made

@@ -252,12 +252,18 @@ def api(files: Iterable[tuple[str, bytes]], reader: Sources) -> Api:
         if not parts or not all(part.isidentifier() for part in parts):
             continue  # no program can name what lies in such a folder
         dotted = ".".join(parts)
-        if path.endswith(".pyi") and dotted in modules:
-            continue  # the stub of a module that is there itself
-        modules[dotted] = reader.module(text)
+        read = reader.module(text)
+        if dotted not in modules or not path.endswith(".pyi") or _fills_itself(modules[dotted], read):
+            modules[dotted] = read
         if is_package:
             packages.add(dotted)
     return Api({**modules, **_shown_elsewhere(modules, packages)}, frozenset(packages))
+
+
+def _fills_itself(module: Module, stub: Module) -> bool:
+    """Whether a module gets its names from compiled code as it is imported, so that only its stub tells of them."""
+    told = stub.defined.keys() | stub.imported.keys()
+    return not module.stars and 2 * len(told & (module.defined.keys() | module.imported.keys())) < len(told)
 
 
 def _shown_elsewhere(modules: Mapping[str, Module], packages: Iterable[str]) -> dict[str, Module]:
