@@ -100,11 +100,16 @@ SECOND = {
         """,
     "second.py": """\
         import warnings
-        from .new.brakes import Brake as NewBrake
+        from .new.brakes import Brake as NewBrake, Gear as NewGear
         class Brake(NewBrake):
             def __init__(self, *given, **named):
                 warnings.warn("Brake has another place and the old one will be removed.")
                 super().__init__(*given, **named)
+        class Gear(NewGear):
+            def _shift(self): return "other teeth"
+        class Copied:
+            def __init__(self, size): pass
+        def hoot(x): pass
         class Axle:
             def __init__(self, length, width=1): pass
             def turn(self, by): pass
@@ -117,7 +122,13 @@ SECOND = {
         class Brake:
             def __init__(self, strength, side): pass
             def press(self): pass
+        class Gear:
+            def __init__(self, teeth): pass
+            def _shift(self): pass
+        class Copied:
+            def __init__(self, size, color=None): pass
         def steer(x, y): pass
+        def hoot(x): pass
         """,
 }
 del SECOND["first.py"]
@@ -236,7 +247,10 @@ MOVED_FROM_THE_FIRST = {
     "gadgets.first.Axle": "gadgets.new.axles.Axle",
     "gadgets.first.drive": "gadgets.new.axles.drive",
 }
-"""What was at another place in between and, of what has its name today, only what is the same: no `Brake`, `Clutch` or `steer`."""
+"""What was at another place in between, and is the same: no `Brake`, `Clutch` or `steer`.
+
+Of what went later there is no `Gear`, which changed what it derived from, and no `hoot`, which was there beside another of its name.
+"""
 
 
 def test_what_went_and_what_the_sources_say_of_it(index: str, tmp_path: Path) -> None:
@@ -250,6 +264,7 @@ def test_what_went_and_what_the_sources_say_of_it(index: str, tmp_path: Path) ->
         "2.0": {
             "gadgets.second.Axle": "gadgets.new.axles.Axle",
             "gadgets.second.Brake": "gadgets.new.brakes.Brake",
+            "gadgets.second.Copied": "gadgets.new.brakes.Copied",
             "gadgets.second.drive": "gadgets.new.axles.drive",
             "gadgets.helpers.left": "",
             "gadgets.left": "",

@@ -60,6 +60,7 @@ OF_ANOTHER_KIND = frozenset(
         "dict_learning_online.n_iter",
         "non_negative_factorization.alpha",
         "non_negative_factorization.regularization",
+        "profile.use_cuda",
         "setup_chat_format",
     ]
 )
@@ -70,6 +71,9 @@ OF_NAMES_ALONE = ("jax", "flax", "opencv-python")
 
 TIMEOUT = 1800
 """Seconds for what is asked of an interpreter: it imports every module in question."""
+
+_MAKING = frozenset(["__init__", "__new__", "__post_init__"])
+"""Methods that a class may have to say that it is deprecated."""
 
 _USE = r"(?:[Uu]se|[Uu]sing|favou?r of|replaced (?:by|with)|renamed (?:to|as)|switch to|[Pp]lease (?:use|see))"
 _SETTINGS = ("Config", "Configuration", "Arguments", "Settings")
@@ -197,7 +201,8 @@ class History:
 
 def _wrapped(one: Api, path: str, entry: Callable) -> tuple[str, ...]:
     """What a class of a module derives from without adding anything, by the names of where it is from."""
-    if entry.parameters not in (None, (), (ANY,)) or any(not method.startswith("_") for method in entry.methods):
+    takes_the_same = entry.parameters in (None, (), (ANY,)) and not entry.methods.keys() - _MAKING
+    if not takes_the_same or any(not attribute.startswith("_") for attribute in entry.attributes):
         return ()
     imported = one.modules[path].imported
     return tuple(imported.get(base, ("", _parted(base)[1]))[1] for base in entry.bases)
@@ -318,8 +323,8 @@ def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence
     """The paths of the same thing today, the shortest first, where there is one thing of that name alone that takes what it took.
 
     It is the same where a release had it under both names, where it came as the old one went and is called alike, and where
-    the old one passed its arguments on to it. What was there beside it is another thing of the same name, but for records of
-    settings, of which the old place keeps copies for a while.
+    the old one passed its arguments on to it. A function that was there beside it is another one of the same name; of a class,
+    the old place may have kept a copy for a while.
     """
     old = found.entries[name]
     last = name.rpartition(".")[2]
@@ -334,7 +339,7 @@ def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence
     if found.other_names(name).isdisjoint(alike):
         came = min(found.names[one].first for one in alike)
         has_moved = found.names[name].last < came <= _lasted(name, found) + 1 and _called_alike(old, new, is_move=True)
-        is_copy = old.is_record and new.is_record and came <= found.names[name].last
+        is_copy = old.kind == "class" and came <= found.names[name].last and _called_alike(old, new)
         if not (has_moved or is_copy or _is_wrapper(found, name)) or "legacy" in name.split("."):
             return []
     return sorted(alike, key=lambda path: (path.count("."), len(path), path))
