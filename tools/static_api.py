@@ -14,7 +14,7 @@ import sqlite3
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from operator import itemgetter
@@ -243,6 +243,7 @@ _WITHOUT_PARAMETERS = frozenset(
 def api(files: Iterable[tuple[str, bytes]], reader: Sources) -> Api:
     """The API of the files of one release, by their paths in its wheel."""
     modules: dict[str, Module] = {}
+    stubs: dict[str, Module] = {}
     packages: set[str] = set()
     for path, text in files:
         parts = path.rsplit(".", 1)[0].split("/")
@@ -252,18 +253,28 @@ def api(files: Iterable[tuple[str, bytes]], reader: Sources) -> Api:
         if not parts or not all(part.isidentifier() for part in parts):
             continue  # no program can name what lies in such a folder
         dotted = ".".join(parts)
-        read = reader.module(text)
-        if dotted not in modules or not path.endswith(".pyi") or _fills_itself(modules[dotted], read):
-            modules[dotted] = read
+        of = stubs if path.endswith(".pyi") and dotted in modules else modules
+        of[dotted] = reader.module(text)
         if is_package:
             packages.add(dotted)
+    own = Api(modules, frozenset(packages))
+    modules |= {path: _with_stub(own, path, stub) for path, stub in stubs.items()}
     return Api({**modules, **_shown_elsewhere(modules, packages)}, frozenset(packages))
 
 
-def _fills_itself(module: Module, stub: Module) -> bool:
-    """Whether a module gets its names from compiled code as it is imported, so that only its stub tells of them."""
+def _with_stub(own: Api, path: str, stub: Module) -> Module:
+    """A module with what its stub tells of names that come from compiled code; the stub alone, where that gives it most names."""
+    module = own.modules[path]
     told = stub.defined.keys() | stub.imported.keys()
-    return not module.stars and 2 * len(told & (module.defined.keys() | module.imported.keys())) < len(told)
+    if not module.stars and 2 * len(told & (module.defined.keys() | module.imported.keys())) < len(told):
+        return stub
+    compiled = {name for name, entry in module.defined.items() if entry.kind == "value"}
+    for name, (source, called) in module.imported.items():
+        origin = own.resolved(path, source)
+        if origin not in own.modules and f"{origin}.{called}" not in own.modules:
+            compiled.add(name)
+    shown = {name: entry for name, entry in stub.defined.items() if name in compiled and entry.kind != "value"}
+    return replace(module, defined={**module.defined, **shown})
 
 
 def _shown_elsewhere(modules: Mapping[str, Module], packages: Iterable[str]) -> dict[str, Module]:
