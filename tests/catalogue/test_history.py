@@ -7,7 +7,10 @@ import json
 import subprocess
 import sys
 import textwrap
+import tomllib
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,6 +78,19 @@ def test_nothing_is_told_twice(path: Path) -> None:
             assert not [one for one in by_hand if one.name(change.old) or one.module(change.old)], change
         elif change.kind == "argument":
             assert not [one for one in by_hand for of in change.of if one.argument(of, change.old)], change
+
+
+REASONS = Path(__file__).resolve().parents[2] / "tools" / "unknown_removals.toml"
+
+
+@pytest.mark.parametrize("listed", tomllib.loads(REASONS.read_text("utf-8"))["reason"], ids=lambda one: one["names"][0])
+def test_what_no_table_has_to_know_is_in_none(listed: dict[str, Any]) -> None:
+    assert listed["reason"].endswith(".") and listed["names"]
+    package = listed["package"]
+    known = table(names.DATA / "history" / f"{IMPORTED.get(package, package.replace('-', '_'))}.json")
+    for change in known.changes():
+        for name in [f"{of}.{change.old}" for of in change.of] or [change.old]:
+            assert not [pattern for pattern in listed["names"] if fnmatchcase(name, pattern)], change
 
 
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
