@@ -202,7 +202,8 @@ class History:
 def _wrapped(one: Api, path: str, entry: Callable) -> tuple[str, ...]:
     """What a class of a module derives from without adding anything, by the names of where it is from."""
     takes_the_same = entry.parameters in (None, (), (ANY,)) and not entry.methods.keys() - _MAKING
-    if not takes_the_same or any(not attribute.startswith("_") for attribute in entry.attributes):
+    of_its_own = [one for one in entry.attributes if not one.startswith("_") and "deprecat" not in one]
+    if of_its_own or not takes_the_same:
         return ()
     imported = one.modules[path].imported
     return tuple(imported.get(base, ("", _parted(base)[1]))[1] for base in entry.bases)
