@@ -47,6 +47,22 @@ FIRST = {
     "old/__init__.py": "",
     "old/parts.py": "class Wheel:\n    def __init__(self, radius): pass\nclass Spoke: pass\n",
     "_private.py": "def hidden(): pass\n",
+    "__init__.pyi": "def only_in_the_stub() -> None: ...\n",
+    "9a1e/__init__.py": "from . import parts\n",
+    "9a1e/parts.py": "def nameless(): pass\n",
+    "first.py": """\
+        class Axle:
+            def __init__(self, length, width=1): pass
+            def turn(self, by): pass
+            def stop(self): pass
+        class Brake:
+            def __init__(self, force): pass
+            def press(self): pass
+        class Clutch:
+            def __init__(self, force): pass
+        def drive(x, far=1): pass
+        def steer(x, far=1): pass
+        """,
 }
 SECOND = {
     **FIRST,
@@ -82,7 +98,40 @@ SECOND = {
             if unit:
                 warnings.warn("`unit` is deprecated and will be removed. Please use `of`.")
         """,
+    "second.py": """\
+        import warnings
+        from .new.brakes import Brake as NewBrake, Gear as NewGear
+        class Brake(NewBrake):
+            def __init__(self, *given, **named):
+                warnings.warn("Brake has another place and the old one will be removed.")
+                super().__init__(*given, **named)
+        class Gear(NewGear):
+            def _shift(self): return "other teeth"
+        class Copied:
+            def __init__(self, size): pass
+        def hoot(x): pass
+        class Axle:
+            def __init__(self, length, width=1): pass
+            def turn(self, by): pass
+            def stop(self): pass
+        def drive(x, far=1): pass
+        def steer(**named): pass
+        """,
+    "new/__init__.py": "",
+    "new/brakes.py": """\
+        class Brake:
+            def __init__(self, strength, side): pass
+            def press(self): pass
+        class Gear:
+            def __init__(self, teeth): pass
+            def _shift(self): pass
+        class Copied:
+            def __init__(self, size, color=None): pass
+        def steer(x, y): pass
+        def hoot(x): pass
+        """,
 }
+del SECOND["first.py"]
 THIRD = {
     **SECOND,
     "trainers.py": """\
@@ -100,8 +149,17 @@ THIRD = {
     "tools.py": "def measure(x, **rest): pass\ndef weigh(x, of='g'): pass\n",
     "helpers.py": "__all__ = ['helped']\ndef helped(x): pass\ndef inner(x): pass\n",
     "parts.py": "class Wheel:\n    def __init__(self, radius, color=None): pass\n",
+    "new/axles.py": """\
+        import a_package_that_nobody_has
+        class Axle:
+            def __init__(self, length, color=None, width=1): pass
+            def turn(self, by): pass
+        class Clutch:
+            def __init__(self, force): pass
+        def drive(x, far=1): pass
+        """,
 }
-del THIRD["old/__init__.py"], THIRD["old/parts.py"]
+del THIRD["old/__init__.py"], THIRD["old/parts.py"], THIRD["second.py"]
 LOOSE = """\
     import functools
     def any_keyword(cls):
@@ -131,22 +189,23 @@ def wheel(path: Path, files: Mapping[str, str]) -> None:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[str]:
-    """An index on this machine that has the releases of `gadgets`, and `empty`, which has none."""
+    """An index on this machine that has the releases of `gadgets`, the same called `kit-of-gadgets`, and `empty`, which has none."""
     folder = tmp_path / "index"
     folder.mkdir()
-    files = []
+    files: dict[str, list[dict[str, object]]] = {"gadgets": [], "kit-of-gadgets": []}
     for version, content in RELEASES.items():
-        name = f"gadgets-{version}-py3-none-any.whl"
-        wheel(folder / name, content)
-        files.append({"filename": name, "url": name, "size": 1, "upload-time": "2026-01-02T03:04:05Z"})
-    files.append({"filename": "gadgets-1.0.0.tar.gz", "url": "x", "size": 1})
+        for package, listed in files.items():
+            name = f"{package.replace('-', '_')}-{version}-py3-none-any.whl"
+            wheel(folder / name, content)
+            listed.append({"filename": name, "url": name, "size": 1, "upload-time": "2026-01-02T03:04:05Z"})
+    files["gadgets"].append({"filename": "gadgets-1.0.0.tar.gz", "url": "x", "size": 1})
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def do_GET(self) -> None:
             if not self.path.startswith("/simple/"):
                 super().do_GET()
                 return
-            of = files if self.path == "/simple/gadgets/" else []
+            of = files.get(self.path.split("/")[2], [])
             listed = [{**file, "url": f"http://{self.headers['Host']}/{file['url']}"} for file in of]
             self.send_response(200)
             self.end_headers()
@@ -164,7 +223,7 @@ def index(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
-def installed(folder: Path, files: Mapping[str, str]) -> None:
+def installed(folder: Path, files: Mapping[str, str], version: str = "2.0.0") -> None:
     """Put the package into a folder as an installer does."""
     import textwrap
 
@@ -172,9 +231,9 @@ def installed(folder: Path, files: Mapping[str, str]) -> None:
         path = folder / "gadgets" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text))
-    (folder / "gadgets-2.0.0.dist-info").mkdir()
-    (folder / "gadgets-2.0.0.dist-info" / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: gadgets\nVersion: 2.0.0\n"
+    (folder / f"gadgets-{version}.dist-info").mkdir()
+    (folder / f"gadgets-{version}.dist-info" / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: gadgets\nVersion: {version}\n"
     )
 
 
@@ -184,20 +243,35 @@ def call(index: str, tmp_path: Path, *words: str) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
+MOVED_FROM_THE_FIRST = {
+    "gadgets.first.Axle": "gadgets.new.axles.Axle",
+    "gadgets.first.drive": "gadgets.new.axles.drive",
+}
+"""What was at another place in between, and is the same: no `Brake`, `Clutch` or `steer`.
+
+Of what went later there is no `Gear`, which changed what it derived from, and no `hoot`, which was there beside another of its name.
+"""
+
+
 def test_what_went_and_what_the_sources_say_of_it(index: str, tmp_path: Path) -> None:
     done = call(index, tmp_path, "gadgets")
     assert done.returncode == 0, done.stderr
     made = json.loads((tmp_path / "out" / "gadgets.json").read_text())
     assert (made["first"], made["last"], made["day"]) == ("1.0.1", "2.0.0", "2026-01-02")
-    assert made["module"] == {"2.0": {"gadgets.old": ""}}
+    assert made["module"] == {"1.1": {"gadgets.first": ""}, "2.0": {"gadgets.old": "", "gadgets.second": ""}}
     assert made["name"] == {
+        "1.1": MOVED_FROM_THE_FIRST,
         "2.0": {
+            "gadgets.second.Axle": "gadgets.new.axles.Axle",
+            "gadgets.second.Brake": "gadgets.new.brakes.Brake",
+            "gadgets.second.Copied": "gadgets.new.brakes.Copied",
+            "gadgets.second.drive": "gadgets.new.axles.drive",
             "gadgets.helpers.left": "",
             "gadgets.left": "",
             "gadgets.old.parts.Wheel": "gadgets.parts.Wheel",
             "gadgets.right": "gadgets.helped",
             "gadgets.helpers.right": "gadgets.helpers.helped",
-        }
+        },
     }
     trainers = ["gadgets.Trainer", "gadgets.trainers.Racer", "gadgets.trainers.Trainer"]
     own = ["gadgets.Trainer", "gadgets.trainers.Trainer"]
@@ -217,7 +291,7 @@ def test_what_went_and_what_the_sources_say_of_it(index: str, tmp_path: Path) ->
     }
     assert made["method"] == {"2.0": {"tune": {"": own}}}
     assert {"Trainer", "Config", "helped", "left", "old", "tools", "trainers"} <= set(made["shown"])
-    assert not {"dumps", "hidden", "tests", "inner"} & set(made["shown"])
+    assert not {"dumps", "hidden", "tests", "inner", "9a1e"} & set(made["shown"])
 
 
 def test_an_interpreter_with_the_newest_release_has_the_last_word(
@@ -227,10 +301,33 @@ def test_an_interpreter_with_the_newest_release_has_the_last_word(
     installed(tmp_path / "site", {**THIRD, "old/__init__.py": "kept = True\n"})
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     done = call(index, tmp_path, "gadgets", "--python", sys.executable)
-    assert done.returncode == 0 and "by its sources and its interpreter" in done.stdout, done.stderr
+    assert done.returncode == 0 and "by its sources and 2.0.0 as it is installed" in done.stdout, done.stderr
     made = json.loads((tmp_path / "out" / "gadgets.json").read_text())
-    assert made["module"] == {"2.0": {"gadgets.old.parts": ""}}
+    assert made["module"] == {"1.1": {"gadgets.first": ""}, "2.0": {"gadgets.old.parts": "", "gadgets.second": ""}}
+    assert (
+        made["name"]["1.1"] == MOVED_FROM_THE_FIRST
+    )  # to a module that cannot be imported for want of another package
     assert "labels" not in made["argument"]["2.0"] and made["argument"]["2.0"]["mode"] == {"": ["gadgets.loose.Loose"]}
+
+
+def test_an_older_release_is_asked_of_what_went_before_it(
+    index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path / "site", {**SECOND, "first.py": "class Axle: pass\n"}, "1.1.0")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    done = call(index, tmp_path, "gadgets", "--python", sys.executable)
+    assert done.returncode == 0 and "by its sources and 1.1.0 as it is installed" in done.stdout, done.stderr
+    made = json.loads((tmp_path / "out" / "gadgets.json").read_text())
+    assert made["module"] == {"2.0": {"gadgets.old": "", "gadgets.second": ""}}
+    assert "gadgets.first.drive" in made["name"]["1.1"] and "gadgets.first.Axle" not in made["name"]["1.1"]
+    assert made["name"]["2.0"]["gadgets.right"] == "gadgets.helped"
+
+
+def test_a_package_is_named_as_programs_import_it(index: str, tmp_path: Path) -> None:
+    done = call(index, tmp_path, "kit-of-gadgets")
+    assert done.returncode == 0, done.stderr
+    made = json.loads((tmp_path / "out" / "gadgets.json").read_text())
+    assert made["package"] == "kit-of-gadgets" and made["module"]["1.1"] == {"gadgets.first": ""}
 
 
 def test_the_same_releases_give_the_same_bytes(index: str, tmp_path: Path) -> None:

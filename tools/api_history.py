@@ -1,12 +1,13 @@
 """Writes what public API a package has lost over its releases, as a table of API changes, from the wheels on the index.
 
-    python tools/api_history.py PACKAGE… [--python PYTHON] [--wheels FOLDER]
+    python tools/api_history.py PACKAGE… [--python PYTHON] [--last NUMBER] [--wheels FOLDER]
 
 The last release of every minor version is read (`releases.py`, `static_api.py`): every name and keyword that a program could use and that the
-newest release has no more is an entry, with the release in which it went. Where the newest release is installed for PYTHON, it is asked in
-a process of its own, and has the last word: what it still has by decorators, inheritance or laziness is no entry. A successor is named where
-the sources show it: the same thing under another path, a decorator that renames a keyword, a text of warning that says what to use. What a
-table written by hand knows of a name is left to that table. The same releases give the same bytes.
+newest release has no more is an entry, with the release in which it went. Where one of them is installed for PYTHON, it is asked in a process of
+its own, and has the last word on all that went before: what it still has by decorators, inheritance or laziness is no entry. A successor
+is named where the sources show it: the same thing under another path, a decorator that renames a keyword, a text of warning that says what
+to use. What a table written by hand knows of a name is left to that table, and what `unknown_removals.toml` lists is left out; where such a
+table tells of the years before, `--last` reads only what came after. The same releases give the same bytes.
 """
 
 from __future__ import annotations
@@ -17,50 +18,72 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+import tomllib
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from packaging.version import Version
 from releases import INDEX, Release, ReleaseError, releases, sources
 from static_api import ANY, Api, Callable, Sources, api
 
 from dnnfix.detect.versioning.tables import table as read_table
 
 QUESTION = Path(__file__).with_name("public_api.py")
+REASONS = Path(__file__).with_name("unknown_removals.toml")
 BY_HAND = ROOT / "fix_templates" / "data"
 DATA = BY_HAND / "history"
 OF_ANOTHER_KIND = frozenset(
     [
         "IterativeSFTTrainer",
+        "LatinHypercube.centered",
         "MaxNewTokensCriteria",
+        "MiniBatchDictionaryLearning.n_iter",
+        "MiniBatchSparsePCA.n_iter",
+        "NMF.alpha",
+        "NMF.regularization",
         "OffloadedCache",
         "StableDiffusionKDiffusionPipeline",
         "Wav2Vec2Tokenizer",
+        "assert_extension_array_equal.check_less_precise",
+        "assert_frame_equal.check_less_precise",
+        "assert_index_equal.check_less_precise",
+        "assert_series_equal.check_less_precise",
         "cached_download",
+        "dict_learning_online.n_iter",
+        "non_negative_factorization.alpha",
+        "non_negative_factorization.regularization",
+        "profile.use_cuda",
         "setup_chat_format",
     ]
 )
-"""Names for which a release advises, or seems to have, a successor that is called otherwise or does another thing: they have none."""
+"""Names and keywords for which a release advises, or seems to have, a successor that is called otherwise or does another thing: they have none."""
 
-OF_NAMES_ALONE = ("jax", "flax")
-"""Packages whose functions are wrapped and whose classes are transformed: what these take and show cannot be read."""
+OF_NAMES_ALONE = ("jax", "flax", "opencv-python")
+"""Packages whose functions are wrapped or have several signatures, or whose classes are transformed: what these take and show cannot be read."""
 
 TIMEOUT = 1800
 """Seconds for what is asked of an interpreter: it imports every module in question."""
+
+_MAKING = frozenset(["__init__", "__new__", "__post_init__"])
+"""Methods that a class may have to say that it is deprecated."""
 
 _USE = r"(?:[Uu]se|[Uu]sing|favou?r of|replaced (?:by|with)|renamed (?:to|as)|switch to|[Pp]lease (?:use|see))"
 _SETTINGS = ("Config", "Configuration", "Arguments", "Settings")
 """How classes of settings are called, where they are no records."""
 
 _SUCCESSOR = re.compile(
-    _USE + r"\s+(?:the\s+)?(?:argument\s+|parameter\s+)?[`'\"]+(?:--)?([A-Za-z_][\w.]*)(?![\w.]|\s*=)"
+    _USE
+    + r"\s+(?:the\s+)?(?:argument\s+|parameter\s+)?[`'\"]+(?:--)?([A-Za-z_][\w.]*)(?![\w.]|\s*=|[`'\"]+,? (?:and|or) [`'\"])"
 )
-"""What is to be used instead; not `mixed_precision="fp16"`, which takes another value than the old keyword."""
+"""What is to be used instead; not `mixed_precision="fp16"`, which takes another value than the old keyword, nor two things at once."""
 
 
 _NAMED = re.compile(_USE + r"\s+(?:the\s+)?(?:[`'\"]+([A-Za-z_][\w.]*)|([A-Za-z]\w+))")
@@ -74,6 +97,8 @@ class Gone:
     first: int
     last: int
     new: str = ""
+    longer: tuple[str, ...] = ()
+    """Other paths of the successor, the shorter ones first."""
     into: tuple[str, str] = ("", "")
     """The parameter that takes an object of settings today, and their class, where a keyword moved there."""
 
@@ -103,8 +128,25 @@ class History:
     renamed: dict[tuple[str, str], str] = field(default_factory=dict)
     beside: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By name that went, the other names that the same thing had in the last release that had it, and kept in the next."""
+    wrapped: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the name of a class that adds nothing to what it derives from, how that is called where it is defined."""
     newest: Api = field(default_factory=lambda: Api({}, frozenset()))
     """What the last of the releases that were taken has."""
+
+    @cached_property
+    def imported(self) -> str:
+        """The name under which programs import the package: its own, or else that of most modules."""
+        roots = Counter(path.partition(".")[0] for path in self.newest.modules)
+        own = self.package.replace("-", "_")
+        return own if own in roots else max(roots, key=lambda root: (roots[root], root))
+
+    @cached_property
+    def called(self) -> Mapping[str, Sequence[str]]:
+        """The names that there were at any time, by their last part; to be asked when all releases were taken."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for name in self.names:
+            found[_parted(name)[1]].append(name)
+        return found
 
     def take(self, number: int, one: Api) -> None:
         """Note what one release has."""
@@ -127,6 +169,7 @@ class History:
             for keyword, new in entry.renamed.items():
                 self.renamed[name, keyword] = new or self.renamed.get((name, keyword), "")
             if entry.kind == "class":
+                self.wrapped[name] = _wrapped(one, home[0], entry)
                 for method in (each for each in entry.methods if not each.startswith("_")):
                     _seen(self.methods, (name, method), number)
         self.newest = one
@@ -156,6 +199,16 @@ class History:
         return ".".join(map(str, self.found[gone.last + 1].minor))
 
 
+def _wrapped(one: Api, path: str, entry: Callable) -> tuple[str, ...]:
+    """What a class of a module derives from without adding anything, by the names of where it is from."""
+    takes_the_same = entry.parameters in (None, (), (ANY,)) and not entry.methods.keys() - _MAKING
+    of_its_own = [one for one in entry.attributes if not one.startswith("_") and "deprecat" not in one]
+    if of_its_own or not takes_the_same:
+        return ()
+    imported = one.modules[path].imported
+    return tuple(imported.get(base, ("", _parted(base)[1]))[1] for base in entry.bases)
+
+
 def _seen(known: dict[Any, Gone], key: Any, number: int) -> None:
     if key in known:
         known[key].last = number
@@ -163,11 +216,11 @@ def _seen(known: dict[Any, Gone], key: Any, number: int) -> None:
         known[key] = Gone(number, number)
 
 
-def history(package: str, wheels: Path, index: str = INDEX, since: str = "") -> History:
-    """Read the releases, those from before a day but for the last one left out. Raises `ReleaseError`."""
+def history(package: str, wheels: Path, index: str = INDEX, since: str = "", last: int = 0) -> History:
+    """Read the releases, those from before a day but for the last one left out, or that many at the end. Raises `ReleaseError`."""
     every = releases(package, index)
     before = sum(release.day < since for release in every)
-    found = History(package, every[max(before - 1, 0) :])
+    found = History(package, every[max(before - 1, 0) :][-last:])
     reader = Sources(wheels)
     for number, release in enumerate(found.found):
         print(f"{package} {release.version} ({number + 1} of {len(found.found)})", file=sys.stderr, flush=True)
@@ -176,45 +229,55 @@ def history(package: str, wheels: Path, index: str = INDEX, since: str = "") -> 
 
 
 class Installed:
-    """What an interpreter that has the newest release says; it says nothing where it has another or cannot import it."""
+    """What an interpreter says that has one of the releases; it says nothing where it has another or cannot import it."""
 
-    def __init__(self, python: Path | None, package: str, version: str, names: Sequence[str]) -> None:
+    def __init__(self, python: Path | None, found: History) -> None:
         self.answers: Mapping[str, Any] = {}
-        self.speaks = False
-        if python is not None and _version(python, package) == version:
-            own = package.replace("-", "_")
-            self.answers = _asked(python, sorted({*names, own}))
-            self.speaks = own in self.answers  # it may have the package and lack what that imports
+        self.number = -1
+        """Which of the releases it has, up to bug fixes; negative where it says nothing."""
+        self.is_newest = False
         self._python = python
+        minors = {str(release.version.release[:2]): number for number, release in enumerate(found.found)}
+        there = _version(python, found.package, found.imported) if python is not None else "0"
+        number = minors.get(str(Version(there).release[:2]), -1)
+        if number >= 0:
+            self.answers = self.asked(sorted({*in_question(found), found.imported}))
+            if found.imported in self.answers:  # it may have the package and lack what that imports
+                self.number, self.is_newest = number, number + 1 == len(found.found)
 
     def asked(self, names: Sequence[str]) -> Mapping[str, Any]:
         """What it says of further names."""
         return _asked(self._python, names) if self._python is not None else {}
 
-    def has(self, name: str) -> bool:
-        """Whether the name is there after all."""
-        return name in self.answers
+    def speaks_of(self, gone: Gone) -> bool:
+        """Whether it has a release from after something went."""
+        return gone.last < self.number
+
+    def has(self, name: str, gone: Gone) -> bool:
+        """Whether a name that seems to be gone is there after all."""
+        return self.speaks_of(gone) and name in self.answers
 
     def takes(self, name: str, keyword: str, announced: bool) -> bool:
         """Whether a call takes a keyword after all, or may: behind a wrapper that takes any, unless its end was announced."""
         entry = self.answers.get(name)
-        if not self.speaks:
-            return False
         known = entry.get("parameters") if entry else None
         return known is None or keyword in known["names"] or ANY in known["names"] or known["open"] and not announced
 
     def shows(self, name: str, method: str) -> bool:
         """Whether a class has a method or attribute after all, or may."""
         entry = self.answers.get(name)
-        if not self.speaks:
-            return False
         return not entry or method in entry.get("methods", {}) or method in entry.get("assigned", ())
 
 
-def _version(python: Path, package: str) -> str:
-    asked = f"import importlib.metadata as m; print(m.version({package!r}))"
+def _version(python: Path, package: str, imported: str) -> str:
+    """The release that an interpreter has, also under another name than the index's: `opencv-python-headless`; `0` where it has none."""
+    asked = (
+        "import importlib.metadata as m\n"
+        f"try: print(m.version({package!r}))\n"
+        f"except m.PackageNotFoundError: print(m.version(m.packages_distributions()[{imported!r}][0]))"
+    )
     done = subprocess.run([python, "-c", asked], capture_output=True, text=True, timeout=60, check=False)
-    return done.stdout.strip().partition("+")[0]
+    return done.stdout.strip() or "0"
 
 
 def _asked(python: Path, names: Sequence[str]) -> Mapping[str, Any]:
@@ -239,7 +302,8 @@ def successors(found: History, installed: Installed) -> None:
         places[name.rpartition(".")[2]].append(name)
     for name, gone in found.names.items():
         if found.removed(gone):
-            gone.new = _moved(name, found, newest, places) or _advised(name, found, newest)
+            moved = _moved(name, found, newest, places)
+            gone.new, gone.longer = moved[0] if moved else _advised(name, found, newest), tuple(moved[1:])
     for (name, keyword), gone in found.arguments.items():
         if found.removed(gone) and name in newest.names:
             gone.new = _renamed(found, newest, name, keyword, installed)
@@ -256,40 +320,62 @@ def successors(found: History, installed: Installed) -> None:
                 gone.new, gone.into = gone.new or above.new, gone.into if gone.new else above.into
 
 
-def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence[str]]) -> str:
-    """The shortest path of the same thing today, where there is one thing of that name alone that takes what it took.
+def _moved(name: str, found: History, newest: Api, places: Mapping[str, Sequence[str]]) -> list[str]:
+    """The paths of the same thing today, the shortest first, where there is one thing of that name alone that takes what it took.
 
-    It is the same where a release had it under both names, or where it came as the old one went, and is called alike.
+    It is the same where a release had it under both names, where it came as the old one went and is called alike, and where
+    the old one passed its arguments on to it. A function that was there beside it is another one of the same name; of a class,
+    the old place may have kept a copy for a while.
     """
     old = found.entries[name]
     last = name.rpartition(".")[2]
     alike = [path for path in places.get(last, ()) if newest.names[path].kind == old.kind]
     homes = {newest.home(*_parted(path)) for path in alike}
     if len(homes) != 1 or old.kind == "value":
-        return ""
+        return []
     new, path = newest.names[alike[0]], next(iter(homes))[0]  # type: ignore[index]
     taken, complete = newest.parameters(new, path)
     if complete and ANY not in taken and not set(old.parameters or ()) - {ANY} <= taken:
-        return ""
+        return []
     if found.other_names(name).isdisjoint(alike):
         came = min(found.names[one].first for one in alike)
-        if came > found.names[name].last + 1 or "legacy" in name.split(".") or not _called_alike(old, new):
-            return ""
-    return min(alike, key=lambda path: (path.count("."), len(path), path))
+        has_moved = found.names[name].last < came <= _lasted(name, found) + 1 and _called_alike(old, new, is_move=True)
+        is_copy = old.kind == "class" and came <= found.names[name].last and _called_alike(old, new)
+        if not (has_moved or is_copy or _is_wrapper(found, name)) or "legacy" in name.split("."):
+            return []
+    return sorted(alike, key=lambda path: (path.count("."), len(path), path))
 
 
-def _called_alike(old: Callable, new: Callable) -> bool:
-    """Whether what a call of the old one gives by place or by name means the same for the new one, as far as signatures tell."""
+def _lasted(name: str, found: History) -> int:
+    """The last release that has something at its place or, without a gap, at others that it moved to and that went as well."""
+    old, last = found.entries[name], found.names[name].last
+    for other in sorted(found.called[_parted(name)[1]], key=lambda one: found.names[one].first):
+        of, there = found.entries[other], found.names[other]
+        is_same = _called_alike(old, of) or _is_wrapper(found, other)
+        if there.first <= last + 1 and of.kind == old.kind and is_same and found.removed(there):
+            last = max(last, there.last)
+    return last
+
+
+def _called_alike(old: Callable, new: Callable, is_move: bool = False) -> bool:
+    """Whether what a call of the old one gives by place or by name means the same for the new one, as far as signatures tell.
+
+    What came under its name as the old one went may have got parameters in between, and may have lost some methods.
+    """
     if old.is_record and new.is_record:
         return True
     if (old.parameters is None) != (new.parameters is None):
         return False
     shown = [method for method in old.methods if not method.startswith("_") or method == "__call__"]
     if old.parameters is None and not shown:
-        return old.bases == new.bases
+        return is_move or [_parted(base)[1] for base in old.bases] == [_parted(base)[1] for base in new.bases]
+    kept = [method for method in shown if method in new.methods]
+    if is_move:
+        rest = iter(new.parameters or ())
+        return bool(kept or not shown) and all(one in rest for one in old.parameters or ())
     pairs = [(old, new)] if old.parameters is not None else []
-    pairs += [(old.methods[one], new.methods[one]) for one in shown if one in new.methods]
-    return all(one in new.methods for one in shown) and all(
+    pairs += [(old.methods[one], new.methods[one]) for one in kept]
+    return kept == shown and all(
         (of.parameters or ())[: len(before.parameters or ())] == (before.parameters or ()) for before, of in pairs
     )
 
@@ -301,21 +387,28 @@ def _advised(name: str, found: History, newest: Api) -> str:
         for quoted, bare in _NAMED.findall(text):
             for word in (quoted, f"{beside}.{quoted or bare}"):
                 new = newest.names.get(word)
-                if (
-                    new is not None
-                    and new.kind == old.kind
-                    and (_passes_on(old, _parted(word)[1]) or old.parameters and _called_alike(old, new))
-                ):
+                if new is None or new.kind != old.kind:
+                    continue
+                if old.parameters == () and not old.is_record and new.parameters:
+                    continue  # what it gave to the new one by itself is not known
+                if _passes_on(found, name, _parted(word)[1]) or old.parameters and _called_alike(old, new):
                     return str(word)
     return ""
 
 
-def _passes_on(old: Callable, new: str) -> bool:
+def _passes_on(found: History, name: str, new: str) -> bool:
     """Whether what a call is given goes to the new one as it is: a function of any arguments, or a class that adds nothing."""
+    old = found.entries[name]
     if old.kind == "function":
         return old.parameters == (ANY,)
-    derived = any(base.rpartition(".")[2] == new for base in old.bases)
-    return derived and old.parameters in (None, (ANY,)) and all(one.startswith("_") for one in old.methods)
+    return new in found.wrapped.get(name, ())
+
+
+def _is_wrapper(found: History, name: str) -> bool:
+    """Whether something passes what it is given on to what has its name elsewhere; a function has to say so."""
+    old, last = found.entries[name], _parted(name)[1]
+    tells = old.kind == "class" or any(last in text for text in found.texts[name])
+    return tells and old.parameters != () and _passes_on(found, name, last)
 
 
 def _renamed(found: History, newest: Api, name: str, keyword: str, installed: Installed) -> str:
@@ -323,7 +416,7 @@ def _renamed(found: History, newest: Api, name: str, keyword: str, installed: In
     taken = newest.parameters(newest.names[name], _module_of(newest, name))[0]
 
     def is_taken(word: str) -> bool:
-        return word in taken or installed.speaks and installed.has(name) and word in _names(installed.answers[name])
+        return word in taken or word in _names(installed.answers.get(name))
 
     told = found.renamed.get((name, keyword), "")
     if told and is_taken(told):
@@ -392,16 +485,19 @@ def _parted(name: str) -> tuple[str, str]:
     return path, last
 
 
-def _named_successors(found: History) -> Iterator[str]:
-    """The names that are to be used instead of others, and the classes of settings that took keywords over."""
-    yield from (gone.new for gone in found.names.values() if gone.new)
-    yield from (gone.into[1] for gone in found.arguments.values() if gone.into[1])
+def _named_successors(found: History) -> set[str]:
+    """The names that are to be used instead of others, their modules, and the classes of settings that took keywords over."""
+    names = {path for gone in found.names.values() if gone.new for path in (gone.new, *gone.longer)}
+    modules = {_parted(name)[0] for name in names}
+    return names | modules | {gone.into[1] for gone in found.arguments.values() if gone.into[1]}
 
 
 def leave_out_missing(found: History, there: Collection[str]) -> None:
-    """Forget successors that the newest release, as it is installed, lacks."""
+    """Forget successors that the newest release, as it is installed, lacks; of a module that needs more than is installed it says nothing."""
     for gone in found.names.values():
-        gone.new = gone.new if gone.new in there else ""
+        paths = (gone.new, *gone.longer) if gone.new else ()
+        unsaid = (path for path in paths if _parted(path)[0] not in there)
+        gone.new = next((path for path in paths if path in there), next(unsaid, ""))
     for gone in found.arguments.values():
         if gone.into[1] and gone.into[1] not in there:
             gone.new, gone.into = "", ("", "")
@@ -416,9 +512,15 @@ def in_question(found: History) -> list[str]:
     return sorted(asked)
 
 
-def by_hand() -> Known:
-    """What the tables know that are written by hand."""
-    return Known(BY_HAND.glob("*.toml"))
+def reasons(package: str) -> Mapping[str, str]:
+    """By pattern of names, why no table has to know what a package lost."""
+    listed = tomllib.loads(REASONS.read_text("utf-8"))["reason"]
+    return {name: one["reason"] for one in listed if one["package"] == package for name in one["names"]}
+
+
+def by_hand(package: str) -> Known:
+    """What the tables know that are written by hand, and what of a package none has to know."""
+    return Known(BY_HAND.glob("*.toml"), reasons(package))
 
 
 def table(found: History, installed: Installed, left_out: Known) -> dict[str, Any]:
@@ -432,14 +534,16 @@ def table(found: History, installed: Installed, left_out: Known) -> dict[str, An
     lost: set[str] = set()
     for path, gone in sorted(found.modules.items()):
         version = found.removed(gone)
-        if version and not installed.has(path) and not _under(path, lost):
+        if version and not installed.has(path, gone) and not _under(path, lost):
             lost.add(path)
             if not left_out.knows(path):
                 made["module"].setdefault(version, {})[path] = ""
     for name, gone in sorted(found.names.items()):
         version = found.removed(gone)
         new = "" if name.rpartition(".")[2] in OF_ANOTHER_KIND else gone.new
-        if version and not installed.has(name) and (new or not _under(name, lost)) and not left_out.knows(name):
+        if not version or installed.has(name, gone) or name in newest.modules or _under(name, lost) and not new:
+            continue
+        if not left_out.knows(name):
             made["name"].setdefault(version, {})[name] = new
     for kind, known, still in (
         ("argument", found.arguments, _still_takes),
@@ -452,7 +556,8 @@ def table(found: History, installed: Installed, left_out: Known) -> dict[str, An
             if version and name in newest.names and not still(found, name, old, installed):
                 if left_out.knows_keyword(name, old) if kind == "argument" else left_out.knows_method(name, old):
                     continue
-                made[kind].setdefault(version, {}).setdefault(old, {}).setdefault(gone.successor, []).append(name)
+                new = "" if f"{_parted(name)[1]}.{old}" in OF_ANOTHER_KIND else gone.successor
+                made[kind].setdefault(version, {}).setdefault(old, {}).setdefault(new, []).append(name)
     for kind in ("module", "name", "argument", "method"):
         made[kind] = dict(sorted(made[kind].items(), key=lambda pair: tuple(map(int, pair[0].split(".")))))
     return made
@@ -489,19 +594,26 @@ def count(made: Mapping[str, Any]) -> int:
 
 
 class Known:
-    """What tables know, whatever file it is in."""
+    """What tables know, whatever file it is in, and patterns of names that are to count as known."""
 
-    def __init__(self, paths: Iterable[Path]) -> None:
+    def __init__(self, paths: Iterable[Path], listed: Iterable[str] = ()) -> None:
         self._tables = [read_table(path) for path in sorted(paths)]
+        self._listed = tuple(listed)
 
     def knows(self, name: str) -> bool:
-        """Whether they have a name or a module."""
-        return any(one.name(name) is not None or one.module(name) is not None for one in self._tables)
+        """Whether they have a name or a module, or what replaces a call of it."""
+        last = _parted(name)[1]
+        return self._lists(name) or any(
+            one.name(name) is not None
+            or one.module(name) is not None
+            or any(form.old.startswith(f"{name}(") or name in form.of for form in one.forms(last))
+            for one in self._tables
+        )
 
     def knows_method(self, of: str, method: str) -> bool:
         """Whether they have a method of a class, or its call on whatever object."""
         call = re.compile(rf"\$\w+\.{re.escape(method)}\(")
-        return any(
+        return self._lists(f"{of}.{method}") or any(
             any(of in change.of for change in one.methods(method))
             or any(call.match(form.old) for form in one.forms(method))
             for one in self._tables
@@ -511,16 +623,19 @@ class Known:
         """Whether they have a keyword of a call, by itself or as a part of an expression."""
         last = of.rpartition(".")[2]
         given = re.compile(rf"\b{re.escape(keyword)}=")
-        return any(
+        return self._lists(f"{of}.{keyword}") or any(
             one.argument(of, keyword) is not None
             or any(given.search(form.old) and (of in form.of or form.old.startswith(of)) for form in one.forms(last))
             for one in self._tables
         )
 
+    def _lists(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self._listed)
+
 
 def _still_takes(found: History, name: str, keyword: str, installed: Installed) -> bool:
     newest = found.newest
-    if installed.speaks:
+    if installed.speaks_of(found.arguments[name, keyword]):
         return installed.takes(name, keyword, _announced(found, name, keyword))
     taken, complete = newest.parameters(newest.names[name], _module_of(newest, name))
     return not complete or ANY in taken or keyword in taken or keyword in newest.names[name].renamed
@@ -539,7 +654,7 @@ def _announced(found: History, name: str, keyword: str) -> bool:
 
 def _still_shows(found: History, name: str, method: str, installed: Installed) -> bool:
     newest = found.newest
-    if installed.speaks:
+    if installed.speaks_of(found.methods[name, method]):
         return installed.shows(name, method)
     known, complete = newest.methods(newest.names[name], _module_of(newest, name))
     return not complete or method in known or "__getattr__" in newest.names[name].methods
@@ -557,6 +672,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("packages", nargs="+", metavar="PACKAGE", help="as the index calls it")
     parser.add_argument("--python", type=Path, help="an interpreter that has the newest releases")
+    parser.add_argument("--last", type=int, default=0, metavar="NUMBER", help="read that many minor versions, not all")
     parser.add_argument(
         "--wheels",
         type=Path,
@@ -568,19 +684,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     for package in given.packages:
         try:
-            found = history(package, given.wheels, given.index)
+            found = history(package, given.wheels, given.index, last=given.last)
         except ReleaseError as error:
             print(f"api_history: {error}", file=sys.stderr)
             return 2
-        installed = Installed(given.python, package, str(found.found[-1].version), in_question(found))
+        installed = Installed(given.python, found)
         successors(found, installed)
-        if installed.speaks:
-            leave_out_missing(found, installed.asked(sorted(set(_named_successors(found)))))
-        made = table(found, installed, by_hand())
+        if installed.is_newest:
+            leave_out_missing(found, installed.asked(sorted(_named_successors(found))))
+        made = table(found, installed, by_hand(package))
         text = written(made)
         given.output.mkdir(parents=True, exist_ok=True)
-        (given.output / f"{package.replace('-', '_')}.json").write_text(text, encoding="utf-8")
-        asked = "and its interpreter" if installed.speaks else "alone"
+        (given.output / f"{found.imported}.json").write_text(text, encoding="utf-8")
+        asked = "alone" if installed.number < 0 else f"and {found.found[installed.number].version} as it is installed"
         print(f"{package}: {count(made)} entries, {len(text):,} characters, by its sources {asked}")
     return 0
 

@@ -14,7 +14,7 @@ import sqlite3
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from operator import itemgetter
@@ -243,17 +243,38 @@ _WITHOUT_PARAMETERS = frozenset(
 def api(files: Iterable[tuple[str, bytes]], reader: Sources) -> Api:
     """The API of the files of one release, by their paths in its wheel."""
     modules: dict[str, Module] = {}
+    stubs: dict[str, Module] = {}
     packages: set[str] = set()
     for path, text in files:
-        if path.endswith(".pyi") and path[:-1].replace("/", ".")[:-3] in modules:
-            continue
         parts = path.rsplit(".", 1)[0].split("/")
-        if parts[-1] == "__init__":
+        is_package = parts[-1] == "__init__"
+        if is_package:
             parts.pop()
-            packages.add(".".join(parts))
-        if parts and all(part.isidentifier() for part in parts):
-            modules[".".join(parts)] = reader.module(text)
+        if not parts or not all(part.isidentifier() for part in parts):
+            continue  # no program can name what lies in such a folder
+        dotted = ".".join(parts)
+        of = stubs if path.endswith(".pyi") and dotted in modules else modules
+        of[dotted] = reader.module(text)
+        if is_package:
+            packages.add(dotted)
+    own = Api(modules, frozenset(packages))
+    modules |= {path: _with_stub(own, path, stub) for path, stub in stubs.items()}
     return Api({**modules, **_shown_elsewhere(modules, packages)}, frozenset(packages))
+
+
+def _with_stub(own: Api, path: str, stub: Module) -> Module:
+    """A module with what its stub tells of names that come from compiled code; the stub alone, where that gives it most names."""
+    module = own.modules[path]
+    told = stub.defined.keys() | stub.imported.keys()
+    if not module.stars and 2 * len(told & (module.defined.keys() | module.imported.keys())) < len(told):
+        return stub
+    compiled = {name for name, entry in module.defined.items() if entry.kind == "value"}
+    for name, (source, called) in module.imported.items():
+        origin = own.resolved(path, source)
+        if origin not in own.modules and f"{origin}.{called}" not in own.modules:
+            compiled.add(name)
+    shown = {name: entry for name, entry in stub.defined.items() if name in compiled and entry.kind != "value"}
+    return replace(module, defined={**module.defined, **shown})
 
 
 def _shown_elsewhere(modules: Mapping[str, Module], packages: Iterable[str]) -> dict[str, Module]:

@@ -13,16 +13,14 @@ from __future__ import annotations
 import argparse
 import datetime
 import sys
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from api_history import BY_HAND, DATA, Installed, Known, history, in_question, table
+from api_history import BY_HAND, DATA, Installed, Known, history, reasons, table
 from releases import INDEX, ReleaseError
 
-REASONS = Path(__file__).with_suffix(".toml")
 TWO_YEARS = datetime.timedelta(days=730)
 
 
@@ -47,12 +45,9 @@ def is_known(known: Known, kind: str, name: str, of: str) -> bool:
     return known.knows(name) or any(known.knows(".".join(parts[:count])) for count in range(1, len(parts)))
 
 
-def reason(reasons: Sequence[Mapping[str, Any]], package: str, name: str) -> str:
-    """Why no table has to know something; empty where nothing is said of it."""
-    for one in reasons:
-        if one["package"] == package and any(fnmatchcase(name, pattern) for pattern in one["names"]):
-            return str(one["reason"])
-    return ""
+def is_listed(patterns: Iterable[str], name: str) -> bool:
+    """Whether no table has to know something."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,7 +66,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="print every name that no table knows")
     given = parser.parse_args(arguments)
     known = Known([*BY_HAND.glob("*.toml"), *given.data.glob("*.json")])
-    reasons = tomllib.loads(REASONS.read_text("utf-8"))["reason"]
     status = 0
     for package in given.packages:
         try:
@@ -79,15 +73,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except ReleaseError as error:
             print(f"unknown_removals: {error}", file=sys.stderr)
             return 2
-        installed = Installed(given.python, package, str(found.found[-1].version), in_question(found))
+        installed = Installed(given.python, found)
+        listed = reasons(package)
         every = list(removals(table(found, installed, Known(()))))
         missed = [one for one in every if not is_known(known, *one[:3])]
-        unknown = [one for one in missed if not reason(reasons, package, f"{one[2]}.{one[1]}" if one[2] else one[1])]
+        unknown = [one for one in missed if not is_listed(listed, f"{one[2]}.{one[1]}" if one[2] else one[1])]
         first, last = found.found[0], found.found[-1]
         print(
             f"{package} {first.version} to {last.version} ({first.day} to {last.day}): {len(every)} removed, "
             f"{len(every) - len(missed)} known, {len(missed) - len(unknown)} listed with a reason, {len(unknown)} unknown"
-            f"{'' if installed.speaks else ', by its sources alone'}"
+            f"{', by its sources alone' if installed.number < 0 else ''}"
         )
         for kind, name, of, release in unknown if given.all else ():
             print(f"  {kind} {name}{f' of {of}' if of else ''}, gone in {release}")

@@ -7,7 +7,10 @@ import json
 import subprocess
 import sys
 import textwrap
+import tomllib
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,10 +66,39 @@ def patched(text: str) -> str:
     return apply(text.encode(), replacements(checked(text).patches[0].diff)).decode()
 
 
+IMPORTED = {"scikit-learn": "sklearn", "opencv-python": "cv2"}
+"""By the name on the index, the one under which programs import a package."""
+
+
+@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+def test_nothing_is_told_twice(path: Path) -> None:
+    """What a table by hand knows is in no history: a program would have two findings of one fault."""
+    by_hand = [table(one) for one in sorted(names.DATA.glob("*.toml"))]
+    for change in table(path).changes():
+        if change.kind in ("module", "name"):
+            assert not [one for one in by_hand if one.name(change.old) or one.module(change.old)], change
+        elif change.kind == "argument":
+            assert not [one for one in by_hand for of in change.of if one.argument(of, change.old)], change
+
+
+REASONS = Path(__file__).resolve().parents[2] / "tools" / "unknown_removals.toml"
+
+
+@pytest.mark.parametrize("listed", tomllib.loads(REASONS.read_text("utf-8"))["reason"], ids=lambda one: one["names"][0])
+def test_what_no_table_has_to_know_is_in_none(listed: dict[str, Any]) -> None:
+    assert listed["reason"].endswith(".") and listed["names"]
+    package = listed["package"]
+    known = table(names.DATA / "history" / f"{IMPORTED.get(package, package.replace('-', '_'))}.json")
+    for change in known.changes():
+        for name in [f"{of}.{change.old}" for of in change.of] or [change.old]:
+            assert not [pattern for pattern in listed["names"] if fnmatchcase(name, pattern)], change
+
+
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
 def test_every_history_is_sound(path: Path) -> None:
     data = json.loads(path.read_bytes())
-    assert data["package"].replace("-", "_") == path.stem and data["shown"] == sorted(data["shown"])
+    assert IMPORTED.get(data["package"], data["package"].replace("-", "_")) == path.stem
+    assert data["shown"] == sorted(data["shown"])
     known = table(path)
     assert set(known.shown) == set(data["shown"])
     changes = list(known.changes())
