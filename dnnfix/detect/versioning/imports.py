@@ -29,7 +29,7 @@ class Renames:
     done: set[ast.AST] = field(default_factory=set)
     """Nodes whose text is part of an edit already."""
     kept: set[str] = field(default_factory=set)
-    """Modules that are imported anew under their old name, as the program has another use for the new one."""
+    """Modules that are imported under their old name, as the program has another use for the new one or writes the old one often."""
 
     def found(self) -> tuple[Hit, ...]:
         """The hits, imports first."""
