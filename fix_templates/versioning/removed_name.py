@@ -173,16 +173,6 @@ from keras.models import Sequential
 
 model = Sequential([Dense(4), Dropout(0.5)])
 
-=== example (runs): a package that lives on under another name
-- import gym
-- from gym import spaces
-+ import gymnasium as gym
-+ from gymnasium import spaces
-import torch
-
-env = gym.make("CartPole-v1")
-print(isinstance(env.action_space, spaces.Discrete), torch.tensor(env.action_space.n))
-
 === example: keywords of a trainer that moved into its settings
 - from transformers import AutoModelForCausalLM, TrainingArguments
 + from transformers import AutoModelForCausalLM

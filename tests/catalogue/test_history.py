@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import json
 import subprocess
 import sys
@@ -22,8 +23,9 @@ from dnnfix.detect.versioning.names import uses_of
 from dnnfix.detect.versioning.tables import table
 from dnnfix.errors import CatalogueError
 from dnnfix.libraries import SUCCESSORS
+from dnnfix.pipeline import suggest_file
 from dnnfix.pipeline.check import check_file
-from dnnfix.records import FileReport
+from dnnfix.records import FileReport, PatchVerdict
 from dnnfix.source.program import Source
 
 HISTORIES = sorted((names.DATA / "history").glob("*.json"))
@@ -384,3 +386,32 @@ def test_a_name_of_a_package_that_lives_on_is_what_it_is_called_there_today(old:
     target = uses_of(Source.from_bytes(f"import {old.partition('.')[0]}\n".encode(), "program.py")).target(old)
     assert target is not None
     assert (target.final, target.deprecated) == (new, True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("gymnasium") is None, reason="gymnasium is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("gym") is not None, reason="gym is installed, so that nothing is missed")
+def test_a_package_that_is_missed_is_imported_by_the_name_it_has_today(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(
+        textwrap.dedent("""\
+            import gym
+            from gym import spaces
+            import torch
+
+            env = gym.make("CartPole-v1")
+            env.seed(3)
+            state = env.reset()
+            print(isinstance(env.action_space, spaces.Discrete), torch.tensor(state).shape)
+            """)
+    )
+    settings = Settings(budget=120.0, python=sys.executable, cache_dir=tmp_path / "cache")
+    report = suggest_file(path.read_bytes(), str(path), settings, lambda words: None)
+    patch = next(one for one in report.patches if one.verdict is PatchVerdict.ACCEPTED)
+    added = [line[1:] for line in patch.diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    assert added == [
+        "import gymnasium as gym",
+        "from gymnasium import spaces",
+        "env.reset(seed=3)",
+        "state, _ = env.reset()",
+    ]
