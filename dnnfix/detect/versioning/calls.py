@@ -238,7 +238,7 @@ class CallChanges:
                 yield self._keyword(call, keyword, change)
 
     def _argument(self, call: ast.Call, names: tuple[str, ...], keyword: str) -> Change | None:
-        for known in self.uses.tables:
+        for known in self.uses.knowing(keyword):
             for name in names:
                 change = known.argument(name, keyword)
                 if change is not None:
@@ -258,7 +258,8 @@ class CallChanges:
     def _telling_argument(self, call: ast.Call, names: tuple[str, ...], keyword: str) -> Change | None:
         """What became of a keyword that says by itself what is meant, in a call of the package or of an object unknown."""
         last = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        found = (known.argument(of, keyword) for known in self.uses.tables for of in (f"{ANY_CALL}.{last}", ANY_CALL))
+        tables = self.uses.knowing(keyword)
+        found = (known.argument(of, keyword) for known in tables for of in (f"{ANY_CALL}.{last}", ANY_CALL))
         change = next(filter(None, found), None)
         if change is None or self.source.definition(call.func) is not None:
             return None
@@ -331,7 +332,7 @@ class CallChanges:
 
     def _values(self, call: ast.Call, names: tuple[str, ...], last: str) -> Iterator[Hit]:
         names = names or self._methods_called(call, last)
-        for known in self.uses.tables:
+        for known in self.uses.knowing(*names):
             for change in (change for name in names for change in known.values(name)):
                 given = argument_value(call, change.argument, change.position)
                 if not isinstance(given, ast.Constant) or given.value != change.old:
@@ -421,7 +422,7 @@ class CallChanges:
             return  # a variable of Theano's, which has a template of its own
         if function.attr in self.uses.defined:
             return  # the program has a method of this name itself
-        for known in self.uses.tables:
+        for known in self.uses.knowing(function.attr):
             for change in known.methods(function.attr):
                 holds = [receiver_is(self.source, function.value, kind) for kind in change.of]
                 if not any(holds) and not (change.telling and None in holds):

@@ -153,6 +153,7 @@ class Uses:
     on_tensorflow: bool = field(init=False, default=False)
     """Whether TensorFlow is there: the program uses it, or a run showed that Keras does."""
     _targets: dict[str, Target | None] = field(init=False, default_factory=dict)
+    _knowing: dict[tuple[str, ...], tuple[Table, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         words = self.source.words
@@ -162,6 +163,15 @@ class Uses:
     @cached_property
     def _nodes(self) -> dict[type[ast.AST], list[ast.AST]]:
         return self.source.places.by_type
+
+    def knowing(self, *names: str) -> tuple[Table, ...]:
+        """The tables that have anything under the last word of one of these names: few of all."""
+        found = self._knowing.get(names)
+        if found is None:
+            words = [name.rpartition(".")[2] for name in names]
+            found = tuple(known for known in self.tables if any(word in known.words for word in words))
+            self._knowing[names] = found
+        return found
 
     def imports(self) -> Iterator[ast.Import | ast.ImportFrom]:
         """The import statements that are not relative."""
@@ -350,7 +360,7 @@ class Uses:
     def _nearest(self, name: str) -> Change | None:
         """The change of a name, or of the nearest of those that it is below."""
         while name:
-            for known in self.tables:
+            for known in self.knowing(name):
                 change = known.name(name) or known.module(name)
                 if change is not None:
                     return change
@@ -359,7 +369,7 @@ class Uses:
 
     def _kept(self, written: str) -> Target | None:
         """A name below a root that is spared: an entry for exactly that name counts, or for a part that is gone."""
-        for known in self.tables:
+        for known in self.knowing(written):
             change = known.name(written) or known.module(written)
             if change is not None and change.new:
                 return Target(written, change.new, (change,), change.new)
@@ -368,15 +378,10 @@ class Uses:
         before = self._before_version_1(written)
         if before is not None:
             return before
-        change, rest = None, written
-        while change is None and rest.count("."):
-            change = next(
-                (c for known in self.tables if (c := known.name(rest) or known.module(rest)) is not None), None
-            )
-            rest = rest if change is not None else rest.rpartition(".")[0]
+        change = self._nearest(written)
         if change is None:
             return None
-        now = change.new + written[len(rest) :] if change.new else ""
+        now = change.new + written[len(change.old) :] if change.new else ""
         return Target(written, now, (change,), now)
 
     def _before_version_1(self, written: str) -> Target | None:
@@ -392,7 +397,7 @@ class Uses:
 
     def _change(self, name: str, in_tensorflow: bool) -> Change | None:
         public = canonical(name)
-        for known in self.tables:
+        for known in self.knowing(name, public):
             for spelled in dict.fromkeys((name, public)):
                 change = known.name(spelled)
                 if change is not None and not (change.standalone and in_tensorflow):
@@ -405,7 +410,7 @@ class Uses:
         """The change of the nearest module that a name is in."""
         module = name
         while module:
-            for known in self.tables:
+            for known in self.knowing(module):
                 change = known.module(module)
                 if change is not None and not (change.standalone and in_tensorflow):
                     return change
