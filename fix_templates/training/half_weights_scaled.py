@@ -26,8 +26,6 @@ from dnnfix.api import (
     words,
 )
 
-HALF = words("torch.float16 torch.half")
-SCALERS = words("torch.cuda.amp.GradScaler torch.amp.GradScaler torch.amp.grad_scaler.GradScaler")
 QUANTIZED = words("load_in_8bit load_in_4bit quantization_config")
 CAST_BACK = words("prepare_model_for_kbit_training prepare_model_for_int8_training cast_training_params")
 """Functions that put what is trained into float32."""
@@ -241,7 +239,7 @@ def _casts_to_half(source: Source, call: ast.Call) -> bool:
 def _is_half(source: Source, value: ast.expr) -> bool:
     if isinstance(value, ast.Constant):
         return value.value == "float16"
-    return source.qualified(value) in HALF
+    return source.qualified(value) in training_loop.HALF
 
 
 def _is_scaled(source: Source, model: str) -> bool:
@@ -255,7 +253,7 @@ def _is_scaled(source: Source, model: str) -> bool:
             given = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "model")]
             if any(ast.unparse(each) == model for each in given):
                 return _has_fp16(source, call)
-    has_scaler = any(source.qualified(call.func) in SCALERS for call in source.all_calls)
+    has_scaler = any(source.qualified(call.func) in training_loop.SCALERS for call in source.all_calls)
     is_stepped = any(
         len(each.call.args) == 1 and "optim" in ast.unparse(each.call.args[0])
         for each in training_loop.operations_named(source, "step")

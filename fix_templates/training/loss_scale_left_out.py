@@ -29,8 +29,6 @@ from dnnfix.api import (
 )
 
 AUTOCASTS = words("torch.autocast torch.amp.autocast torch.amp.autocast_mode.autocast torch.cuda.amp.autocast")
-SCALERS = words("torch.cuda.amp.GradScaler torch.amp.GradScaler torch.amp.grad_scaler.GradScaler")
-HALF = words("torch.float16 torch.half")
 UNDER_NO_GRAD = words("no_grad inference_mode")
 CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"})
 
@@ -316,7 +314,7 @@ def _stepped_without(source: Source, scaled: _Scaled) -> Iterator[Fault]:
 
 def _is_scaler(source: Source, expr: ast.expr) -> bool:
     made = source.constructor(expr)
-    return made is not None and source.qualified(made.func) in SCALERS
+    return made is not None and source.qualified(made.func) in training_loop.SCALERS
 
 
 def _anywhere(source: Source, scaler: str, method: str) -> list[ast.Call]:
@@ -415,7 +413,7 @@ def _in_bfloat16(source: Source, call: ast.Call) -> Iterator[Edit]:
 
 def _names_half(source: Source, call: ast.Call) -> bool:
     given = argument_value(call, "dtype", 1)
-    return given is not None and source.qualified(given) in HALF
+    return given is not None and source.qualified(given) in training_loop.HALF
 
 
 def _is_half(source: Source, call: ast.Call) -> bool:

@@ -21,6 +21,9 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 OPTIMIZERS = "torch.optim."
 SCHEDULES = "torch.optim.lr_scheduler."
+SCALERS = words("torch.cuda.amp.GradScaler torch.amp.GradScaler torch.amp.grad_scaler.GradScaler")
+HALF = words("torch.float16 torch.half")
+"""The type whose gradients a scaler keeps from becoming zero."""
 
 OTHER_WAYS = frozenset(
     [
