@@ -62,6 +62,7 @@ class Listed:
     triggers: tuple[str, ...]
     needs_run: bool
     default: bool
+    default_in_check: bool = False
     formerly: tuple[str, ...] = ()
     loaded: type[FixTemplate] | None = None
     """The template, where it came from outside of the catalogue."""
@@ -82,6 +83,7 @@ class Listed:
             tuple(template.triggers),
             template.needs_run,
             template.default,
+            template.default_in_check,
             tuple(template.formerly),
             loaded,
         )

@@ -87,6 +87,8 @@ class FixTemplate:
     nothing that a source says or lacks."""
     default: ClassVar[bool] = True
     """Whether the template is on unless deselected."""
+    default_in_check: ClassVar[bool] = False
+    """Whether `dnnfix check` reports it all the same: advice for the source of a program that runs, which no run would bear out."""
     at_either_end: ClassVar[bool] = False
     """What its candidates are told to be where they say nothing else: see `Candidate.at_either_end`."""
     only_hinders: ClassVar[bool] = False

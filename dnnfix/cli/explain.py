@@ -15,7 +15,7 @@ from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, ERROR, Console
 from dnnfix.cli.output import palette
 from dnnfix.emit.earned import in_words
-from dnnfix.emit.rules import engine_rule, rule
+from dnnfix.emit.rules import engine_rule, rule, unless_selected
 from dnnfix.emit.text import Palette, diff_lines, hanging, paragraphs
 from dnnfix.selectors import near
 
@@ -68,7 +68,7 @@ def explained(template: type[FixTemplate], colours: Palette) -> Iterator[str]:
     about = rule(template)
     yield f"{colours.bold}{about.code} {about.name}{colours.off}"
     seen = "seen in a run only (`suggest`)" if template.needs_run else "seen in the source (`check` and `suggest`)"
-    on = "" if template.default else "; off unless selected"
+    on = f"; {off}" if (off := unless_selected(template)) else ""
     yield hanging("", 0, f"{about.family}; fix pattern {about.fix_pattern}; {seen}{on}", colours)
     if template.formerly:
         yield hanging("", 0, f"formerly {', '.join(template.formerly)}", colours)

@@ -16,7 +16,7 @@ from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, Console
 from dnnfix.cli.output import palette
 from dnnfix.emit.earned import in_words
-from dnnfix.emit.rules import Rule, rule
+from dnnfix.emit.rules import Rule, rule, unless_selected
 from dnnfix.emit.text import Palette, hanging
 from dnnfix.records import Family
 
@@ -71,6 +71,7 @@ def _plain(template: type[FixTemplate]) -> dict[str, object]:
         "summary": about.summary,
         "needs_run": template.needs_run,
         "default": template.default,
+        "default_in_check": not template.needs_run and (template.default or template.default_in_check),
     }
 
 
@@ -79,13 +80,14 @@ def _table(listed: list[type[FixTemplate]], colours: Palette) -> Iterator[str]:
     for family, group in groupby(listed, key=lambda template: template.family.value):
         yield family
         for template in group:
-            marks = ("" if template.default else " (off)") + (" (run)" if template.needs_run else "")
+            marks = "" if template.default else " (check)" if template.default_in_check else " (off)"
+            marks += " (run)" if template.needs_run else ""
             head, indent = f"  {template.code}  {template.name:<{width}}  ", width + 12
             if 0 < colours.width < indent + LEAST:
                 head, indent = f"  {template.code}  {template.name}\n{' ' * 10}", 10
             yield hanging(head, indent, f"{rule(template).summary}{marks}", colours)
     counted = f"{len(listed)} rule{'' if len(listed) == 1 else 's'}"
-    yield hanging("", 0, f"{counted}. (run): needs a run; (off): only when selected.", colours)
+    yield hanging("", 0, f"{counted}. (run): needs a run; (check): by `check` only, unless selected; (off): only when selected.", colours)
 
 
 def page(listed: list[type[FixTemplate]]) -> Iterator[str]:
@@ -98,7 +100,7 @@ def page(listed: list[type[FixTemplate]]) -> Iterator[str]:
 
 
 def _section(template: type[FixTemplate], about: Rule) -> Iterator[str]:
-    marks = ("" if template.default else ", off unless selected") + (", *run*" if template.needs_run else "")
+    marks = "".join(f", {mark}" for mark in (unless_selected(template), "*run*" if template.needs_run else "") if mark)
     yield f"### {about.code} {about.name}\n"
     yield f"Fix pattern `{about.fix_pattern}`{marks}.\n"
     if template.formerly:

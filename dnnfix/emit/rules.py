@@ -42,6 +42,13 @@ def rule(template: type[FixTemplate]) -> Rule:
     return Rule(template.code, template.name, template.family.value, template.fix_pattern.value, summary, help)
 
 
+def unless_selected(template: type[FixTemplate]) -> str:
+    """How a rule is off that nobody has selected; empty for one that is on."""
+    if template.default:
+        return ""
+    return "in `check` only, unless selected" if template.default_in_check else "off unless selected"
+
+
 _UNUSED = Rule(
     UNUSED_CODE,
     UNUSED_RULE,

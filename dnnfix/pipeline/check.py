@@ -70,18 +70,18 @@ def unmigrated(raw: bytes, path: str, settings: Settings) -> Iterator[tuple[Find
 
 def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:
     """The templates that the settings switch on."""
-    return tuple(one.load() for one in _enabled(registry.listed(settings.templates), settings))
-
-
-@lru_cache(maxsize=8)
-def _of_source(listed: tuple[Listed, ...], settings: Settings) -> tuple[Listed, ...]:
-    """Those that the settings switch on and that need no run."""
-    return tuple(one for one in _enabled(listed, settings) if not one.needs_run)
+    listed = registry.listed(settings.templates)
+    return tuple(one.load() for one in listed if settings.enabled(one.code, one.name, one.default))
 
 
 @lru_cache(maxsize=8)  # the same for most files of a scan
-def _enabled(listed: tuple[Listed, ...], settings: Settings) -> tuple[Listed, ...]:
-    return tuple(one for one in listed if settings.enabled(one.code, one.name, one.default))
+def _of_source(listed: tuple[Listed, ...], settings: Settings) -> tuple[Listed, ...]:
+    """Those that the settings switch on for reading alone and that need no run."""
+    return tuple(
+        one
+        for one in listed
+        if not one.needs_run and settings.enabled(one.code, one.name, one.default or one.default_in_check)
+    )
 
 
 def _drafts(finding: Finding, subject: Subject, template: type[FixTemplate], start: int) -> tuple[Patch, ...]:

@@ -22,7 +22,7 @@ class CancellingExpression(ReadTemplate):
 
     `1 + x` rounds to 1 where x is below the precision of the dtype, so its logarithm is 0; `exp(x) - 1` loses the same
     digits. A sum of exponentials overflows where its logarithm would not. `log1p`, `expm1` and `logsumexp` avoid both.
-    Off by default: most programs never come near these values.
+    Reported by `check` only: most programs never come near these values.
 
     Fix safety: unsafe. The value is the same up to rounding, and finite where the old one was not.
 
@@ -38,6 +38,7 @@ class CancellingExpression(ReadTemplate):
     message = "this expression loses precision or overflows; torch.{new} computes the same accurately"
     triggers = ("log", "exp")
     default = False
+    default_in_check = True
     declined = "the function is imported by its name"
 
     def read(self, subject: Subject) -> Iterator[Fault]:

@@ -22,7 +22,7 @@ from dnnfix.api import (
 class SubmoduleImportedUnderAName(FixTemplate):
     """A submodule of torchvision is imported under its own name, which a `from` import says in fewer words.
 
-    Off by default: it is a matter of taste. Imports of several modules in one line are left alone.
+    Reported by `check` only, as it is a matter of taste. Imports of several modules in one line are left alone.
 
     Fix safety: safe: both ways import the package and bind the same module to the same name.
 
@@ -36,6 +36,7 @@ class SubmoduleImportedUnderAName(FixTemplate):
     message = "{module} is imported under the last part of its own name"
     triggers = ("torchvision",)
     default = False
+    default_in_check = True
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         source = subject.source

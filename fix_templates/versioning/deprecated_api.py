@@ -10,7 +10,7 @@ from dnnfix.api import ApiChange, Hit, Subject, changed_calls, changed_forms, ch
 class DeprecatedApi(ApiChange):
     """A name, keyword or method is deprecated and still works, such as `F.upsample` or `xavier_uniform`.
 
-    Off by default: the program runs. Where a run shows the library's own warning on the line, the rules for removed
+    Reported by `check` only, as the program runs. Where a run shows the library's own warning on the line, the rules for removed
     names and keywords report it anyway, unless the keyword is merely ignored.
 
     Fix safety: safe where the data file says that the new name means the same; otherwise unsafe.
@@ -22,6 +22,7 @@ class DeprecatedApi(ApiChange):
     name = "deprecated-api"
     message = "{name} is deprecated since {package} {version}; use {new}"
     default = False
+    default_in_check = True
     speaks_of_deprecated = True
 
     def hits(self, subject: Subject) -> Iterator[Hit]:

@@ -7,13 +7,18 @@ import inspect
 import warnings
 
 import pytest
+import torch
 
 from dnnfix import registry
+from dnnfix.config import Settings
 from dnnfix.detect.versioning import names
 from dnnfix.detect.versioning.migration import version_number
 from dnnfix.detect.versioning.tables import table
+from dnnfix.pipeline.check import check_file
+from dnnfix.source.edits import apply_edits
 from dnnfix.source.program import Source
 from dnnfix.subject import Subject
+from dnnfix.synthesize.candidates import propose
 
 RULES = {
     # TorchFix's rule: our code, and a small program that both find
@@ -49,7 +54,7 @@ RULES = {
     "TOR402 set_to_none": ("DNF902", "import torch\nnet = torch.nn.Linear(2, 1)\nnet.zero_grad(set_to_none=False)\n"),
 }
 """Both leave out 401 and 402 by default. Weights alone are what `torch.load` reads today, so that 102 is left of what it
-does not read; 203 is a matter of taste, and off by default here."""
+does not read."""
 
 TODAY = """\
 import torch
@@ -80,6 +85,40 @@ def found(text: str, code: str) -> list[str]:
 def test_every_rule_of_torchfix_has_a_template_that_finds_its_program(rule: str) -> None:
     code, text = RULES[rule]
     assert found(text, code)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_check_reports_by_default_what_torchfix_does(rule: str) -> None:
+    code, text = RULES[rule]
+    by_default = not rule.startswith("TOR4")
+    report = check_file(text.encode(), "program.py", Settings(), patches=False)
+    assert (code in {result.finding.code for result in report.findings}) is by_default
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("torch.qr(a)", "torch.linalg.qr(a)"),
+        ("torch.qr(a, False)", 'torch.linalg.qr(a, mode="complete")'),
+        ("torch.qr(a, some=True)", "torch.linalg.qr(a)"),
+        ("torch.cholesky(a @ a.T)", "torch.linalg.cholesky(a @ a.T)"),
+        ("torch.cholesky(a @ a.T, upper=True)", "torch.linalg.cholesky(a @ a.T).mH"),
+        ("torch.range(0, 3)", "torch.arange(0, 3 + 1, dtype=torch.float32)"),
+    ],
+)
+def test_a_deprecated_function_gives_what_its_successor_gives(old: str, new: str) -> None:
+    text = f"import torch\ny = {old}\n"
+    subject = Subject(Source.from_bytes(text.encode(), "program.py"))
+    rule = registry.template("DNF550")
+    assert rule is not None
+    (finding,) = rule().detect(subject)
+    (candidate,) = propose(finding, subject, rule).candidates
+    assert apply_edits(subject.source, candidate.edits).decode() == f"import torch\ny = {new}\n"
+    known = {"torch": torch, "a": torch.tensor([[2.0, 1.0], [1.0, 3.0], [0.5, 4.0]])[: 2 if "cholesky" in old else 3]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before, after = eval(old, known), eval(new, known)
+    assert all(map(torch.equal, *((one if isinstance(one, tuple) else (one,)) for one in (before, after))))
 
 
 @pytest.mark.parametrize("code", sorted({code for code, _ in RULES.values()}))
