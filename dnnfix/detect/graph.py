@@ -59,11 +59,22 @@ def holds_tensor(source: Source, expr: ast.expr) -> bool:
         loop = source.enclosing(expr, ast.For)
         while loop is not None:
             if expr.id in names_in(loop.target):
-                return _from_loader(source, loop.iter)
+                return _from_loader(source, loop.iter) and not _is_mapping(loop, expr.id)
             loop = source.enclosing(loop, ast.For)
     values = source.bindings(expr)
     made = [source.constructor(value) for value in values] if values else [source.constructor(expr)]
     return bool(made) and all(call is not None and source.qualified(call.func) in TENSOR_MAKERS for call in made)
+
+
+def _is_mapping(loop: ast.For, name: str) -> bool:
+    """Whether the body of a loop uses a name for a mapping, such as the batches of transformers, which move in place."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.keyword(arg=None, value=ast.Name(id=used)) if used == name:
+                return True
+            case ast.Subscript(value=ast.Name(id=used), slice=ast.Constant(value=str())) if used == name:
+                return True
+    return False
 
 
 def _from_loader(source: Source, iterated: ast.expr) -> bool:

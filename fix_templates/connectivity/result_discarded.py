@@ -122,6 +122,18 @@ def prepare(device):
     nn.functional.relu(x, inplace=True)
     return net(x)
 
+=== reject: batches that are mappings move in place
+import torch
+from torch.utils.data import DataLoader
+
+def train(model, data, collate, device):
+    for step, batch in enumerate(DataLoader(data, batch_size=8, collate_fn=collate)):
+        batch.to(device)
+        model(**batch).loss.backward()
+    for batch in DataLoader(data, batch_size=8, collate_fn=collate):
+        batch.to(device)
+        print(batch["labels"])
+
 === reject: a module that is called squeeze
 from torch import nn
 
