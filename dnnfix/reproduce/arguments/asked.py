@@ -47,9 +47,15 @@ def read_as(source: Source, name: str) -> list[ast.expr]:
     return found
 
 
-def insisted_on(source: Source, name: str) -> int | None:
-    """The line of a test that ends the program if an argument is missing: `if not FLAGS.data: raise …`."""
-    stands = {id(node) for node in islice(_stands_for(source, read_as(source, name)), _FOLLOWED)}
+def named_in(function: ast.FunctionDef, name: str) -> list[ast.expr]:
+    """The places that read a parameter of a function."""
+    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
+    return [node for node in names if node.id == name and isinstance(node.ctx, ast.Load)]
+
+
+def insisted_on(source: Source, reads: list[ast.expr]) -> int | None:
+    """The line of a test that ends the program if an argument that is read there is missing: `if not FLAGS.data: raise …`."""
+    stands = {id(node) for node in islice(_stands_for(source, reads), _FOLLOWED)}
     tests: list[ast.If | ast.Assert] = [*source.nodes(ast.If), *source.nodes(ast.Assert)]
     for test in tests:
         if isinstance(test, ast.If) and not _returns_or_ends(source, test.body[-1]):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce.arguments import asked, choices
+from dnnfix.reproduce.arguments import asked, choices, parsed_classes, usage
 from dnnfix.reproduce.arguments.choices import says_train
 from dnnfix.reproduce.arguments.options import WITHOUT_WORD
 from dnnfix.reproduce.case import Case, Gap
@@ -31,18 +31,61 @@ _FOLDER = re.compile(
 _FILE = re.compile(
     r"csv|file|path|data|images?|weights|model|input|corpus|text|json|src|train|test|valid|vocab|dataset", re.IGNORECASE
 )
+_OF_HUB = re.compile(r"^(?:model|dataset|tokenizer|processor)_(?:name|id|name_or_path)$|model_name|dataset_name|model_id")
 _NUMBERS = {"builtins.int": "1", "builtins.float": "1.0"}
+_NUMBERS_BY_NAME = {"int": "1", "float": "1.0", "bool": "True"}
+_PARSING = ("parse_args", "parse_known_args", "parse_args_into_dataclasses", "parse_args_and_config")
 
 
 def steps(case: Case) -> Iterator[EditStep | Gap]:
-    """Values for what has no default, where the user gave no arguments."""
+    """What the program's own text calls it with, and values for what else has no default; nothing where the user gave arguments."""
     if case.arguments:
         return
-    yield from _parsed(case)
-    yield from _counted(case)
-    yield from _looked_for(case)
-    yield from _commands(case)
-    yield from _flags(case)
+    shown = usage.shown(case.source) if _parses(case.source) else None
+    if shown is not None:
+        yield from _shown(case, shown)
+    for step in (*_parsed(case), *_of_classes(case), *_counted(case), *_looked_for(case), *_commands(case), *_flags(case)):
+        words = step.scaffold.arguments if isinstance(step, EditStep) else ()
+        if shown is None or not words or not shown.gives(words[0]):
+            yield step
+
+
+def _parses(source: Source) -> bool:
+    """Whether the program reads a command line by a parser."""
+    return bool(method_calls(source, *_PARSING) or source.calls("fire.Fire") or parsed_classes.classes(source))
+
+
+def _shown(case: Case, shown: usage.Shown) -> Iterator[EditStep]:
+    """The words of a command line that the program shows, as far as its parser knows them."""
+    known = {name for call in method_calls(case.source, "add_argument") for name in strings(call.args)}
+    of_classes = parsed_classes.classes(case.source)
+    for option in shown.options:
+        if of_classes or not known or option[0].split("=")[0] in known or not option[0].startswith("-"):
+            yield _given(option, Known("", f"line {shown.line}: the command line that it shows"), shown.line)
+    if of_classes:
+        why = "a command line that is shown may be older than the classes"
+        start = Scaffold(start="made_known_words_only()")
+        yield EditStep(ACTION, "words that no class of the parser knows are left out", why, shown.line, False, start)
+
+
+def _of_classes(case: Case) -> Iterator[EditStep]:
+    """Fields of the classes that a parser is made of, and that a training is wanted."""
+    source = case.source
+    for field in parsed_classes.needed(source):
+        if field.kind in _NUMBERS_BY_NAME:
+            value, code = Known(_NUMBERS_BY_NAME[field.kind], GUESS), ""
+        elif _OF_HUB.search(field.name):
+            value, code = Known(f"{MADE}/{field.name}", "a name on the hub, as what the field is called says"), ""
+        else:
+            value, code = _value(case, field.name, None)
+        yield _given((f"--{field.name}", value.code), value, field.line, code)
+    settings = parsed_classes.trains_with(source)
+    if settings is not None:
+        folder = f"{MADE}/output_dir"
+        yield _given(("--output_dir", folder), Known(folder, "a folder that is made for it"), settings.lineno, _folder(folder))
+        reads = asked.read_as(source, "do_train")
+        if reads:
+            yield _given(("--do_train",), Known("", f"line {reads[0].lineno}: which leads to a training"), reads[0].lineno)
 
 
 def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
@@ -55,6 +98,10 @@ def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
         return Known(str(listed.elts[0].value), f"line {listed.lineno}: the first of its choices"), ""
     kind = keyword_value(call, "type") if call is not None else None
     numeric = _NUMBERS.get(case.source.qualified(kind) or "") if kind is not None else None
+    written = re.search(rf"--{name}[= ]+['\"]?(\w[\w./-]*)", case.source.text)
+    if written is not None:
+        line = case.source.text.count("\n", 0, written.start()) + 1
+        return Known(written[1], f"line {line}: an example of it"), ""
     known = value_of(case, name.replace("-", "_"))
     if numeric is not None:
         return known or Known(
@@ -182,7 +229,7 @@ def _needed(case: Case, name: str, call: ast.Call | None, default: ast.expr | No
         return None
     source = case.source
     plain = name.replace("-", "_")
-    line = asked.insisted_on(source, plain)
+    line = asked.insisted_on(source, asked.read_as(source, plain))
     use = asked.path_use(source, plain)
     if line is None and (use is None or (default is not None and ast.unparse(default) != "None" and not use.plain)):
         return None
@@ -331,10 +378,22 @@ def _commands(case: Case) -> Iterator[EditStep | Gap]:
                 why = Known(function.name, "the program's functions are its commands, and that one trains")
                 yield _given((function.name,), why, call.lineno)
         if isinstance(function, ast.FunctionDef):
-            needed = function.args.args[: len(function.args.args) - len(function.args.defaults)]
-            for parameter in needed:
-                value, code = _value(case, parameter.arg, None)
-                yield _given((f"--{parameter.arg}={value.code}",), value, call.lineno, code)
+            for name in _required(source, function):
+                value, code = _value(case, name, None)
+                yield _given((f"--{name}={value.code}",), value, call.lineno, code)
+
+
+def _required(source: Source, function: ast.FunctionDef) -> Iterator[str]:
+    """The parameters of a function without a default, and those whose default it does not go on with."""
+    first = len(function.args.args) - len(function.args.defaults)
+    for number, parameter in enumerate(function.args.args):
+        default = function.args.defaults[number - first] if number >= first else None
+        if default is None or (
+            isinstance(default, ast.Constant)
+            and not default.value
+            and asked.insisted_on(source, asked.named_in(function, parameter.arg)) is not None
+        ):
+            yield parameter.arg
 
 
 _INSISTING = ("mark_flag_as_required", "mark_flags_as_required")

@@ -1,0 +1,119 @@
+"""The fields of classes that a parser takes for options: `HfArgumentParser((ModelArguments, TrainingArguments))`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dnnfix.reproduce.arguments import asked
+from dnnfix.reproduce.syntax import ends
+from dnnfix.source.arguments import keyword_value
+from dnnfix.source.program import Source, once
+from dnnfix.source.tree import last_name
+
+_PARSERS = frozenset({"HfArgumentParser", "TrlParser", "H4ArgumentParser"})
+_OF_LIBRARIES = ("model_name_or_path", "dataset_name")
+"""Fields of the libraries' own classes that have a default with which nothing can be loaded."""
+
+_SETTINGS = ("TrainingArguments", "Config")
+"""How the libraries' classes of settings are called that have a folder for results."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field that the program is given a value for: its name, the line that says so, and how its values are written."""
+
+    name: str
+    line: int
+    kind: str
+    """Its annotation; empty where none is known."""
+    by_default: ast.expr | None
+    """The default that is of no use; `None` where it has none."""
+
+
+@once
+def classes(source: Source) -> tuple[ast.expr, ...]:
+    """The classes that the program's parsers are made of, as they are named there."""
+    found: list[ast.expr] = []
+    for call in source.nodes(ast.Call):
+        if last_name(call.func) not in _PARSERS or not call.args:
+            continue
+        given = call.args[0]
+        values = source.bindings(given) if isinstance(given, ast.Name) and source.definition(given) is None else ()
+        for value in values or (given,):
+            found += value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
+    return tuple(found)
+
+
+def needed(source: Source) -> Iterator[Field]:
+    """The fields that have no default, those without which the program ends, and those of a library's class that it reads."""
+    fields = {
+        name: field
+        for one in classes(source)
+        if isinstance(definition := source.definition(one), ast.ClassDef)
+        for name, field in _fields(definition)
+    }
+    wanted = _insisted_on(source, frozenset(fields))
+    for name, field in fields.items():
+        if field.by_default is None or name in wanted:
+            yield field
+    for name in _OF_LIBRARIES:
+        reads = asked.read_as(source, name)
+        if reads and name not in fields:
+            yield Field(name, reads[0].lineno, "str", ast.Constant(None))
+
+
+def trains_with(source: Source) -> ast.expr | None:
+    """The class of settings of a trainer among those of a parser."""
+    return next((one for one in classes(source) if (last_name(one) or "").endswith(_SETTINGS)), None)
+
+
+def _fields(definition: ast.ClassDef) -> Iterator[tuple[str, Field]]:
+    for statement in definition.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            name, value = statement.target.id, statement.value
+            if isinstance(value, ast.Call) and last_name(value.func) == "field":
+                made = keyword_value(value, "default_factory")
+                value = keyword_value(value, "default") or made
+            yield name, Field(name, statement.lineno, ast.unparse(statement.annotation), value)
+
+
+def _insisted_on(source: Source, fields: frozenset[str]) -> frozenset[str]:
+    """The fields without which a test ends the program; of several of which one will do, the one that names a data set."""
+    wanted: set[str] = set()
+    for test in source.nodes(ast.If):
+        if not ends(source, test.body[-1]):
+            continue
+        missed = [name for name in map(_missed, _parts(test.test)) if name in fields]
+        above = source.parent(test)
+        while missed and isinstance(above, ast.If) and test in above.orelse:
+            missed = [name for part in _parts(above.test) if (name := _present(part)) in fields] + missed
+            test, above = above, source.parent(above)
+        if missed:
+            wanted.add(next((name for name in missed if "dataset_name" in name), missed[0]))
+    return frozenset(wanted)
+
+
+def _parts(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) else [test]
+
+
+def _missed(test: ast.expr) -> str:
+    """The attribute that a test finds to be missing: `self.name is None`, `not args.name`."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr=name)):
+            return name
+        case ast.Compare(left=ast.Attribute(attr=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
+            return name
+    return ""
+
+
+def _present(test: ast.expr) -> str:
+    """The attribute that a test finds to be there."""
+    match test:
+        case ast.Attribute(attr=name):
+            return name
+        case ast.Compare(left=ast.Attribute(attr=name), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return name
+    return ""
