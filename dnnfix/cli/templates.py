@@ -87,7 +87,12 @@ def _table(listed: list[type[FixTemplate]], colours: Palette) -> Iterator[str]:
                 head, indent = f"  {template.code}  {template.name}\n{' ' * 10}", 10
             yield hanging(head, indent, f"{rule(template).summary}{marks}", colours)
     counted = f"{len(listed)} rule{'' if len(listed) == 1 else 's'}"
-    yield hanging("", 0, f"{counted}. (run): needs a run; (check): by `check` only, unless selected; (off): only when selected.", colours)
+    yield hanging(
+        "",
+        0,
+        f"{counted}. (run): needs a run; (check): by `check` only, unless selected; (off): only when selected.",
+        colours,
+    )
 
 
 def page(listed: list[type[FixTemplate]]) -> Iterator[str]:

@@ -31,7 +31,9 @@ _FOLDER = re.compile(
 _FILE = re.compile(
     r"csv|file|path|data|images?|weights|model|input|corpus|text|json|src|train|test|valid|vocab|dataset", re.IGNORECASE
 )
-_OF_HUB = re.compile(r"^(?:model|dataset|tokenizer|processor)_(?:name|id|name_or_path)$|model_name|dataset_name|model_id")
+_OF_HUB = re.compile(
+    r"^(?:model|dataset|tokenizer|processor)_(?:name|id|name_or_path)$|model_name|dataset_name|model_id"
+)
 _NUMBERS = {"builtins.int": "1", "builtins.float": "1.0"}
 _NUMBERS_BY_NAME = {"int": "1", "float": "1.0", "bool": "True"}
 _PARSING = ("parse_args", "parse_known_args", "parse_args_into_dataclasses", "parse_args_and_config")
@@ -44,7 +46,14 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     shown = usage.shown(case.source) if _parses(case.source) else None
     if shown is not None:
         yield from _shown(case, shown)
-    for step in (*_parsed(case), *_of_classes(case), *_counted(case), *_looked_for(case), *_commands(case), *_flags(case)):
+    for step in (
+        *_parsed(case),
+        *_of_classes(case),
+        *_counted(case),
+        *_looked_for(case),
+        *_commands(case),
+        *_flags(case),
+    ):
         words = step.scaffold.arguments if isinstance(step, EditStep) else ()
         if shown is None or not words or not shown.gives(words[0]):
             yield step
@@ -82,10 +91,14 @@ def _of_classes(case: Case) -> Iterator[EditStep]:
     settings = parsed_classes.trains_with(source)
     if settings is not None:
         folder = f"{MADE}/output_dir"
-        yield _given(("--output_dir", folder), Known(folder, "a folder that is made for it"), settings.lineno, _folder(folder))
+        yield _given(
+            ("--output_dir", folder), Known(folder, "a folder that is made for it"), settings.lineno, _folder(folder)
+        )
         reads = asked.read_as(source, "do_train")
         if reads:
-            yield _given(("--do_train",), Known("", f"line {reads[0].lineno}: which leads to a training"), reads[0].lineno)
+            yield _given(
+                ("--do_train",), Known("", f"line {reads[0].lineno}: which leads to a training"), reads[0].lineno
+            )
 
 
 def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
@@ -98,7 +111,7 @@ def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
         return Known(str(listed.elts[0].value), f"line {listed.lineno}: the first of its choices"), ""
     kind = keyword_value(call, "type") if call is not None else None
     numeric = _NUMBERS.get(case.source.qualified(kind) or "") if kind is not None else None
-    written = re.search(rf"--{name}[= ]+['\"]?(\w[\w./-]*)", case.source.text)
+    written = re.search(rf"--{re.escape(name)}[= ]+['\"]?(\w[\w./-]*)", case.source.text)
     if written is not None:
         line = case.source.text.count("\n", 0, written.start()) + 1
         return Known(written[1], f"line {line}: an example of it"), ""

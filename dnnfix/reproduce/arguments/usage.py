@@ -20,7 +20,9 @@ _CONTINUED = re.compile(r"\\[ \t]*\n[ \t]*#?[ \t]*")
 _UNKNOWN = re.compile(r"[<>{}$|&;`]|^\.\.\.$|path/to|your[_-]", re.IGNORECASE)
 """What a word has that stands for another one, or belongs to the shell."""
 
-_ELSEWHERE = re.compile(r"hub|wandb|report_to|trackio|comet|deepspeed|fsdp|vllm|config|token$|(?:^|_)(?:cuda|gpus?|device|local_rank)$")
+_ELSEWHERE = re.compile(
+    r"hub|wandb|report_to|trackio|comet|deepspeed|fsdp|vllm|config|token$|(?:^|_)(?:cuda|gpus?|device|local_rank)$"
+)
 """Options that say where results go or what machine there is: neither is there in a run."""
 
 

@@ -1,0 +1,77 @@
+"""Command lines that programs show in their text, and those that parsers make of classes."""
+
+from __future__ import annotations
+
+import pytest
+
+from dnnfix.reproduce.arguments import parsed_classes, usage
+from dnnfix.source.program import Source
+
+SHOWN = '''"""Fine-tunes a model.
+
+Usage:
+
+python examples/train.py \\
+    --model_name gpt2 \\
+    --lr 1e-3 --push_to_hub --deepspeed ds.json
+"""
+'''
+
+CLASSES = """
+from dataclasses import dataclass, field
+from transformers import HfArgumentParser, TrainingArguments
+
+@dataclass
+class Data:
+    rank: int = field(metadata={"help": "its rank"})
+    task_name: str = field(default=None)
+    dataset_name: str = field(default=None)
+    train_file: str = field(default=None)
+    words: int = 3
+
+    def __post_init__(self):
+        if self.task_name is not None:
+            pass
+        elif self.dataset_name is None and self.train_file is None:
+            raise ValueError("name a task, a data set or a file")
+
+parser = HfArgumentParser((Data, TrainingArguments))
+data, training = parser.parse_args_into_dataclasses()
+"""
+
+
+def source(text: str, path: str = "train.py") -> Source:
+    return Source.from_bytes(text.encode(), path)
+
+
+def test_a_command_line_in_the_text_is_taken_without_what_no_run_can_have() -> None:
+    shown = usage.shown(source(SHOWN))
+    assert shown is not None
+    assert (shown.line, shown.words) == (5, ("--model_name", "gpt2", "--lr", "1e-3"))
+    assert shown.gives("--lr=3") and not shown.gives("--push_to_hub")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""Trains."""\n',
+        "# python train.py --data path/to/data\n",
+        "# python one.py --a 1\n# python two.py --a 1\n",
+        "# python train.py --name 'without an end\n",
+        "# python -c 'print(1)'\n",
+    ],
+)
+def test_what_says_nothing_of_this_program_is_left_alone(text: str) -> None:
+    assert usage.shown(source(text)) is None
+
+
+def test_the_command_of_this_file_is_meant_of_several() -> None:
+    shown = usage.shown(source("# python other.py --a 1\n#   torchrun --nproc 2 train.py --b 2\n"))
+    assert shown is not None and shown.words == ("--b", "2")
+
+
+def test_fields_that_a_parser_has_to_be_given() -> None:
+    found = source(CLASSES)
+    assert [(one.name, one.kind) for one in parsed_classes.needed(found)] == [("rank", "int"), ("dataset_name", "str")]
+    assert parsed_classes.trains_with(found) is not None
+    assert not parsed_classes.classes(source("import argparse\nparser = argparse.ArgumentParser('a')\n"))
