@@ -333,7 +333,7 @@ evaluate(torch.nn.Linear(2, 2), torch.ones(2)).sum().backward()
 """
     (folder / "a.py").write_text(text)
     said = call("check", "a.py", "--no-cache", "--output-format", "diff")
-    assert said.code == 1 and said.out == "" and "Found 1 problem" in said.err
+    assert said.code == 1 and said.out == "" and "Found 2 problems" in said.err
 
 
 def test_a_file_of_many_thousand_lines_is_followed_to_its_end(call: Call, folder: Path) -> None:
