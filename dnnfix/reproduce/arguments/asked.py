@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -47,13 +47,7 @@ def read_as(source: Source, name: str) -> list[ast.expr]:
     return found
 
 
-def named_in(function: ast.FunctionDef, name: str) -> list[ast.expr]:
-    """The places that read a parameter of a function."""
-    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
-    return [node for node in names if node.id == name and isinstance(node.ctx, ast.Load)]
-
-
-def insisted_on(source: Source, reads: list[ast.expr]) -> int | None:
+def insisted_on(source: Source, reads: Sequence[ast.expr]) -> int | None:
     """The line of a test that ends the program if an argument that is read there is missing: `if not FLAGS.data: raise …`."""
     stands = {id(node) for node in islice(_stands_for(source, reads), _FOLLOWED)}
     tests: list[ast.If | ast.Assert] = [*source.nodes(ast.If), *source.nodes(ast.Assert)]
@@ -87,7 +81,7 @@ def path_use(source: Source, name: str) -> PathUse | None:
     return next((use for use in uses if use.folder), uses[0]) if uses else None
 
 
-def _stands_for(source: Source, reads: list[ast.expr]) -> Iterator[ast.expr]:
+def _stands_for(source: Source, reads: Sequence[ast.expr]) -> Iterator[ast.expr]:
     """The places that read an argument, and those that read a name, an attribute or a parameter which holds it."""
     pending, seen = list(reads), {id(node) for node in reads}
     while pending:

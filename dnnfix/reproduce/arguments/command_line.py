@@ -14,7 +14,7 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.paths import MADE
-from dnnfix.reproduce.syntax import method_calls, string, strings
+from dnnfix.reproduce.syntax import method_calls, named, string, strings
 from dnnfix.source.arguments import argument_value, keyword_value
 from dnnfix.source.program import Source
 from dnnfix.source.tree import is_true, last_name
@@ -238,7 +238,7 @@ def _argument(case: Case, call: ast.Call, names: list[str]) -> EditStep | None:
 
 def _needed(case: Case, name: str, call: ast.Call | None, default: ast.expr | None) -> tuple[Known, str] | None:
     """What an argument is given that may be left out, but not as the program goes on: it insists on it, or reads a path."""
-    if default is not None and not (isinstance(default, ast.Constant) and default.value in (None, "")):
+    if default is not None and not _is_empty(default):
         return None
     source = case.source
     plain = name.replace("-", "_")
@@ -253,6 +253,11 @@ def _needed(case: Case, name: str, call: ast.Call | None, default: ast.expr | No
     if line is not None:
         value = Known(value.code, f"line {line}: the program ends without it")
     return value, code
+
+
+def _is_empty(default: ast.expr) -> bool:
+    """Whether a default stands for nothing given; a switch that is off is something."""
+    return isinstance(default, ast.Constant) and default.value in (None, "")
 
 
 def _wanted(case: Case, name: str, default: ast.expr | None) -> choices.Choice | None:
@@ -401,11 +406,8 @@ def _required(source: Source, function: ast.FunctionDef) -> Iterator[str]:
     first = len(function.args.args) - len(function.args.defaults)
     for number, parameter in enumerate(function.args.args):
         default = function.args.defaults[number - first] if number >= first else None
-        if default is None or (
-            isinstance(default, ast.Constant)
-            and not default.value
-            and asked.insisted_on(source, asked.named_in(function, parameter.arg)) is not None
-        ):
+        reads = [node for node in named(source, parameter.arg) if source.enclosing(node, ast.FunctionDef) is function]
+        if default is None or (_is_empty(default) and asked.insisted_on(source, reads) is not None):
             yield parameter.arg
 
 

@@ -85,10 +85,10 @@ def _insisted_on(source: Source, fields: frozenset[str]) -> frozenset[str]:
     for test in source.nodes(ast.If):
         if not ends(source, test.body[-1]):
             continue
-        missed = [name for name in map(_missed, _parts(test.test)) if name in fields]
+        missed = [name for part in _parts(test.test) if (name := _attribute(part, False)) in fields]
         above = source.parent(test)
         while missed and isinstance(above, ast.If) and test in above.orelse:
-            missed = [name for part in _parts(above.test) if (name := _present(part)) in fields] + missed
+            missed = [name for part in _parts(above.test) if (name := _attribute(part, True)) in fields] + missed
             test, above = above, source.parent(above)
         if missed:
             wanted.add(next((name for name in missed if "dataset_name" in name), missed[0]))
@@ -99,21 +99,13 @@ def _parts(test: ast.expr) -> list[ast.expr]:
     return test.values if isinstance(test, ast.BoolOp) else [test]
 
 
-def _missed(test: ast.expr) -> str:
-    """The attribute that a test finds to be missing: `self.name is None`, `not args.name`."""
+def _attribute(test: ast.expr, is_there: bool) -> str:
+    """The attribute that a test finds to be there (`args.name`, `self.name is not None`), or to be missing; empty for another test."""
     match test:
-        case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr=name)):
+        case ast.Attribute(attr=name) if is_there:
             return name
-        case ast.Compare(left=ast.Attribute(attr=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr=name)) if not is_there:
             return name
-    return ""
-
-
-def _present(test: ast.expr) -> str:
-    """The attribute that a test finds to be there."""
-    match test:
-        case ast.Attribute(attr=name):
-            return name
-        case ast.Compare(left=ast.Attribute(attr=name), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
-            return name
+        case ast.Compare(left=ast.Attribute(attr=name), ops=[op], comparators=[ast.Constant(value=None)]):
+            return name if isinstance(op, ast.IsNot if is_there else ast.Is) else ""
     return ""

@@ -34,11 +34,6 @@ class Shown:
     options: tuple[tuple[str, ...], ...]
     """Each a word that stands alone, or an option and its values."""
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What the program is called with."""
-        return tuple(word for option in self.options for word in option)
-
     def gives(self, word: str) -> bool:
         """Whether it has an option of that name."""
         return any(_name(option[0]) == _name(word) for option in self.options)
