@@ -246,15 +246,6 @@ SOUND = {
         observations, infos = envs.reset(seed=0)
         print(gym.make_vec("CartPole-v1", num_envs=2), RecordVideo, envs.step(envs.action_space.sample()))
         """,
-    "gym": """
-        import gym
-        from gym.wrappers import RecordVideo
-        from gym.spaces import Box, Discrete
-
-        env = gym.make("CartPole-v1")
-        state, info = env.reset(seed=1)
-        print(env.step(env.action_space.sample()), RecordVideo, Box, Discrete)
-        """,
     "albumentations": """
         import albumentations as A
         from albumentations.pytorch import ToTensorV2
@@ -350,8 +341,7 @@ def test_programs_of_today_have_no_finding(package: str) -> None:
     ],
 )
 def test_what_the_new_packages_lost_is_found(text: str, said: str) -> None:
-    [result, *_] = checked(text).findings
-    assert result.finding.message.startswith(said)
+    assert [result.finding.message for result in checked(text).findings if result.finding.message.startswith(said)]
 
 
 def test_a_history_that_is_none_is_named(tmp_path: Path) -> None:
@@ -366,9 +356,20 @@ def test_packages_with_a_successor_are_the_same_for_the_tables_and_the_probe() -
     assert {old: new for old, new in moved.items() if "." not in old} == SUCCESSORS
 
 
+OF_GYM = """
+import gym
+from gym.wrappers import RecordVideo
+from gym.spaces import Box, Discrete
+
+env = gym.make("CartPole-v1")
+state, info = env.reset(seed=1)
+print(env.step(env.action_space.sample()), RecordVideo, Box, Discrete)
+"""
+
+
 def test_what_lives_on_under_another_name_still_works_where_nothing_else_is_known() -> None:
-    assert not checked("import gym\n\nenv = gym.make('CartPole-v1')\n").findings
-    assert not checked("from pytorch_transformers import AdamW, BertModel\n").findings
+    assert {result.finding.code for result in checked(OF_GYM).findings} == {"DNF550"}
+    assert {result.finding.code for result in checked("from pytorch_transformers import AdamW, BertModel\n").findings} == {"DNF550"}
 
 
 @pytest.mark.parametrize(

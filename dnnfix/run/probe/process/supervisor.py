@@ -29,6 +29,8 @@ LOOK_EVERY = 0.05
 """Seconds between two looks at what the trial uses."""
 ANSWER_SECONDS = 1.0
 """How long a trial on a busy machine may take to come to the signal that asks it where it is."""
+PRINT_SECONDS = 0.2
+"""How long it may take, once it has come to the signal, to print the answer: nothing outside shows when that is done."""
 WHERE = signal.SIGUSR2
 """The signal on which a trial prints where it is."""
 
@@ -117,9 +119,9 @@ def _ask_where(process: int) -> None:
     """Have the trial print the line that it is at; a program that refuses to is waited for a moment only."""
     os.kill(process, WHERE)
     until = time.monotonic() + ANSWER_SECONDS
-    time.sleep(LOOK_EVERY)
     while usage.pending(process, WHERE) and time.monotonic() < until:
         time.sleep(LOOK_EVERY)
+    time.sleep(PRINT_SECONDS)
 
 
 def _end(process: int, settings: Dict[str, Any]) -> None:
