@@ -344,6 +344,72 @@ def test_what_the_new_packages_lost_is_found(text: str, said: str) -> None:
     assert [result.finding.message for result in checked(text).findings if result.finding.message.startswith(said)]
 
 
+def test_calls_that_do_nothing_any_more_are_left_out() -> None:
+    program = """
+from transformers.utils import check_min_version, send_example_telemetry
+from transformers import file_utils
+
+check_min_version("4.9.0")
+
+
+def main():
+    send_example_telemetry("run", 1)
+
+
+if __name__ == "__main__":
+    main()
+    file_utils.send_example_telemetry("run")
+"""
+    assert (
+        patched(program)
+        == """
+from transformers.utils import check_min_version
+
+check_min_version("4.9.0")
+
+
+def main():
+    pass
+
+
+if __name__ == "__main__":
+    main()
+"""
+    )
+
+
+def test_what_is_used_otherwise_than_by_a_call_alone_is_not_left_out() -> None:
+    [result] = checked(
+        "from transformers.utils import send_example_telemetry\n\nkept = send_example_telemetry\n"
+    ).findings
+    assert not result.patches
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("from transformers.file_utils import is_offline_mode", "from huggingface_hub import is_offline_mode"),
+        ("from transformers.utils import is_offline_mode", "from huggingface_hub import is_offline_mode"),
+        (
+            "from IPython.display import display, set_matplotlib_formats",
+            "from IPython.display import display\nfrom matplotlib_inline.backend_inline import set_matplotlib_formats",
+        ),
+        ("from trl.import_utils import is_xpu_available", "from accelerate.utils import is_xpu_available"),
+        ("from timm.data import Dataset", "from timm.data import ImageDataset"),
+        ("from transformers.modeling_utils import Conv1D", "from transformers.pytorch_utils import Conv1D"),
+    ],
+)
+def test_names_that_went_elsewhere_are_imported_from_there(old: str, new: str) -> None:
+    used = old.rpartition(" ")[2]
+    now = new.rpartition(" ")[2]
+    assert patched(f"import torch\n{old}\n\nprint({used}())\n") == f"import torch\n{new}\n\nprint({now}())\n"
+
+
+def test_whether_an_accelerator_is_in_16_bits_is_asked_of_its_precision() -> None:
+    program = "from accelerate import Accelerator\n\naccelerator = Accelerator()\nstep = 8 if accelerator.use_fp16 else None\n"
+    assert 'step = 8 if accelerator.mixed_precision == "fp16" else None' in patched(program)
+
+
 def test_a_history_that_is_none_is_named(tmp_path: Path) -> None:
     path = tmp_path / "broken.json"
     path.write_text("{")
@@ -369,7 +435,9 @@ print(env.step(env.action_space.sample()), RecordVideo, Box, Discrete)
 
 def test_what_lives_on_under_another_name_still_works_where_nothing_else_is_known() -> None:
     assert {result.finding.code for result in checked(OF_GYM).findings} == {"DNF550"}
-    assert {result.finding.code for result in checked("from pytorch_transformers import AdamW, BertModel\n").findings} == {"DNF550"}
+    assert {
+        result.finding.code for result in checked("from pytorch_transformers import AdamW, BertModel\n").findings
+    } == {"DNF550"}
 
 
 @pytest.mark.parametrize(

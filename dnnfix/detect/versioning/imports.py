@@ -5,7 +5,7 @@ uses.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dnnfix.detect.versioning.graphs import GRAPHS
@@ -84,8 +84,11 @@ class Renames:
         used = [n for n in self.uses.names(local) if self.uses.source.written(n) == written]
         exported = any(n.value == local for n in self.uses.source.nodes(ast.Constant))
         if not target.final:
-            if not used and not exported and local not in self.uses.bound:
+            calls = self._idle_calls(used, target)
+            if len(calls) == len(used) and not exported and local not in self.uses.bound:
                 plan.drop(alias, target)
+                plan.uses.extend(calls)
+                self.done.update(used)
             else:
                 plan.keep(alias, module, None)
                 plan.declined.append((target, alias))
@@ -114,6 +117,13 @@ class Renames:
             plan.local[local] = leaf
             for name in used:
                 self._use(name, leaf, plan)
+
+    def _idle_calls(self, used: Sequence[ast.expr], target: Target) -> list[Delete]:
+        """Takes away the statements that only call what is gone, where a program does the same without them."""
+        source = self.uses.source
+        calls = [source.parent(one) for one in used] if target.change.drop else []
+        statements = [source.parent(call) for call in calls if isinstance(call, ast.Call) and call.func in used]
+        return [Delete(source.site(one)) for one in statements if isinstance(one, ast.Expr)]
 
     def _use(self, name: ast.Name, leaf: str, plan: Plan) -> None:
         """Rename one use of an imported name, with the attribute that it is the root of where that changed too."""
@@ -236,7 +246,10 @@ class Renames:
             return
         site = source.site(node)
         if not target.final:
-            self._decline(site, target, site)
+            if calls := self._idle_calls([node], target):
+                self._report(site, [target], calls, target.safe)
+            else:
+                self._decline(site, target, site)
             return
         above = source.parent(node)
         if target.change.kind == "module" and target.written == written and isinstance(above, ast.Attribute):

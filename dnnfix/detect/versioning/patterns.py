@@ -242,7 +242,9 @@ def _edits(uses: Uses, found: Found, form: Form, target: ast.expr | ast.stmt) ->
         if changed is not None:
             return [*changed, *imports], code
     above = uses.source.parent(target)
-    bare = isinstance(new, (ast.UnaryOp, ast.BinOp)) and isinstance(above, (ast.BinOp, ast.Attribute))
+    bare = isinstance(new, (ast.UnaryOp, ast.BinOp, ast.Compare)) and isinstance(
+        above, (ast.BinOp, ast.Compare, ast.Attribute)
+    )
     return [Replace(site, f"({code})" if bare else code), *imports], code
 
 

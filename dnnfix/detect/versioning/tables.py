@@ -27,8 +27,11 @@ Keys of some kinds:
                 in any call, or any of that method, of the package or of an object that is not known
     read_only   a method or attribute whose successor cannot be set: a program that assigns it is left alone
     by, into    the argument moved into an object of settings: the parameter that takes it, and its class, whose keyword `new` is
-    drop        an argument without `new` is removed (only for the literals in `when`, if given)
+    drop        an argument without `new` is removed (only for the literals in `when`, if given); calls of a function
+                without `new` are, where they are statements of their own
     values      literals of the argument that are renamed along with it; for `True` and `False`, the code instead
+
+    also        further paths of a name
 
 Keys of `[[place]]`: `old` has the parameters in their former order, `position` how many of them are still positional,
 `argument` the parameter that comes first today, if it is another one.
@@ -76,7 +79,7 @@ from dnnfix.records.record import record
 ANY_CALL = "*"
 """What a keyword is of that means the same wherever it is given."""
 
-FORMAT = 11
+FORMAT = 12
 """Changes when what is kept in the cache changes its form."""
 
 _SHOWN = ""
@@ -95,7 +98,7 @@ _COMMON = {
 }
 _KINDS: Mapping[str, Mapping[str, str]] = {
     "module": {**_COMMON, "standalone": _TRUTH},
-    "name": {**_COMMON, "standalone": _TRUTH},
+    "name": {**_COMMON, "standalone": _TRUTH, "drop": _TRUTH, "also": _TEXTS},
     "method": {**_COMMON, "of": _TEXTS, "telling": _TRUTH, "read_only": _TRUTH},
     "argument": {
         **_COMMON,
@@ -437,9 +440,10 @@ def _add(raw: dict[str, dict[str, Any]], kind: str, entry: dict[str, Any], where
     old = entry["old"]
     group = raw[kind]
     if kind in ("module", "name"):
-        if old in group:
-            raise CatalogueError(f"{where}: listed twice. Keep one entry.")
-        group[old] = entry
+        for name in (old, *entry.pop("also", ())):
+            if name in group:
+                raise CatalogueError(f"{where}: listed twice{'' if name == old else f', as {name}'}. Keep one entry.")
+            group[name] = {**entry, "old": name}
     elif kind == "argument":
         by_call = group.setdefault(old, {})
         for of in entry["of"]:
