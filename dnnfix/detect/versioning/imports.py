@@ -300,7 +300,8 @@ class Renames:
             if today and (final == today or final.startswith(today + ".")) and local not in self.uses.bound:
                 if there is not None and imported == local and "." not in imported and local not in self.kept:
                     return final, []  # the import of the whole module is changed
-                if there is None or imported.rpartition(".")[2] != local or today.rpartition(".")[2] == local:
+                last = imported.rpartition(".")[2]
+                if there is None or last != local or today.rpartition(".")[2] == local or local in self.kept:
                     return local + final[len(today) :], []
                 return final[len(today.rpartition(".")[0]) + 1 :], []
         parent, _, leaf = final.rpartition(".")
