@@ -193,10 +193,32 @@ def test_what_cannot_be_moved_says_why(call: str, said: str) -> None:
 
 
 @pytest.mark.usefixtures("gadgets")
-def test_settings_are_made_for_one_keyword_and_not_for_two() -> None:
+def test_settings_are_made_for_all_that_moves_into_them() -> None:
     text = "import gadgets\n\ngadgets.Trainer(1, {})\n"
     assert patched(text.format("packing=True")) == text.format("args=gadgets.Config(packing=True)")
-    assert not checked(text.format("packing=True, length=3")).patches
+    assert patched(text.format("packing=True, length=3")) == text.format("args=gadgets.Config(packing=True, most=3)")
+
+
+PARSED = """from transformers import HfArgumentParser, TrainingArguments
+from trl import SFTTrainer
+
+options, arguments = HfArgumentParser((Options, TrainingArguments)).parse_args_into_dataclasses()
+trainer = SFTTrainer("gpt2", args=arguments, train_dataset=data, max_seq_length=options.length, packing=True)
+"""
+
+
+def test_settings_of_training_that_a_parser_makes_are_the_start_of_those_that_are_needed() -> None:
+    settings = "SFTConfig(**arguments.to_dict(), max_length=options.length, packing=True)"
+    assert f'SFTTrainer("gpt2", args={settings}, train_dataset=data)' in patched(PARSED)
+
+
+def test_settings_that_may_be_the_needed_ones_already_are_left_alone() -> None:
+    assert not checked(PARSED.replace("TrainingArguments", "SFTConfig")).patches
+
+
+def test_the_length_of_prompts_is_not_told_any_more() -> None:
+    program = "from trl import DPOConfig\n\nDPOConfig('out', max_length=9, max_prompt_length=4)\n"
+    assert patched(program).endswith("\n\nDPOConfig('out', max_length=9)\n")
 
 
 @pytest.mark.usefixtures("gadgets")
@@ -438,6 +460,18 @@ def test_what_lives_on_under_another_name_still_works_where_nothing_else_is_know
     assert {
         result.finding.code for result in checked("from pytorch_transformers import AdamW, BertModel\n").findings
     } == {"DNF550"}
+
+
+def test_names_below_a_module_that_keeps_its_name_are_written_below_it() -> None:
+    program = "import pytorch_transformers\nfrom pytorch_transformers import modeling_gpt2\n\nprint(pytorch_transformers.AdamW, modeling_gpt2.GPT2Model)\n"
+    assert "pytorch_transformers.AdamW, pytorch_transformers.GPT2Model" in patched(program)
+
+
+def test_a_class_that_a_module_showed_beside_its_own_is_the_one_of_the_package() -> None:
+    program = "from transformers.modeling_gpt2 import GPT2Config, GPT2Model\n\nprint(GPT2Config, GPT2Model)\n"
+    assert patched(program).startswith("from transformers import GPT2Config, GPT2Model\n")
+    [result] = checked("from transformers.modeling_gpt2 import logger\n\nprint(logger)\n").findings
+    assert not result.patches
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dnnfix.detect.versioning.imports import facts, removed_in
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.detect.versioning.names import Uses
-from dnnfix.detect.versioning.settings import moved
+from dnnfix.detect.versioning.settings import Moving, moved
 from dnnfix.detect.versioning.tables import ANY_CALL, Change
 from dnnfix.records import Edit, RemoveArgument, RenameArgument, Replace, SetArgument, Site
 from dnnfix.source.arguments import argument_value
@@ -270,7 +270,7 @@ class CallChanges:
         edits: list[Edit] = []
         decline = ""
         if change.into:
-            edits, decline = moved(self.uses, call, keyword, change, not self._moves_along(call, change))
+            edits, decline = moved(self.uses, call, keyword, change, self._moving(call, change))
         elif change.new:
             if any(k.arg == change.new for k in call.keywords):
                 decline = f"{change.new} is passed too"
@@ -287,11 +287,11 @@ class CallChanges:
             decline = change.note or f"nothing replaces {change.old}"
         return self._hit(self.source.site(keyword), site, change, edits, decline)
 
-    def _moves_along(self, call: ast.Call, change: Change) -> bool:
-        """Whether another keyword of the call moves into the same settings."""
+    def _moving(self, call: ast.Call, change: Change) -> list[Moving]:
+        """All keywords of a call that move into the same settings."""
         names = self._names(call)
-        others = (self._argument(call, names, k.arg) for k in call.keywords if k.arg and k.arg != change.old)
-        return any(other is not None and other.into == change.into for other in others)
+        found = [(one, self._argument(call, names, one.arg)) for one in call.keywords if one.arg]
+        return [(one, other) for one, other in found if other is not None and other.into == change.into]
 
     def _shared(self, call: ast.Call, change: Change) -> bool:
         """Whether another keyword of the call has the same new name, as `size_average` and `reduce` do."""

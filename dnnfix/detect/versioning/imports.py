@@ -336,7 +336,7 @@ class Renames:
 
     # --- reports
 
-    def _report(self, site: Site, targets: list[Target], edits: list[Edit], safe: bool) -> None:
+    def _report(self, site: Site, targets: list[Target], edits: Sequence[Edit], safe: bool) -> None:
         changes = tuple(change for target in targets for change in target.changes)
         said = "; ".join(dict.fromkeys(_said(target.change, target) for target in targets))
         titles = (f"write {_shown(t.final)} for {t.written}" if t.final else f"drop {t.written}" for t in targets)

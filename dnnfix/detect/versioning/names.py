@@ -415,9 +415,17 @@ class Uses:
             for known in self.knowing(module):
                 change = known.module(module)
                 if change is not None and not (change.standalone and in_tensorflow):
-                    return change
+                    return self._shown_above(known, change, name) or change
             module = module.rpartition(".")[0]
         return None
+
+    def _shown_above(self, known: Table, change: Change, name: str) -> Change | None:
+        """The class that a package shows itself, of which one of its modules that are gone had the name as well."""
+        package, rest = name.partition(".")[0], name[len(change.old) + 1 :]
+        of = rest.partition(".")[0]
+        if change.new or not of[:1].isupper() or of not in known.shown or self._change(f"{package}.{of}", False):
+            return None
+        return replace(change, kind="name", old=name, new=f"{package}.{rest}")
 
 
 _LAST: list[Uses] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.detect.versioning.tables import Change
@@ -15,33 +16,60 @@ _PLAIN = (
 """What a value may be made of: nothing that does something when it is computed."""
 
 
-def moved(uses: Uses, call: ast.Call, keyword: ast.keyword, change: Change, alone: bool) -> tuple[list[Edit], str]:
+_OF_TRAINING = "trl."
+"""Whose settings are those of `TrainingArguments` and more, so that they can be made from these."""
+
+Moving = tuple[ast.keyword, Change]
+"""A keyword argument of a call, and what became of it."""
+
+
+def moved(
+    uses: Uses, call: ast.Call, keyword: ast.keyword, change: Change, all_moving: Sequence[Moving]
+) -> tuple[list[Edit], str]:
     """The edits that give a keyword to the settings of a call instead, or why there are none.
 
-    Settings that the call is not given are made for a keyword that moves there `alone`.
+    It is given where the settings are made, if its value is known there. Otherwise they are made in the call, together
+    with all that moves there: of what training is told, where the call is given that.
     """
     source = uses.source
     given = next((one.value for one in call.keywords if one.arg == change.by), None)
     name, added = _class(source, change.into)
-    code = source.segment(source.site(keyword.value))
-    removed = RemoveArgument(source.site(call), change.old)
+    together = [RemoveArgument(source.site(call), other.old) for _, other in all_moving]
+    code = ", ".join(f"{other.new}={source.segment(source.site(one.value))}" for one, other in all_moving)
     if given is None:
         if any(one.arg is None for one in call.keywords) or call.args[1:]:
             return [], f"whether {change.by} is given cannot be seen"
-        if not alone:
-            return [], f"give it to {name}, and that to {change.by}"
-        return [removed, SetArgument(source.site(call), change.by, f"{name}({change.new}={code})"), *added], ""
+        return [*together, SetArgument(source.site(call), change.by, f"{name}({code})"), *added], ""
     made = source.constructor(given)
+    if made is not None and any(one.arg == change.new or one.arg is None for one in made.keywords):
+        return [], f"whether {change.by} has {change.new} already cannot be seen"
+    is_early = made is not None and all(_known_there(source, one.value, made) for one, _ in all_moving)
+    if not is_early and _tells_training(source, given, made, change):
+        whole = f"{name}(**{source.segment(source.site(given))}.to_dict(), {code})"
+        return [*together, SetArgument(source.site(call), change.by, whole), *added], ""
     if made is None:
         return [], f"give it to {name}: what makes {change.by} is not seen"
-    if any(one.arg == change.new or one.arg is None for one in made.keywords):
-        return [], f"whether {change.by} has {change.new} already cannot be seen"
     if not _known_there(source, keyword.value, made):
         return [], f"give it to {name}: its value is not known yet where {change.by} is made"
-    edits: list[Edit] = [removed, SetArgument(source.site(made), change.new, code)]
+    edits: list[Edit] = [
+        RemoveArgument(source.site(call), change.old),
+        SetArgument(source.site(made), change.new, source.segment(source.site(keyword.value))),
+    ]
     if source.qualified(made.func) != change.into:
         edits += [Replace(source.site(made.func), name), *added]
     return edits, ""
+
+
+def _tells_training(source: Source, given: ast.expr, made: ast.Call | None, change: Change) -> bool:
+    """Whether an argument has what `TrainingArguments` have, and none of what moves: the program does not know the settings."""
+    settings = change.into.rpartition(".")[2]
+    of = source.qualified(made.func) if made is not None else ""
+    is_plain = isinstance(given, (ast.Name, ast.Attribute)) and settings not in source.words
+    return (
+        change.into.startswith(_OF_TRAINING)
+        and is_plain
+        and (made is None or (of or "").endswith(".TrainingArguments"))
+    )
 
 
 def _class(source: Source, qualified: str) -> tuple[str, list[Edit]]:
