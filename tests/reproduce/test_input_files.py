@@ -441,3 +441,13 @@ model.fit(x, y)
     steps, missing = plan(code)
     assert not missing
     assert [step.what.split(":")[0] for step in steps] == ["`x.npy`", "`x.pkl`", "`y.npy`"]
+
+
+def test_a_style_sheet_is_empty_and_the_name_of_a_style_is_no_file() -> None:
+    code = """
+import matplotlib.pyplot as plt
+plt.style.use("ggplot")
+plt.style.use("paper.mplstyle")
+"""
+    steps, missing = plan(code)
+    assert ([step.what for step in steps], missing) == (["`paper.mplstyle`: an empty style sheet"], [])

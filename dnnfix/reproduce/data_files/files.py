@@ -34,6 +34,8 @@ def file_steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
             continue
         if not path or path in done or case.exists(path) or "://" in path:
             continue
+        if datum.kind == "style" and not path.endswith(texts.STYLE):
+            continue  # the name of one that the library has
         if path in written and (datum.module or written[path] < datum.line):
             continue
         done.add(path)
@@ -111,6 +113,7 @@ _MAKERS: dict[str, Callable[[Case, Datum, str], Made | None]] = {
     "h5": values.h5_file,
     "mat": values.mat_file,
     "handle": texts.text_file,
+    "style": texts.style_sheet,
     "image folder": images.image_folder,
     "folder": images.listed_folder,
     "image": images.image_file,

@@ -23,6 +23,9 @@ TEXT = 12_000
 NUMBERS = 8
 """Numbers in a line of a file of text, where nothing tells how many there are."""
 
+STYLE = ".mplstyle"
+"""How the names of style sheets of matplotlib end."""
+
 STRUCTURED = (".csv", ".tsv", ".json", ".xml", ".html", ".yaml", ".yml")
 """Endings of files that hold more than sentences: what their parts are has to be told by something."""
 
@@ -59,6 +62,11 @@ def text_file(case: Case, datum: Datum, path: str) -> Made | None:
         f"{TEXT} characters of plain sentences",
         f"line {datum.line}: read as text",
     )
+
+
+def style_sheet(case: Case, datum: Datum, path: str) -> Made | None:
+    """An empty style sheet: what plots look like does not matter to a run."""
+    return f"made_text_file({path!r}, '')", "an empty style sheet", f"line {datum.line}: the style of plots"
 
 
 def _numbers(case: Case, datum: Datum, path: str) -> Made | None:

@@ -68,6 +68,8 @@ def reader(name: str, last: str) -> str | None:
         return None
     if name == "PIL.Image.open":
         return "image"
+    if name in ("matplotlib.pyplot.style.use", "matplotlib.style.use"):
+        return "style"
     if last == "load" and "joblib" in name:
         return "pickle"
     if last == "load" and name.startswith(("librosa", "torchaudio")):
