@@ -27,7 +27,7 @@ class Frame:
 
 @record
 class Held:
-    """What a name, attribute or element in the failing statement held: its type, and the value of a string.
+    """What a name, attribute or element in the failing statement held: its type, and the value of a string or truth value.
 
     `of` is the type of a container's first element (of a dictionary's first key), `size` the length of a container or
     the number of an array's axes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 
 from dnnfix.api import (
@@ -40,6 +41,8 @@ OF_EVERY_LAYER = words(
 )
 """Arguments that Keras layers pass to their base class."""
 
+_UNEXPECTED = re.compile(r"unexpected keyword argument '(?P<name>\w+)'")
+
 _Way = tuple[str, tuple[Edit, ...], float]
 
 
@@ -53,6 +56,9 @@ class UnknownArgument(CrashTemplate):
     the others fit is removed. For any function, an unknown name means the one free parameter that differs in capitals,
     underscores or a letter, or that contains its words or the reverse. If the parameter itself is misspelled, and the
     body reads the name in the call, the parameter is renamed.
+
+    An argument that a library refuses, also deep inside, and that is `None` or `False` in the run is left out: it asks
+    for nothing (`timm.create_model("resnet18", bn_tf=args.bn_tf)`).
 
     Fix safety: unsafe. The call could not run before.
 
@@ -68,6 +74,10 @@ class UnknownArgument(CrashTemplate):
     kinds = frozenset({"TypeError", "ValueError"})
 
     def explain(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
+        found = tuple(self._refused(subject, crash))
+        yield from found or _asking_for_nothing(subject, crash)
+
+    def _refused(self, subject: Subject, crash: Crash) -> Iterator[Fault]:
         asked = interfaces.refusal(subject)
         call = subject.node(asked.site) if asked is not None else None
         if asked is None or asked.asked != "call" or asked.site.path or not isinstance(call, ast.Call):
@@ -127,6 +137,26 @@ import torch
 
 print(scaled(torch.ones(2), scale=3))
 
+=== example: a switch that is off, and that the optimizer does not know
+import argparse
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--nesterov", action="store_true")
+parser.add_argument("--lr", type=float, default=0.01)
+options = parser.parse_args()
+layer = torch.nn.Linear(2, 1)
+- optimizer = torch.optim.Rprop(layer.parameters(), lr=options.lr, nesterov=options.nesterov)
++ optimizer = torch.optim.Rprop(layer.parameters(), lr=options.lr)
+layer(torch.ones(3, 2)).sum().backward()
+optimizer.step()
+
+=== reject: a switch that is on
+import torch
+
+layer = torch.nn.Linear(2, 1)
+optimizer = torch.optim.Rprop(layer.parameters(), nesterov=True)
+
 === reject: a value that the function refuses, under a name that it has
 import torch
 
@@ -157,6 +187,30 @@ def clip(x, low_value=0, high_value=1):
 
 print(clip(torch.ones(2), value=2))
 """
+
+
+def _asking_for_nothing(subject: Subject, crash: Crash) -> Iterator[Fault]:
+    """A call of a library without the keyword that it refuses, where that is switched off."""
+    said = _UNEXPECTED.search(crash.message)
+    call = subject.node(crash.site) if crash.site is not None and not crash.site.path else None
+    if said is None or not isinstance(call, ast.Call) or subject.source.definition(call.func) is not None:
+        return
+    keyword = next((one for one in call.keywords if one.arg == said["name"]), None)
+    written = subject.source.written(call.func) or ""
+    if keyword is None or "." not in written or not _is_off(subject, crash, keyword.value):
+        return
+    site = subject.source.site(call)
+    way = f"Leave out {said['name']}, which asks for nothing", (RemoveArgument(site, said["name"]),), 0.8
+    missing = f": it has no parameter `{said['name']}`"
+    yield Fault(site, {"function": written.rpartition(".")[2], "missing": missing}, (way,))
+
+
+def _is_off(subject: Subject, crash: Crash, value: ast.expr) -> bool:
+    """Whether an argument is `None` or `False`, as it is written or as the run had it."""
+    if isinstance(value, ast.Constant):
+        return value.value is None or value.value is False
+    held = crash.held_at(subject.source.site(value))
+    return held is not None and (held.kind == "NoneType" or held.text == "False" and held.kind == "bool")
 
 
 def _named(site: Site, names: Mapping[str, str], prior: float) -> _Way:

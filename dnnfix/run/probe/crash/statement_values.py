@@ -44,7 +44,7 @@ def _held(nodes: List[Any], frame: FrameType) -> Iterator[Dict[str, Any]]:
 
 
 def _described(value: Any) -> Dict[str, Any]:
-    """The kind of a value, what a container holds first, and a text itself."""
+    """The kind of a value, what a container holds first, and a text or truth value itself."""
     told: Dict[str, Any] = {"kind": type_name(value)}
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
         told["size"] = len(value)
@@ -56,6 +56,8 @@ def _described(value: Any) -> Dict[str, Any]:
             told["of"] = type_name(next(iter(value)))
     elif type(value) is str:
         told["text"] = value[:LONGEST]
+    elif type(value) is bool:
+        told["text"] = str(value)
     elif _is_array(value):
         told["dtype"] = str(value.dtype)
         told["size"] = len(value.shape)
