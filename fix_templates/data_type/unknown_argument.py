@@ -84,11 +84,10 @@ class UnknownArgument(CrashTemplate):
             return
         if asked.parameters is None or any(each.arg is None for each in call.keywords):
             return
+        if any(hit.within == asked.site for hit in changed_calls.changed_arguments(uses_of(subject.source))):
+            return  # the tables know what became of it
         unknown = tuple(interfaces.unknown_keywords(asked, call, crash.message))
         refused = not asked.own and (bool(unknown) or interfaces.takes(asked.parameters, call) is False)
-        refused = refused and all(
-            hit.within != asked.site for hit in changed_calls.changed_arguments(uses_of(subject.source))
-        )
         ways: list[_Way] = [*_of_library(subject, asked, call, unknown)] if refused else []
         renamed = _renamed(asked, call)
         if renamed and "argument" in crash.message.lower() and _spoken_of(crash.message, renamed, asked):

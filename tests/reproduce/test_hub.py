@@ -158,9 +158,14 @@ def test_what_the_hub_does_not_have_needs_the_network(run_in: Run) -> None:
     assert ran(run_in, program).outcome is RunOutcome.NEEDS_NETWORK
 
 
+def test_who_is_logged_in_needs_the_network(run_in: Run) -> None:
+    program = "from huggingface_hub import HfApi\nHfApi().create_repo('a', token=True)\n"
+    assert run_in(program, joined([]), 12).outcome is RunOutcome.NEEDS_NETWORK
+
+
 def test_adapters_and_pipelines_and_uploads(run_in: Run) -> None:
     program = """
-        from huggingface_hub import login
+        from huggingface_hub import HfApi, login, whoami
         from peft import LoraConfig, get_peft_model
         from transformers import AutoModelForCausalLM, BitsAndBytesConfig, pipeline
         login()
@@ -169,11 +174,12 @@ def test_adapters_and_pipelines_and_uploads(run_in: Run) -> None:
         model = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM"))
         print(any("lora" in name for name, one in model.named_parameters() if one.requires_grad))
         print(sorted(pipeline("sentiment-analysis")("good")[0]))
-        model.push_to_hub("me/adapter")
+        model.push_to_hub("me/adapter", token=True)
+        print(whoami()["name"], HfApi().whoami()["name"])
     """
     trace = ran(run_in, program)
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
-    assert {"True", "['label', 'score']"} <= {*trace.printed.splitlines()}
+    assert {"True", "['label', 'score']", "made made"} <= {*trace.printed.splitlines()}
 
 
 # --- data sets

@@ -42,6 +42,7 @@ def made_small_hub(classes=(), numbers=(), words=0, own=()):
 
     from_here = os.environ.setdefault("HF_HOME", os.path.abspath(os.path.join("made", "hub")))
     os.environ.update({"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"})
+    os.environ.setdefault("HF_TOKEN", "hf_made")
     asked = {"home": from_here, "classes": tuple(classes), "numbers": frozenset(numbers), "words": words}
     for name in ("hf_hub_download", "try_to_load_from_cache"):
         made_in_place_of("huggingface_hub.file_download." + name, made_from_hub(asked))
@@ -51,11 +52,19 @@ def made_small_hub(classes=(), numbers=(), words=0, own=()):
     made_in_place_of("huggingface_hub.hf_api.HfApi", made_silent_api(asked))
     for name in _made_uploads:
         made_in_place_of("huggingface_hub.hf_api." + name, made_uploaded)
+    made_in_place_of("huggingface_hub.hf_api.whoami", made_user)
 
 
 def made_logged_in(original):
     """Stub for a login, which only uploads and closed repositories need."""
     return made_wraps(original)(lambda *args, **kwargs: None)
+
+
+def made_user(original):
+    """Stub for the question who is logged in: the one under whose name nothing is uploaded."""
+    return made_wraps(original)(
+        lambda *args, **kwargs: {"type": "user", "name": "made", "fullname": "made", "orgs": []}
+    )
 
 
 class MadeAnswer(str):
@@ -96,6 +105,7 @@ def made_silent_api(asked):
         for name in _made_uploads:
             if hasattr(cls, name):
                 setattr(cls, name, made_uploaded(getattr(cls, name)))
+        cls.whoami = made_user(cls.whoami)
         for name in ("snapshot_download", "hf_hub_download"):
             if hasattr(cls, name):
                 setattr(cls, name, made_wraps(getattr(cls, name))(fetching(getattr(cls, name))))

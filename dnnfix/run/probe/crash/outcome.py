@@ -204,7 +204,17 @@ def _is_network(error: BaseException) -> bool:
     module = type(error).__module__.partition(".")[0]
     named = type(error).__name__
     if module in ("requests", "urllib", "urllib3", "httpx", "aiohttp", "huggingface_hub", "http"):
-        words = ("Connect", "Timeout", "Proxy", "SSL", "LocalEntryNotFound", "Disconnected", "URLError", "Offline")
+        words = (
+            "Connect",
+            "Timeout",
+            "Proxy",
+            "SSL",
+            "LocalEntryNotFound",
+            "LocalTokenNotFound",
+            "Disconnected",
+            "URLError",
+            "Offline",
+        )
         return any(word in named for word in words)
     message = _message(error)
     return bool(_NO_NETWORK.search(message))
