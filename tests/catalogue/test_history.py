@@ -427,6 +427,16 @@ def test_names_that_went_elsewhere_are_imported_from_there(old: str, new: str) -
     assert patched(f"import torch\n{old}\n\nprint({used}())\n") == f"import torch\n{new}\n\nprint({now}())\n"
 
 
+def test_a_function_that_is_called_otherwise_today_is_one_finding_and_its_import_goes() -> None:
+    program = "from datasets import list_datasets, load_dataset\n\nprint(len(list_datasets()), load_dataset)\n"
+    [result] = checked(program).findings
+    assert result.finding.code == "DNF530"
+    assert patched(program) == (
+        "from datasets import load_dataset\nimport huggingface_hub\n\n"
+        "print(len([each.id for each in huggingface_hub.list_datasets()]), load_dataset)\n"
+    )
+
+
 def test_whether_an_accelerator_is_in_16_bits_is_asked_of_its_precision() -> None:
     program = "from accelerate import Accelerator\n\naccelerator = Accelerator()\nstep = 8 if accelerator.use_fp16 else None\n"
     assert 'step = 8 if accelerator.mixed_precision == "fp16" else None' in patched(program)

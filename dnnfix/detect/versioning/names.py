@@ -323,6 +323,11 @@ class Uses:
             return found
         return replace(found, final=found.final.replace(_PRIVATE, _PUBLIC, 1))
 
+    def has_form(self, name: str) -> bool:
+        """Whether calls of a function are written in another form today, which leaves its import without a use."""
+        forms = (form for known in self.tables for form in known.forms(name.rpartition(".")[2]))
+        return any(form.old.startswith(f"{name}(") for form in forms)
+
     def _target(self, written: str) -> Target | None:
         if written in self.patched:
             return None
