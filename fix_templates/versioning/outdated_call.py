@@ -10,8 +10,8 @@ from dnnfix.api import ApiChange, Hit, Subject, changed_forms, migration, tensor
 class OutdatedCall(ApiChange):
     """A call's form changed along with its name or its defaults: `torch.load`, `np.asscalar(x)`, `df.append(other)`.
 
-    torch: `torch.load` reads only weights since 2.6, unless the call says `weights_only=False`; whether a file holds a
-    whole network is inferred from how it is used. `torch.stft` of a real signal returned pairs of reals and needs
+    torch: `torch.load` reads only weights since 2.6, unless the call says `weights_only=False`; that a file holds a
+    whole network is inferred from how it is used, or seen in the run. `torch.stft` of a real signal returned pairs of reals and needs
     `return_complex` since 2.0. `masked_select` and similar functions refuse byte masks since 2.1, and boolean masks
     cannot be subtracted since 1.2 (`1 - mask`). `type(h) == Variable` is never true since 0.4, and `multinomial()`
     needs the number of samples. Iterators of loaders have no `next()` since 1.13, and `Sampler` has no constructor with
@@ -131,6 +131,15 @@ def main(model, args):
 +     trainer = pl.Trainer(enable_checkpointing=False)
 +     Tuner(trainer).lr_find(model)
 +     trainer.fit(model, ckpt_path=args.path)
+
+=== example (runs): a file with more than weights, which the run was refused
+import torch
+
+torch.save(torch.nn.Linear(2, 1), "model.pt")
+with open("model.pt", "rb") as file:
+-     found = torch.load(file)
++     found = torch.load(file, weights_only=False)
+print(found)
 
 === example: a whole network in a file
 import torch
