@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from dnnfix.errors import EditError, SiteNotFoundError
 from dnnfix.records import (
@@ -160,23 +160,30 @@ def _definitions(tree: Tree, edits: Sequence[AddDefinition], gone: frozenset[Sit
     )
     if (after_import := edits[0].after) is not None:
         anchor = statement_at(tree, after_import)
+    taken = {line for site in gone for line in range(site.line, site.end_line + 1)}
     if anchor is None:
         # Before the first statement, which is where imports go then: what declares an encoding stays above.
         line = first_line(tree.module.body[0]) if tree.module.body else len(tree.lines)
         start = tree.starts[line - 1]
         lead = "\n\n" if imported else ""
-        return [TextChange(start, start, f"{lead}{code}\n\n\n", whole_lines=True, like=line, stacks=True)]
-    taken = {line for site in gone for line in range(site.line, site.end_line + 1)}
+        apart = "\n" * max(1, 3 - _blank_lines(tree, line, taken)[0])
+        return [TextChange(start, start, f"{lead}{code}{apart}", whole_lines=True, like=line, stacks=True)]
     place = _Place.of(tree, anchor)
     if place.following is not None:
         raise EditError(f"The definitions cannot stand behind the import in line {place.last}, which goes on.")
-    below, line = 0, place.last + 1
-    while line <= len(tree.lines) and (line in taken or not tree.lines[line - 1].strip()):
-        below += line not in taken
-        line += 1
+    below, line = _blank_lines(tree, place.last + 1, taken)
     apart = "" if line > len(tree.lines) else "\n" * max(0, 2 - below)
     end = _line_end(tree, place.last)
     return [TextChange(end, end, f"\n\n\n{code}{apart}", like=place.first, stacks=True)]
+
+
+def _blank_lines(tree: Tree, line: int, taken: Collection[int]) -> tuple[int, int]:
+    """How many empty lines there are from one on, passing over those that are taken away, and the line behind them."""
+    found = 0
+    while line <= len(tree.lines) and (line in taken or not tree.lines[line - 1].strip()):
+        found += line not in taken
+        line += 1
+    return found, line
 
 
 # --- where a statement stands

@@ -17,6 +17,8 @@ from dnnfix.api import (
     added,
     changed_imports,
     definition_uses,
+    migration,
+    once,
     pictures,
     uses_of,
 )
@@ -32,49 +34,37 @@ class RemovedDefinition(ApiChange):
     options of a trainer of Lightning for the command line, where the program has none that trainers lost since. Where
     the program already has that name, the definition gets another one.
 
-    Fix safety: safe for the check of a target; else unsafe: the code is another one, though it does the same, and the
-    data set was removed for reasons.
+    Of Hugging Face's libraries: the collator that leaves all but the answers out of the labels (without `padding_free`),
+    the format of chats and the device map of trl; data sets of the text of a file or of its lines, the filter of logits
+    by their likelihood, the examples and features of a text, and the files behind an address of transformers; the
+    repository of huggingface_hub that was a clone of git, as far as it is cloned and pushed, and the folder of its token;
+    the optimizer and the schedules of `pytorch_pretrained_bert`, where a run missed that package.
+
+    Fix safety: safe for the check of a target and the device map; else unsafe: the code is another one, though it does
+    the same, and the data set was removed for reasons.
 
     References: https://scikit-learn.org/1.1/modules/generated/sklearn.datasets.load_boston.html,
     https://github.com/keras-team/keras/releases/tag/v2.12.0, https://www.adriangb.com/scikeras/stable/migration.html,
-    https://docs.scipy.org/doc/scipy/release/1.2.0-notes.html.
+    https://docs.scipy.org/doc/scipy/release/1.2.0-notes.html,
+    https://huggingface.co/docs/huggingface_hub/concepts/git_vs_http.
     """
 
     code = "DNF571"
     name = "removed-definition"
     message = "{name} was removed: {what}"
     formerly = ("definition-taken-away", "DNF515", "removed-target-check")
-    triggers = (
-        "load_boston",
-        "KerasClassifier",
-        "KerasRegressor",
-        "_obtain_input_shape",
-        "obtain_input_shape",
-        "_assert_no_grad",
-        "bytescale",
-        "toimage",
-        "fromimage",
-        "imsave",
-        "imresize",
-        "imrotate",
-        "imread",
-        "imshow",
-        "add_argparse_args",
-        "from_argparse_args",
-    )
+    triggers = tuple(sorted({name.rpartition(".")[2] for name in definition_uses.definitions()}))
+
+    def claims(self, subject: Subject) -> migration.Claims:
+        source = subject.source
+        found = [node for places in _places(subject).values() for node, _ in places]
+        parts = [above for node in found if isinstance(above := source.parent(node), ast.Attribute)]
+        return migration.Claims(sites=tuple(source.site(node) for node in (*found, *parts)))
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         source = subject.source
-        if source.words.isdisjoint(self.triggers):
-            return
-        places: dict[definition_uses.Definition, list[tuple[ast.expr | ast.alias, str]]] = {}
-        for node, name in _named(subject, frozenset(self.triggers)):
-            if name in definition_uses.definitions() and not _plain(subject, name):
-                places.setdefault(definition_uses.definitions()[name], []).append((node, name))
-        for definition, found in places.items():
-            if all(isinstance(node, ast.alias) for node, _ in found):
-                continue  # unused imports are another rule's
-            decline = _reason(subject, definition)
+        for definition, found in _places(subject).items():
+            decline = _reason(subject, definition, found)
             yield Hit(
                 source.site(found[0][0]),
                 self.message.format(name=found[0][1], what=definition.said),
@@ -82,8 +72,9 @@ class RemovedDefinition(ApiChange):
                 edits=() if decline else tuple(_edits(subject, definition, found)),
                 decline=decline,
                 safe=definition.safe,
+                deprecated=not definition.removed,
                 removed=definition.removed,
-                evidence={"reference": definition.reference},
+                evidence={"old": found[0][1], "reference": definition.reference},
             )
 
     programs = f"""
@@ -170,6 +161,55 @@ image = np.asarray(Image.new("RGB", (8, 6)))
 - print(torch.from_numpy(misc.imresize(image, 0.5)).shape)
 + print(torch.from_numpy(imresize(image, 0.5)).shape)
 
+=== example: labels of the answers only
+from transformers import AutoTokenizer
+- from trl.trainer.utils import DataCollatorForCompletionOnlyLM
++ import warnings
++ from transformers import DataCollatorForLanguageModeling
++
++
+{added(definition_uses.definitions()["trl.DataCollatorForCompletionOnlyLM"].code)}
++
+
+tokenizer = AutoTokenizer.from_pretrained("gpt2")
+collator = DataCollatorForCompletionOnlyLM("### Answer:", tokenizer=tokenizer)
+
+=== example: a repository of the hub that only some runs write to
+import os
+import torch
+- from huggingface_hub import Repository, create_repo
++ from huggingface_hub import create_repo
++ import subprocess
++ from huggingface_hub import HfApi
++
++
+{added(definition_uses.definitions()["huggingface_hub.Repository"].code)}
++
+
+if "HUB" in os.environ:
+    create_repo("me/net", exist_ok=True)
+    repo = Repository("out", clone_from="me/net")
+net = torch.nn.Linear(2, 2)
+os.makedirs("out", exist_ok=True)
+torch.save(net.state_dict(), "out/net.pt")
+if "HUB" in os.environ:
+    repo.push_to_hub(commit_message="trained", blocking=False, auto_lfs_prune=True)
+
+=== example: examples of a data set, by a nested module
+- from transformers.data.processors.utils import DataProcessor, InputExample
++ import csv
++ import json
++ from dataclasses import asdict, dataclass
++ from typing import Any
++
++
+{added(definition_uses.definitions()["transformers.InputExample"].only({"InputExample", "DataProcessor"}).code)}
+
+
+class Reviews(DataProcessor):
+    def get_train_examples(self, data_dir):
+        return [InputExample(guid=i, text_a=a) for i, a in enumerate(self._read_tsv(data_dir + "/train.tsv"))]
+
 === reject: other names of the module that had the check
 from torch.nn.modules.loss import MSELoss, _Loss
 
@@ -205,6 +245,26 @@ estimator = KerasClassifier(build_fn=keras.Sequential)
 """
 
 
+@once
+def _places(subject: Subject) -> dict[definition_uses.Definition, list[tuple[ast.expr | ast.alias, str]]]:
+    """By definition, where its names are imported and used, with their full names.
+
+    Imports that nothing uses, or only for a part that has a name of its own today, are another rule's.
+    """
+    words = frozenset(RemovedDefinition.triggers)
+    if subject.source.words.isdisjoint(words):
+        return {}
+    places: dict[definition_uses.Definition, list[tuple[ast.expr | ast.alias, str]]] = {}
+    for node, name in _named(subject, words):
+        if name in definition_uses.definitions() and not _plain(subject, name):
+            places.setdefault(definition_uses.definitions()[name], []).append((node, name))
+    return {
+        each: found
+        for each, found in places.items()
+        if not all(isinstance(node, ast.alias) or _has_a_name(subject, node) for node, _ in found)
+    }
+
+
 def _named(subject: Subject, words: frozenset[str]) -> Iterator[tuple[ast.expr | ast.alias, str]]:
     """The imports and uses of names that end in one of the words, with their full names."""
     source = subject.source
@@ -227,6 +287,14 @@ def _public(name: str) -> str:
     return name.removeprefix("tensorflow.").removeprefix("python.")
 
 
+def _has_a_name(subject: Subject, node: ast.expr) -> bool:
+    """Whether only a part of a class is meant, which the tables have under another name: `HfFolder.get_token`."""
+    above = subject.source.parent(node)
+    written = subject.source.written(above) if isinstance(above, ast.Attribute) else None
+    target = uses_of(subject.source).target(written) if written else None
+    return target is not None and bool(target.final)
+
+
 def _plain(subject: Subject, name: str) -> bool:
     """Whether another rule replaces all uses by an expression."""
     return name.endswith(("imread", "imresize")) and pictures.pictures_are_plain(subject.source, name)
@@ -239,7 +307,9 @@ def _own(subject: Subject, definition: definition_uses.Definition, defined: Iter
     return other | {n for n in defined if n in uses.imported and _public(uses.imported[n]) not in definition.names}
 
 
-def _reason(subject: Subject, definition: definition_uses.Definition) -> str:
+def _reason(
+    subject: Subject, definition: definition_uses.Definition, found: list[tuple[ast.expr | ast.alias, str]]
+) -> str:
     """Why the definition cannot be written into the program."""
     other = _own(subject, definition, definition.defines)
     again = _own(subject, definition, {_apart(definition, name) for name in other})
@@ -248,12 +318,16 @@ def _reason(subject: Subject, definition: definition_uses.Definition) -> str:
     asked = {node.value for node in subject.source.nodes(ast.Constant) if isinstance(node.value, str)}
     asked |= {f"--{node.attr}" for node in subject.source.nodes(ast.Attribute)}
     lost = [option for option in definition.options if f"--{option}" in asked]
-    return f"it has an option {lost[0]}, which trainers do not take any more" if lost else ""
+    for node, name in found:
+        call = subject.source.parent(node)
+        keywords = call.keywords if isinstance(call, ast.Call) and call.func is node else []
+        lost += [word for each in keywords if (word := each.arg) and not definition.takes(name, word)]
+    return f"it uses {lost[0]}, for which the definition has nothing" if lost else ""
 
 
 def _apart(definition: definition_uses.Definition, name: str) -> str:
     """The other name of a definition whose name is taken."""
-    return f"{min(definition.removed)}_{name.lstrip('_')}"
+    return f"{definition.package}_{name.lstrip('_')}"
 
 
 def _edits(

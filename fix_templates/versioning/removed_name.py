@@ -28,16 +28,11 @@ ELSEWHERE = keras_backend.APART | {
     "keras.backend.function",
     "pandas.DataFrame.from_csv",
     "pandas.Series.from_csv",
-    *(
-        f"scipy.misc.{name}"
-        for name in ("bytescale", "fromimage", "imread", "imresize", "imrotate", "imsave", "imshow", "toimage")
-    ),
+    "scipy.misc.imread",
+    "scipy.misc.imresize",
     "scipy.ndimage.imread",
-    "sklearn.datasets.load_boston",
     "tensorflow.summary.FileWriter",
     "tensorflow.train.SummaryWriter",
-    "torch.nn._assert_no_grad",
-    "torch.nn.modules.loss._assert_no_grad",
 }
 """Names whose uses another rule repairs; here they are only removed from imports."""
 

@@ -182,6 +182,23 @@ def test_adapters_and_pipelines_and_uploads(run_in: Run) -> None:
     assert {"True", "['label', 'score']", "made made"} <= {*trace.printed.splitlines()}
 
 
+def test_a_program_that_only_writes_to_the_hub(run_in: Run) -> None:
+    program = """
+        import os
+        import torch
+        from huggingface_hub import HfApi, create_repo
+        api = HfApi(token="hf_x")
+        name = f'{api.whoami()["name"]}/net'
+        os.makedirs("out", exist_ok=True)
+        torch.save(torch.nn.Linear(2, 2).state_dict(), "out/net.pt")
+        print(api.repo_exists(name), create_repo(name, exist_ok=True).repo_id)
+        api.upload_folder(repo_id=name, folder_path="out")
+    """
+    trace = ran(run_in, program)
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert "True made/net" in trace.printed.splitlines()
+
+
 # --- data sets
 
 

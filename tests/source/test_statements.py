@@ -247,6 +247,8 @@ def test_definitions_stand_below_the_imports_behind_what_they_use() -> None:
     assert edited(f"{head}x = 1\n", AddDefinition("def f():\n    pass")) == f"{head}def f():\n    pass\n\n\nx = 1\n"
     both = edited("x = 1\n", AddImport("import os"), AddDefinition("def f():\n    os"))
     assert both == "import os\n\n\ndef f():\n    os\n\n\nx = 1\n"
+    alone = edited("import os\n\n\nx = 1\n", Delete(Site(1, 1, 1, 10)), AddDefinition("def f():\n    pass"))
+    assert alone == "def f():\n    pass\n\n\nx = 1\n"
 
 
 def test_two_definitions_and_a_deleted_import() -> None:

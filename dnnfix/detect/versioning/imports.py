@@ -84,11 +84,12 @@ class Renames:
         used = [n for n in self.uses.names(local) if self.uses.source.written(n) == written]
         exported = any(n.value == local for n in self.uses.source.nodes(ast.Constant))
         if not target.final:
-            calls = self._idle_calls(used, target)
-            if len(calls) == len(used) and not exported and local not in self.uses.bound:
+            left = [name for name in used if not self._goes_with_its_part(name)]
+            calls = self._idle_calls(left, target)
+            if len(calls) == len(left) and not exported and local not in self.uses.bound:
                 plan.drop(alias, target)
                 plan.uses.extend(calls)
-                self.done.update(used)
+                self.done.update(left)
             else:
                 plan.keep(alias, module, None)
                 plan.declined.append((target, alias))
@@ -135,6 +136,13 @@ class Renames:
             if target is not None and target.final and target.change.kind == "name":
                 return  # the attribute pass writes the whole chain anew
         plan.uses.append(Replace(source.site(name), leaf))
+
+    def _goes_with_its_part(self, name: ast.Name) -> bool:
+        """Whether only a part of what a name stands for is meant, which lives on elsewhere."""
+        above = self.uses.source.parent(name)
+        written = self.uses.source.written(above) if isinstance(above, ast.Attribute) else None
+        target = self.uses.target(written) if written else None
+        return target is not None and bool(target.final) and target.change.kind == "name"
 
     def _same(self, leaf: str, target: Target) -> bool:
         """Whether a name is imported already as what the target is called today."""

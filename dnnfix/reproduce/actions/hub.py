@@ -29,8 +29,10 @@ _LIBRARIES = words(
 
 _LOADERS = words(
     "from_pretrained pipeline SentenceTransformer CrossEncoder SparseEncoder hf_hub_download snapshot_download "
-    "from_hub login notebook_login"
+    "from_hub login notebook_login create_repo upload_folder upload_file push_to_hub HfApi Repository whoami"
 )
+"""Calls that ask the hub."""
+
 _Function = ast.FunctionDef | ast.Lambda
 
 _FROM_DISK = ("datasets.load_from_disk", "datasets.Dataset.load_from_disk", "datasets.DatasetDict.load_from_disk")

@@ -52,7 +52,8 @@ def made_small_hub(classes=(), numbers=(), words=0, own=()):
     made_in_place_of("huggingface_hub.hf_api.HfApi", made_silent_api(asked))
     for name in _made_uploads:
         made_in_place_of("huggingface_hub.hf_api." + name, made_uploaded)
-    made_in_place_of("huggingface_hub.hf_api.whoami", made_user)
+    for name in _made_questions:
+        made_in_place_of("huggingface_hub.hf_api." + name, made_account)
 
 
 def made_logged_in(original):
@@ -60,11 +61,10 @@ def made_logged_in(original):
     return made_wraps(original)(lambda *args, **kwargs: None)
 
 
-def made_user(original):
-    """Stub for the question who is logged in: the one under whose name nothing is uploaded."""
-    return made_wraps(original)(
-        lambda *args, **kwargs: {"type": "user", "name": "made", "fullname": "made", "orgs": []}
-    )
+def made_account(original):
+    """Stub for the question who the user is, which needs a token, or whether a repository is there."""
+    user = {"type": "user", "name": "made", "fullname": "made", "orgs": []}
+    return made_wraps(original)(lambda *args, **kwargs: user if original.__name__ == "whoami" else True)
 
 
 class MadeAnswer(str):
@@ -86,6 +86,7 @@ def made_uploaded(original):
 
 
 _made_uploads = ("create_repo", "upload_folder", "upload_file", "create_commit", "create_branch", "create_tag")
+_made_questions = ("whoami", "repo_exists")
 
 
 def made_silent_api(asked):
@@ -105,7 +106,9 @@ def made_silent_api(asked):
         for name in _made_uploads:
             if hasattr(cls, name):
                 setattr(cls, name, made_uploaded(getattr(cls, name)))
-        cls.whoami = made_user(cls.whoami)
+        for name in _made_questions:
+            if hasattr(cls, name):
+                setattr(cls, name, made_account(getattr(cls, name)))
         for name in ("snapshot_download", "hf_hub_download"):
             if hasattr(cls, name):
                 setattr(cls, name, made_wraps(getattr(cls, name))(fetching(getattr(cls, name))))
