@@ -520,4 +520,30 @@ def test_a_step_at_a_learning_rate_of_zero_is_not_the_one_that_is_measured(
 ) -> None:
     seen = observe(WARMED_UP.format(rate=rate), steps=10)
     assert all(p["optimized"] and (p["update"] > 0) is moves for p in seen.parameters.values())
+
+
+@pytest.mark.parametrize(("rate", "moves"), [("0.1 * min(self.count, 1)", True), ("0.0 * self.count", False)])
+def test_a_step_with_which_an_optimizer_of_the_program_moves_nothing_is_not_the_one_that_counts(
+    observe: Observe, rate: str, moves: bool
+) -> None:
+    seen = observe(
+        f"""
+        import torch
+        class Warm(torch.optim.Optimizer):
+            count = 0
+            def step(self, closure=None):
+                for group in self.param_groups:
+                    for weight in group["params"]:
+                        weight.data -= {rate} * weight.grad
+                self.count += 1
+        net = torch.nn.Linear(2, 1)
+        optimizer = Warm(net.parameters(), dict(lr=0.1))
+        for step in range(3):
+            loss = net(torch.rand(4, 2)).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        """
+    )
+    assert all(p["optimized"] and (p["update"] > 0) is moves for p in seen.parameters.values())
     assert all(p["gradient"] > 0 for p in seen.parameters.values())

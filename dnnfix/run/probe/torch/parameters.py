@@ -109,17 +109,23 @@ class Parameters:
                 known.measured = True
 
     @guarded
-    def after_step(self, held: Optional[List[Any]], idle: bool = False) -> None:
-        """Measure the updates. An `idle` step, at a learning rate of zero as schedules with a warm-up begin, is not the last one."""
+    def after_step(self, held: Optional[List[Any]], idle: bool = False, own: bool = False) -> None:
+        """Measure the updates. An `idle` step, at a learning rate of zero as schedules with a warm-up begin, is not the last one.
+
+        Of an optimizer that is the program's `own`, a step that moves nothing is such a one.
+        """
         if self.sent:
             return
         ids = {id(tensor) for tensor in held or ()}
         with Quiet():
-            for key, known in self._known.items():
+            for known in self._known.values():
                 if known.before is not None:
                     same = known.tensor.shape == known.before.shape
                     known.update = distance(known.tensor.detach(), known.before) if same else None
                     known.before = None
+            moved = [known.update for key, known in self._known.items() if key in ids]
+            idle = idle or own and all(update == 0.0 for update in moved)
+            for key, known in self._known.items():
                 if held is None and known.update:
                     self._stepped[key] = True
                 if key in ids:

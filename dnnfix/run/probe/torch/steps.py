@@ -165,7 +165,7 @@ class Steps(StepLog):
             if self._before:
                 update = guarded(_update_ratio)(self._held, self._before)
                 self._before = []
-            self.parameters.after_step(self._held, idle=_is_idle(optimizer))
+            self.parameters.after_step(self._held, idle=_is_idle(optimizer), own=_is_own(optimizer))
             self._finish_step(update)
             self._held = []
 
@@ -267,6 +267,11 @@ def _rounded(value: Optional[float]) -> Optional[float]:
 def _is_idle(optimizer: Any) -> bool:
     """Whether a step of an optimizer moves nothing, as all its learning rates are zero."""
     return all(group.get("lr", 1.0) == 0.0 for group in optimizer.param_groups)
+
+
+def _is_own(optimizer: Any) -> bool:
+    """Whether an optimizer is not torch's, so that its learning rate may follow a schedule that no group shows."""
+    return type(optimizer).__module__.partition(".")[0] != "torch"
 
 
 def _update_ratio(after: List[Any], before: List[Any]) -> Optional[float]:
