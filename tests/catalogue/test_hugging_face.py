@@ -41,6 +41,12 @@ def test_a_value_that_cannot_be_read_is_not_renamed() -> None:
     assert not report.patches and report.findings[0].finding.code == "DNF501"
 
 
+@pytest.mark.parametrize("module", ["file_utils", "utils", "utils.hub"])
+def test_the_whole_name_of_a_repository_is_asked_of_the_hub(module: str) -> None:
+    program = "from {} import get_full_repo_name\nimport torch\n\nname = get_full_repo_name('net', token=token)\n"
+    assert patched(program.format(f"transformers.{module}")) == program.format("huggingface_hub")
+
+
 ACCELERATE = "from accelerate import Accelerator\naccelerator = Accelerator({})\n"
 
 
