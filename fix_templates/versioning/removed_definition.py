@@ -35,10 +35,11 @@ class RemovedDefinition(ApiChange):
     the program already has that name, the definition gets another one.
 
     Of Hugging Face's libraries: the collator that leaves all but the answers out of the labels (without `padding_free`),
-    the format of chats and the device map of trl; data sets of the text of a file or of its lines, the filter of logits
-    by their likelihood, the examples and features of a text, and the files behind an address of transformers; the
-    repository of huggingface_hub that was a clone of git, as far as it is cloned and pushed, and the folder of its token;
-    the optimizer and the schedules of `pytorch_pretrained_bert`, where a run missed that package.
+    the format of chats, texts in pieces of one length and the device map of trl; data sets of the text of a file or of
+    its lines, the filter of logits by their likelihood, the examples, features and metrics of GLUE, and the files behind
+    an address of transformers; the repository of huggingface_hub that was a clone of git, as far as it is cloned and
+    pushed, and the folder of its token; the optimizer and the schedules of `pytorch_pretrained_bert`, where a run missed
+    that package.
 
     Fix safety: safe for the check of a target and the device map; else unsafe: the code is another one, though it does
     the same, and the data set was removed for reasons.
