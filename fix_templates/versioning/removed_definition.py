@@ -257,7 +257,10 @@ def _places(subject: Subject) -> dict[definition_uses.Definition, list[tuple[ast
         return {}
     places: dict[definition_uses.Definition, list[tuple[ast.expr | ast.alias, str]]] = {}
     for node, name in _named(subject, words):
-        if name in definition_uses.definitions() and not _plain(subject, name):
+        own = subject.source.module_named(
+            name.partition(".")[0]
+        )  # a folder of the program's that is called as a package is
+        if own is None and name in definition_uses.definitions() and not _plain(subject, name):
             places.setdefault(definition_uses.definitions()[name], []).append((node, name))
     return {
         each: found

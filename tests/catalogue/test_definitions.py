@@ -187,6 +187,14 @@ def test_a_name_in_a_branch_or_by_another_path_counts() -> None:
     ]
 
 
+def test_a_folder_of_the_program_that_is_called_as_the_package_is() -> None:
+    source = Source.from_bytes(
+        b"import torch\nfrom trl import setup_chat_format\nsetup_chat_format(a, b)\n", "program.py"
+    )
+    own = Source.from_bytes(b"def setup_chat_format(a, b):\n    pass\n", "trl/__init__.py")
+    assert len(migration(Subject(source))) == 1 and migration(Subject(source.along_with([own]))) == ()
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
