@@ -490,6 +490,8 @@ def test_a_class_that_a_module_showed_beside_its_own_is_the_one_of_the_package()
         ("pytorch_transformers.BertModel", "transformers.BertModel"),
         ("pytorch_transformers.modeling_bert.BertModel.from_pretrained", "transformers.BertModel.from_pretrained"),
         ("pytorch_pretrained_bert.modeling.BertSelfOutput", "transformers.models.bert.modeling_bert.BertSelfOutput"),
+        ("pytorch_pretrained_bert.modeling.CONFIG_NAME", "transformers.utils.CONFIG_NAME"),
+        ("pytorch_pretrained_bert.PYTORCH_PRETRAINED_BERT_CACHE", "huggingface_hub.constants.HF_HUB_CACHE"),
         # what took its place is in torch and has another default: a rule of its own once the import is mended
         ("pytorch_transformers.AdamW", "transformers.AdamW"),
         ("gym.spaces.Box", "gymnasium.spaces.Box"),
