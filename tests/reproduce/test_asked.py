@@ -62,6 +62,50 @@ GIVEN = {
         "    parser.print_help()\n    sys.exit()\nprint(open(args.corpus).read())\n",
         ("--corpus", "made/corpus"),
     ),
+    "one of two, the one that is loaded from the hub": (
+        PARSER
+        + "parser.add_argument('--train_dir')\nparser.add_argument('--dataset_name')\nargs = parser.parse_args()\n"
+        "if args.train_dir is None and args.dataset_name is None:\n    raise ValueError('name one')\n"
+        "if args.train_dir is not None and args.dataset_name is not None:\n    raise ValueError('name only one')\n"
+        "names = os.listdir(args.train_dir or args.dataset_name)\nprint(os.listdir(args.train_dir))\n",
+        ("--dataset_name", "made/dataset_name"),
+    ),
+    "one of two that are asserted": (
+        PARSER + "parser.add_argument('--resume')\nparser.add_argument('--corpus')\nargs = parser.parse_args()\n"
+        "assert args.resume or args.corpus, 'name one'\n",
+        ("--corpus", "made/corpus"),
+    ),
+    "just one of two": (
+        PARSER + "parser.add_argument('--corpus')\nparser.add_argument('--words')\nargs = parser.parse_args()\n"
+        "if (args.corpus is None) == (args.words is None):\n    parser.error('name one')\n",
+        ("--corpus", "made/corpus"),
+    ),
+    "each of two": (
+        PARSER + "parser.add_argument('--corpus')\nparser.add_argument('--words')\nargs = parser.parse_args()\n"
+        "if args.corpus is None or args.words is None:\n    parser.error('name both')\n",
+        ("--corpus", "made/corpus", "--words", "made"),
+    ),
+    "the last of a chain": (
+        PARSER + "parser.add_argument('--corpus')\nparser.add_argument('--model_name')\nargs = parser.parse_args()\n"
+        "if args.corpus:\n    print(1)\nelif args.model_name:\n    print(2)\nelse:\n    raise SystemExit('name one')\n",
+        ("--model_name", "made/model_name"),
+    ),
+    "one that the program has, of a name that it does not know": (
+        PARSER + "parser.add_argument('--corpus')\nargs = parser.parse_args()\nwords = None\n"
+        "if words is None and args.corpus is None:\n    raise ValueError('name one')\n",
+        ("--corpus", "made/corpus"),
+    ),
+    "a switch of several": (
+        PARSER
+        + "parser.add_argument('--do_predict', action='store_true')\nparser.add_argument('--do_count', action='store_true')\n"
+        "args = parser.parse_args()\nif not (args.do_predict or args.do_count):\n    raise ValueError('do something')\n",
+        ("--do_count",),
+    ),
+    "one of a group": (
+        PARSER + "group = parser.add_mutually_exclusive_group(required=True)\ngroup.add_argument('--checkpoint')\n"
+        "group.add_argument('--corpus')\nargs = parser.parse_args()\n",
+        ("--corpus", "made/corpus"),
+    ),
 }
 
 LEFT = {
@@ -73,6 +117,11 @@ LEFT = {
     + "flags.DEFINE_string('base', '', '')\nprint(open(os.path.join(FLAGS.base, 'x.txt')).read())\n",
     "no path": PARSER
     + "parser.add_argument('--seed', type=int)\nargs = parser.parse_args()\nnp.random.seed(args.seed)\n",
+    "one of two, of which the other has a default": PARSER
+    + "parser.add_argument('--corpus')\nparser.add_argument('--words', default='a b')\nargs = parser.parse_args()\n"
+    "if args.corpus is None and args.words is None:\n    raise ValueError('name one')\n",
+    "one of a group that may be left out": PARSER
+    + "group = parser.add_mutually_exclusive_group()\ngroup.add_argument('--corpus')\nargs = parser.parse_args()\n",
     "a default": PARSER
     + "parser.add_argument('--data', default='x.txt')\nargs = parser.parse_args()\nopen(args.data)\n",
 }

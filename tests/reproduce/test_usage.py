@@ -79,3 +79,17 @@ def test_fields_that_a_parser_has_to_be_given() -> None:
     assert [(one.name, one.kind) for one in parsed_classes.needed(found)] == [("rank", "int"), ("dataset_name", "str")]
     assert parsed_classes.trains_with(found) is not None
     assert not parsed_classes.classes(source("import argparse\nparser = argparse.ArgumentParser('a')\n"))
+
+
+def test_fields_of_a_class_of_a_library_are_given_where_a_parser_has_one() -> None:
+    read = "print(args.dataset_name)\n"
+    parser = "from trl import ScriptArguments, SFTConfig, TrlParser\nparser = TrlParser((ScriptArguments, SFTConfig))\n"
+    assert [one.name for one in parsed_classes.needed(source(parser + read))] == ["dataset_name"]
+    assert not list(parsed_classes.needed(source("import argparse\nparser = argparse.ArgumentParser()\n" + read)))
+
+
+def test_the_field_that_several_tests_ask_for_is_the_one_that_is_loaded_from_the_hub() -> None:
+    fields = "    tokenizer_name: str = field(default=None)\n    model_name_or_path: str = field(default=None)\n"
+    chain = "if data.tokenizer_name:\n    pass\nelif data.model_name_or_path:\n    pass\nelse:\n    raise ValueError('name one')\n"
+    found = source(CLASSES.replace("    words: int = 3\n", fields) + chain)
+    assert [one.name for one in parsed_classes.needed(found)] == ["rank", "dataset_name", "model_name_or_path"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 
-from dnnfix.reproduce.syntax import ends
+from dnnfix.reproduce.arguments.demands import demands, name_of
 from dnnfix.source.program import Source
 from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
@@ -47,17 +48,30 @@ def read_as(source: Source, name: str) -> list[ast.expr]:
     return found
 
 
-def insisted_on(source: Source, reads: Sequence[ast.expr]) -> int | None:
-    """The line of a test that ends the program if an argument that is read there is missing: `if not FLAGS.data: raise …`."""
+def insisted_on(
+    source: Source, reads: Sequence[ast.expr], others: Mapping[str, bool] = MappingProxyType({})
+) -> int | None:
+    """The line of a test that ends the program if an argument that is read there is missing: `if not FLAGS.data: raise …`.
+
+    Of several arguments of which one will do, one alone is insisted on: `others` are those that the program has, and whether they have
+    a value already.
+    """
+    return next((line for line, wanted in _asked_for(source, reads, others) if wanted), None)
+
+
+def is_spared(source: Source, reads: Sequence[ast.expr], others: Mapping[str, bool]) -> bool:
+    """Whether an argument is one of several of which one will do, and another of them is given."""
+    found = [wanted for _line, wanted in _asked_for(source, reads, others)]
+    return bool(found) and not any(found)
+
+
+def _asked_for(source: Source, reads: Sequence[ast.expr], others: Mapping[str, bool]) -> Iterator[tuple[int, bool]]:
+    """The lines of the tests that ask for an argument, and whether each asks for this one rather than for another."""
     stands = {id(node) for node in islice(_stands_for(source, reads), _FOLLOWED)}
-    tests: list[ast.If | ast.Assert] = [*source.nodes(ast.If), *source.nodes(ast.Assert)]
-    for test in tests:
-        if isinstance(test, ast.If) and not _returns_or_ends(source, test.body[-1]):
-            continue
-        for part in test.test.values if isinstance(test.test, ast.BoolOp) else [test.test]:
-            if _is_about(part, stands) and _holds_with(part) == isinstance(test, ast.Assert):
-                return test.lineno
-    return None
+    for demand in demands(source):
+        own = next((name_of(part) for part in demand.of if id(part) in stands), None)
+        if own is not None:
+            yield demand.line, demand.chosen({**others, own: False}) == own
 
 
 def path_use(source: Source, name: str) -> PathUse | None:
@@ -143,27 +157,3 @@ def _is_tested(source: Source, node: ast.expr) -> bool:
     ):
         return True
     return isinstance(above, (ast.If, ast.IfExp, ast.While)) and above.test is node
-
-
-def _is_about(test: ast.expr, stands: set[int]) -> bool:
-    """Whether a test asks for nothing but one argument: `x`, `not x`, `x is None`, `x == ""`."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test = test.operand
-    if isinstance(test, ast.Compare):
-        empty = all(isinstance(other, ast.Constant) and not other.value for other in test.comparators)
-        return empty and id(test.left) in stands
-    return id(test) in stands
-
-
-def _holds_with(test: ast.expr) -> bool:
-    """Whether a test for an argument holds where that is given."""
-    if isinstance(test, ast.Compare):
-        return isinstance(test.ops[0], (ast.IsNot, ast.NotEq))
-    return not isinstance(test, ast.UnaryOp)
-
-
-def _returns_or_ends(source: Source, last: ast.stmt) -> bool:
-    """Whether a branch that ends with a statement ends the program, or returns with nothing done."""
-    if isinstance(last, ast.Return):
-        return last.value is None or isinstance(last.value, ast.Constant)
-    return ends(source, last)

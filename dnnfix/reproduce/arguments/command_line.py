@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
-from dnnfix.reproduce.arguments import asked, choices, parsed_classes, usage
+from dnnfix.reproduce.arguments import asked, choices, options, parsed_classes, usage
 from dnnfix.reproduce.arguments.choices import says_train
+from dnnfix.reproduce.arguments.demands import rank
 from dnnfix.reproduce.arguments.options import WITHOUT_WORD
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
@@ -217,11 +218,11 @@ def _argument(case: Case, call: ast.Call, names: list[str]) -> EditStep | None:
     kept = keyword_value(call, "dest")
     name = str(kept.value) if isinstance(kept, ast.Constant) else longest.lstrip("-")
     if isinstance(action, ast.Constant) and action.value in WITHOUT_WORD:
-        switch = choices.switched(case.source, _is_called(name), name) if action.value == "store_true" else None
-        return _given((longest,), _compared(switch), call.lineno) if switch is not None else None
+        return _switch(case, call, longest, name) if action.value == "store_true" else None
     nargs = keyword_value(call, "nargs")
     optional = isinstance(nargs, ast.Constant) and nargs.value in ("?", "*")
-    if (positional and optional) or not (positional or is_true(keyword_value(call, "required"))):
+    required = is_true(keyword_value(call, "required")) or _is_of_group(case.source, call)
+    if (positional and optional) or not (positional or required):
         default = keyword_value(call, "default")
         choice = _wanted(case, name, default)
         needed = _needed(case, name, call, default) if choice is None else (_compared(choice), "")
@@ -236,14 +237,42 @@ def _argument(case: Case, call: ast.Call, names: list[str]) -> EditStep | None:
     return _given(given, value, call.lineno, code)
 
 
+def _switch(case: Case, call: ast.Call, word: str, name: str) -> EditStep | None:
+    """A switch that turns the training on, or that the program insists on."""
+    switch = choices.switched(case.source, _is_called(name), name)
+    if switch is not None:
+        return _given((word,), _compared(switch), call.lineno)
+    line = asked.insisted_on(case.source, asked.read_as(case.source, name.replace("-", "_")), _have_values(case.source))
+    if line is not None:
+        return _given((word,), Known("", f"line {line}: the program ends without it"), call.lineno)
+    why = "one of its group has to be given"
+    return _given((word,), Known("", why), call.lineno) if _is_of_group(case.source, call) else None
+
+
+def _is_of_group(source: Source, call: ast.Call) -> bool:
+    """Whether an argument is the one that is given of a group of which the program must be given one."""
+    group = source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    if group is None or last_name(group.func) != "add_mutually_exclusive_group":
+        return False
+    if not is_true(keyword_value(group, "required")):
+        return False
+    of_group = [
+        other
+        for other in method_calls(source, "add_argument")
+        if isinstance(other.func, ast.Attribute) and source.constructor(other.func.value) is group
+    ]
+    return call is min(of_group, key=lambda one: rank(max(strings(one.args), key=len, default="")))
+
+
 def _needed(case: Case, name: str, call: ast.Call | None, default: ast.expr | None) -> tuple[Known, str] | None:
     """What an argument is given that may be left out, but not as the program goes on: it insists on it, or reads a path."""
     if default is not None and not _is_empty(default):
         return None
     source = case.source
     plain = name.replace("-", "_")
-    line = asked.insisted_on(source, asked.read_as(source, plain))
-    use = asked.path_use(source, plain)
+    reads, others = asked.read_as(source, plain), _have_values(source)
+    line = asked.insisted_on(source, reads, others)
+    use = asked.path_use(source, plain) if line is not None or not asked.is_spared(source, reads, others) else None
     if line is None and (use is None or (default is not None and ast.unparse(default) != "None" and not use.plain)):
         return None
     value, code = _value(case, name, call)
@@ -253,6 +282,15 @@ def _needed(case: Case, name: str, call: ast.Call | None, default: ast.expr | No
     if line is not None:
         value = Known(value.code, f"line {line}: the program ends without it")
     return value, code
+
+
+def _have_values(source: Source) -> dict[str, bool]:
+    """The options of the program, and whether each has a value already: a default, or what the program's own text gives it."""
+    shown = usage.shown(source)
+    return {
+        name: has_one or (shown is not None and shown.gives(name))
+        for name, has_one in options.have_values(source).items()
+    }
 
 
 def _is_empty(default: ast.expr) -> bool:

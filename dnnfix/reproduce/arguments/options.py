@@ -13,6 +13,7 @@ from dnnfix.reproduce.syntax import string, strings
 from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
+from dnnfix.source.tree import is_true
 
 WITHOUT_WORD = words("store_true store_false store_const append_const count help version")
 """Actions of options that take no word of their own."""
@@ -32,14 +33,34 @@ def defaults(source: Source) -> dict[str, object]:
     found: dict[str, object] = {}
     for method, names, call in _asked(source):
         if method == "add_argument":
-            key = _read_as(max(names, key=lambda name: name.startswith("--")))
-            if isinstance(dest := keyword_value(call, "dest"), ast.Constant):
-                key = str(dest.value)
             if isinstance(default := keyword_value(call, "default"), ast.Constant):
-                found[key] = default.value
+                found[_key(names, call)] = default.value
         elif method.startswith("DEFINE_") and len(call.args) > 1 and isinstance(call.args[1], ast.Constant):
             found[names[0]] = call.args[1].value
     return found
+
+
+@once
+def have_values(source: Source) -> dict[str, bool]:
+    """The options of a program by the name that they are read under, and whether each has a value with no word given for it."""
+    by_default = defaults(source)
+    found = {name: value not in (None, "") for name, value in by_default.items()}
+    for names, call in _arguments(source):
+        name = _key(names, call)
+        required = not names[0].startswith("-") or is_true(keyword_value(call, "required"))
+        computed = name not in by_default and keyword_value(call, "default") is not None
+        found[name] = found.get(name, False) or required or computed
+    return found
+
+
+def _key(names: list[str], call: ast.Call) -> str:
+    """The name that an argument of `argparse` is read by."""
+    kept = keyword_value(call, "dest")
+    return (
+        str(kept.value)
+        if isinstance(kept, ast.Constant)
+        else _read_as(max(names, key=lambda name: name.startswith("--")))
+    )
 
 
 def _read_as(name: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dnnfix.reproduce.arguments import asked
-from dnnfix.reproduce.syntax import ends
+from dnnfix.reproduce.arguments.demands import demands
 from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
 from dnnfix.source.tree import last_name
@@ -54,11 +54,12 @@ def needed(source: Source) -> Iterator[Field]:
         if isinstance(definition := source.definition(one), ast.ClassDef)
         for name, field in _fields(definition)
     }
-    wanted = _insisted_on(source, frozenset(fields))
+    wanted = _insisted_on(source, fields)
     for name, field in fields.items():
         if field.by_default is None or name in wanted:
             yield field
-    for name in _OF_LIBRARIES:
+    of_libraries = any(not isinstance(source.definition(one), ast.ClassDef) for one in classes(source))
+    for name in _OF_LIBRARIES if of_libraries else ():
         reads = asked.read_as(source, name)
         if reads and name not in fields:
             yield Field(name, reads[0].lineno, "str", ast.Constant(None))
@@ -79,33 +80,11 @@ def _fields(definition: ast.ClassDef) -> Iterator[tuple[str, Field]]:
             yield name, Field(name, statement.lineno, ast.unparse(statement.annotation), value)
 
 
-def _insisted_on(source: Source, fields: frozenset[str]) -> frozenset[str]:
-    """The fields without which a test ends the program; of several of which one will do, the one that names a data set."""
-    wanted: set[str] = set()
-    for test in source.nodes(ast.If):
-        if not ends(source, test.body[-1]):
-            continue
-        missed = [name for part in _parts(test.test) if (name := _attribute(part, False)) in fields]
-        above = source.parent(test)
-        while missed and isinstance(above, ast.If) and test in above.orelse:
-            missed = [name for part in _parts(above.test) if (name := _attribute(part, True)) in fields] + missed
-            test, above = above, source.parent(above)
-        if missed:
-            wanted.add(next((name for name in missed if "dataset_name" in name), missed[0]))
-    return frozenset(wanted)
+def _insisted_on(source: Source, fields: Mapping[str, Field]) -> frozenset[str]:
+    """The fields without which a test ends the program; of several of which one will do, one."""
+    has_value = {name: field.by_default is None or not _is_none(field.by_default) for name, field in fields.items()}
+    return frozenset(demand.chosen(has_value) for demand in demands(source) if demand.ends)
 
 
-def _parts(test: ast.expr) -> list[ast.expr]:
-    return test.values if isinstance(test, ast.BoolOp) else [test]
-
-
-def _attribute(test: ast.expr, is_there: bool) -> str:
-    """The attribute that a test finds to be there (`args.name`, `self.name is not None`), or to be missing; empty for another test."""
-    match test:
-        case ast.Attribute(attr=name) if is_there:
-            return name
-        case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr=name)) if not is_there:
-            return name
-        case ast.Compare(left=ast.Attribute(attr=name), ops=[op], comparators=[ast.Constant(value=None)]):
-            return name if isinstance(op, ast.IsNot if is_there else ast.Is) else ""
-    return ""
+def _is_none(default: ast.expr) -> bool:
+    return isinstance(default, ast.Constant) and default.value in (None, "")

@@ -1,0 +1,178 @@
+"""What a program ends without: the tests that an argument, or one of several, must be given.
+
+`if not args.data: raise …` insists on one argument. `if args.dataset_name is None and args.train_file is None: raise …`
+insists on one of two, and many a program that does so refuses both together; so of several only one is given.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, product
+
+from dnnfix.reproduce.syntax import ends, string
+from dnnfix.source.program import Source, once
+from dnnfix.source.tree import last_name
+
+_OF_HUB = re.compile(r"dataset_name|model_name|(?:model|dataset)_id")
+"""What is loaded from the hub, for which the names of files need not be known."""
+
+_LATE = re.compile(r"resum|checkpoint|ckpt|restor|(?:^|_)(?:test|eval|valid|dev|infer|predict)", re.IGNORECASE)
+"""What comes after a training, or takes one up that there was before."""
+
+_MOST = 8
+"""Ways to meet a test that are read at most."""
+
+_Clause = tuple[ast.expr, ...]
+"""Expressions of which one must have a value."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Expressions of which one must have a value, the line of the test that asks for it, and whether the program ends otherwise.
+
+    Where it does not end, what the test stands in returns with nothing done.
+    """
+
+    line: int
+    of: _Clause
+    ends: bool = True
+
+    def chosen(self, arguments: Mapping[str, bool]) -> str:
+        """The name of the argument that is to be given, of those that tell whether they have a value already; empty where one has."""
+        named = [name for part in self.of if (name := name_of(part)) in arguments]
+        if any(arguments[name] for name in named):
+            return ""
+        return min(named, key=rank, default="")
+
+
+@once
+def demands(source: Source) -> tuple[Demand, ...]:
+    """Everything that a test of the program insists on, in the order of the text."""
+    found = [*_of_asserts(source), *_of_branches(source)]
+    return tuple(sorted(found, key=lambda demand: demand.line))
+
+
+def name_of(part: ast.expr) -> str:
+    """What an argument is called where it is read: `args.name`, `args["name"]`, `name`."""
+    if isinstance(part, ast.Subscript):
+        return string(part.slice) or ""
+    return last_name(part)
+
+
+def rank(name: str) -> int:
+    """The place of an argument among several of which one will do: the lowest is given."""
+    return 0 if _OF_HUB.search(name) else 2 if _LATE.search(name) else 1
+
+
+def _of_asserts(source: Source) -> Iterator[Demand]:
+    for statement in source.nodes(ast.Assert):
+        yield from (Demand(statement.lineno, clause) for clause in _clauses(statement.test, True))
+
+
+def _of_branches(source: Source) -> Iterator[Demand]:
+    """Of each branch that ends the program: what keeps its test, or one of those before it in a chain, from leading there."""
+    for branch in source.nodes(ast.If):
+        before = _before(source, branch)
+        stops = _stops(source, branch.body[-1])
+        if stops is not None:
+            yield from _apart(branch.lineno, branch.test, False, before, stops)
+        last = branch.orelse[-1] if branch.orelse else None
+        otherwise = _stops(source, last) if last is not None and not isinstance(last, ast.If) else None
+        if otherwise is not None:
+            yield from _apart(branch.lineno, branch.test, True, before, otherwise)
+
+
+def _apart(line: int, test: ast.expr, wanted: bool, before: _Clause, stops: bool) -> Iterator[Demand]:
+    clauses = _clauses(test, wanted)
+    yield from (Demand(line, (*before, *clause), stops) for clause in clauses or ([()] if before and wanted else []))
+
+
+def _before(source: Source, branch: ast.If) -> _Clause:
+    """What leads to an earlier branch of the chain of `if` and `elif` that a branch belongs to, if it is there."""
+    found: list[ast.expr] = []
+    above = source.parent(branch)
+    while isinstance(above, ast.If) and above.orelse == [branch]:
+        clauses = _clauses(above.test, True)
+        found = [*(clauses[0] if len(clauses) == 1 else ()), *found]
+        branch, above = above, source.parent(above)
+    return tuple(found)
+
+
+def _stops(source: Source, last: ast.stmt) -> bool | None:
+    """Whether a branch that ends with a statement ends the program; `None` where it goes on."""
+    if ends(source, last):
+        return True
+    empty = isinstance(last, ast.Return) and (last.value is None or isinstance(last.value, ast.Constant))
+    return False if empty else None
+
+
+def _clauses(test: ast.expr, wanted: bool) -> list[_Clause]:
+    """What must be there for a test to come out as wanted: one of each clause. What it asks besides is passed over."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _clauses(test.operand, not wanted)
+    several = _several(test)
+    if several is not None:
+        of_all, parts = several
+        known = [clauses for part in parts if (clauses := _clauses(part, wanted))]
+        if of_all == wanted:
+            return list(chain.from_iterable(known))
+        return [tuple(chain.from_iterable(one)) for one in _limited(product(*known))] if known else []
+    alike = _alike(test)
+    if alike is not None:
+        are_alike, both = alike
+        return [both] if are_alike != wanted else []
+    asked, is_there = _presence(test)
+    return [(asked,)] if asked is not None and is_there == wanted else []
+
+
+def _limited(ways: Iterator[tuple[_Clause, ...]]) -> Iterator[tuple[_Clause, ...]]:
+    return (way for _number, way in zip(range(_MOST), ways, strict=False))
+
+
+def _several(test: ast.expr) -> tuple[bool, list[ast.expr]] | None:
+    """The tests that one is made of, and whether all of them must hold: `a and b`, `any([a, b])`."""
+    match test:
+        case ast.BoolOp(op=op, values=values):
+            return isinstance(op, ast.And), values
+        case ast.Call(func=ast.Name(id="all" | "any" as name), args=[ast.List(elts=parts) | ast.Tuple(elts=parts)]):
+            return name == "all", parts
+    return None
+
+
+def _alike(test: ast.expr) -> tuple[bool, _Clause] | None:
+    """Two things that a test compares by being there, and whether it holds where they are alike: `(a is None) == (b is None)`."""
+    match test:
+        case ast.BinOp(left=left, op=ast.BitXor(), right=right):
+            same = False
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]):
+            same = True
+        case ast.Compare(left=left, ops=[ast.NotEq() | ast.IsNot()], comparators=[right]):
+            same = False
+        case _:
+            return None
+    both = [(_presence(side), side) for side in (left, right)]
+    asked = tuple(part for (part, _there), side in both if part is not None and part is not side)
+    told = {there for (_part, there), _side in both}
+    return (same == (len(told) == 1), asked) if len(asked) == len(both) else None
+
+
+def _presence(test: ast.expr) -> tuple[ast.expr | None, bool]:
+    """What a test asks for nothing but being there, and whether it holds if it is: `x`, `not x`, `x is None`, `x == ""`, `bool(x)`."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            asked, is_there = _presence(operand)
+            return asked, not is_there
+        case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[ast.Constant(value=value)]) if not value:
+            return left, False
+        case ast.Compare(left=left, ops=[ast.IsNot() | ast.NotEq()], comparators=[ast.Constant(value=value)]) if (
+            not value
+        ):
+            return left, True
+        case ast.Call(func=ast.Name(id="bool"), args=[asked], keywords=[]):
+            return asked, True
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            return test, True
+    return None, False
