@@ -248,6 +248,73 @@ def test_columns_that_are_asked_of_a_set_itself_though_a_function_gives_them_aga
     assert "made_hub_dataset(('label', 'title', 'author')," in step.scaffold.start
 
 
+def test_columns_that_an_option_or_a_field_names_by_default() -> None:
+    steps = steps_of("""
+        import argparse
+        from dataclasses import dataclass, field
+        from datasets import load_dataset
+        from transformers import HfArgumentParser
+
+        @dataclass
+        class Data:
+            text_column_name: str = field(default="body")
+            words: str = "words"
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--image_column", default="photo")
+        parser.add_argument("--caption_column", default=None)
+        parser.add_argument("--name", default="name")
+        (data,) = HfArgumentParser(Data).parse_args_into_dataclasses()
+        rows = load_dataset(parser.parse_args().name)["train"]
+    """)
+    assert any("made_hub_dataset(('photo', 'body')," in step.scaffold.start for step in steps)
+
+
+MISSING = """
+    from datasets import load_dataset
+
+    def lengths(rows):
+        for row in rows:
+            yield len(row[COLUMN])
+
+    COLUMN = "content"
+    print(next(lengths(load_dataset("someone/something", split="train"))) > 0)
+"""
+
+
+def test_a_column_that_the_last_run_missed_is_made(run_in: Run) -> None:
+    missed = ran(run_in, MISSING)
+    assert missed.crash is not None and missed.crash.kind == "KeyError"
+    trace = run_in(textwrap.dedent(MISSING), joined(steps_of(MISSING, missed)))
+    assert trace.printed == "True\n", trace.detail
+
+
+def test_a_set_of_which_nothing_is_known_has_the_part_that_is_asked_for(run_in: Run) -> None:
+    trace = ran(
+        run_in,
+        """
+        from datasets import load_dataset
+        part = "eval"
+        print(load_dataset("someone/something", split=part + "[:20]").num_rows)
+        load_dataset("imdb", split=part)
+        """,
+    )
+    assert trace.printed == "20\n"
+    assert trace.crash is not None and trace.crash.message.startswith("Unknown split 'eval'")
+
+
+def test_a_model_that_rewards_has_one_score(run_in: Run) -> None:
+    trace = ran(
+        run_in,
+        """
+        from transformers import AutoModelForSequenceClassification
+        model = AutoModelForSequenceClassification.from_pretrained("someone/reward-model", num_labels=1)
+        print(model.config.num_labels)
+        """,
+    )
+    assert trace.printed == "1\n", trace.detail
+
+
 def test_a_set_that_was_saved_before_is_made_of_tokens(run_in: Run) -> None:
     trace = ran(
         run_in,

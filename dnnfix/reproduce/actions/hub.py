@@ -14,7 +14,8 @@ from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.actions.devices import HIDES
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
-from dnnfix.reproduce.syntax import string, strings
+from dnnfix.reproduce.data import columns
+from dnnfix.reproduce.syntax import string
 from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
 from dnnfix.source.public_names import words
@@ -33,21 +34,8 @@ _LOADERS = words(
 )
 """Calls that ask the hub."""
 
-_Function = ast.FunctionDef | ast.Lambda
-
-_FROM_DISK = ("datasets.load_from_disk", "datasets.Dataset.load_from_disk", "datasets.DatasetDict.load_from_disk")
-_LOADED = ("datasets.load_dataset", *_FROM_DISK)
-"""What gives a data set."""
-
 _WIDTHS = range(96, 8193)
 """Numbers among which the width of a network is."""
-
-_ROW_FUNCTIONS = words("map filter with_transform set_transform sort")
-"""Methods of a data set that call a function for its rows."""
-
-_PARTS = words("train test validation valid dev val eval unsupervised train_sft test_sft")
-_OF_NETWORKS = words("input_ids attention_mask token_type_ids pixel_values decoder_input_ids labels input_values")
-"""Columns that a tokenizer or processor makes; a data set does not bring them."""
 
 _LITTLE_VOCABULARY = 2000
 """Words of a tokenizer where those that it has are too many for a run."""
@@ -58,18 +46,6 @@ _FOR_GPU = words(
     "attn_implementation use_flash_attention_2 device_map push_to_hub tf32 log_with"
 )
 """What trainers and loaders take that only a GPU, or an account of the hub, can do."""
-
-_WANTED_BY_TRAINER = {
-    "RewardTrainer": "chosen rejected",
-    "DPOTrainer": "prompt chosen rejected",
-    "CPOTrainer": "prompt chosen rejected",
-    "ORPOTrainer": "prompt chosen rejected",
-    "KTOTrainer": "prompt completion label",
-    "GRPOTrainer": "prompt",
-    "RLOOTrainer": "prompt",
-    "PRMTrainer": "prompt completions labels",
-}
-"""Columns that the trainers of trl read."""
 
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _MOST_WORDS = 300
@@ -149,12 +125,12 @@ def _widths(source: Source) -> tuple[int, ...]:
 
 def _data_sets(case: Case) -> Iterator[EditStep]:
     source = case.source
-    call = next(source.calls(*_LOADED), None)
+    call = next(source.calls(*columns.LOADED), None)
     if call is None or not case.installed("datasets"):
         return
     few = max([_FEW // 10 if case.little_data else _FEW, *_rows_taken(source)]) if _libraries(source) else 0
-    columns, parts = _columns(source), _parts(source)
-    given = f"{columns!r}, {parts!r}, {_classes_of_labels(source)}, {few}"
+    named, parts = columns.of_hub(case), _parts(source)
+    given = f"{named!r}, {parts!r}, {_classes_of_labels(source)}, {few}"
     told = f"{few} rows of a part at most" if few else "as many rows as the data set has, of which 2000 differ"
     known = "the documented columns of well-known data sets; of others the columns that the program uses"
     yield EditStep(
@@ -169,83 +145,11 @@ def _data_sets(case: Case) -> Iterator[EditStep]:
     )
 
 
-def _columns(source: Source) -> tuple[str, ...]:
-    """The columns of a data set that a program names: of the set, in functions for its rows, where it removes or renames them."""
-    found: dict[str, None] = {}
-    brought = dict.fromkeys(column for column in _asked_of_sets(source) if column not in _PARTS)
-    stored = {string(node.slice) for node in source.nodes(ast.Subscript) if not isinstance(node.ctx, ast.Load)}
-    for function in _row_functions(source):
-        found.update(dict.fromkeys(_asked_of_rows(source, function, 0, set())))
-        made = (node for node in ast.walk(function) if isinstance(node, ast.Dict))
-        stored.update(string(key) for node in made for key in node.keys)
-    for call in source.all_calls:
-        name = last_name(call.func)
-        if name in ("remove_columns", "select_columns"):
-            given = argument_value(call, "column_names", 0)
-            parts = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
-            found.update(dict.fromkeys(string(part) or "" for part in parts))
-        elif name == "rename_column":
-            found[string(argument_value(call, "original_column_name", 0)) or ""] = None
-            stored.add(string(argument_value(call, "new_column_name", 1)))
-        found[string(argument_value(call, "dataset_text_field", None)) or ""] = None
-        found.update(dict.fromkeys(_WANTED_BY_TRAINER.get(name, "").split()))
-    kept = [
-        name
-        for name in found
-        if name and name not in brought and name not in stored and name not in _OF_NETWORKS | _PARTS
-    ]
-    # What is read from the disk and not mapped was tokenized before it was saved.
-    tokenized = next(source.calls(*_FROM_DISK), None) is not None and next(_row_functions(source), None) is None
-    return (*kept, *brought, *(("input_ids", "attention_mask") if tokenized else ()))
-
-
-def _asked_of_sets(source: Source) -> Iterator[str]:
-    """The columns that a program asks a data set itself for, one of its parts, a row of it or its `features`."""
-    for node in source.nodes(ast.Subscript):
-        if not isinstance(node, ast.Subscript) or (column := string(node.slice)) is None:
-            continue
-        of: ast.expr = node.value
-        while isinstance(of, ast.Subscript) or (isinstance(of, ast.Attribute) and of.attr == "features"):
-            of = of.value
-        made = source.constructor(of)
-        if made is not None and source.qualified(made.func) in _LOADED:
-            yield column
-
-
-def _asked_of_rows(source: Source, function: _Function, place: int, seen: set[_Function]) -> Iterator[str]:
-    """The columns that a function asks its parameter at `place` for, itself or in functions that it hands it on to."""
-    parameters = [argument.arg for argument in function.args.args if argument.arg != "self"]
-    if function in seen or place >= len(parameters):
-        return
-    seen.add(function)
-    row = parameters[place]
-    for node in ast.walk(function):
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == row:
-            yield from strings([node.slice, *source.bindings(node.slice)])
-        elif isinstance(node, ast.Call):
-            given = [isinstance(argument, ast.Name) and argument.id == row for argument in node.args]
-            called = source.definition(node.func) if True in given else None
-            if isinstance(called, ast.FunctionDef):
-                yield from _asked_of_rows(source, called, given.index(True), seen)
-
-
-def _row_functions(source: Source) -> Iterator[_Function]:
-    """The functions that a program gives to the methods of a data set that call one for its rows."""
-    for call in source.all_calls:
-        given = argument_value(call, "formatting_func", None)
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _ROW_FUNCTIONS:
-            given = argument_value(call, "function", 0) or argument_value(call, "transform", 0)
-        if isinstance(given, ast.Lambda):
-            yield given
-        elif given is not None and isinstance(found := source.definition(given), ast.FunctionDef):
-            yield found
-
-
 def _parts(source: Source) -> tuple[str, ...]:
     """The parts of a data set that a program names, the one for training first."""
     keys = (string(node.slice) for node in source.nodes(ast.Subscript))
     splits = (string(argument_value(call, "split", None)) or "" for call in source.calls("datasets.load_dataset"))
-    found = {key for key in keys if key in _PARTS} | {
+    found = {key for key in keys if key in columns.PARTS} | {
         piece.partition("[")[0].strip() for split in splits for piece in split.split("+")
     }
     return tuple(sorted(found - {""}, key=lambda part: ("train" not in part, part)))

@@ -48,12 +48,7 @@ def classes(source: Source) -> tuple[ast.expr, ...]:
 
 def needed(source: Source) -> Iterator[Field]:
     """The fields that have no default, those without which the program ends, and those of a library's class that it reads."""
-    fields = {
-        name: field
-        for one in classes(source)
-        if isinstance(definition := source.definition(one), ast.ClassDef)
-        for name, field in _fields(definition)
-    }
+    fields = _all_fields(source)
     wanted = _insisted_on(source, fields)
     for name, field in fields.items():
         if field.by_default is None or name in wanted:
@@ -63,6 +58,20 @@ def needed(source: Source) -> Iterator[Field]:
         reads = asked.read_as(source, name)
         if reads and name not in fields:
             yield Field(name, reads[0].lineno, "str", ast.Constant(None))
+
+
+def by_default(source: Source) -> dict[str, ast.expr | None]:
+    """What the fields of the program's own classes have where a parser is given nothing else."""
+    return {name: field.by_default for name, field in _all_fields(source).items()}
+
+
+def _all_fields(source: Source) -> dict[str, Field]:
+    return {
+        name: field
+        for one in classes(source)
+        if isinstance(definition := source.definition(one), ast.ClassDef)
+        for name, field in _fields(definition)
+    }
 
 
 def trains_with(source: Source) -> ast.expr | None:

@@ -401,8 +401,10 @@ def _made_task(name):
     name = name.lower()
     if "mnli" in name or "-nli" in name:
         return "AutoModelForSequenceClassification", ["contradiction", "neutral", "entailment"]
-    if any(word in name for word in ("sst-2", "sst2", "sentiment", "toxic", "hate", "reward")):
+    if any(word in name for word in ("sst-2", "sst2", "sentiment", "toxic", "hate")):
         return "AutoModelForSequenceClassification", ["NEGATIVE", "POSITIVE"]
+    if "reward" in name:
+        return "AutoModelForSequenceClassification", ["LABEL_0"]
     if any(word in name for word in ("conll", "-ner")):
         kinds = ["PER", "ORG", "LOC", "MISC"]
         return "AutoModelForTokenClassification", ["O", *(mark + kind for kind in kinds for mark in ("B-", "I-"))]

@@ -147,6 +147,11 @@ def made_hub_dataset(columns=(), parts=(), classes=2, few=0):
             config = str(kwargs.get("name") or (args[0] if args else "") or "")
             sizes, kinds = _made_hub_form(str(path), config, columns, files or parts, classes)
             split, streaming = kwargs.get("split"), kwargs.get("streaming")
+            several = split if isinstance(split, (list, tuple)) else [split]
+            for asked in [] if split is None else _made_parts_asked_for(several):
+                if asked not in sizes and _made_known_of(str(path), config):
+                    raise ValueError("Unknown split %r. Should be one of %s." % (asked, list(sizes)))
+                sizes.setdefault(asked, 500)
             made = {}
 
             def part(name):
@@ -163,8 +168,7 @@ def made_hub_dataset(columns=(), parts=(), classes=2, few=0):
                     return found
                 kind = getattr(datasets, "IterableDatasetDict", dict)
                 return kind({name: one.to_iterable_dataset() for name, one in found.items()})
-            several = split if isinstance(split, (list, tuple)) else [split]
-            wanted = [_made_hub_cut(part, sizes, str(one)) for one in several]
+            wanted = [_made_hub_cut(part, str(one)) for one in several]
             wanted = [one.to_iterable_dataset() for one in wanted] if streaming else wanted
             return wanted if isinstance(split, (list, tuple)) else wanted[0]
 
@@ -209,9 +213,7 @@ _made_hub_readers = "csv json text parquet arrow pandas imagefolder audiofolder 
 
 def _made_hub_form(path, config, columns, parts, classes):
     """The sizes of the parts of a data set, and the kind of each column."""
-    name = path.rstrip("/").rpartition("/")[2].lower()
-    first = {"all-nli": "all-nli/pair", "glue": "glue/mrpc"}.get(name, name)
-    known = _made_known_set("%s/%s" % (name, config), first)
+    known = _made_known_of(path, config)
     if known is None:
         kinds = {column: _made_kind_of_column(column, classes) for column in columns} or {
             "text": "text",
@@ -222,6 +224,13 @@ def _made_hub_form(path, config, columns, parts, classes):
     words = known[0].split()
     sizes = {part: int(count) for part, count in zip(words[::2], words[1::2])}
     return sizes, dict(column.split(":", 1) for column in known[1].split())
+
+
+def _made_known_of(path, config):
+    """What is known of a data set: its parts and its columns; None of one that is made up for its name."""
+    name = path.rstrip("/").rpartition("/")[2].lower()
+    first = {"all-nli": "all-nli/pair", "glue": "glue/mrpc"}.get(name, name)
+    return _made_known_set("%s/%s" % (name, config), first)
 
 
 def _made_kind_of_column(column, classes):
@@ -370,15 +379,18 @@ def _made_languages(config):
     return (found[0], found[1]) if len(found) > 1 else ("en", "fr")
 
 
-def _made_hub_cut(part, sizes, text):
+def _made_parts_asked_for(splits):
+    """The names of the parts in `train[:10%]+test`."""
+    return [piece.partition("[")[0].strip() for split in splits for piece in str(split).split("+")]
+
+
+def _made_hub_cut(part, text):
     """What `train[:10%]+test` names of the parts."""
     import datasets
 
     found = []
     for piece in text.split("+"):
         name, _bracket, inner = piece.strip().partition("[")
-        if name not in sizes:
-            raise ValueError("Unknown split %r. Should be one of %s." % (name, list(sizes)))
         rows = part(name)
         places = []
         for place, otherwise in zip(inner.rstrip("]").split(":") if inner else (), (0, len(rows))):

@@ -1,0 +1,146 @@
+"""The columns of a data set of the hub that a program names, which a data set that is made up for it has."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.reproduce.arguments import options, parsed_classes
+from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.syntax import string, strings
+from dnnfix.source.arguments import argument_value
+from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
+from dnnfix.source.tree import last_name
+
+_Function = ast.FunctionDef | ast.Lambda
+
+FROM_DISK = ("datasets.load_from_disk", "datasets.Dataset.load_from_disk", "datasets.DatasetDict.load_from_disk")
+LOADED = ("datasets.load_dataset", *FROM_DISK)
+"""What gives a data set."""
+
+PARTS = words("train test validation valid dev val eval unsupervised train_sft test_sft")
+
+_ROW_FUNCTIONS = words("map filter with_transform set_transform sort")
+"""Methods of a data set that call a function for its rows."""
+
+_OF_NETWORKS = words("input_ids attention_mask token_type_ids pixel_values decoder_input_ids labels input_values")
+"""Columns that a tokenizer or processor makes; a data set does not bring them."""
+
+_WANTED_BY_TRAINER = {
+    "RewardTrainer": "chosen rejected",
+    "DPOTrainer": "prompt chosen rejected",
+    "CPOTrainer": "prompt chosen rejected",
+    "ORPOTrainer": "prompt chosen rejected",
+    "KTOTrainer": "prompt completion label",
+    "GRPOTrainer": "prompt",
+    "RLOOTrainer": "prompt",
+    "PRMTrainer": "prompt completions labels",
+}
+"""Columns that the trainers of trl read."""
+
+_OPTION = re.compile(r"(?:^|_)(?:column|field)(?:_name)?$")
+"""How options are called that name a column."""
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def of_hub(case: Case) -> tuple[str, ...]:
+    """The columns that a program names: of the set, in functions for its rows, where it removes or renames them, as the default of an
+    option; and the one that it missed in the last run.
+    """
+    source = case.source
+    found: dict[str, None] = dict.fromkeys((*_by_default(source), *_missed(case)))
+    brought = dict.fromkeys(column for column in _asked_of_sets(source) if column not in PARTS)
+    stored = {string(node.slice) for node in source.nodes(ast.Subscript) if not isinstance(node.ctx, ast.Load)}
+    for function in _row_functions(source):
+        found.update(dict.fromkeys(_asked_of_rows(source, function, 0, set())))
+        made = (node for node in ast.walk(function) if isinstance(node, ast.Dict))
+        stored.update(string(key) for node in made for key in node.keys)
+    for call in source.all_calls:
+        name = last_name(call.func)
+        if name in ("remove_columns", "select_columns"):
+            given = argument_value(call, "column_names", 0)
+            parts = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
+            found.update(dict.fromkeys(string(part) or "" for part in parts))
+        elif name == "rename_column":
+            found[string(argument_value(call, "original_column_name", 0)) or ""] = None
+            stored.add(string(argument_value(call, "new_column_name", 1)))
+        found[string(argument_value(call, "dataset_text_field", None)) or ""] = None
+        found.update(dict.fromkeys(_WANTED_BY_TRAINER.get(name, "").split()))
+    kept = [
+        name
+        for name in found
+        if name and name not in brought and name not in stored and name not in _OF_NETWORKS | PARTS
+    ]
+    # What is read from the disk and not mapped was tokenized before it was saved.
+    tokenized = next(source.calls(*FROM_DISK), None) is not None and next(_row_functions(source), None) is None
+    return (*kept, *brought, *(("input_ids", "attention_mask") if tokenized else ()))
+
+
+def _by_default(source: Source) -> Iterator[str]:
+    """The columns that options and fields of parsers name where nothing else is given: `--image_column` with `default="image"`."""
+    yield from (
+        value for name, value in options.defaults(source).items() if _OPTION.search(name) and isinstance(value, str)
+    )
+    for name, default in parsed_classes.by_default(source).items():
+        if _OPTION.search(name) and (value := string(default)):
+            yield value
+
+
+def _missed(case: Case) -> Iterator[str]:
+    """The column for want of which the last run ended, on a line that looks something up by a name."""
+    crash = case.crash
+    if crash is None or crash.kind != "KeyError" or not crash.frames:
+        return
+    site, name = crash.frames[-1].site, crash.message.strip().strip("'\"")
+    lookups = (node for node in case.source.nodes(ast.Subscript) if isinstance(node.ctx, ast.Load))
+    if (
+        not site.path
+        and _NAME.fullmatch(name)
+        and any(node.lineno <= site.line <= (node.end_lineno or 0) for node in lookups)
+    ):
+        yield name
+
+
+def _asked_of_sets(source: Source) -> Iterator[str]:
+    """The columns that a program asks a data set itself for, one of its parts, a row of it or its `features`."""
+    for node in source.nodes(ast.Subscript):
+        if not isinstance(node, ast.Subscript) or (column := string(node.slice)) is None:
+            continue
+        of: ast.expr = node.value
+        while isinstance(of, ast.Subscript) or (isinstance(of, ast.Attribute) and of.attr == "features"):
+            of = of.value
+        made = source.constructor(of)
+        if made is not None and source.qualified(made.func) in LOADED:
+            yield column
+
+
+def _asked_of_rows(source: Source, function: _Function, place: int, seen: set[_Function]) -> Iterator[str]:
+    """The columns that a function asks its parameter at `place` for, itself or in functions that it hands it on to."""
+    parameters = [argument.arg for argument in function.args.args if argument.arg != "self"]
+    if function in seen or place >= len(parameters):
+        return
+    seen.add(function)
+    row = parameters[place]
+    for node in ast.walk(function):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == row:
+            yield from strings([node.slice, *source.bindings(node.slice)])
+        elif isinstance(node, ast.Call):
+            given = [isinstance(argument, ast.Name) and argument.id == row for argument in node.args]
+            called = source.definition(node.func) if True in given else None
+            if isinstance(called, ast.FunctionDef):
+                yield from _asked_of_rows(source, called, given.index(True), seen)
+
+
+def _row_functions(source: Source) -> Iterator[_Function]:
+    """The functions that a program gives to the methods of a data set that call one for its rows."""
+    for call in source.all_calls:
+        given = argument_value(call, "formatting_func", None)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _ROW_FUNCTIONS:
+            given = argument_value(call, "function", 0) or argument_value(call, "transform", 0)
+        if isinstance(given, ast.Lambda):
+            yield given
+        elif given is not None and isinstance(found := source.definition(given), ast.FunctionDef):
+            yield found
