@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dnnfix.records import EditStep, Reproduction, Scaffold
 from dnnfix.reproduce import standin
 from dnnfix.reproduce.actions import (
+    addresses,
     compile_errors,
     datasets,
     hub,
@@ -26,6 +27,7 @@ ACTIONS: tuple[Action, ...] = (
     versions,
     obsolete_parameters,
     imports,
+    addresses,
     datasets,
     pretrained,
     hub,
@@ -34,7 +36,8 @@ ACTIONS: tuple[Action, ...] = (
     input_data,
     logs,
 )
-"""In the order in which they are asked: a name that one of them defines is not defined by a later one."""
+"""In the order in which they are asked: a name that one of them defines is not defined by a later one, and of two
+stand-ins for one function the later one is asked first."""
 
 
 def plan(case: Case) -> Reproduction:
