@@ -85,6 +85,12 @@ GIVEN = {
         "if args.corpus is None or args.words is None:\n    parser.error('name both')\n",
         ("--corpus", "made/corpus", "--words", "made"),
     ),
+    "what another one asks for that has a value": (
+        PARSER
+        + "parser.add_argument('--prompt', default='a')\nparser.add_argument('--picture')\nargs = parser.parse_args()\n"
+        "if args.prompt and not args.picture:\n    raise ValueError('a picture')\n",
+        ("--picture", "made"),
+    ),
     "the last of a chain": (
         PARSER + "parser.add_argument('--corpus')\nparser.add_argument('--model_name')\nargs = parser.parse_args()\n"
         "if args.corpus:\n    print(1)\nelif args.model_name:\n    print(2)\nelse:\n    raise SystemExit('name one')\n",
@@ -122,6 +128,14 @@ LEFT = {
     "if args.corpus is None and args.words is None:\n    raise ValueError('name one')\n",
     "one of a group that may be left out": PARSER
     + "group = parser.add_mutually_exclusive_group()\ngroup.add_argument('--corpus')\nargs = parser.parse_args()\n",
+    "what only another one asks for": PARSER
+    + "parser.add_argument('--prompt')\nparser.add_argument('--picture')\nparser.add_argument('--push', action='store_true')\n"
+    "args = parser.parse_args()\nif args.prompt is not None and args.picture is None:\n    raise ValueError('a picture')\n"
+    "if args.push and not args.prompt:\n    raise ValueError('a prompt')\n",
+    "a service that no run has": PARSER
+    + "parser.add_argument('--push_to_hub', action='store_true')\nparser.add_argument('--report_to', default='disk')\n"
+    "args = parser.parse_args()\nif args.push_to_hub:\n    name = 'a'\nif args.report_to == 'wandb':\n    np.evaluate()\n"
+    "if args.push_to_hub:\n    print(name)\n",
     "a default": PARSER
     + "parser.add_argument('--data', default='x.txt')\nargs = parser.parse_args()\nopen(args.data)\n",
 }

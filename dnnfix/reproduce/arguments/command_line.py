@@ -239,7 +239,7 @@ def _argument(case: Case, call: ast.Call, names: list[str]) -> EditStep | None:
 
 def _switch(case: Case, call: ast.Call, word: str, name: str) -> EditStep | None:
     """A switch that turns the training on, or that the program insists on."""
-    switch = choices.switched(case.source, _is_called(name), name)
+    switch = None if usage.is_elsewhere(name) else choices.switched(case.source, _is_called(name), name)
     if switch is not None:
         return _given((word,), _compared(switch), call.lineno)
     line = asked.insisted_on(case.source, asked.read_as(case.source, name.replace("-", "_")), _have_values(case.source))
@@ -299,7 +299,9 @@ def _is_empty(default: ast.expr) -> bool:
 
 
 def _wanted(case: Case, name: str, default: ast.expr | None) -> choices.Choice | None:
-    """The word for an argument that may be left out, where a training depends on it."""
+    """The word for an argument that may be left out, where a training depends on it; none for what no run has."""
+    if usage.is_elsewhere(name):
+        return None
     value = default.value if isinstance(default, ast.Constant) else None
     if value is not None and default is not None and not isinstance(value, (str, bool)):
         return None

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import chain, islice, product
 
 from dnnfix.reproduce.syntax import ends, string
 from dnnfix.source.program import Source, once
@@ -28,20 +28,27 @@ _MOST = 8
 _Clause = tuple[ast.expr, ...]
 """Expressions of which one must have a value."""
 
+_Ways = list[tuple[_Clause, _Clause]]
+"""The clauses that lead a test to come out as wanted, each with what has to be there for it to be asked at all."""
+
 
 @dataclass(frozen=True)
 class Demand:
     """Expressions of which one must have a value, the line of the test that asks for it, and whether the program ends otherwise.
 
-    Where it does not end, what the test stands in returns with nothing done.
+    Where it does not end, what the test stands in returns with nothing done. `beside` are expressions that only ask for it if all of
+    them have a value: `if args.prompt and not args.image: raise …`.
     """
 
     line: int
     of: _Clause
     ends: bool = True
+    beside: _Clause = ()
 
     def chosen(self, arguments: Mapping[str, bool]) -> str:
         """The name of the argument that is to be given, of those that tell whether they have a value already; empty where one has."""
+        if not all(arguments.get(name_of(part), True) for part in self.beside):
+            return ""
         named = [name for part in self.of if (name := name_of(part)) in arguments]
         if any(arguments[name] for name in named):
             return ""
@@ -69,7 +76,7 @@ def rank(name: str) -> int:
 
 def _of_asserts(source: Source) -> Iterator[Demand]:
     for statement in source.nodes(ast.Assert):
-        yield from (Demand(statement.lineno, clause) for clause in _clauses(statement.test, True))
+        yield from (Demand(statement.lineno, of, True, beside) for of, beside in _ways(statement.test, True))
 
 
 def _of_branches(source: Source) -> Iterator[Demand]:
@@ -86,8 +93,8 @@ def _of_branches(source: Source) -> Iterator[Demand]:
 
 
 def _apart(line: int, test: ast.expr, wanted: bool, before: _Clause, stops: bool) -> Iterator[Demand]:
-    clauses = _clauses(test, wanted)
-    yield from (Demand(line, (*before, *clause), stops) for clause in clauses or ([()] if before and wanted else []))
+    ways = _ways(test, wanted) or ([((), ())] if before and wanted else [])
+    yield from (Demand(line, (*before, *of), stops, beside) for of, beside in ways)
 
 
 def _before(source: Source, branch: ast.If) -> _Clause:
@@ -95,8 +102,8 @@ def _before(source: Source, branch: ast.If) -> _Clause:
     found: list[ast.expr] = []
     above = source.parent(branch)
     while isinstance(above, ast.If) and above.orelse == [branch]:
-        clauses = _clauses(above.test, True)
-        found = [*(clauses[0] if len(clauses) == 1 else ()), *found]
+        ways = _ways(above.test, True)
+        found = [*(ways[0][0] if len(ways) == 1 else ()), *found]
         branch, above = above, source.parent(above)
     return tuple(found)
 
@@ -109,27 +116,37 @@ def _stops(source: Source, last: ast.stmt) -> bool | None:
     return False if empty else None
 
 
-def _clauses(test: ast.expr, wanted: bool) -> list[_Clause]:
-    """What must be there for a test to come out as wanted: one of each clause. What it asks besides is passed over."""
+def _ways(test: ast.expr, wanted: bool) -> _Ways:
+    """What must be there for a test to come out as wanted: one of each clause. What else it asks is passed over."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _clauses(test.operand, not wanted)
+        return _ways(test.operand, not wanted)
     several = _several(test)
     if several is not None:
         of_all, parts = several
-        known = [clauses for part in parts if (clauses := _clauses(part, wanted))]
         if of_all == wanted:
-            return list(chain.from_iterable(known))
-        return [tuple(chain.from_iterable(one)) for one in _limited(product(*known))] if known else []
+            return [way for part in parts for way in _ways(part, wanted)]
+        known = [ways for part in parts if (ways := _ways(part, wanted))]
+        beside = tuple(asked for part in parts for asked in _absent(part, wanted))
+        every = islice(product(*known), _MOST) if known else ()
+        return [
+            (
+                tuple(chain.from_iterable(of for of, _ in ways)),
+                (*beside, *chain.from_iterable(more for _, more in ways)),
+            )
+            for ways in every
+        ]
     alike = _alike(test)
     if alike is not None:
         are_alike, both = alike
-        return [both] if are_alike != wanted else []
+        return [(both, ())] if are_alike != wanted else []
     asked, is_there = _presence(test)
-    return [(asked,)] if asked is not None and is_there == wanted else []
+    return [((asked,), ())] if asked is not None and is_there == wanted else []
 
 
-def _limited(ways: Iterator[tuple[_Clause, ...]]) -> Iterator[tuple[_Clause, ...]]:
-    return (way for _number, way in zip(range(_MOST), ways, strict=False))
+def _absent(test: ast.expr, wanted: bool) -> _Clause:
+    """What must be missing for a test to come out as wanted."""
+    asked, is_there = _presence(test)
+    return (asked,) if asked is not None and is_there != wanted else ()
 
 
 def _several(test: ast.expr) -> tuple[bool, list[ast.expr]] | None:

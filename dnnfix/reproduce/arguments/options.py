@@ -40,11 +40,16 @@ def defaults(source: Source) -> dict[str, object]:
     return found
 
 
+def is_nothing(value: object) -> bool:
+    """Whether a default says that nothing is given, or that a switch is off."""
+    return value is False or value in (None, "")
+
+
 @once
 def have_values(source: Source) -> dict[str, bool]:
     """The options of a program by the name that they are read under, and whether each has a value with no word given for it."""
     by_default = defaults(source)
-    found = {name: value not in (None, "") for name, value in by_default.items()}
+    found = {name: not is_nothing(value) for name, value in by_default.items()}
     for names, call in _arguments(source):
         name = _key(names, call)
         required = not names[0].startswith("-") or is_true(keyword_value(call, "required"))

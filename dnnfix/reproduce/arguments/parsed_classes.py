@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dnnfix.reproduce.arguments import asked
+from dnnfix.reproduce.arguments import asked, options
 from dnnfix.reproduce.arguments.demands import demands
 from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
@@ -96,4 +96,4 @@ def _insisted_on(source: Source, fields: Mapping[str, Field]) -> frozenset[str]:
 
 
 def _is_none(default: ast.expr) -> bool:
-    return isinstance(default, ast.Constant) and default.value in (None, "")
+    return isinstance(default, ast.Constant) and options.is_nothing(default.value)

@@ -21,7 +21,7 @@ _UNKNOWN = re.compile(r"[<>{}$|&;`]|^\.\.\.$|path/to|your[_-]", re.IGNORECASE)
 """What a word has that stands for another one, or belongs to the shell."""
 
 _ELSEWHERE = re.compile(
-    r"hub|wandb|report_to|trackio|comet|deepspeed|fsdp|vllm|config|token$|(?:^|_)(?:cuda|gpus?|device|local_rank)$"
+    r"hub(?:_|$)|wandb|report_to|trackio|comet|deepspeed|fsdp|vllm|token$|(?:^|_)(?:cuda|gpus?|device|local_rank)$"
 )
 """Options that say where results go or what machine there is: neither is there in a run."""
 
@@ -81,8 +81,14 @@ def _grouped(words: list[str]) -> Iterator[tuple[str, ...]]:
         yield tuple(group)
 
 
+def is_elsewhere(word: str) -> bool:
+    """Whether an option is about what no run has: a hub, a service for logs, another machine."""
+    return bool(_ELSEWHERE.search(_name(word)))
+
+
 def _is_possible(option: tuple[str, ...]) -> bool:
-    return not any(_UNKNOWN.search(word) for word in option) and not _ELSEWHERE.search(_name(option[0]))
+    named_in_file = "config" in _name(option[0])
+    return not any(_UNKNOWN.search(word) for word in option) and not named_in_file and not is_elsewhere(option[0])
 
 
 def _name(word: str) -> str:
