@@ -41,7 +41,31 @@ print('done', bool(run))
     assert "recorded anyway" in found[0].evidence
     trace = run_in(text, joined(found))
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
-    assert trace.printed == "done False\n"
+    assert trace.printed == "done True\n"
+
+
+def test_a_service_keeps_the_settings_of_a_run(run_in: Run) -> None:
+    text = """import argparse
+import wandb
+wandb.init(config=argparse.Namespace(layers=5, rate=0.1))
+settings = wandb.config
+settings.update({'rate': 0.2}, allow_val_change=True)
+print(2 % settings.layers, settings['rate'], wandb.config is settings, dict(settings))
+"""
+    trace = run_in(text, joined(taken(text)))
+    assert trace.printed == "2 0.2 True {'layers': 5, 'rate': 0.2}\n", trace.detail
+
+
+def test_a_search_of_a_service_runs_once_with_values_to_choose_from(run_in: Run) -> None:
+    text = """import wandb
+def train():
+    run = wandb.init(config={'rate': 0.1, 'size': 1})
+    print(run.config.rate, run.config.size, run.config.units, run.config.kind)
+parameters = {'rate': {'min': 0.2, 'max': 0.4}, 'units': {'values': [32, 64]}, 'kind': {'value': 'a'}}
+wandb.agent(wandb.sweep({'method': 'random', 'parameters': parameters}, project='p'), function=train, count=5)
+"""
+    trace = run_in(text, joined(taken(text)))
+    assert trace.printed.startswith("0.30000000000000004 1 32 a\n"), trace.detail
 
 
 def test_a_writer_of_tensorboard_that_is_not_installed_is_left_out(run_in: Run) -> None:

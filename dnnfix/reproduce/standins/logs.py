@@ -1,10 +1,11 @@
 """Stubs for windows, plots, progress bars and logging services: nothing is shown, sent or waited for."""
 
+from dnnfix.reproduce.standins.modules import made_service_members
 from dnnfix.reproduce.standins.wrapping import made_in_place_of
 
 
 def made_silent_module(name):
-    """Replace the named module, and all below it, by one that accepts every call and does nothing."""
+    """Replace the named module, and all below it, by one that accepts every call and does nothing, but keeps settings."""
     import importlib.abc
     import importlib.machinery
     import sys
@@ -61,6 +62,8 @@ def made_silent_module(name):
 
         def exec_module(self, module):
             module.__path__ = []
+            for member, value in made_service_members(module.__name__).items():
+                setattr(module, member, value)
 
     for known in [known for known in sys.modules if known == name or known.startswith(name + ".")]:
         del sys.modules[known]

@@ -141,15 +141,43 @@ class _MadeRun(_MadeNothing):
         self.config = config
 
 
-def _made_wandb():
-    config = _MadeSettings()
+def made_service_members(name):
+    """What a service has beside things that do nothing: that of `wandb` keeps settings, and calls what a search is for with some of them."""
+    if name != "wandb":
+        return {}
+    config, searched = _MadeSettings(), {}
     run = _MadeRun(config)
 
     def init(*args, **kwargs):
-        config.update(kwargs.get("config") or {})
+        for part in (kwargs.get("config"), searched.get("chosen")):
+            if part:
+                config.update(part)
         return run
 
-    return {"config": config, "init": init, "run": run}
+    def sweep(sweep=None, *args, **kwargs):
+        searched["parameters"] = (sweep or {}).get("parameters") or {}
+        return "made"
+
+    def agent(sweep_id=None, function=None, *args, **kwargs):
+        searched["chosen"] = {key: _made_choice(of) for key, of in searched.get("parameters", {}).items()}
+        if function is not None:
+            function()
+
+    return {"config": config, "init": init, "run": run, "sweep": sweep, "agent": agent}
+
+
+def _made_choice(parameter):
+    """A value of what a search may choose from: the first of a list, the middle of a range."""
+    import math
+
+    if "values" in parameter:
+        return next(iter(parameter["values"]))
+    if "value" in parameter or "min" not in parameter:
+        return parameter.get("value")
+    middle = (parameter["min"] + parameter.get("max", parameter["min"])) / 2.0
+    if parameter.get("distribution") == "log_uniform":
+        return math.exp(middle)
+    return int(middle) if isinstance(parameter["min"], int) and isinstance(parameter.get("max"), int) else middle
 
 
 def _made_members(name):
@@ -160,7 +188,7 @@ def _made_members(name):
     if root == "matplotlib":
         return {"subplots": _made_subplots, "hist": _made_hist, "plot": _made_line}
     if root == "wandb":
-        return _made_wandb()
+        return made_service_members(name)
     if root in ("termcolor", "tabulate", "unidecode", "emoji"):
         names = ("colored", "tabulate", "unidecode", "emojize", "demojize")
         return dict({one: _made_same for one in names}, cprint=_made_printed)
