@@ -270,6 +270,20 @@ def test_columns_that_an_option_or_a_field_names_by_default() -> None:
     assert any("made_hub_dataset(('photo', 'body')," in step.scaffold.start for step in steps)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rows = load_dataset('a/b')['train'].train_test_split(test_size=2000)\n",
+        "SIZE = 2000\nrows = load_dataset('a/b')['train'].train_test_split(test_size=SIZE, shuffle=True)\n",
+        "def train(size: int = 2000):\n    return load_dataset('a/b')['train'].train_test_split(test_size=size)\ntrain()\n",
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--n', type=int, default=2000)\nn = load_dataset('a/b')['train'].train_test_split(test_size=parser.parse_args().n)\n",
+    ],
+)
+def test_as_many_rows_as_are_put_apart_and_more(text: str) -> None:
+    steps = steps_of("import transformers\nfrom datasets import load_dataset\n" + text)
+    assert any("2, 4000)" in step.scaffold.start for step in steps)
+
+
 MISSING = """
     from datasets import load_dataset
 

@@ -322,6 +322,39 @@ print(size, 0 < sum(labels) < len(labels))
     assert finished(run(torch_runner, code)) == "(32, 32) True\n"
 
 
+def test_folders_and_files_that_pathlib_names(torch_runner: Runner) -> None:
+    pytest.importorskip("PIL")
+    code = """
+import json, os
+from pathlib import Path
+from PIL import Image
+from torch.utils.data import Dataset
+
+class Images(Dataset):
+    def __init__(self, folder):
+        self.paths = []
+        for path in Path(f"{folder}").glob("**/*"):
+            if os.path.splitext(path)[1].lower() in (".jpg", ".png"):
+                self.paths.append(path)
+    def __len__(self):
+        return len(self.paths)
+    def __getitem__(self, index):
+        return Image.open(self.paths[index]).convert("RGB")
+
+images = Images("pictures")
+kinds = {}
+for folder in sorted(Path("others").iterdir()):
+    for path in folder.iterdir():
+        kinds[folder.name] = Image.open(path).size
+root = Path("data") / "train"
+words = json.loads((root / "words.json").read_text())
+with (root / "rows.json").open() as file:
+    texts = [row["text"] for row in json.load(file)]
+print(len(images) > 4, images[0].size, len(kinds), len(words["of"]) > 1, len(texts[0]) > 1)
+"""
+    assert finished(run(torch_runner, code)) == "True (64, 64) 2 True True\n"
+
+
 def test_a_folder_to_write_into_is_made() -> None:
     steps, _ = plan("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.savefig('figures/loss.png')\n")
     assert [step.scaffold.start for step in steps] == ["made_folder('figures')"]

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import ast
+import os.path
 from abc import abstractmethod
 from typing import Any, cast
 
 from dnnfix.reproduce.flow.expressions import Expressions
 from dnnfix.reproduce.flow.library import Called, Library
-from dnnfix.reproduce.flow.reads import IMAGE_FOLDERS, IS_DATA, READING, UNPICKLING, reader
+from dnnfix.reproduce.flow.reads import IMAGE_FOLDERS, IS_DATA, OF_PATHS, READING, UNPICKLING, reader
 from dnnfix.reproduce.flow.record import ROUNDS, Record
-from dnnfix.reproduce.flow.values import Known, Names, Pack, Thing, Value, View, all_parts, constants, parts, plain
+from dnnfix.reproduce.flow.values import (
+    Known,
+    Names,
+    Pack,
+    Thing,
+    Value,
+    View,
+    all_parts,
+    constants,
+    parts,
+    plain,
+    text_in,
+)
 from dnnfix.reproduce.syntax import is_static, methods_of
 from dnnfix.source.program import Source
 from dnnfix.source.tree import last_name
@@ -46,10 +59,14 @@ class Calls(Expressions):
         owner = self._value(node.func.value, names) if isinstance(node.func, ast.Attribute) and not name else None
         args = [self._value(arg.value if isinstance(arg, ast.Starred) else arg, names) for arg in node.args]
         keywords = {k.arg: self._value(k.value, names) for k in node.keywords if k.arg}
+        if last in OF_PATHS and (
+            text_in(owner) is not None or isinstance(owner, View) and owner.datum.kind == "folder"
+        ):
+            return self._read(*_of_path(owner, last, args), node, keywords)
         if last in IMAGE_FOLDERS:
             return self._record.read("image folder", node, args, keywords)
         if (kind := reader(name, last)) is not None:
-            return self._read(kind, node, args, keywords)
+            return self._read(kind, args, node, keywords)
         if name in UNPICKLING and args and isinstance(args[0], View):
             args[0].datum.kind = "json" if name.startswith("json") else "pickle"
             return View(args[0].datum)
@@ -92,7 +109,7 @@ class Calls(Expressions):
 
     # --- files
 
-    def _read(self, kind: str, node: ast.Call, args: list[Value], keywords: dict[str, Value]) -> Value:
+    def _read(self, kind: str, args: list[Value], node: ast.Call, keywords: dict[str, Value]) -> Value:
         """A call that reads; one that is given an open file tells what kind of file that is."""
         named = next((keywords[k] for k in ("filepath_or_buffer", "file", "fname", "io") if k in keywords), None)
         first = args[0] if args else named
@@ -172,3 +189,13 @@ class Calls(Expressions):
             if name in methods:
                 self._run(methods[name], [thing], {})
         return thing
+
+
+def _of_path(path: Value, method: str, args: list[Value]) -> tuple[str, list[Value]]:
+    """What a method of a path reads, and what a function that reads the same would be given: `folder.glob("*.png")`."""
+    if method not in ("glob", "rglob", "iterdir"):
+        return "handle", [path, *args]
+    folder, pattern = text_in(path), text_in(args[0]) if args else None
+    if folder is None or pattern is None:
+        return "folder", [path]
+    return "folder", [Known(os.path.join(folder, "**" if method == "rglob" else "", pattern))]

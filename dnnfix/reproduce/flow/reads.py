@@ -51,6 +51,9 @@ IS_DATA = re.compile(r"x|y|xs|ys|data|batch|inputs?|labels?|targets?|images?|img
 
 IMAGE_FOLDERS = words("flow_from_directory ImageFolder image_dataset_from_directory")
 
+OF_PATHS = words("glob rglob iterdir open read_text read_bytes")
+"""Methods of `pathlib.Path` that read, which a text has not."""
+
 PATHS = ("filepath_or_buffer", "file", "fname", "directory", "root", "path", "io", "filename", "pathname")
 """The keywords under which calls that read take a path."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os.path
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -205,6 +206,8 @@ def calculated(left: Known, op: ast.operator, right: Known) -> Value:
                 return Known(a // b)
             if isinstance(op, ast.Div):
                 return Known(a / b)
+        if isinstance(op, ast.Div) and isinstance(a, str) and isinstance(b, str):
+            return Known(os.path.join(a, b))  # a text has no division: these are paths of pathlib
         if isinstance(op, ast.Mult) and isinstance(a, (str, list)) and isinstance(b, int) and 0 <= b < 100:
             return Known(a * b) if len(a) * b <= LONGEST else None
     except (ArithmeticError, TypeError, ValueError):
