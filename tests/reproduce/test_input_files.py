@@ -322,6 +322,18 @@ print(size, 0 < sum(labels) < len(labels))
     assert finished(run(torch_runner, code)) == "(32, 32) True\n"
 
 
+def test_records_that_a_program_only_hands_on_to_a_data_set() -> None:
+    steps, _ = plan(
+        "import json\nfrom datasets import load_dataset\nrows = json.load(open('a.json')) + json.load(open('b.json'))\n"
+        "json.dump(rows, open('all.json', 'w'))\ndata = load_dataset('json', data_files='all.json')\n"
+        "data = data['train'].train_test_split(test_size=1500).map(lambda row: {'n': row['label'] + len(row['input'])})\n"
+    )
+    made = [step.scaffold.start for step in steps if "made_json" in step.scaffold.start]
+    assert made == [
+        f"made_json('{name}.json', made_records(['label', 'input'], ['label', 'text'], 3000))" for name in "ab"
+    ]
+
+
 def test_folders_and_files_that_pathlib_names(torch_runner: Runner) -> None:
     pytest.importorskip("PIL")
     code = """

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.actions.devices import HIDES
-from dnnfix.reproduce.arguments import options
 from dnnfix.reproduce.beside import everywhere
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.data import columns
@@ -129,7 +128,7 @@ def _data_sets(case: Case) -> Iterator[EditStep]:
     call = next(source.calls(*columns.LOADED), None)
     if call is None or not case.installed("datasets"):
         return
-    few = max([_FEW // 10 if case.little_data else _FEW, *_rows_taken(source)]) if _libraries(source) else 0
+    few = max([_FEW // 10 if case.little_data else _FEW, *columns.rows_taken(source)]) if _libraries(source) else 0
     named, parts = columns.of_hub(case), _parts(source)
     given = f"{named!r}, {parts!r}, {_classes_of_labels(source)}, {few}"
     told = f"{few} rows of a part at most" if few else "as many rows as the data set has, of which 2000 differ"
@@ -154,38 +153,6 @@ def _parts(source: Source) -> tuple[str, ...]:
         piece.partition("[")[0].strip() for split in splits for piece in split.split("+")
     }
     return tuple(sorted(found - {""}, key=lambda part: ("train" not in part, part)))
-
-
-def _rows_taken(source: Source) -> Iterator[int]:
-    """How many rows a program takes of a data set: `select(range(2000))`; twice as many as it puts apart: `train_test_split(test_size=2000)`."""
-    for call in source.all_calls:
-        given = call.args[0] if last_name(call.func) in ("select", "take", "skip") and call.args else None
-        ends = given.args if isinstance(given, ast.Call) else [given]
-        yield from (end.value for end in ends if isinstance(end, ast.Constant) and type(end.value) is int)
-        if last_name(call.func) == "train_test_split":
-            for name in ("test_size", "train_size"):
-                yield from (2 * number for number in _numbers(source, argument_value(call, name, None)))
-
-
-def _numbers(source: Source, node: ast.expr | None) -> Iterator[int]:
-    """The whole numbers that an expression may stand for: a constant, a name with one, a parameter's or an option's default."""
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        yield node.value
-    elif isinstance(node, ast.Attribute) and type(value := options.defaults(source).get(node.attr)) is int:
-        yield value
-    elif isinstance(node, ast.Name):
-        for value in (*source.bindings(node), *_by_default(source, node)):
-            yield from _numbers(source, value if not isinstance(value, ast.Name) else None)
-
-
-def _by_default(source: Source, name: ast.Name) -> Iterator[ast.expr]:
-    """The default of the parameter that a name is."""
-    function = source.enclosing(name, ast.FunctionDef)
-    arguments = function.args if function is not None else ast.arguments([], [], None, [], [], None, [])
-    positional = [*arguments.posonlyargs, *arguments.args]
-    pairs = [*zip(positional[::-1], arguments.defaults[::-1], strict=False)]
-    pairs += [(one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
-    yield from (value for parameter, value in pairs if parameter.arg == name.id)
 
 
 def _classes_of_labels(source: Source) -> int:

@@ -1,4 +1,4 @@
-"""The columns of a data set of the hub that a program names, which a data set that is made up for it has."""
+"""The columns and rows of a data set of the hub that a program names, which a data set that is made up for it has."""
 
 from __future__ import annotations
 
@@ -144,3 +144,35 @@ def _row_functions(source: Source) -> Iterator[_Function]:
             yield given
         elif given is not None and isinstance(found := source.definition(given), ast.FunctionDef):
             yield found
+
+
+def rows_taken(source: Source) -> Iterator[int]:
+    """How many rows a program takes of a data set: `select(range(2000))`; twice as many as it puts apart: `train_test_split(test_size=2000)`."""
+    for call in source.all_calls:
+        given = call.args[0] if last_name(call.func) in ("select", "take", "skip") and call.args else None
+        ends = given.args if isinstance(given, ast.Call) else [given]
+        yield from (end.value for end in ends if isinstance(end, ast.Constant) and type(end.value) is int)
+        if last_name(call.func) == "train_test_split":
+            for name in ("test_size", "train_size"):
+                yield from (2 * number for number in _numbers(source, argument_value(call, name, None)))
+
+
+def _numbers(source: Source, node: ast.expr | None) -> Iterator[int]:
+    """The whole numbers that an expression may stand for: a constant, a name with one, a parameter's or an option's default."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        yield node.value
+    elif isinstance(node, ast.Attribute) and type(value := options.defaults(source).get(node.attr)) is int:
+        yield value
+    elif isinstance(node, ast.Name):
+        for value in (*source.bindings(node), *_of_parameter(source, node)):
+            yield from _numbers(source, value if not isinstance(value, ast.Name) else None)
+
+
+def _of_parameter(source: Source, name: ast.Name) -> Iterator[ast.expr]:
+    """The default of the parameter that a name is."""
+    function = source.enclosing(name, ast.FunctionDef)
+    arguments = function.args if function is not None else ast.arguments([], [], None, [], [], None, [])
+    positional = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(positional[::-1], arguments.defaults[::-1], strict=False)]
+    pairs += [(one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+    yield from (value for parameter, value in pairs if parameter.arg == name.id)

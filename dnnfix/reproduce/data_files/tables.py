@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from dnnfix.reproduce import paths
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.data import columns
 from dnnfix.reproduce.data.frames import Table, columns_in_words, listed, table_of
 from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.data_files.images import EACH, largest_batch, size_of
@@ -16,6 +18,11 @@ from dnnfix.reproduce.flow.values import Datum, Use
 MOST_IMAGES = 640
 PIXELS = 16_000_000
 """Images that the column of a table names at most, and their places together."""
+
+_RECORDS = 1000
+"""Records of a data set that is made in a file, at least."""
+
+_LABEL = re.compile(r"(?:^|_)(?:labels?|class|target|category|stars)(?:_|$)")
 
 
 def rows_file(case: Case, datum: Datum, path: str) -> Made | None:
@@ -123,7 +130,23 @@ def json_file(case: Case, datum: Datum, path: str) -> Made | None:
     of_each = any(use.kind in ("iterated", "item") and use.part == () for use in datum.uses) and own.of("column")
     table = table_of(case, own if of_each else datum, {})
     if table is None or not table.names:
-        return None
+        return _rows_of_a_set(case, path)
     rest = f"{listed(table.names)}, {listed(table.kinds)}, {table.rows}, {table.classes}, words={table.words!r}, listed={bool(of_each)}"
     what = f"{table.rows} records with {columns_in_words(table)}"
     return f"made_json({path!r}, made_records({rest}))", what, table.evidence
+
+
+def _rows_of_a_set(case: Case, path: str) -> Made | None:
+    """Records that the program only hands on, to a data set whose columns it names."""
+    loads = next(case.source.calls(*columns.LOADED), None)
+    names = columns.of_hub(case) if loads is not None else ()
+    if loads is None or not names:
+        return None
+    kinds = ["label" if _LABEL.search(name) else "text" for name in names]
+    rows = max([_RECORDS, *columns.rows_taken(case.source)])
+    code = f"made_json({path!r}, made_records({list(names)!r}, {kinds!r}, {rows}))"
+    return (
+        code,
+        f"{rows} records with {', '.join(names)}",
+        f"line {loads.lineno}: a data set is loaded, of which these columns are used",
+    )
