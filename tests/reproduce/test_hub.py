@@ -303,6 +303,19 @@ def test_a_column_that_the_last_run_missed_is_made(run_in: Run) -> None:
     assert trace.printed == "True\n", trace.detail
 
 
+def test_a_set_of_which_nothing_is_known_has_more_rows_than_are_put_apart(run_in: Run) -> None:
+    trace = ran(
+        run_in,
+        """
+        import transformers
+        from datasets import load_dataset
+        parts = load_dataset("json", data_files="data/nowhere.json")["train"].train_test_split(test_size=2100)
+        print(parts["train"].num_rows, parts["test"].num_rows)
+        """,
+    )
+    assert trace.printed == "2100 2100\n", trace.detail
+
+
 def test_a_set_of_which_nothing_is_known_has_the_part_that_is_asked_for(run_in: Run) -> None:
     trace = ran(
         run_in,

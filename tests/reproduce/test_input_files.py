@@ -322,6 +322,19 @@ print(size, 0 < sum(labels) < len(labels))
     assert finished(run(torch_runner, code)) == "(32, 32) True\n"
 
 
+@pytest.mark.parametrize("pattern", [r"^pets/(.*)_\d+\.jpg$", r"/([^/]+)-\d+.jpg$", r"^pets/(\d+)_(\w+)\.jpg$"])
+def test_images_are_named_as_a_pattern_of_the_program_has_it(torch_runner: Runner, pattern: str) -> None:
+    pytest.importorskip("PIL")
+    code = f"""
+import os, re
+from PIL import Image
+names = [os.path.join("pets", name) for name in os.listdir("pets") if name.endswith(".jpg")]
+sizes = {{Image.open(name).size for name in names}}
+print({{re.search({pattern!r}, name) is not None for name in names}})
+"""
+    assert finished(run(torch_runner, code)) == "{True}\n"
+
+
 def test_records_that_a_program_only_hands_on_to_a_data_set() -> None:
     steps, _ = plan(
         "import json\nfrom datasets import load_dataset\nrows = json.load(open('a.json')) + json.load(open('b.json'))\n"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from dnnfix.reproduce.arguments import options, parsed_classes
 from dnnfix.reproduce.case import Case
+from dnnfix.reproduce.data.numbers import numbers_of
 from dnnfix.reproduce.syntax import string, strings
 from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
@@ -154,25 +155,4 @@ def rows_taken(source: Source) -> Iterator[int]:
         yield from (end.value for end in ends if isinstance(end, ast.Constant) and type(end.value) is int)
         if last_name(call.func) == "train_test_split":
             for name in ("test_size", "train_size"):
-                yield from (2 * number for number in _numbers(source, argument_value(call, name, None)))
-
-
-def _numbers(source: Source, node: ast.expr | None) -> Iterator[int]:
-    """The whole numbers that an expression may stand for: a constant, a name with one, a parameter's or an option's default."""
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        yield node.value
-    elif isinstance(node, ast.Attribute) and type(value := options.defaults(source).get(node.attr)) is int:
-        yield value
-    elif isinstance(node, ast.Name):
-        for value in (*source.bindings(node), *_of_parameter(source, node)):
-            yield from _numbers(source, value if not isinstance(value, ast.Name) else None)
-
-
-def _of_parameter(source: Source, name: ast.Name) -> Iterator[ast.expr]:
-    """The default of the parameter that a name is."""
-    function = source.enclosing(name, ast.FunctionDef)
-    arguments = function.args if function is not None else ast.arguments([], [], None, [], [], None, [])
-    positional = [*arguments.posonlyargs, *arguments.args]
-    pairs = [*zip(positional[::-1], arguments.defaults[::-1], strict=False)]
-    pairs += [(one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
-    yield from (value for parameter, value in pairs if parameter.arg == name.id)
+                yield from (2 * number for number in numbers_of(source, argument_value(call, name, None)))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 import os.path
 import re
+from contextlib import suppress
 
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import arrays, clues
+from dnnfix.reproduce.data.numbers import numbers_of
 from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.flow.values import Datum, Flow, Use
 from dnnfix.reproduce.syntax import strings
 from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 EACH = 24
@@ -52,7 +55,7 @@ def largest_batch(source: Source) -> int:
     for statement in source.nodes(ast.Assign):
         if any(isinstance(name, ast.Name) and "batch" in name.id.lower() for name in statement.targets):
             given.append(statement.value)
-    return max((number for value in given for number in _numbers(source, value)), default=0)
+    return max((number for value in given for number in numbers_of(source, value)), default=0)
 
 
 _RESIZING = ("Resize", "resize", "Scale", "RandomResizedCrop", "CenterCrop", "RandomCrop", "RandomSizedCrop")
@@ -61,7 +64,7 @@ _RESIZING = ("Resize", "resize", "Scale", "RandomResizedCrop", "CenterCrop", "Ra
 def sides(source: Source) -> list[int]:
     """The sizes that a program brings images to."""
     given = [arg for call in source.all_calls if last_name(call.func) in _RESIZING for arg in call.args]
-    found = [number for arg in given for node in ast.walk(arg) for number in _numbers(source, node)]
+    found = [number for arg in given for node in ast.walk(arg) for number in numbers_of(source, node)]
     return [number for number in found if number >= 8]
 
 
@@ -118,7 +121,8 @@ def listed_folder(case: Case, datum: Datum, path: str) -> Made | None:
     if "image" in opened or _IMAGE.search(ending):
         (height, width), size_told = size_of(case, datum)
         each = _each(case, names)
-        code = f"made_images_in({folder!r}, {names!r}, {(height, width, 3)!r}, {each}, {ending or '.jpg'!r})"
+        form = f", form={form!r}" if (form := _form(case.source, folder, ending or ".jpg")) else ""
+        code = f"made_images_in({folder!r}, {names!r}, {(height, width, 3)!r}, {each}, {ending or '.jpg'!r}{form})"
         what = f"{each} images of {height}x{width} for each of {', '.join(names[:6])}, named after them"
         return code, what, f"{classes_told}; {size_told}"
     if "audio" in opened:
@@ -137,6 +141,28 @@ def listed_folder(case: Case, datum: Datum, path: str) -> Made | None:
             f"line {datum.line}: opened as text; {classes_told}",
         )
     return None
+
+
+_FORMS = ("%s.%d", "%s_%d", "%s-%d", "%d_%s", "%d.%s")
+"""How names of images are made of a class and a number, the usual one first."""
+
+
+def _form(source: Source, folder: str, ending: str) -> str:
+    """The form of names that the program's patterns for them find something in; empty where it has none, or the usual one will do."""
+    known = [
+        text for call in source.calls(*_SEEKING) for text in strings(call.args[:1]) if _IMAGE.search(text.rstrip("$"))
+    ]
+    for form in _FORMS if known else ():
+        name = form % (("class_0", 10) if form.startswith("%s") else (10, "class_0"))
+        with suppress(re.error):
+            if all(
+                re.search(pattern, f"{folder}/{name}{ending}") or re.match(pattern, name + ending) for pattern in known
+            ):
+                return form if form != _FORMS[0] else ""
+    return ""
+
+
+_SEEKING = words("re.search re.match re.fullmatch re.findall re.compile")
 
 
 def _one_class(case: Case, datum: Datum, path: str) -> Made | None:
@@ -183,43 +209,18 @@ def likeliest_asked(source: Source) -> tuple[int, int]:
     for call in source.all_calls:
         name = last_name(call.func)
         told = [k.value for k in call.keywords if k.arg in ("topk", "top_k")]
-        found += [(count, call.lineno) for value in told for count in _numbers(source, value)]
+        found += [(count, call.lineno) for value in told for count in numbers_of(source, value)]
         if name not in _LIKELIEST:
             continue
         method = name == "topk" and source.qualified(call.func) not in ("torch.topk",)
         given = argument_value(call, "k", 0 if method else _LIKELIEST[name])
-        found += [(count, call.lineno) for count in _numbers(source, given)]
+        found += [(count, call.lineno) for count in numbers_of(source, given)]
     return max(found)
 
 
 _LIKELIEST = {"topk": 1, "top_k": 1, "in_top_k": 2, "TopKCategoricalAccuracy": 0, "SparseTopKCategoricalAccuracy": 0,
               "top_k_categorical_accuracy": 2, "sparse_top_k_categorical_accuracy": 2}  # fmt: skip
 """Calls that ask for the likeliest classes, and the place of their number."""
-
-
-def _numbers(source: Source, node: ast.AST | None, within: frozenset[str] = frozenset()) -> list[int]:
-    """The numbers that an expression may be: constants, what a name is bound to, or the default of a parameter.
-
-    `within` are the names that led here: `k=k` and `k = max(k, 3)` lead nowhere else.
-    """
-    if isinstance(node, ast.Constant):
-        return [node.value] if isinstance(node.value, int) and not isinstance(node.value, bool) else []
-    parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else []
-    if isinstance(node, ast.Call) and last_name(node.func) == "max":
-        parts = node.args
-    if parts or not isinstance(node, ast.Name):
-        return [number for part in parts for number in _numbers(source, part, within)]
-    if node.id in within:
-        return []
-    within |= {node.id}
-    function = source.enclosing(node, ast.FunctionDef)
-    if function is not None:
-        given = function.args
-        defaults = dict(zip([a.arg for a in given.args][::-1], given.defaults[::-1], strict=False))
-        if node.id in defaults:
-            return _numbers(source, defaults[node.id], within)
-    values = source.bindings(node)
-    return _numbers(source, values[0], within) if len(values) == 1 and not isinstance(values[0], ast.Name) else []
 
 
 @once

@@ -189,11 +189,12 @@ def made_image_folder(path, names, shape=(64, 64, 3), each=20, ending=".png", se
         made_image_file("%s/%s/%s_%d%s" % (path.rstrip("/"), names[label], names[label], count[label], ending), image)
 
 
-def made_images_in(path, names, shape=(64, 64, 3), each=20, ending=".jpg", seed=0, part=0):
+def made_images_in(path, names, shape=(64, 64, 3), each=20, ending=".jpg", seed=0, part=0, form="%s.%d"):
     """A folder of images whose names contain their classes: `cat.0.jpg`, `dog.1.jpg`."""
     images, labels = made_images(each * len(names), shape, len(names), seed, part=part)
     for number, (image, label) in enumerate(zip(images, labels)):
-        made_image_file("%s/%s.%d%s" % (path.rstrip("/"), names[label], number, ending), image)
+        name = form % ((names[label], number) if form.startswith("%s") else (number, names[label]))
+        made_image_file("%s/%s%s" % (path.rstrip("/"), name, ending), image)
 
 
 def made_texts_in(path, names, ending=".txt", lines=60, seed=0):

@@ -148,8 +148,11 @@ def made_hub_dataset(columns=(), parts=(), classes=2, few=0):
             sizes, kinds = _made_hub_form(str(path), config, columns, files or parts, classes)
             split, streaming = kwargs.get("split"), kwargs.get("streaming")
             several = split if isinstance(split, (list, tuple)) else [split]
+            known = _made_known_of(str(path), config)
+            if not known:
+                sizes.update((name, max(few, sizes[name])) for name in list(sizes)[:1])
             for asked in [] if split is None else _made_parts_asked_for(several):
-                if asked not in sizes and _made_known_of(str(path), config):
+                if asked not in sizes and known:
                     raise ValueError("Unknown split %r. Should be one of %s." % (asked, list(sizes)))
                 sizes.setdefault(asked, 500)
             made = {}
