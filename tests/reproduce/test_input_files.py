@@ -335,6 +335,21 @@ print({{re.search({pattern!r}, name) is not None for name in names}})
     assert finished(run(torch_runner, code)) == "{True}\n"
 
 
+def test_a_folder_that_the_program_moves_files_into_is_there_and_empty(torch_runner: Runner) -> None:
+    code = """
+import glob, shutil, torch
+texts = glob.glob("train/*.txt")
+for path in texts[:1]:
+    shutil.move(path, "val")
+
+def rows(folder):
+    return [open(path).read() for path in glob.glob("%s/*.txt" % folder)]
+
+print(len(rows("val")), len(rows("train")) == len(texts) - 1)
+"""
+    assert finished(run(torch_runner, code)) == "1 True\n"
+
+
 def test_records_that_a_program_only_hands_on_to_a_data_set() -> None:
     steps, _ = plan(
         "import json\nfrom datasets import load_dataset\nrows = json.load(open('a.json')) + json.load(open('b.json'))\n"

@@ -36,13 +36,19 @@ def file_steps(case: Case, flow: Flow) -> Iterator[EditStep | Gap]:
             continue
         if datum.kind == "style" and not path.endswith(texts.STYLE):
             continue  # the name of one that the library has
-        if path in written and (datum.module or written[path] < datum.line):
+        filled = next((place for place in (path, _within(path)) if place in written), None)
+        if filled is not None and (datum.module or written[filled] < datum.line):
             continue
         done.add(path)
         yield _step(case, datum, path)
     if (asked := images.asked_for(case, flow)) is not None:
         yield asked
     yield from _folders(case, flow)
+
+
+def _within(path: str) -> str:
+    """The folder whose files a path stands for, as it is written where files are put into it."""
+    return f"{os.path.dirname(path) if '*' in path else path.rstrip('/')}/"
 
 
 def _step(case: Case, datum: Datum, path: str) -> EditStep | Gap:

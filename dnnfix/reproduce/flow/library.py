@@ -7,7 +7,7 @@ import os.path
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dnnfix.reproduce.flow.reads import WRITERS
+from dnnfix.reproduce.flow.reads import MOVING, WRITERS
 from dnnfix.reproduce.flow.record import ROUNDS, Record
 from dnnfix.reproduce.flow.values import (
     Drawn,
@@ -142,6 +142,9 @@ class Library:
     def function(self, call: Called) -> Value:
         """The result of a call of a library function."""
         last, args = call.last, call.args
+        if call.name in MOVING:
+            self._moved(call)
+            return None
         if last in ("placeholder", "placeholder_with_default"):
             return Placed(sizes(call.keywords.get("shape", args[1] if len(args) > 1 else None)))
         if call.name in ("os.path.join", "posixpath.join"):
@@ -176,6 +179,13 @@ class Library:
             numbers = [end for end in ends if end is not None]
             return Known(range(*numbers)[:ROUNDS]) if len(numbers) < 3 or numbers[2] else None
         return _drawn(call)
+
+    def _moved(self, call: Called) -> None:
+        """A file is put into another place: a folder where the place has no ending, as several files go there."""
+        place = text_in(call.given(1, "dst"))
+        if place is not None:
+            folder = "" if os.path.splitext(place)[1] or call.last == "copytree" else "/"
+            self._record.writes(Known(place.rstrip("/") + folder), call.line)
 
     def _applied(self, call: Called, views: list[View]) -> Value:
         """A function that data is given to; `views` are the parts of it."""

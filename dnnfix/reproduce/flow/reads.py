@@ -63,6 +63,10 @@ WRITERS = words(
 )
 
 
+MOVING = words("shutil.move shutil.copy shutil.copy2 shutil.copyfile shutil.copytree")
+"""What puts files into another place."""
+
+
 def reader(name: str, last: str) -> str | None:
     """The kind of thing that a call of this name reads from a path; `last` is the last part of the name."""
     if last == "file" and not name:
