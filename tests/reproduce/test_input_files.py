@@ -350,6 +350,24 @@ print(len(rows("val")), len(rows("train")) == len(texts) - 1)
     assert finished(run(torch_runner, code)) == "1 True\n"
 
 
+def test_a_file_of_tokens_that_is_mapped(torch_runner: Runner) -> None:
+    code = """
+import os
+import numpy as np, torch
+folder = os.path.join("data", "text")
+
+def batch(split):
+    data = np.memmap(os.path.join(folder, f"{split}.bin"), dtype=np.uint16, mode="r")
+    return torch.from_numpy(data[:64].astype(np.int64)), len(data)
+
+train, count = batch("train")
+val, _ = batch("val")
+table = np.fromfile("table.bin", dtype="int32")
+print(train.dtype, count >= 200000, 0 <= int(train.min()) and int(train.max()) < 60, bool((train != val).any()), table.dtype)
+"""
+    assert finished(run(torch_runner, code)) == "torch.int64 True True True int32\n"
+
+
 def test_records_that_a_program_only_hands_on_to_a_data_set() -> None:
     steps, _ = plan(
         "import json\nfrom datasets import load_dataset\nrows = json.load(open('a.json')) + json.load(open('b.json'))\n"

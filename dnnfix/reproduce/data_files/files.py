@@ -115,6 +115,7 @@ _MAKERS: dict[str, Callable[[Case, Datum, str], Made | None]] = {
     "matrix": tables.table_file,
     "json": tables.json_file,
     "array": values.array_file,
+    "raw": values.raw_file,
     "pickle": values.pickle_file,
     "h5": values.h5_file,
     "mat": values.mat_file,

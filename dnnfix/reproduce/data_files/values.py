@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import math
 import os.path
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,10 +13,13 @@ from dnnfix.reproduce.case import Case
 from dnnfix.reproduce.data import arrays, clues
 from dnnfix.reproduce.data.followed import flow_of
 from dnnfix.reproduce.data.frames import columns_in_words, listed, table_of
+from dnnfix.reproduce.data.numbers import numbers_of
 from dnnfix.reproduce.data_files import Made
 from dnnfix.reproduce.flow.values import Datum, Use
 from dnnfix.reproduce.harness.sizes import Known, value_of
+from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
 
 
 def whole(case: Case, datum: Datum) -> arrays.Looks | None:
@@ -175,6 +180,30 @@ def array_file(case: Case, datum: Datum, path: str) -> Made | None:
     if found is None:
         return None
     return f"made_npy({path!r}, {found[0]})", *found[1:]
+
+
+_WHOLE = re.compile(r"u?int(?:8|16|32|64)|long")
+
+_TOKENS = 200_000
+"""Numbers in a file of tokens, at least."""
+
+
+def raw_file(case: Case, datum: Datum, path: str) -> Made | None:
+    """Whole numbers one after the other, as programs keep a text in that they have made tokens of."""
+    if not isinstance(datum.node, ast.Call):
+        return None
+    given = argument_value(datum.node, "dtype", 1)
+    kind = last_name(given) if given is not None else "uint8" if datum.name == "memmap" else ""
+    if isinstance(given, ast.Constant):
+        kind = str(given.value)
+    if not _WHOLE.fullmatch(kind):
+        return None
+    shape = argument_value(datum.node, "shape", 4)
+    sizes = [numbers_of(case.source, part) for part in (shape.elts if isinstance(shape, ast.Tuple) else [shape])]
+    count = max(_TOKENS, math.prod(max(found, default=0) for found in sizes))
+    part = arrays.part_of(path.rpartition("/")[2])
+    code = f"made_raw_tokens({path!r}, {kind!r}, {count}, {part})"
+    return code, f"{count} numbers of a running text, a number for each letter", f"line {datum.line}: read as {kind}"
 
 
 def pickle_file(case: Case, datum: Datum, path: str) -> Made | None:

@@ -122,6 +122,9 @@ class Calls(Expressions):
             if isinstance(mode, Known) and any(letter in str(mode.value) for letter in "wax"):
                 self._record.writes(first, node.lineno)
                 return None
+        if kind == "raw" and plain(keywords.get("mode", args[2] if len(args) > 2 else None)) == "w+":
+            self._record.writes(first, node.lineno)
+            return None
         several = plain(first)
         if kind in ("queue", "records", "lines") and isinstance(several, (list, tuple)) and several:
             views = [self._record.read(kind, node, [Known(path)], {}) for path in several[:ROUNDS]]

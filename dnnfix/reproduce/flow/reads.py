@@ -9,7 +9,8 @@ from dnnfix.source.public_names import words
 _KINDS = {
     **dict.fromkeys(("read_csv", "read_table", "read_fwf", "read_excel"), "table"),
     **dict.fromkeys(("loadtxt", "genfromtxt"), "matrix"),
-    **dict.fromkeys(("load", "fromfile"), "array"),
+    **dict.fromkeys(("memmap", "fromfile"), "raw"),
+    "load": "array",
     **dict.fromkeys(("imread", "load_img"), "image"),
     **dict.fromkeys(("listdir", "glob", "walk", "scandir", "iglob"), "folder"),
     **dict.fromkeys(("open", "Open", "GFile", "FastGFile"), "handle"),
@@ -21,7 +22,7 @@ _KINDS = {
 """What a call reads, by the last part of its name; `_MODULES` says of which modules."""
 
 _MODULES = (
-    "pandas.", "numpy.load", "numpy.genfromtxt", "numpy.fromfile", "cv2.imread", "PIL.Image.open", "skimage.io.imread",
+    "pandas.", "numpy.load", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap", "cv2.imread", "PIL.Image.open", "skimage.io.imread",
     "imageio.", "matplotlib.", "scipy.misc.imread", "scipy.ndimage.imread", "builtins.open", "io.open", "codecs.open",
     "gzip.open", "bz2.open", "os.listdir", "os.walk", "os.scandir", "glob.", "h5py.File", "scipy.io.", "joblib.load",
     "sklearn.externals.joblib.load", "keras.utils.load_img", "keras.preprocessing.image.load_img", "librosa.load",

@@ -1,7 +1,7 @@
 """Writes synthetic files that a program reads: tables, arrays, images, sounds, text. All paths are relative."""
 
 from dnnfix.reproduce.standins.inputs import made_columns, made_frame
-from dnnfix.reproduce.standins.learnable import made_images, made_text
+from dnnfix.reproduce.standins.learnable import made_images, made_running_text, made_text
 from dnnfix.reproduce.standins.wrapping import made_in_place_of, made_wraps
 
 
@@ -56,6 +56,18 @@ def made_npy(path, values):
             numpy.savez(path, **values)
         else:
             numpy.save(path, values)
+
+
+def made_raw_tokens(path, kind, count, part=0):
+    """A file of whole numbers: the letters of a running text, each by its place among those that there are."""
+    import numpy
+
+    if not _made_parent(path):
+        return
+    text = numpy.frombuffer(made_running_text(min(count, 200000), 17 + part).encode("utf-8"), "uint8")
+    letters = numpy.unique(numpy.frombuffer(made_running_text(200000, 17).encode("utf-8"), "uint8"))
+    places = numpy.searchsorted(letters, text).clip(0, len(letters) - 1)
+    numpy.resize(places, count).astype("int64" if kind == "long" else kind).tofile(path)
 
 
 def made_pickle(path, value):
