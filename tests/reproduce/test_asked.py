@@ -85,6 +85,18 @@ GIVEN = {
         "if args.corpus is None or args.words is None:\n    parser.error('name both')\n",
         ("--corpus", "made/corpus", "--words", "made"),
     ),
+    "one of two that exclude each other": (
+        PARSER
+        + "parser.add_argument('--small', action='store_true')\nparser.add_argument('--large', action='store_true')\n"
+        "args = parser.parse_args()\nif args.small and args.large:\n    raise ValueError('only one')\n"
+        "if args.small:\n    size = 1\nif args.large:\n    most = 2\nprint(size, most)\n",
+        ("--small",),
+    ),
+    "a value whose option is spoken of": (
+        PARSER + "parser.add_argument('--corpus', required=True, help='--corpus is needed; --corpus with --words')\n"
+        "args = parser.parse_args()\n",
+        ("--corpus", "made/corpus"),
+    ),
     "what another one asks for that has a value": (
         PARSER
         + "parser.add_argument('--prompt', default='a')\nparser.add_argument('--picture')\nargs = parser.parse_args()\n"
@@ -132,6 +144,9 @@ LEFT = {
     + "parser.add_argument('--prompt')\nparser.add_argument('--picture')\nparser.add_argument('--push', action='store_true')\n"
     "args = parser.parse_args()\nif args.prompt is not None and args.picture is None:\n    raise ValueError('a picture')\n"
     "if args.push and not args.prompt:\n    raise ValueError('a prompt')\n",
+    "a switch for what is read under the same switch": PARSER
+    + "parser.add_argument('--prior', action='store_true')\nargs = parser.parse_args()\n"
+    "if args.prior:\n    classes = 2\nfor row in range(3):\n    if row and args.prior:\n        print(classes)\n",
     "a service that no run has": PARSER
     + "parser.add_argument('--push_to_hub', action='store_true')\nparser.add_argument('--report_to', default='disk')\n"
     "args = parser.parse_args()\nif args.push_to_hub:\n    name = 'a'\nif args.report_to == 'wandb':\n    np.evaluate()\n"

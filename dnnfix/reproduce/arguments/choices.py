@@ -156,14 +156,32 @@ def _bound_in_each(chain: Sequence[ast.If]) -> set[str]:
 
 
 def _read_after(source: Source, chain: ast.If) -> set[str]:
-    """The names that are read after a chain, where it stands, and that have no value before it."""
+    """The names that are read after a chain, where it stands, whatever it asks for, and that have no value before it."""
     scope = source.enclosing(chain, ast.FunctionDef) or source.tree
     names = [part for part in own_nodes(scope.body) if isinstance(part, ast.Name)]
     before = {name.id for name in names if isinstance(name.ctx, ast.Store) and name.lineno < chain.lineno}
     if isinstance(scope, ast.FunctionDef):
         before |= {part.arg for part in ast.walk(scope.args) if isinstance(part, ast.arg)}
     last = chain.end_lineno or chain.lineno
-    return {name.id for name in names if isinstance(name.ctx, ast.Load) and name.lineno > last} - before
+    after = [name for name in names if isinstance(name.ctx, ast.Load) and name.lineno > last]
+    asked = _asked_of(chain.test)
+    return {name.id for name in after if not any(asked & _asked_of(test) for test in _tests_of(source, name))} - before
+
+
+def _asked_of(test: ast.expr) -> set[str]:
+    """The arguments that a test may be about: `mode` of `args.mode`, and names."""
+    parts = [part for part in ast.walk(test) if isinstance(part, (ast.Attribute, ast.Name))]
+    owners = {id(part.value) for part in parts if isinstance(part, ast.Attribute)}
+    return {last_name(part) for part in parts if id(part) not in owners}
+
+
+def _tests_of(source: Source, node: ast.AST) -> Iterator[ast.expr]:
+    """The tests that decide whether a node is reached, of statements and expressions around it."""
+    above = source.parent(node)
+    while above is not None:
+        if isinstance(above, (ast.If, ast.IfExp)):
+            yield above.test
+        above = source.parent(above)
 
 
 def _rank(source: Source, word: str, body: Sequence[ast.AST]) -> int:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dnnfix.records import EditAction, EditStep, Scaffold
 from dnnfix.reproduce.arguments import asked, choices, options, parsed_classes, usage
 from dnnfix.reproduce.arguments.choices import says_train
-from dnnfix.reproduce.arguments.demands import rank
-from dnnfix.reproduce.arguments.options import WITHOUT_WORD
+from dnnfix.reproduce.arguments.demands import excluded, rank
+from dnnfix.reproduce.arguments.options import WITHOUT_WORD, read_as
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
@@ -18,6 +18,7 @@ from dnnfix.reproduce.paths import MADE
 from dnnfix.reproduce.syntax import method_calls, named, string, strings
 from dnnfix.source.arguments import argument_value, keyword_value
 from dnnfix.source.program import Source
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import is_true, last_name
 
 ACTION = EditAction.HYPERPARAMETERS
@@ -35,6 +36,12 @@ _FILE = re.compile(
 _OF_HUB = re.compile(
     r"^(?:model|dataset|tokenizer|processor)_(?:name|id|name_or_path)$|model_name|dataset_name|model_id"
 )
+_PROSE = words(
+    """a an and are as at be by can cannot does for from has if in into is it may must needs not of on only or should so than
+    that the then they this to together was when where which while will with without you"""
+)
+"""Words after an option by which a sentence goes on: what stands there is no example of its value."""
+
 _NUMBERS = {"builtins.int": "1", "builtins.float": "1.0"}
 _NUMBERS_BY_NAME = {"int": "1", "float": "1.0", "bool": "True"}
 _PARSING = ("parse_args", "parse_known_args", "parse_args_into_dataclasses", "parse_args_and_config")
@@ -47,6 +54,7 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
     shown = usage.shown(case.source) if _parses(case.source) else None
     if shown is not None:
         yield from _shown(case, shown)
+    given = {read_as(option[0].split("=")[0]) for option in shown.options} if shown is not None else set()
     for step in (
         *_parsed(case),
         *_of_classes(case),
@@ -56,7 +64,11 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
         *_flags(case),
     ):
         words = step.scaffold.arguments if isinstance(step, EditStep) else ()
-        if shown is None or not words or not shown.gives(words[0]):
+        if shown is not None and words and shown.gives(words[0]):
+            continue
+        name = read_as(words[0].split("=")[0]) if words else ""
+        if not any(name in together and together - {name} <= given for together in excluded(case.source)):
+            given.add(name)
             yield step
 
 
@@ -112,7 +124,8 @@ def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
         return Known(str(listed.elts[0].value), f"line {listed.lineno}: the first of its choices"), ""
     kind = keyword_value(call, "type") if call is not None else None
     numeric = _NUMBERS.get(case.source.qualified(kind) or "") if kind is not None else None
-    written = re.search(rf"--{re.escape(name)}[= ]+['\"]?(\w[\w./-]*)", case.source.text)
+    examples = re.finditer(rf"--{re.escape(name)}[= ]+['\"]?(\w[\w./-]*)", case.source.text)
+    written = next((one for one in examples if one[1].rstrip(".").lower() not in _PROSE), None)
     if written is not None:
         line = case.source.text.count("\n", 0, written.start()) + 1
         return Known(written[1], f"line {line}: an example of it"), ""

@@ -62,6 +62,23 @@ def demands(source: Source) -> tuple[Demand, ...]:
     return tuple(sorted(found, key=lambda demand: demand.line))
 
 
+@once
+def excluded(source: Source) -> tuple[frozenset[str], ...]:
+    """The arguments that end the program if all of a set are given: `if args.rows and args.table: raise …`."""
+    tests = [test.test for test in source.nodes(ast.If) if ends(source, test.body[-1])]
+    tests += [test.test.operand for test in source.nodes(ast.Assert) if isinstance(test.test, ast.UnaryOp)]
+    found = []
+    for test in tests:
+        several, alike = _several(test), _alike(test)
+        asked = [_presence(part) for part in several[1]] if several is not None and several[0] else []
+        if alike is not None and alike[0]:
+            asked = [(part, True) for part in alike[1]]
+        names = frozenset(name_of(part) for part, is_there in asked if part is not None and is_there)
+        if len(names) > 1 and len(names) == len(asked):
+            found.append(names)
+    return tuple(found)
+
+
 def name_of(part: ast.expr) -> str:
     """What an argument is called where it is read: `args.name`, `args["name"]`, `name`."""
     if isinstance(part, ast.Subscript):

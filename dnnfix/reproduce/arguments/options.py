@@ -22,7 +22,7 @@ WITHOUT_WORD = words("store_true store_false store_const append_const count help
 def read_of(source: Source, called_with: tuple[str, ...]) -> dict[str, object]:
     """The values of the options of a program called with these words, by the name that it reads them by."""
     apart = [part for word in called_with for part in (word.split("=", 1) if word.startswith("--") else (word,))]
-    given = {_read_as(name): value for name, value in pairwise(apart) if name.startswith("--")}
+    given = {read_as(name): value for name, value in pairwise(apart) if name.startswith("--")}
     positional = [names[0].replace("-", "_") for names, _call in _arguments(source) if not names[0].startswith("-")]
     return {**defaults(source), **given, **dict(zip(positional, _without_options(source, called_with), strict=False))}
 
@@ -64,11 +64,12 @@ def _key(names: list[str], call: ast.Call) -> str:
     return (
         str(kept.value)
         if isinstance(kept, ast.Constant)
-        else _read_as(max(names, key=lambda name: name.startswith("--")))
+        else read_as(max(names, key=lambda name: name.startswith("--")))
     )
 
 
-def _read_as(name: str) -> str:
+def read_as(name: str) -> str:
+    """The name that an option is read by: `batch_size` of `--batch-size`."""
     return name.lstrip("-").replace("-", "_")
 
 
