@@ -93,7 +93,8 @@ GIVEN = {
         ("--small",),
     ),
     "a value whose option is spoken of": (
-        PARSER + "parser.add_argument('--corpus', required=True, help='--corpus is needed; --corpus with --words')\n"
+        PARSER
+        + "parser.add_argument('--corpus', required=True, help='--corpus is needed; --corpus with --words, --corpus instead.')\n"
         "args = parser.parse_args()\n",
         ("--corpus", "made/corpus"),
     ),

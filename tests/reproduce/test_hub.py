@@ -330,6 +330,20 @@ def test_a_set_of_which_nothing_is_known_has_the_part_that_is_asked_for(run_in: 
     assert trace.crash is not None and trace.crash.message.startswith("Unknown split 'eval'")
 
 
+@pytest.mark.slow
+def test_a_pipeline_is_of_the_kind_that_its_class_says(run_in: Run) -> None:
+    pytest.importorskip("diffusers")
+    trace = ran(
+        run_in,
+        """
+        from diffusers import StableDiffusionXLPipeline
+        pipeline = StableDiffusionXLPipeline.from_pretrained("someone/drawing")
+        print(pipeline.tokenizer_2 is not None, pipeline.text_encoder_2 is not None)
+        """,
+    )
+    assert trace.printed == "True True\n", trace.detail
+
+
 def test_a_model_that_rewards_has_one_score(run_in: Run) -> None:
     trace = ran(
         run_in,

@@ -156,7 +156,7 @@ def _bound_in_each(chain: Sequence[ast.If]) -> set[str]:
 
 
 def _read_after(source: Source, chain: ast.If) -> set[str]:
-    """The names that are read after a chain, where it stands, whatever it asks for, and that have no value before it."""
+    """The names that are read after a chain, where it stands, whatever it asks for, with the value that they have from it alone."""
     scope = source.enclosing(chain, ast.FunctionDef) or source.tree
     names = [part for part in own_nodes(scope.body) if isinstance(part, ast.Name)]
     before = {name.id for name in names if isinstance(name.ctx, ast.Store) and name.lineno < chain.lineno}
@@ -165,7 +165,22 @@ def _read_after(source: Source, chain: ast.If) -> set[str]:
     last = chain.end_lineno or chain.lineno
     after = [name for name in names if isinstance(name.ctx, ast.Load) and name.lineno > last]
     asked = _asked_of(chain.test)
-    return {name.id for name in after if not any(asked & _asked_of(test) for test in _tests_of(source, name))} - before
+    anew: dict[str, int] = {}
+    for name in names:
+        if isinstance(name.ctx, ast.Store) and name.lineno > last:
+            since = _bound_since(source, name)
+            anew[name.id] = min(since, anew.get(name.id, since))
+    kept = (name for name in after if name.lineno < anew.get(name.id, name.lineno + 1))
+    return {name.id for name in kept if not any(asked & _asked_of(test) for test in _tests_of(source, name))} - before
+
+
+def _bound_since(source: Source, name: ast.Name) -> int:
+    """The line from which on a name has what it is bound to there: after an assignment, from the start of what a comprehension is in."""
+    statement = source.statement_of(name)
+    if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        within = source.enclosing(name, ast.comprehension) is not None
+        return statement.lineno if within else (statement.end_lineno or statement.lineno) + 1
+    return statement.lineno if source.enclosing(name, ast.comprehension) is not None else name.lineno
 
 
 def _asked_of(test: ast.expr) -> set[str]:

@@ -125,7 +125,7 @@ def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
     kind = keyword_value(call, "type") if call is not None else None
     numeric = _NUMBERS.get(case.source.qualified(kind) or "") if kind is not None else None
     examples = re.finditer(rf"--{re.escape(name)}[= ]+['\"]?(\w[\w./-]*)", case.source.text)
-    written = next((one for one in examples if one[1].rstrip(".").lower() not in _PROSE), None)
+    written = next((one for one in examples if one[1][-1] != "." and one[1].lower() not in _PROSE), None)
     if written is not None:
         line = case.source.text.count("\n", 0, written.start()) + 1
         return Known(written[1], f"line {line}: an example of it"), ""

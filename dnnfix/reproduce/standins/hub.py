@@ -200,7 +200,7 @@ def made_repository(name, place, asked, file=None):
     )
     try:
         if diffusion:
-            _made_unseen(made_diffusion_files, home, name)
+            _made_unseen(made_diffusion_files, home, name, asked)
         elif name.startswith("timm/"):
             _made_unseen(made_timm_files, home, name)
         else:
@@ -288,14 +288,14 @@ def made_timm_files(folder, name):
         json.dump(settings, out)
 
 
-def made_diffusion_files(folder, name):
-    """Write a small pipeline of Stable Diffusion, or of its larger kind: each part with random weights."""
+def made_diffusion_files(folder, name, asked):
+    """Write a small pipeline of Stable Diffusion, or of its larger kind where its name or a class says so: each part with random weights."""
     import os
 
     import diffusers
     import transformers
 
-    large = "xl" in name.lower()
+    large = "xl" in name.lower() or any("XL" in one for one in asked["classes"])
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
     text = transformers.CLIPTextConfig(projection_dim=32, **sizes)
     blocks = {"sample_size": 64, "layers_per_block": 1, "block_out_channels": (32, 64), "norm_num_groups": 32}
