@@ -148,6 +148,9 @@ LEFT = {
     "a switch for what is read under the same switch": PARSER
     + "parser.add_argument('--prior', action='store_true')\nargs = parser.parse_args()\n"
     "if args.prior:\n    classes = 2\nfor row in range(3):\n    if row and args.prior:\n        print(classes)\n",
+    "what is asked for under a switch that is off": PARSER
+    + "parser.add_argument('--prior', action='store_true')\nparser.add_argument('--folder')\nargs = parser.parse_args()\n"
+    "if args.prior:\n    if args.folder is None:\n        raise ValueError('a folder')\n",
     "a service that no run has": PARSER
     + "parser.add_argument('--push_to_hub', action='store_true')\nparser.add_argument('--report_to', default='disk')\n"
     "args = parser.parse_args()\nif args.push_to_hub:\n    name = 'a'\nif args.report_to == 'wandb':\n    np.evaluate()\n"

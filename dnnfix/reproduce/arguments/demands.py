@@ -93,25 +93,39 @@ def rank(name: str) -> int:
 
 def _of_asserts(source: Source) -> Iterator[Demand]:
     for statement in source.nodes(ast.Assert):
-        yield from (Demand(statement.lineno, of, True, beside) for of, beside in _ways(statement.test, True))
+        around = _around(source, statement)
+        yield from (Demand(statement.lineno, of, True, (*around, *more)) for of, more in _ways(statement.test, True))
 
 
 def _of_branches(source: Source) -> Iterator[Demand]:
     """Of each branch that ends the program: what keeps its test, or one of those before it in a chain, from leading there."""
     for branch in source.nodes(ast.If):
-        before = _before(source, branch)
+        before, around = _before(source, branch), _around(source, branch)
         stops = _stops(source, branch.body[-1])
         if stops is not None:
-            yield from _apart(branch.lineno, branch.test, False, before, stops)
+            yield from _apart(branch, False, before, around, stops)
         last = branch.orelse[-1] if branch.orelse else None
         otherwise = _stops(source, last) if last is not None and not isinstance(last, ast.If) else None
         if otherwise is not None:
-            yield from _apart(branch.lineno, branch.test, True, before, otherwise)
+            yield from _apart(branch, True, before, around, otherwise)
 
 
-def _apart(line: int, test: ast.expr, wanted: bool, before: _Clause, stops: bool) -> Iterator[Demand]:
-    ways = _ways(test, wanted) or ([((), ())] if before and wanted else [])
-    yield from (Demand(line, (*before, *of), stops, beside) for of, beside in ways)
+def _apart(branch: ast.If, wanted: bool, before: _Clause, around: _Clause, stops: bool) -> Iterator[Demand]:
+    ways = _ways(branch.test, wanted) or ([((), ())] if before and wanted else [])
+    yield from (Demand(branch.lineno, (*before, *of), stops, (*around, *beside)) for of, beside in ways)
+
+
+def _around(source: Source, statement: ast.stmt) -> _Clause:
+    """What has to be there for a statement to be reached, by the tests around it."""
+    found: list[ast.expr] = []
+    node: ast.AST = statement
+    while (above := source.parent(node)) is not None:
+        if isinstance(above, ast.If) and node in above.body:
+            parts = above.test.values if isinstance(above.test, ast.BoolOp) else [above.test]
+            if not (isinstance(above.test, ast.BoolOp) and isinstance(above.test.op, ast.Or)):
+                found += [asked for part in parts for asked in _absent(part, False)]
+        node = above
+    return tuple(found)
 
 
 def _before(source: Source, branch: ast.If) -> _Clause:
