@@ -172,6 +172,8 @@ class Zygote:
             "TF_CPP_MIN_LOG_LEVEL": "2", "TF_ENABLE_ONEDNN_OPTS": "0", "TOKENIZERS_PARALLELISM": "false",
             "MPLBACKEND": "Agg", "KERAS_BACKEND": self.kind.backend, "WANDB_MODE": "disabled",
             "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
+            # pyarrow, which pandas and so Keras import, else starts a thread, and nothing is forked from a process with two.
+            "JE_ARROW_MALLOC_CONF": "background_thread:false",
         }  # fmt: skip
         known.update(self.kind.settings)
         known["CUDA_VISIBLE_DEVICES"] = gpu.number() if self.kind.gpu else ""

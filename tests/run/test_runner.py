@@ -253,3 +253,13 @@ def test_a_failure_while_a_trace_is_read_reaches_who_waits_for_it(monkeypatch: p
     with Runner(PYTHON) as runner, pytest.raises(LookupError, match="no such record"):
         runner.run(Job("program.py", b"print(1)"))
     runner.close()
+
+
+@pytest.mark.parametrize("imported", ["keras", "pandas", "transformers.trainer", "lightning", "datasets"])
+def test_what_programs_import_beforehand_starts_no_thread(imported: str) -> None:
+    pytest.importorskip(imported.partition(".")[0])
+    job = Job("program.py", f"import torch\nimport {imported}\n".encode(), budget=BUDGET)
+    with Runner(PYTHON) as runner:
+        assert {runner.run(job).outcome for _ in range(2)} == {RunOutcome.FINISHED}
+        [used] = runner._engine._zygotes.values()
+        assert used.forkable and used.requests == 2, used.ready
