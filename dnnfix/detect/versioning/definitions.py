@@ -30,7 +30,9 @@ class Definition:
     safe: bool = False
     """Whether it does just what was taken away."""
     options: tuple[str, ...] = ()
-    """Options of a command line, keywords or attributes that it knows nothing of: a program that has one means more."""
+    """Options of a command line, or attributes, that it knows nothing of: a program that has one means more than it does."""
+    keywords: tuple[str, ...] = ()
+    """Keywords that it would hand on, though nothing takes them."""
 
     @property
     def defines(self) -> tuple[str, ...]:
@@ -54,8 +56,8 @@ class Definition:
         body = statement.body if isinstance(statement, ast.ClassDef) else [statement]
         functions = [each for each in body if isinstance(each, ast.FunctionDef)]
         called = next((each for each in functions if each.name in (name, "__init__")), None)
-        if keyword in self.options or called is None or called.args.kwarg is not None:
-            return keyword not in self.options
+        if called is None or called.args.kwarg is not None:
+            return keyword not in self.keywords
         return keyword in {each.arg for each in (*called.args.args, *called.args.kwonlyargs)}
 
     def only(self, wanted: Iterable[str]) -> Definition:
@@ -106,6 +108,7 @@ def definitions() -> Mapping[str, Definition]:
             code=entry["code"].strip("\n"),
             safe=entry.get("safe", False),
             options=tuple(entry.get("options", ())),
+            keywords=tuple(entry.get("keywords", ())),
         )
         found.update(dict.fromkeys(each.names, each))
     return found
