@@ -29,7 +29,7 @@ LOOK_EVERY = 0.05
 """Seconds between two looks at what the trial uses."""
 ANSWER_SECONDS = 1.0
 """How long a trial on a busy machine may take to come to the signal that asks it where it is."""
-PRINT_SECONDS = 0.2
+PRINT_SECONDS = 0.5
 """How long it may take, once it has come to the signal, to print the answer: nothing outside shows when that is done."""
 WHERE = signal.SIGUSR2
 """The signal on which a trial prints where it is."""
