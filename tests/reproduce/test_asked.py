@@ -120,6 +120,15 @@ GIVEN = {
         "args = parser.parse_args()\nif not (args.do_predict or args.do_count):\n    raise ValueError('do something')\n",
         ("--do_count",),
     ),
+    "a text that is taken apart": (
+        PARSER + "parser.add_argument('--folder')\nargs = parser.parse_args()\nprint(args.folder.split('/')[-1])\n",
+        ("--folder", "made/folder"),
+    ),
+    "what keeps a program from taking a text apart": (
+        PARSER + "parser.add_argument('--words')\nparser.add_argument('--dataset_name')\nargs = parser.parse_args()\n"
+        "if args.dataset_name is not None:\n    print(1)\nelse:\n    print(args.words.split('.')[-1])\n",
+        ("--dataset_name", "made/dataset_name"),
+    ),
     "one of a group": (
         PARSER + "group = parser.add_mutually_exclusive_group(required=True)\ngroup.add_argument('--checkpoint')\n"
         "group.add_argument('--corpus')\nargs = parser.parse_args()\n",
@@ -155,6 +164,9 @@ LEFT = {
     + "parser.add_argument('--push_to_hub', action='store_true')\nparser.add_argument('--report_to', default='disk')\n"
     "args = parser.parse_args()\nif args.push_to_hub:\n    name = 'a'\nif args.report_to == 'wandb':\n    np.evaluate()\n"
     "if args.push_to_hub:\n    print(name)\n",
+    "a text that is taken apart where it is there": PARSER
+    + "parser.add_argument('--words')\nparser.add_argument('--more')\nargs = parser.parse_args()\nif args.words is not None:\n"
+    "    print(args.words.split())\nprint(args.more and args.more.lower())\n",
     "a default": PARSER
     + "parser.add_argument('--data', default='x.txt')\nargs = parser.parse_args()\nopen(args.data)\n",
 }

@@ -2,6 +2,7 @@
 
 `if not args.data: raise …` insists on one argument. `if args.dataset_name is None and args.train_file is None: raise …`
 insists on one of two, and many a program that does so refuses both together; so of several only one is given.
+`args.path.split(".")` insists on one where no test around it asks for it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from itertools import chain, islice, product
 
 from dnnfix.reproduce.syntax import ends, string
 from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name
 
 _OF_HUB = re.compile(r"dataset_name|model_name|(?:model|dataset)_id")
@@ -21,6 +23,9 @@ _OF_HUB = re.compile(r"dataset_name|model_name|(?:model|dataset)_id")
 
 _LATE = re.compile(r"resum|checkpoint|ckpt|restor|(?:^|_)(?:test|eval|valid|dev|infer|predict)", re.IGNORECASE)
 """What comes after a training, or takes one up that there was before."""
+
+_OF_TEXTS = words("split rsplit strip rstrip lstrip lower upper startswith endswith replace format")
+"""Methods of a text, which what is missing does not have."""
 
 _MOST = 8
 """Ways to meet a test that are read at most."""
@@ -58,7 +63,7 @@ class Demand:
 @once
 def demands(source: Source) -> tuple[Demand, ...]:
     """Everything that a test of the program insists on, in the order of the text."""
-    found = [*_of_asserts(source), *_of_branches(source)]
+    found = [*_of_asserts(source), *_of_branches(source), *_of_uses(source)]
     return tuple(sorted(found, key=lambda demand: demand.line))
 
 
@@ -108,6 +113,38 @@ def _of_branches(source: Source) -> Iterator[Demand]:
         otherwise = _stops(source, last) if last is not None and not isinstance(last, ast.If) else None
         if otherwise is not None:
             yield from _apart(branch, True, before, around, otherwise)
+
+
+def _of_uses(source: Source) -> Iterator[Demand]:
+    """Of each method of a text that is called with no test for the text around it: the text, or what keeps the program from there."""
+    for call in source.all_calls:
+        text = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_TEXTS else None
+        if isinstance(text, (ast.Attribute, ast.Subscript, ast.Name)):
+            yield from _unguarded(source, call, text)
+
+
+def _unguarded(source: Source, call: ast.Call, text: ast.expr) -> Iterator[Demand]:
+    tests: list[ast.expr] = []
+    instead: list[ast.expr] = []
+    node: ast.AST = call
+    while (above := source.parent(node)) is not None:
+        if isinstance(above, ast.BoolOp):
+            tests.append(above)
+        elif isinstance(above, (ast.If, ast.IfExp)) and node is not above.test:
+            tests.append(above.test)
+            ways = _ways(above.test, True) if isinstance(above, ast.If) and node in above.orelse else []
+            instead += ways[0][0] if len(ways) == 1 else ()
+        node = above
+    if not any(_mentions(test, text, call) for test in tests):
+        yield Demand(call.lineno, (text, *instead), beside=_around(source, source.statement_of(call)))
+
+
+def _mentions(test: ast.expr, text: ast.expr, besides: ast.expr) -> bool:
+    """Whether a test reads a text, `besides` the place where it is used."""
+    own = {id(node) for node in ast.walk(besides)}
+    wanted = ast.dump(text)
+    alike = (node for node in ast.walk(test) if id(node) not in own and type(node) is type(text))
+    return any(ast.dump(node) == wanted for node in alike)
 
 
 def _apart(branch: ast.If, wanted: bool, before: _Clause, around: _Clause, stops: bool) -> Iterator[Demand]:
