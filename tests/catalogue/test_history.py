@@ -437,6 +437,15 @@ def test_a_function_that_is_called_otherwise_today_is_one_finding_and_its_import
     )
 
 
+def test_what_is_asked_of_a_tokenizer_or_trainer_has_its_name_of_today() -> None:
+    program = (
+        "from transformers import AutoTokenizer, Trainer\n\ntokenizer = AutoTokenizer.from_pretrained('gpt2')\n"
+        "trainer = Trainer(model)\ntrainer.train(model_path=None)\nprint(tokenizer.max_len, other.max_len)\n"
+    )
+    after = patched(program)
+    assert "trainer.train(resume_from_checkpoint=None)\nprint(tokenizer.model_max_length, other.max_len)" in after
+
+
 def test_whether_an_accelerator_is_in_16_bits_is_asked_of_its_precision() -> None:
     program = "from accelerate import Accelerator\n\naccelerator = Accelerator()\nstep = 8 if accelerator.use_fp16 else None\n"
     assert 'step = 8 if accelerator.mixed_precision == "fp16" else None' in patched(program)

@@ -102,6 +102,12 @@ RECEIVERS = {
             "StepLR",
         )
     ),
+    "transformers.PreTrainedTokenizerBase": frozenset(
+        f"transformers.{name}{fast}.from_pretrained"
+        for name in ("AutoTokenizer", "BertTokenizer", "GPT2Tokenizer", "RobertaTokenizer", "T5Tokenizer")
+        for fast in ("", "Fast")
+    ),
+    "transformers.Trainer": frozenset({"transformers.Seq2SeqTrainer"}),
 }
 """By class, the functions and constructors that give an object of it. Functions of `keras.applications` give models."""
 
