@@ -446,6 +446,16 @@ def test_what_is_asked_of_a_tokenizer_or_trainer_has_its_name_of_today() -> None
     assert "trainer.train(resume_from_checkpoint=None)\nprint(tokenizer.model_max_length, other.max_len)" in after
 
 
+def test_an_import_that_comes_later_is_no_way_to_a_name() -> None:
+    program = (
+        "from transformers import AutoModel\n\nmodel = AutoModel.from_pretrained('gpt2', load_in_8bit=True)\n"
+        "import transformers\n\nprint(transformers)\n"
+    )
+    assert "quantization_config=BitsAndBytesConfig(load_in_8bit=True)" in patched(program)
+    within = program.replace("\nmodel =", "\ndef made():\n    return")
+    assert "quantization_config=transformers.BitsAndBytesConfig(load_in_8bit=True)" in patched(within)
+
+
 def test_whether_an_accelerator_is_in_16_bits_is_asked_of_its_precision() -> None:
     program = "from accelerate import Accelerator\n\naccelerator = Accelerator()\nstep = 8 if accelerator.use_fp16 else None\n"
     assert 'step = 8 if accelerator.mixed_precision == "fp16" else None' in patched(program)

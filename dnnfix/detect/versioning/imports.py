@@ -305,7 +305,8 @@ class Renames:
         for local, imported in self.uses.imported.items():
             there = self.uses.target(imported)
             today = there.final if there is not None else imported
-            if today and (final == today or final.startswith(today + ".")) and local not in self.uses.bound:
+            is_meant = today and (final == today or final.startswith(today + ".")) and local not in self.uses.bound
+            if is_meant and self.uses.is_bound_before(local, node):
                 if there is not None and imported == local and "." not in imported and local not in self.kept:
                     return final, []  # the import of the whole module is changed
                 last = imported.rpartition(".")[2]

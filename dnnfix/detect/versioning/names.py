@@ -306,6 +306,16 @@ class Uses:
                     found[root] = root
         return found
 
+    def is_bound_before(self, local: str, node: ast.AST) -> bool:
+        """Whether an import binds a name before a place is come to; what stands in a function runs later than it is written."""
+        if self.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda) is not None:
+            return True
+        line = self.source.site(node).line
+        before = (statement for statement in self.imports() if self.source.site(statement).line <= line)
+        return any(
+            local == (alias.asname or alias.name.partition(".")[0]) for statement in before for alias in statement.names
+        )
+
     @cached_property
     def patched(self) -> frozenset[str]:
         """Qualified names that the program assigns itself (`np.bool = bool`)."""

@@ -33,7 +33,7 @@ def moved(
     """
     source = uses.source
     given = next((one.value for one in call.keywords if one.arg == change.by), None)
-    name, added = _class(source, change.into)
+    name, added = _class(uses, change.into, source.constructor(given) or call if given is not None else call)
     together = [RemoveArgument(source.site(call), other.old) for _, other in all_moving]
     code = ", ".join(f"{other.new}={source.segment(source.site(one.value))}" for one, other in all_moving)
     if given is None:
@@ -72,10 +72,12 @@ def _tells_training(source: Source, given: ast.expr, made: ast.Call | None, chan
     )
 
 
-def _class(source: Source, qualified: str) -> tuple[str, list[Edit]]:
-    """How the program calls a class, or can after an import, and that import."""
+def _class(uses: Uses, qualified: str, at: ast.Call) -> tuple[str, list[Edit]]:
+    """How the program calls a class at a place, or can after an import, and that import."""
     module, _, last = qualified.rpartition(".")
-    for name, imported in sorted(source.imported_names):
+    for name, imported in sorted(uses.source.imported_names):
+        if not uses.is_bound_before(name, at):
+            continue
         if imported == qualified:
             return name, []
         if imported == module:
