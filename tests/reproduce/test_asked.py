@@ -167,6 +167,9 @@ LEFT = {
     "a text that is taken apart where it is there": PARSER
     + "parser.add_argument('--words')\nparser.add_argument('--more')\nargs = parser.parse_args()\nif args.words is not None:\n"
     "    print(args.words.split())\nprint(args.more and args.more.lower())\n",
+    "a text that a function takes apart, which is called where it is there": PARSER
+    + "parser.add_argument('--resume')\nargs = parser.parse_args()\ndef load(path):\n    print(path.split('/'))\n"
+    "if args.resume:\n    load(args.resume)\n",
     "a default": PARSER
     + "parser.add_argument('--data', default='x.txt')\nargs = parser.parse_args()\nopen(args.data)\n",
 }

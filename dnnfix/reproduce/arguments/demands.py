@@ -116,11 +116,15 @@ def _of_branches(source: Source) -> Iterator[Demand]:
 
 
 def _of_uses(source: Source) -> Iterator[Demand]:
-    """Of each method of a text that is called with no test for the text around it: the text, or what keeps the program from there."""
+    """Of each method of a text that is called where an argument is read, with no test for it around: it, or what keeps the program
+    from there. What a function was given is passed over: whether that is there may be tested where the function is called.
+    """
     for call in source.all_calls:
-        text = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_TEXTS else None
-        if isinstance(text, (ast.Attribute, ast.Subscript, ast.Name)):
-            yield from _unguarded(source, call, text)
+        match call.func:
+            case ast.Attribute(
+                value=(ast.Attribute(value=ast.Name(id=of)) | ast.Subscript(value=ast.Name(id=of))) as text, attr=method
+            ) if method in _OF_TEXTS and of != "self":
+                yield from _unguarded(source, call, text)
 
 
 def _unguarded(source: Source, call: ast.Call, text: ast.expr) -> Iterator[Demand]:
