@@ -208,7 +208,8 @@ trainer = SFTTrainer("gpt2", args=arguments, train_dataset=data, max_seq_length=
 
 
 def test_settings_of_training_that_a_parser_makes_are_the_start_of_those_that_are_needed() -> None:
-    settings = "SFTConfig(**arguments.to_dict(), max_length=options.length, packing=True)"
+    known = '{**arguments.to_dict(), "hub_token": arguments.hub_token}'
+    settings = f"SFTConfig(**{known}, max_length=options.length, packing=True)"
     assert f'SFTTrainer("gpt2", args={settings}, train_dataset=data)' in patched(PARSED)
 
 

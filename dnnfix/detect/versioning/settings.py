@@ -33,19 +33,21 @@ def moved(
     """
     source = uses.source
     given = next((one.value for one in call.keywords if one.arg == change.by), None)
-    name, added = _class(uses, change.into, source.constructor(given) or call if given is not None else call)
+    made = source.constructor(given) if given is not None else None
+    name, added = _class(uses, change.into, made or call)
     together = [RemoveArgument(source.site(call), other.old) for _, other in all_moving]
     code = ", ".join(f"{other.new}={source.segment(source.site(one.value))}" for one, other in all_moving)
     if given is None:
         if any(one.arg is None for one in call.keywords) or call.args[1:]:
             return [], f"whether {change.by} is given cannot be seen"
         return [*together, SetArgument(source.site(call), change.by, f"{name}({code})"), *added], ""
-    made = source.constructor(given)
     if made is not None and any(one.arg == change.new or one.arg is None for one in made.keywords):
         return [], f"whether {change.by} has {change.new} already cannot be seen"
     is_early = made is not None and all(_known_there(source, one.value, made) for one, _ in all_moving)
     if not is_early and _tells_training(source, given, made, change):
-        whole = f"{name}(**{source.segment(source.site(given))}.to_dict(), {code})"
+        known = source.segment(source.site(given))
+        # A dictionary of them has a mask for the token.
+        whole = f'{name}(**{{**{known}.to_dict(), "hub_token": {known}.hub_token}}, {code})'
         return [*together, SetArgument(source.site(call), change.by, whole), *added], ""
     if made is None:
         return [], f"give it to {name}: what makes {change.by} is not seen"
