@@ -460,6 +460,7 @@ def test_an_import_that_comes_later_is_no_way_to_a_name() -> None:
 def test_whether_an_accelerator_is_in_16_bits_is_asked_of_its_precision() -> None:
     program = "from accelerate import Accelerator\n\naccelerator = Accelerator()\nstep = 8 if accelerator.use_fp16 else None\n"
     assert 'step = 8 if accelerator.mixed_precision == "fp16" else None' in patched(program)
+    assert not checked(program.replace("accelerator.use_fp16", "args.use_fp16")).findings
 
 
 def test_a_history_that_is_none_is_named(tmp_path: Path) -> None:
