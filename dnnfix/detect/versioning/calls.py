@@ -102,7 +102,7 @@ RECEIVERS = {
             "StepLR",
         )
     ),
-    "transformers.PreTrainedTokenizerBase": frozenset(
+    "transformers.AutoTokenizer": frozenset(
         f"transformers.{name}{fast}.from_pretrained"
         for name in ("AutoTokenizer", "BertTokenizer", "GPT2Tokenizer", "RobertaTokenizer", "T5Tokenizer")
         for fast in ("", "Fast")
