@@ -265,7 +265,7 @@ def _places(subject: Subject) -> dict[definition_uses.Definition, list[tuple[ast
     return {
         each: found
         for each, found in places.items()
-        if not all(isinstance(node, ast.alias) or _has_a_name(subject, node) for node, _ in found)
+        if not all(isinstance(node, ast.alias) or uses_of(subject.source).part_lives_on(node) for node, _ in found)
     }
 
 
@@ -289,14 +289,6 @@ def _named(subject: Subject, words: frozenset[str]) -> Iterator[tuple[ast.expr |
 
 def _public(name: str) -> str:
     return name.removeprefix("tensorflow.").removeprefix("python.")
-
-
-def _has_a_name(subject: Subject, node: ast.expr) -> bool:
-    """Whether only a part of a class is meant, which the tables have under another name: `HfFolder.get_token`."""
-    above = subject.source.parent(node)
-    written = subject.source.written(above) if isinstance(above, ast.Attribute) else None
-    target = uses_of(subject.source).target(written) if written else None
-    return target is not None and bool(target.final)
 
 
 def _plain(subject: Subject, name: str) -> bool:

@@ -84,7 +84,7 @@ class Renames:
         used = [n for n in self.uses.names(local) if self.uses.source.written(n) == written]
         exported = any(n.value == local for n in self.uses.source.nodes(ast.Constant))
         if not target.final:
-            left = [name for name in used if not self._goes_with_its_part(name)]
+            left = [name for name in used if not self.uses.part_lives_on(name)]
             calls = self._idle_calls(left, target)
             if len(calls) == len(left) and not exported and local not in self.uses.bound:
                 plan.drop(alias, target)
@@ -128,21 +128,8 @@ class Renames:
 
     def _use(self, name: ast.Name, leaf: str, plan: Plan) -> None:
         """Rename one use of an imported name, with the attribute that it is the root of where that changed too."""
-        source = self.uses.source
-        above = source.parent(name)
-        if isinstance(above, ast.Attribute):
-            written = source.written(above)
-            target = self.uses.target(written) if written else None
-            if target is not None and target.final and target.change.kind == "name":
-                return  # the attribute pass writes the whole chain anew
-        plan.uses.append(Replace(source.site(name), leaf))
-
-    def _goes_with_its_part(self, name: ast.Name) -> bool:
-        """Whether only a part of what a name stands for is meant, which lives on elsewhere."""
-        above = self.uses.source.parent(name)
-        written = self.uses.source.written(above) if isinstance(above, ast.Attribute) else None
-        target = self.uses.target(written) if written else None
-        return target is not None and bool(target.final) and target.change.kind == "name"
+        if not self.uses.part_lives_on(name):  # else the attribute pass writes the whole chain anew
+            plan.uses.append(Replace(self.uses.source.site(name), leaf))
 
     def _same(self, leaf: str, target: Target) -> bool:
         """Whether a name is imported already as what the target is called today."""

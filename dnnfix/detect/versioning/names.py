@@ -333,6 +333,13 @@ class Uses:
             return found
         return replace(found, final=found.final.replace(_PRIVATE, _PUBLIC, 1))
 
+    def part_lives_on(self, node: ast.expr) -> bool:
+        """Whether only a part of what a name stands for is meant, which has a name of its own today: `HfFolder.get_token`."""
+        above = self.source.parent(node)
+        written = self.source.written(above) if isinstance(above, ast.Attribute) else None
+        target = self.target(written) if written else None
+        return target is not None and bool(target.final) and target.change.kind == "name"
+
     def has_form(self, name: str) -> bool:
         """Whether calls of a function are written in another form today, which leaves its import without a use."""
         forms = (form for known in self.tables for form in known.forms(name.rpartition(".")[2]))
