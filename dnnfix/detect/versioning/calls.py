@@ -453,6 +453,7 @@ class CallChanges:
             edits=() if decline else tuple(edits),
             decline=decline,
             safe=change.safe,
+            exact=change.exact,
             deprecated=change.deprecated,
             ignored=change.deprecated and change.drop,
             removed=removed_in((change,)),

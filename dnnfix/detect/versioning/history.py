@@ -55,9 +55,9 @@ def _parts(by_release: Mapping[str, Mapping[str, Mapping[str, list[str]]]]) -> I
         for old, successors in names.items():
             for new, of in successors.items():
                 moved = _MOVED.fullmatch(new)
-                told = {"by": moved[1], "into": moved[2], "new": moved[3]} if moved else _told(new)
+                told = {"by": moved[1], "into": moved[2], "new": moved[3], "exact": True} if moved else _told(new)
                 yield {"of": of, "old": old, "removed": removed, **told}
 
 
-def _told(new: str) -> dict[str, str]:
-    return {"new": new} if new else {"note": UNNAMED}
+def _told(new: str) -> dict[str, Any]:
+    return {"new": new, "exact": True} if new else {"note": UNNAMED}

@@ -344,6 +344,7 @@ class Renames:
                 title=", ".join(dict.fromkeys(titles)),
                 edits=tuple(edits),
                 safe=safe,
+                exact=all(target.exact for target in targets),
                 deprecated=all(change.deprecated for change in changes),
                 removed={package: version for found in gone for package, version in found.items()},
                 evidence=facts(targets[0].change),

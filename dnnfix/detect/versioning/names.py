@@ -126,6 +126,11 @@ class Target:
         """Whether every step keeps the meaning."""
         return all(change.safe for change in self.changes)
 
+    @property
+    def exact(self) -> bool:
+        """Whether every step does what the older version did."""
+        return all(change.safe or change.exact for change in self.changes)
+
 
 def tables_for(source: Source) -> tuple[Table, ...]:
     """The tables of the built-in files that can concern a program, read only then."""

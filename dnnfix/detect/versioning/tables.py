@@ -16,6 +16,7 @@ Keys of every kind:
     since       the version that deprecated it
     removed     the version that removed it, or made it do nothing; without it the old way still works
     safe        the rename provably keeps the meaning
+    exact       it does just what the older version did, by what the package itself says or shows
     note        why no edit is made, where there is no `new`
     package     whose versions these are, if the name does not begin with it (`python` for its own library)
     reference   the address of a release note or page
@@ -92,6 +93,7 @@ _COMMON = {
     "since": _TEXT,
     "removed": _TEXT,
     "safe": _TRUTH,
+    "exact": _TRUTH,
     "reference": _TEXT,
     "note": _TEXT,
     "package": _TEXT,
@@ -126,7 +128,6 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
     "form": {
         **_COMMON,
         "of": _TEXTS,
-        "exact": _TRUTH,
         "always": _TRUTH,
         "where": "a table of strings",
         "add": "a table of strings",
@@ -156,6 +157,7 @@ class Change:
     since: str = ""
     removed: str = ""
     safe: bool = False
+    exact: bool = False
     reference: str = ""
     note: str = ""
     package: str = ""
