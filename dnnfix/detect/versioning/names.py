@@ -388,11 +388,12 @@ class Uses:
 
     def _nearest(self, name: str) -> Change | None:
         """The change of a name, or of the nearest of those that it is below."""
+        whole = name
         while name:
             for known in self.knowing(name):
                 change = known.name(name) or known.module(name)
                 if change is not None:
-                    return change
+                    return self._shown_above(known, change, whole) or change
             name = name.rpartition(".")[0]
         return None
 

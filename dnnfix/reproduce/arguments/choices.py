@@ -107,8 +107,10 @@ def _trains_without(source: Source, branches: list[_Branch], default: str | None
 def _is_needed(source: Source, branch: _Branch, compared: Sequence[_Branch], default: str | None) -> bool:
     """Whether a program gets no further where no test of a chain of `if` and `elif` holds, and none does by default.
 
-    Then nothing gives a value to a name that is read after the chain, or its `else` ends the program.
+    Then nothing gives a value to a name that is read after the chain, or its `else` ends the program. So does an assertion.
     """
+    if isinstance(source.statement_of(branch[0]), ast.Assert):
+        return default not in branch[1]
     chain = _chain(source, branch[0])
     if not any(link.body is branch[2] for link in chain):
         return False
@@ -233,6 +235,8 @@ def _compared(source: Source, is_argument: Is) -> Iterator[_Branch]:
             continue
         left, right = compare.left, compare.comparators[0]
         told = _texts(right) if is_argument(_plain(left)) else _texts(left) if is_argument(_plain(right)) else ()
+        if not told and isinstance(compare.ops[0], (ast.In, ast.NotIn)) and is_argument(_plain(left)):
+            told = _texts_of_table(source, right)
         if told:
             body, other = _branches(source, compare)
             negated = isinstance(compare.ops[0], (ast.NotEq, ast.NotIn, ast.IsNot))
@@ -278,6 +282,16 @@ def _plain(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
         return _plain(node.value)
     return node
+
+
+def _texts_of_table(source: Source, node: ast.expr) -> tuple[str, ...]:
+    """The words of a collection that the program keeps under a name: a list, or the keys of a dictionary."""
+    values = source.bindings(_plain(node))
+    if len(values) != 1:
+        return ()
+    if isinstance(values[0], ast.Dict):
+        return tuple(word for key in values[0].keys if key is not None for word in _texts(key))
+    return _texts(values[0])
 
 
 def _texts(node: ast.expr) -> tuple[str, ...]:

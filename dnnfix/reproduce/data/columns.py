@@ -116,6 +116,27 @@ def _asked_of_sets(source: Source) -> Iterator[str]:
         made = source.constructor(of)
         if made is not None and source.qualified(made.func) in LOADED:
             yield column
+    loops: list[tuple[ast.AST, ast.expr, ast.expr]] = [(loop, loop.target, loop.iter) for loop in source.nodes(ast.For)]
+    for made_of in source.nodes(ast.ListComp):
+        loops += [(made_of, part.target, part.iter) for part in made_of.generators]
+    for inside, target, over in loops:
+        if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.args:
+            over = over.args[0]  # the data set in `enumerate(data)` or `tqdm(data)`
+            target = target.elts[-1] if isinstance(target, ast.Tuple) else target
+        if isinstance(target, ast.Name) and _is_loaded(source, over):
+            yield from _asked_of(source, inside, target.id)
+
+
+def _is_loaded(source: Source, node: ast.expr, depth: int = 6) -> bool:
+    """Whether an expression is a data set that was loaded, a part of it, or what its methods make of it."""
+    if isinstance(node, ast.Subscript):
+        return _is_loaded(source, node.value, depth)
+    if isinstance(node, ast.Name):
+        return depth > 0 and any(_is_loaded(source, value, depth - 1) for value in source.bindings(node))
+    if not isinstance(node, ast.Call):
+        return False
+    below = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return source.qualified(node.func) in LOADED or (below is not None and _is_loaded(source, below, depth))
 
 
 def _asked_of_rows(source: Source, function: _Function, place: int, seen: set[_Function]) -> Iterator[str]:
@@ -125,14 +146,20 @@ def _asked_of_rows(source: Source, function: _Function, place: int, seen: set[_F
         return
     seen.add(function)
     row = parameters[place]
+    yield from _asked_of(source, function, row)
     for node in ast.walk(function):
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == row:
-            yield from strings([node.slice, *source.bindings(node.slice)])
-        elif isinstance(node, ast.Call):
+        if isinstance(node, ast.Call):
             given = [isinstance(argument, ast.Name) and argument.id == row for argument in node.args]
             called = source.definition(node.func) if True in given else None
             if isinstance(called, ast.FunctionDef):
                 yield from _asked_of_rows(source, called, given.index(True), seen)
+
+
+def _asked_of(source: Source, within: ast.AST, row: str) -> Iterator[str]:
+    """The columns that a row of this name is asked for."""
+    for node in ast.walk(within):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == row:
+            yield from strings([node.slice, *source.bindings(node.slice)])
 
 
 def _row_functions(source: Source) -> Iterator[_Function]:

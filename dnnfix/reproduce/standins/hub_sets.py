@@ -99,13 +99,17 @@ librispeech_asr_dummy | validation 73 | file:id audio:audio text:text speaker_id
 # or number, `tags` for each of the `tokens`, `score5` for numbers up to 5, `image32x3` for pictures and their channels.
 
 
-def _made_known_set(*names):
-    """The parts and the columns of the first of these data sets that is known, or of one whose name is part of the last."""
+def _made_known_set(*names, columns=()):
+    """The parts and the columns of the first of these data sets that is known, or of one whose name is part of the last, and that has `columns`."""
     import re
 
     entries = (entry.split("|") for entry in re.split(r"\n(?! )", _made_hub_sets.strip()))
     known = {name.strip(): (parts, columns) for name, parts, columns in entries}
-    inside = [name for name in known if len(name) > 4 and name in names[-1]]
+    inside = [
+        name
+        for name, (_, kinds) in known.items()
+        if len(name) > 4 and name in names[-1] and {pair.split(":")[0] for pair in kinds.split()}.issuperset(columns)
+    ]
     found = [name for name in (*names, *sorted(inside, key=len, reverse=True)) if name in known]
     return known[found[0]] if found else None
 
@@ -148,7 +152,7 @@ def made_hub_dataset(columns=(), parts=(), classes=2, few=0):
             sizes, kinds = _made_hub_form(str(path), config, columns, files or parts, classes)
             split, streaming = kwargs.get("split"), kwargs.get("streaming")
             several = split if isinstance(split, (list, tuple)) else [split]
-            known = _made_known_of(str(path), config)
+            known = _made_known_of(str(path), config, columns)
             if not known:
                 sizes.update((name, max(few, sizes[name])) for name in list(sizes)[:1])
             for asked in [] if split is None else _made_parts_asked_for(several):
@@ -216,7 +220,7 @@ _made_hub_readers = "csv json text parquet arrow pandas imagefolder audiofolder 
 
 def _made_hub_form(path, config, columns, parts, classes):
     """The sizes of the parts of a data set, and the kind of each column."""
-    known = _made_known_of(path, config)
+    known = _made_known_of(path, config, columns)
     if known is None:
         kinds = {column: _made_kind_of_column(column, classes) for column in columns} or {
             "text": "text",
@@ -229,11 +233,11 @@ def _made_hub_form(path, config, columns, parts, classes):
     return sizes, dict(column.split(":", 1) for column in known[1].split())
 
 
-def _made_known_of(path, config):
+def _made_known_of(path, config, columns=()):
     """What is known of a data set: its parts and its columns; None of one that is made up for its name."""
     name = path.rstrip("/").rpartition("/")[2].lower()
     first = {"all-nli": "all-nli/pair", "glue": "glue/mrpc"}.get(name, name)
-    return _made_known_set("%s/%s" % (name, config), first)
+    return _made_known_set("%s/%s" % (name, config), first, columns=columns)
 
 
 def _made_kind_of_column(column, classes):
