@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from dnnfix.detect.versioning import calls as changed_calls
     from dnnfix.detect.versioning import defaults as changed_defaults
     from dnnfix.detect.versioning import definitions as definition_uses
-    from dnnfix.detect.versioning import era, keras_backend, keras_era, migration, overrides, pictures, python2, tables
+    from dnnfix.detect.versioning import (
+        era,
+        keras_backend,
+        keras_era,
+        migration,
+        overrides,
+        parsed_settings,
+        pictures,
+        python2,
+        tables,
+    )
     from dnnfix.detect.versioning import forms as changed_forms
     from dnnfix.detect.versioning import imports as changed_imports
     from dnnfix.detect.versioning import tensors as tensor_hits

@@ -46,15 +46,15 @@ def _reader(names: Sequence[str]) -> Callable[[object], object]:
 
 def _constructor(made: Any, own: Sequence[Field[Any]]) -> Callable[..., None]:
     """The constructor of a class with these fields."""
-    known: dict[str, Any] = {"unset": object()}
+    known: dict[str, Any] = {"_unset": object()}  # no field begins with an underscore
     parameters, lines = ["self"], []
     for one in own:
         name = value = one.name
         known[f"set_{name}"] = getattr(made, name).__set__
         if one.default_factory is not MISSING:
             known[f"make_{name}"] = one.default_factory
-            parameters.append(f"{name}=unset")
-            value = f"make_{name}() if {name} is unset else {name}"
+            parameters.append(f"{name}=_unset")
+            value = f"make_{name}() if {name} is _unset else {name}"
         elif one.default is not MISSING:
             known[f"default_{name}"] = one.default
             parameters.append(f"{name}=default_{name}")

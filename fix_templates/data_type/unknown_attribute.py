@@ -214,12 +214,18 @@ def _type_of(asked: Refusal) -> str:
 
 def _in_tables(subject: Subject, asked: Refusal, node: ast.AST | None) -> bool:
     """Whether the tables of API changes contain the name."""
-    written = None
+    written, uses = None, uses_of(subject.source)
+    if asked.kind == "object":
+        known = uses.knowing(asked.name)
+        of = [kind for table in known for kind in table.arguments(asked.name)]
+        of += [kind for table in known for change in table.methods(asked.name) for kind in change.of]
+        if _type_of(asked) in {kind.rpartition(".")[2] for kind in of}:
+            return True
     if isinstance(node, ast.Attribute):
         written = subject.source.written(node)
     elif isinstance(node, ast.ImportFrom):
         written = f"{node.module}.{asked.name}"
-    return written is not None and uses_of(subject.source).target(written) is not None
+    return written is not None and uses.target(written) is not None
 
 
 def _written(subject: Subject, asked: Refusal, node: ast.AST | None, meant: str) -> Iterator[_Way]:

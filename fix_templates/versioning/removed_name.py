@@ -18,6 +18,7 @@ from dnnfix.api import (
     keras_backend,
     migration,
     overrides,
+    parsed_settings,
     training_loop,
     uses_of,
 )
@@ -141,6 +142,7 @@ class RemovedName(ApiChange):
         for hit in changed_calls.changed_arguments(uses):
             if not claims.covers(hit) and hit.evidence.get("old") not in OF_ARGUMENTS | claims.names:
                 yield hit
+        yield from parsed_settings.changed_settings(uses)
         yield from _linear_algebra(subject)
         yield from overrides.overridden_methods(subject, uses)
 

@@ -30,6 +30,7 @@ Keys of some kinds:
     by, into    the argument moved into an object of settings: the parameter that takes it, and its class, whose keyword `new` is
     drop        an argument without `new` is removed (only for the literals in `when`, if given); calls of a function
                 without `new` are, where they are statements of their own
+    unset       what reading a setting that is gone gave where it was not given, as code
     values      literals of the argument that are renamed along with it; for `True` and `False`, the code instead
 
     also        further paths of a name
@@ -80,7 +81,7 @@ from dnnfix.records.record import record
 ANY_CALL = "*"
 """What a keyword is of that means the same wherever it is given."""
 
-FORMAT = 12
+FORMAT = 13
 """Changes when what is kept in the cache changes its form."""
 
 _SHOWN = ""
@@ -110,6 +111,7 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "when": "a list of literals",
         "by": _TEXT,
         "into": _TEXT,
+        "unset": _TEXT,
         "values": "a table of strings",
     },
     "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "an integer", "telling": _TRUTH},
@@ -175,6 +177,8 @@ class Change:
     """The parameter of the same call that takes an object of settings, to which the argument moved."""
     into: str = ""
     """The class of these settings, which takes it as `new`."""
+    unset: str = ""
+    """The code of what a setting was where it was not given."""
     values: Mapping[str, str] = field(default_factory=dict)
     """Literal values that are renamed along with the argument; any other literal is then refused. Under `True` and
     `False` stands the code that is written for them."""

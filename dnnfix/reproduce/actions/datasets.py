@@ -151,6 +151,8 @@ def _nltk() -> Iterator[tuple[str, _Known]]:
     """What programs ask of NLTK that it would read from its downloads."""
     places: tuple[str, ...] = ("nltk.download",)
     yield "nltk.download", _Known("nothing is downloaded", "made_nltk_download", places, "nltk", is_data=False)
+    places = ("nltk.data.find",)
+    yield "nltk.data.find", _Known("what is downloaded is there", "made_nltk_find", places, "nltk", is_data=False)
     for name, holds in (("word_tokenize", "words and signs"), ("sent_tokenize", "sentences")):
         places = (f"nltk.tokenize.{name}", f"nltk.{name}")
         for place in places:

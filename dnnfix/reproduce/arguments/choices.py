@@ -235,6 +235,7 @@ def _compared(source: Source, is_argument: Is) -> Iterator[_Branch]:
             continue
         left, right = compare.left, compare.comparators[0]
         told = _texts(right) if is_argument(_plain(left)) else _texts(left) if is_argument(_plain(right)) else ()
+        told = tuple(word for word in told if not (word.startswith(".") and isinstance(compare.ops[0], ast.In)))
         if not told and isinstance(compare.ops[0], (ast.In, ast.NotIn)) and is_argument(_plain(left)):
             told = _texts_of_table(source, right)
         if told:

@@ -44,6 +44,9 @@ _WANTED_BY_TRAINER = {
 _OPTION = re.compile(r"(?:^|_)(?:column|field)(?:_name)?$")
 """How options are called that name a column."""
 
+_MOST_NAMED = 20
+"""Columns that one loop goes through."""
+
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -52,7 +55,7 @@ def of_hub(case: Case) -> tuple[str, ...]:
     option; and the one that it missed in the last run.
     """
     source = case.source
-    found: dict[str, None] = dict.fromkeys((*_by_default(source), *_missed(case)))
+    found: dict[str, None] = dict.fromkeys((*_by_default(source), *_missed(case), *_looked_for(source)))
     brought = dict.fromkeys(column for column in _asked_of_sets(source) if column not in PARTS)
     stored = {string(node.slice) for node in source.nodes(ast.Subscript) if not isinstance(node.ctx, ast.Load)}
     for function in _row_functions(source):
@@ -103,6 +106,13 @@ def _missed(case: Case) -> Iterator[str]:
         and any(node.lineno <= site.line <= (node.end_lineno or 0) for node in lookups)
     ):
         yield name
+
+
+def _looked_for(source: Source) -> Iterator[str]:
+    """The label, where a program looks whether its rows have one under this name: `"label" if "label" in rows[0] else "labels"`."""
+    for test in source.nodes(ast.Compare):
+        if isinstance(test.ops[0], ast.In) and string(test.left) == "label":
+            yield "label"
 
 
 def _asked_of_sets(source: Source) -> Iterator[str]:
@@ -160,6 +170,37 @@ def _asked_of(source: Source, within: ast.AST, row: str) -> Iterator[str]:
     for node in ast.walk(within):
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == row:
             yield from strings([node.slice, *source.bindings(node.slice)])
+            yield from _named_in_turn(source, node.slice)
+
+
+def _named_in_turn(source: Source, place: ast.expr) -> Iterator[str]:
+    """The columns whose names a loop goes through: `for end in [f"ending{i}" for i in range(4)]`."""
+    if not isinstance(place, ast.Name):
+        return
+    loops = [(loop.target, loop.iter) for loop in source.nodes(ast.For)]
+    loops += [(part.target, part.iter) for made in source.nodes(ast.ListComp) for part in made.generators]
+    for target, over in loops:
+        if isinstance(target, ast.Name) and target.id == place.id:
+            for names in (over, *source.bindings(over)):
+                if isinstance(names, (ast.List, ast.Tuple)):
+                    yield from strings(names.elts)
+                elif isinstance(names, ast.ListComp):
+                    yield from _counted(names)
+
+
+def _counted(made: ast.ListComp) -> Iterator[str]:
+    """The texts of `[f"ending{i}" for i in range(4)]`."""
+    match made:
+        case ast.ListComp(
+            elt=ast.JoinedStr(values=[ast.Constant(value=str(before)), ast.FormattedValue(value=ast.Name(id=counter))]),
+            generators=[
+                ast.comprehension(
+                    target=ast.Name(id=counted),
+                    iter=ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(count))]),
+                )
+            ],
+        ) if counter == counted:
+            yield from (f"{before}{number}" for number in range(min(count, _MOST_NAMED)))
 
 
 def _row_functions(source: Source) -> Iterator[_Function]:

@@ -22,6 +22,9 @@ yelp_review_full | train 650000 test 50000 | label:5 text:text
 amazon_polarity | train 3600000 test 400000 | label:2 title:text content:text
 dbpedia_14 | train 560000 test 70000 | label:14 title:text content:text
 tweet_eval | train 45615 validation 2000 test 12284 | text:text label:negative,neutral,positive
+sem_eval_2018_task_1 | train 6838 test 3259 validation 886 |
+    ID:id Tweet:text anger:truth anticipation:truth disgust:truth fear:truth joy:truth love:truth optimism:truth
+    pessimism:truth sadness:truth surprise:truth trust:truth
 chnsenticorp | train 9600 validation 1200 test 1200 | text:text label:2
 glue/cola | train 8551 validation 1043 test 1063 | sentence:text label:unacceptable,acceptable idx:index
 glue/sst2 | train 67349 validation 872 test 1821 | sentence:text label:negative,positive idx:index
@@ -96,7 +99,7 @@ minds14 | train 563 | path:id audio:audio transcription:text english_transcripti
 librispeech_asr_dummy | validation 73 | file:id audio:audio text:text speaker_id:index id:id
 """
 # Each data set (and its configuration) with the rows of its parts, and its columns with their kinds: classes by their names
-# or number, `tags` for each of the `tokens`, `score5` for numbers up to 5, `image32x3` for pictures and their channels.
+# or number, `truth` for yes or no, `tags` for each of the `tokens`, `score5` for numbers up to 5, `image32x3` for pictures and their channels.
 
 
 def _made_known_set(*names, columns=()):
@@ -303,6 +306,8 @@ def _made_column(kind, texts, labels, classes, seed, part, name, config):
         running = made_running_text(120 * rows, seed + 31 * part)
         lines = [line for line in running.split("\n") if line]
         return [lines[number % len(lines)] for number in range(rows)], text
+    if kind == "truth":
+        return [bool((label + seed) % 2) for label in labels], Value("bool")
     if kind.startswith("score"):
         top = float(kind[5:] or 1)
         return [top * (label + 0.5) / classes for label in labels], Value("float32")

@@ -18,6 +18,19 @@ def made_nltk_download(original):
     return download
 
 
+def made_nltk_find(original):
+    """Stub for `nltk.data.find`: what programs look for before they download it is there."""
+
+    @made_wraps(original)
+    def find(resource_name, paths=None):
+        try:
+            return original(resource_name, paths)
+        except LookupError:
+            return resource_name
+
+    return find
+
+
 def made_word_tokenize(original):
     """Stub for `nltk.word_tokenize`, whose model is not there: words and signs, split by a rule."""
 
