@@ -84,6 +84,22 @@ def words_of(source: Source, is_argument: Is) -> dict[str, int]:
     return found
 
 
+def looked_up(source: Source, is_argument: Is) -> dict[str, int]:
+    """The words under which a table of the program has something for an argument, with the line: `TASKS[args.task]`, `SETS.get(args.name)`."""
+    found: dict[str, int] = {}
+    for node in (*source.nodes(ast.Subscript), *source.all_calls):
+        match node:
+            case ast.Subscript(value=table, slice=asked):
+                pass
+            case ast.Call(func=ast.Attribute(value=table, attr="get"), args=[asked, *_]):
+                pass
+            case _:
+                continue
+        if is_argument(asked):
+            found.update(dict.fromkeys(_texts_of_table(source, table), node.lineno))
+    return found
+
+
 def switched(source: Source, is_argument: Is, word: str) -> Choice | None:
     """The word of a switch that turns the training on, where the program has one and does not train without it."""
     tested = list(_tested(source, is_argument))

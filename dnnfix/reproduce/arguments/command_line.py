@@ -15,6 +15,7 @@ from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.harness.sizes import GUESS, Known, value_of
 from dnnfix.reproduce.harness.unused import top_level
 from dnnfix.reproduce.paths import MADE
+from dnnfix.reproduce.standins.hub_sets import made_known_set
 from dnnfix.reproduce.syntax import method_calls, named, string, strings
 from dnnfix.source.arguments import argument_value, keyword_value
 from dnnfix.source.program import Source
@@ -97,7 +98,8 @@ def _of_classes(case: Case) -> Iterator[EditStep]:
         if field.kind in _NUMBERS_BY_NAME:
             value, code = Known(_NUMBERS_BY_NAME[field.kind], GUESS), ""
         elif _OF_HUB.search(field.name):
-            value, code = Known(f"{MADE}/{field.name}", "a name on the hub, as what the field is called says"), ""
+            made = Known(f"{MADE}/{field.name}", "a name on the hub, as what the field is called says")
+            value, code = _set_of_table(case.source, field.name) or made, ""
         else:
             value, code = _value(case, field.name, None)
         yield _given((f"--{field.name}", value.code), value, field.line, code)
@@ -120,6 +122,8 @@ def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
     if compared is not None:
         return _compared(compared), ""
     listed = keyword_value(call, "choices") if call is not None else None
+    if (of_table := _set_of_table(case.source, name)) is not None:
+        return of_table, ""
     if isinstance(listed, (ast.List, ast.Tuple)) and listed.elts and isinstance(listed.elts[0], ast.Constant):
         return Known(str(listed.elts[0].value), f"line {listed.lineno}: the first of its choices"), ""
     kind = keyword_value(call, "type") if call is not None else None
@@ -142,6 +146,16 @@ def _value(case: Case, name: str, call: ast.Call | None) -> tuple[Known, str]:
     if known is not None:
         return Known(known.code.strip("\"'"), known.evidence), ""
     return Known(MADE, GUESS), ""
+
+
+def _set_of_table(source: Source, name: str) -> Known | None:
+    """A data set of the hub that a table of the program has something for, and whose columns are known."""
+    if not _OF_HUB.search(name):
+        return None
+    for word, line in choices.looked_up(source, _is_called(name)).items():
+        if made_known_set(word) is not None:  # type: ignore[no-untyped-call]
+            return Known(word, f"line {line}: the program knows it, and its columns are known")
+    return None
 
 
 def _compared(choice: choices.Choice) -> Known:

@@ -102,7 +102,7 @@ librispeech_asr_dummy | validation 73 | file:id audio:audio text:text speaker_id
 # or number, `truth` for yes or no, `tags` for each of the `tokens`, `score5` for numbers up to 5, `image32x3` for pictures and their channels.
 
 
-def _made_known_set(*names, columns=()):
+def made_known_set(*names, columns=()):
     """The parts and the columns of the first of these data sets that is known, or of one whose name is part of the last, and that has `columns`."""
     import re
 
@@ -240,7 +240,7 @@ def _made_known_of(path, config, columns=()):
     """What is known of a data set: its parts and its columns; None of one that is made up for its name."""
     name = path.rstrip("/").rpartition("/")[2].lower()
     first = {"all-nli": "all-nli/pair", "glue": "glue/mrpc"}.get(name, name)
-    return _made_known_set("%s/%s" % (name, config), first, columns=columns)
+    return made_known_set("%s/%s" % (name, config), first, columns=columns)
 
 
 def _made_kind_of_column(column, classes):
