@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dnnfix.detect.versioning.names import Uses
 from dnnfix.detect.versioning.tables import Change
-from dnnfix.records import AddImport, Edit, RemoveArgument, Replace, SetArgument
+from dnnfix.records import AddImport, Edit, InsertBefore, RemoveArgument, Replace, SetArgument
 from dnnfix.source.program import Source
 
 _PLAIN = (
@@ -49,6 +49,11 @@ def moved(
         # A dictionary of them has a mask for the token.
         whole = f'{name}(**{{**{known}.to_dict(), "hub_token": {known}.hub_token}}, {code})'
         return [*together, SetArgument(source.site(call), change.by, whole), *added], ""
+    if made is None and isinstance(given, ast.Name) and change.into.endswith("TrainingArguments"):
+        # What a parser made of them can be set afterwards.
+        set_there = f"{given.id}.{change.new} = {source.segment(source.site(keyword.value))}"
+        before = source.site(source.statement_of(call))
+        return [RemoveArgument(source.site(call), change.old), InsertBefore(before, set_there)], ""
     if made is None:
         return [], f"give it to {name}: what makes {change.by} is not seen"
     if not _known_there(source, keyword.value, made):

@@ -19,6 +19,9 @@ _FILES = words(
     loadmat basename dirname splitext abspath expanduser normpath realpath File read_json read_pickle fromfile"""
 )
 
+_OF_FILES = words("file_path filepath filename file_name path data_file data_files")
+"""Parameters that take the path of a file, whatever they are parameters of."""
+
 _FOLLOWED = 400
 """Expressions that stand for an argument and are looked at, at most."""
 
@@ -85,7 +88,7 @@ def path_use(source: Source, name: str) -> PathUse | None:
         if isinstance(call, ast.Call) and node is not call.func:
             called = last_name(call.func)
             first = bool(call.args) and call.args[0] is node
-            if called in _FOLDERS or called in _FILES:
+            if called in _FOLDERS or called in _FILES or (isinstance(above, ast.keyword) and above.arg in _OF_FILES):
                 uses.append(PathUse(node.lineno, called in _FOLDERS and (first or called != "join"), called != "join"))
         elif isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add):
             behind = above.right if above.left is node else None
@@ -108,8 +111,10 @@ def _stands_for(source: Source, reads: Sequence[ast.expr]) -> Iterator[ast.expr]
 
 
 def _held_as(source: Source, node: ast.expr) -> Iterator[ast.expr]:
-    """The places that read what an expression is assigned to or given as."""
+    """The places that read what an expression is assigned to or given as, itself or as one of two: `b if test else a`."""
     above = source.parent(node)
+    while isinstance(above, ast.IfExp) and node is not above.test:
+        node, above = above, source.parent(above)
     if isinstance(above, ast.Assign) and above.value is node:
         for target in above.targets:
             if isinstance(target, ast.Name):

@@ -49,6 +49,8 @@ class Demand:
     of: _Clause
     ends: bool = True
     beside: _Clause = ()
+    asks_more: bool = False
+    """Whether the test asks for something else as well, of which nothing is known: `if config.model_type == "bert" and not args.mlm`."""
 
     def chosen(self, arguments: Mapping[str, bool]) -> str:
         """The name of the argument that is to be given, of those that tell whether they have a value already; empty where one has."""
@@ -153,7 +155,9 @@ def _mentions(test: ast.expr, text: ast.expr, besides: ast.expr) -> bool:
 
 def _apart(branch: ast.If, wanted: bool, before: _Clause, around: _Clause, stops: bool) -> Iterator[Demand]:
     ways = _ways(branch.test, wanted) or ([((), ())] if before and wanted else [])
-    yield from (Demand(branch.lineno, (*before, *of), stops, (*around, *beside)) for of, beside in ways)
+    parts = branch.test.values if isinstance(branch.test, ast.BoolOp) else []
+    asks_more = any(isinstance(part, ast.Compare) and _presence(part)[0] is None for part in parts)
+    yield from (Demand(branch.lineno, (*before, *of), stops, (*around, *beside), asks_more) for of, beside in ways)
 
 
 def _around(source: Source, statement: ast.stmt) -> _Clause:

@@ -47,11 +47,11 @@ def classes(source: Source) -> tuple[ast.expr, ...]:
 
 
 def needed(source: Source) -> Iterator[Field]:
-    """The fields that have no default, those without which the program ends, and those of a library's class that it reads."""
+    """The fields that have no default, those without which the program ends, paths that a training reads, and those of a library's class."""
     fields = _all_fields(source)
     wanted = _insisted_on(source, fields)
     for name, field in fields.items():
-        if field.by_default is None or name in wanted:
+        if field.by_default is None or name in wanted or _is_path_to_train(source, field):
             yield field
     of_libraries = any(not isinstance(source.definition(one), ast.ClassDef) for one in classes(source))
     for name in _OF_LIBRARIES if of_libraries else ():
@@ -89,10 +89,19 @@ def _fields(definition: ast.ClassDef) -> Iterator[tuple[str, Field]]:
             yield name, Field(name, statement.lineno, ast.unparse(statement.annotation), value)
 
 
+def _is_path_to_train(source: Source, field: Field) -> bool:
+    """Whether a field without a value is read as the path of what the program trains on."""
+    is_empty = field.by_default is not None and _is_none(field.by_default)
+    return is_empty and "train" in field.name and asked.path_use(source, field.name) is not None
+
+
 def _insisted_on(source: Source, fields: Mapping[str, Field]) -> frozenset[str]:
-    """The fields without which a test ends the program; of several of which one will do, one."""
+    """The fields without which a test ends the program; of several of which one will do, one. Nothing is turned on for some models alone."""
     has_value = {name: field.by_default is None or not _is_none(field.by_default) for name, field in fields.items()}
-    return frozenset(demand.chosen(has_value) for demand in demands(source) if demand.ends)
+    found = [(demand, demand.chosen(has_value)) for demand in demands(source) if demand.ends]
+    return frozenset(
+        name for demand, name in found if name and not (demand.asks_more and fields[name].kind.endswith("bool"))
+    )
 
 
 def _is_none(default: ast.expr) -> bool:

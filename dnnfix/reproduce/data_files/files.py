@@ -128,5 +128,6 @@ _MAKERS: dict[str, Callable[[Case, Datum, str], Made | None]] = {
     "queue": pipelines.queued_file,
     "records": pipelines.records_file,
     "lines": pipelines.lines_file,
+    "sentences": texts.sentences_file,
 }
 """What tells the contents of a file, by the kind of thing that the program reads (`flow.reads`)."""

@@ -57,11 +57,13 @@ def text_file(case: Case, datum: Datum, path: str) -> Made | None:
     parsed = any(use.kind == "passed" and use.detail in ("ParseFromString", "FromString") for use in datum.uses)
     if not read or parsed or path.lower().endswith(STRUCTURED):
         return None
-    return (
-        f"made_text_file({path!r}, made_running_text({TEXT}))",
-        f"{TEXT} characters of plain sentences",
-        f"line {datum.line}: read as text",
-    )
+    return sentences_file(case, datum, path)
+
+
+def sentences_file(case: Case, datum: Datum, path: str) -> Made | None:
+    """Running text."""
+    code = f"made_text_file({path!r}, made_running_text({TEXT}))"
+    return code, f"{TEXT} characters of plain sentences", f"line {datum.line}: read as text"
 
 
 def style_sheet(case: Case, datum: Datum, path: str) -> Made | None:

@@ -85,8 +85,10 @@ class Expressions(ABC):
                     return Known(-value.value)
                 return value if isinstance(value, View) else None
             case ast.IfExp():
-                self._value(node.test, names)
+                tested = self._value(node.test, names)
                 first, second = self._value(node.body, names), self._value(node.orelse, names)
+                if isinstance(tested, Known):
+                    return first if tested.value else second
                 return first if first is not None else second
             case ast.Lambda() | None:
                 return None

@@ -17,6 +17,7 @@ _KINDS = {
     **dict.fromkeys(("ListDirectory", "Glob", "Walk"), "folder"),
     **dict.fromkeys(("TFRecordDataset", "tf_record_iterator"), "records"),
     "string_input_producer": "queue", "TextLineDataset": "lines",
+    **dict.fromkeys(("TextDataset", "LineByLineTextDataset"), "sentences"),
     "read_json": "json", "read_pickle": "pickle", "File": "h5", "loadmat": "mat", "read": "audio",
 }  # fmt: skip
 """What a call reads, by the last part of its name; `_MODULES` says of which modules."""
@@ -28,7 +29,7 @@ _MODULES = (
     "sklearn.externals.joblib.load", "keras.utils.load_img", "keras.preprocessing.image.load_img", "librosa.load",
     "torchaudio.load", "soundfile.read", "tensorflow.gfile.", "tensorflow.io.gfile.", "tensorflow.compat.v1.gfile.",
     "tensorflow.python.platform.gfile.", "tensorflow.train.string_input_producer", "tensorflow.data.T",
-    "tensorflow.python_io.", "tensorflow.contrib.data.T", "tensorflow.compat.v1.train.string_input_producer",
+    "tensorflow.python_io.", "tensorflow.contrib.data.T", "transformers.TextDataset", "transformers.LineByLineTextDataset", "tensorflow.compat.v1.train.string_input_producer",
 )  # fmt: skip
 
 UNPICKLING = frozenset(
@@ -55,7 +56,7 @@ IMAGE_FOLDERS = words("flow_from_directory ImageFolder image_dataset_from_direct
 OF_PATHS = words("glob rglob iterdir open read_text read_bytes")
 """Methods of `pathlib.Path` that read, which a text has not."""
 
-PATHS = ("filepath_or_buffer", "file", "fname", "directory", "root", "path", "io", "filename", "pathname")
+PATHS = ("filepath_or_buffer", "file", "fname", "directory", "root", "path", "io", "filename", "pathname", "file_path")
 """The keywords under which calls that read take a path."""
 
 WRITERS = words(
