@@ -158,6 +158,22 @@ def test_what_the_hub_does_not_have_needs_the_network(run_in: Run) -> None:
     assert ran(run_in, program).outcome is RunOutcome.NEEDS_NETWORK
 
 
+def test_a_file_that_a_repository_lacks_is_told_as_the_hub_does(run_in: Run) -> None:
+    program = """
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.utils import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+
+        for kind in (EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError):
+            try:
+                hf_hub_download("gpt2", "adapter_config.json")
+            except kind as error:
+                print(error, error.response)
+    """
+    trace = ran(run_in, program)
+    told = "adapter_config.json is not there: the hub cannot be asked for gpt2 None\n"
+    assert trace.outcome is RunOutcome.FINISHED and trace.printed.endswith(told * 3), trace.detail
+
+
 def test_who_is_logged_in_needs_the_network(run_in: Run) -> None:
     program = "from huggingface_hub import HfApi\nHfApi().create_repo('a', token=True)\n"
     assert run_in(program, joined([]), 12).outcome is RunOutcome.NEEDS_NETWORK

@@ -140,13 +140,24 @@ def made_from_hub(asked):
                 return path
             if "cache" in original.__name__:
                 return None
-            from huggingface_hub.utils import LocalEntryNotFoundError
-
-            raise LocalEntryNotFoundError("%s is not there: the hub cannot be asked for %s" % (name, repo_id))
+            raise _made_absence()("%s is not there: the hub cannot be asked for %s" % (name, repo_id))
 
         return fetch
 
     return stand_in
+
+
+def _made_absence():
+    """The exception for a file that a made repository lacks: the hub's own, and that of libraries which know that the hub is not asked."""
+    import sys
+
+    from huggingface_hub.utils import LocalEntryNotFoundError
+
+    home = LocalEntryNotFoundError.__module__
+    remote = getattr(sys.modules[home], "RemoteEntryNotFoundError", None)
+    kinds = (LocalEntryNotFoundError, remote) if remote else (LocalEntryNotFoundError,)
+    told = {"__module__": home, "request_id": None, "server_message": None, "response": None}
+    return type("LocalEntryNotFoundError", kinds, told)
 
 
 class MadeTurn:
