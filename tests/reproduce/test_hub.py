@@ -80,6 +80,8 @@ TOKENIZERS = """
     model.resize_token_embeddings(len(gpt) + 1, mean_resizing=False)
     print(model.config.vocab_size, AutoConfig.from_pretrained("gpt2").n_positions)
     neox = AutoTokenizer.from_pretrained("EleutherAI/pythia-70m")
+    opt = AutoTokenizer.from_pretrained("facebook/opt-125m")
+    print(opt.pad_token, opt.pad_token_id, opt(["the time", "it"], padding=True).attention_mask[1][-1])
     print(len(neox) - 1 - max(neox.get_vocab().values()), AutoConfig.from_pretrained("t5-small").decoder_start_token_id)
 """
 
@@ -93,6 +95,7 @@ def test_tokenizers_have_the_special_tokens_and_the_size_that_they_have(run_in: 
         "32000 1 None </s>",
         "32100 32099 1",
         "50258 1024",
+        "<pad> 1 0",
         "0 0",
     ]
 

@@ -79,7 +79,11 @@ def _made_special_tokens(cls, config):
     found = {role: given[role] for role in _made_roles if given.get(role)}
     if not found and getattr(config, "eos_token_id", None) == 2:
         found = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
-    return found or dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|endoftext|>")
+    found = found or dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|endoftext|>")
+    padding = getattr(config, "pad_token_id", None)
+    if padding is not None and padding != getattr(config, "eos_token_id", None):
+        found.setdefault("pad_token", "<pad>")
+    return found
 
 
 def _made_way_of_splitting(cls, kind, special):
