@@ -16,7 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dnnfix.detect import bare_calls, branches, call_arguments, graph, origins, pretrained, text_batches
+    from dnnfix.detect import (
+        bare_calls,
+        branches,
+        call_arguments,
+        freezing,
+        graph,
+        module_roles,
+        new_parts,
+        origins,
+        pretrained,
+        recomputing,
+        text_batches,
+    )
     from dnnfix.detect.crashes import crash as crashes
     from dnnfix.detect.crashes import held_values, interfaces
     from dnnfix.detect.crashes import operands as failed_operands

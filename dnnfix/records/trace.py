@@ -93,7 +93,8 @@ class Crash:
 
     `written` has the frames in which the operation that failed was written, where a graph was written first and run
     later (sessions of TensorFlow 1); their sites are whole statements. `held` has the values in the failing statement,
-    `refusal` what would have been taken, where it was refused a name or arguments.
+    `refusal` what would have been taken, where it was refused a name or arguments. `parts` are those of the network that a
+    library was at work on, by dotted name (`layers.*.fc`), and the class of each.
     """
 
     kind: str
@@ -103,6 +104,7 @@ class Crash:
     written: tuple[Frame, ...] = ()
     held: tuple[Held, ...] = ()
     refusal: Refusal | None = None
+    parts: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def site(self) -> Site | None:

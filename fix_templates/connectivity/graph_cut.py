@@ -14,7 +14,6 @@ from dnnfix.api import (
     FixPattern,
     InsertAfter,
     ReadTemplate,
-    RemoveArgument,
     Repair,
     Replace,
     ReplaceLines,
@@ -22,11 +21,14 @@ from dnnfix.api import (
     Source,
     Subject,
     Symptom,
+    freezing,
     function_around,
     graph,
     graph_edits,
+    new_parts,
     progress_figures,
     raised_errors,
+    recomputing,
     training_loop,
     within,
     words,
@@ -43,6 +45,7 @@ WRAPS = words("torch.tensor torch.as_tensor torch.from_numpy torch.autograd.Vari
 MARKS = words("torch.Tensor.requires_grad_")
 _CUTS_BACK = "cuts the graph between the loss and"
 MESSAGE = "does not require grad and does not have a grad_fn"
+NOTHING_HELD = "optimizer got an empty parameter list"
 
 OFF = words("torch.no_grad torch.inference_mode torch.autograd.no_grad torch.autograd.inference_mode")
 SWITCHES = words("torch.set_grad_enabled torch.autograd.set_grad_enabled torch.autograd.grad_mode.set_grad_enabled")
@@ -58,17 +61,20 @@ class GraphCut(ReadTemplate):
     `loss.backward()` then raises, or, if the loss was wrapped again with `requires_grad=True` to silence that, has no
     effect. Under `no_grad` no operation is recorded; it is for evaluation and for networks that are not trained. And
     freezing (`requires_grad` or `trainable` is False) is for a part of the network, most often a body with loaded
-    weights.
+    weights: not for its new head, nor for adapters (`PeftModel.from_pretrained` loads them frozen,
+    `prepare_model_for_kbit_training` freezes those that are there). A reentrant checkpoint of activations
+    (`use_reentrant=True`) whose inputs need no gradient, such as the data, gives none to the weights within.
 
     Reported only where weights held by an optimizer received no gradient and every path from them to the loss leads
-    through the cut; where `backward` raised because of the `with` or decorator around the forward pass; or where every
-    parameter is frozen. Detached targets, generated samples and hidden states are left alone, and other networks that
+    through the cut, or torch warns of the checkpoint; where `backward` raised because of the `with` or decorator around the
+    forward pass; where every parameter is frozen; or where a part that is missing in the checkpoint stays frozen beside others that are trained. Detached targets, generated samples and hidden states are left alone, and other networks that
     run first under the same `with` stay there.
 
     Fix safety: unsafe. The weights are trained from now on; if only some were meant to be frozen, freeze those.
 
     References: torch.Tensor.detach, torch.no_grad, torch.Tensor.requires_grad_; "Locally disabling gradient
-    computation" in "Autograd mechanics" of the torch manual; "Transfer learning and fine-tuning" of the Keras guides.
+    computation" in "Autograd mechanics" of the torch manual; torch.utils.checkpoint; "Transfer learning and fine-tuning" of the Keras guides;
+    https://huggingface.co/docs/peft/main/en/developer_guides/troubleshooting ("randomly initialized layers").
     """
 
     code = "DNF405"
@@ -85,6 +91,11 @@ class GraphCut(ReadTemplate):
         "no_grad",
         "inference_mode",
         "set_grad_enabled",
+        "checkpoint",
+        "checkpoint_sequential",
+        "gradient_checkpointing",
+        "gradient_checkpointing_enable",
+        "peft",
     )
     needs_run = True
     symptom = Symptom.CRASH
@@ -95,9 +106,10 @@ class GraphCut(ReadTemplate):
         words_of_program = subject.source.words
         if "backward" in words_of_program:
             yield from _cut_out(subject)
-        if not {"requires_grad", "requires_grad_", "trainable"}.isdisjoint(words_of_program):
-            yield from _frozen(subject)
-            yield from _frozen_head(subject)
+        yield from _frozen(subject)
+        yield from _frozen_head(subject)
+        yield from _new_part(subject)
+        yield from _recomputed(subject)
         node = raised_errors.raised_at(subject, "RuntimeError", MESSAGE)
         if isinstance(node, ast.Call) and any(each.trainable for each in subject.network.parameters):
             for off, code in _around_forward(subject, node):
@@ -165,6 +177,103 @@ for _ in range(3):
     optimizer.zero_grad()
     nn.functional.cross_entropy(model(x), y).backward()
     optimizer.step()
+
+=== example: activations that are recomputed from the data
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Linear(4, 16), nn.ReLU())
+        self.head = nn.Linear(16, 3)
+
+    def forward(self, x):
+-         return self.head(checkpoint(self.stem, x, use_reentrant=True))
++         return self.head(checkpoint(self.stem, x, use_reentrant=False))
+
+
+net = Net()
+optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+x, y = torch.randn(12, 4), torch.randint(0, 3, (12,))
+for _ in range(3):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(net(x), y).backward()
+    optimizer.step()
+
+=== example: a head that the checkpoint lacks, and an adapter beside it
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import BertConfig, BertForSequenceClassification, BertModel
+
+sizes = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+BertModel(BertConfig(**sizes)).save_pretrained("base")
+model = BertForSequenceClassification.from_pretrained("base", num_labels=3)
+- model = get_peft_model(model, LoraConfig(r=4, target_modules=["query", "value"]))
++ model = get_peft_model(model, LoraConfig(r=4, target_modules=["query", "value"], modules_to_save=["classifier"]))
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for _ in range(3):
+    loss = model(input_ids=torch.randint(0, 50, (4, 6)), labels=torch.randint(0, 3, (4,))).loss
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+=== example: a head that the checkpoint lacks, frozen with all but the last layer
+import torch
+from transformers import BertConfig, BertForSequenceClassification, BertModel
+
+sizes = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+BertModel(BertConfig(**sizes)).save_pretrained("base")
+model = BertForSequenceClassification.from_pretrained("base", num_labels=3)
+for name, param in model.named_parameters():
+    if "layer.1" not in name:
+        param.requires_grad = False
++ for parameter in model.classifier.parameters():
++     parameter.requires_grad = True
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for _ in range(3):
+    loss = model(input_ids=torch.randint(0, 50, (4, 6)), labels=torch.randint(0, 3, (4,))).loss
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+=== example: an adapter that is loaded to be used
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from torch import nn
+
+
+def base():
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+
+
+get_peft_model(base(), LoraConfig(r=2, target_modules=["0"])).save_pretrained("adapter")
+- model = PeftModel.from_pretrained(base(), "adapter")
++ model = PeftModel.from_pretrained(base(), "adapter", is_trainable=True)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for _ in range(3):
+    loss = nn.functional.cross_entropy(model(torch.randn(6, 4)), torch.randint(0, 2, (6,)))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+=== example: a model that is prepared, and frozen, after adapters were put in
+import torch
+from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
+from transformers import GPT2Config, GPT2LMHeadModel
+
+model = GPT2LMHeadModel(GPT2Config(vocab_size=40, n_positions=16, n_embd=16, n_layer=1, n_head=2))
++ model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=False)
+model = get_peft_model(model, LoraConfig(r=2, target_modules=["c_attn"]))
+- model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=False)
+optimizer = torch.optim.AdamW(filter(lambda p: p.requires_grad, model.parameters()), lr=1e-3)
+ids = torch.randint(0, 40, (2, 6))
+for _ in range(2):
+    model(ids, labels=ids).loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
 
 === example: the output detached, the loss wrapped
 import torch
@@ -384,6 +493,42 @@ for _ in range(2):
     loss.backward()
     optimizer.step()
 
+=== reject: recomputed activations of which no gradient is wanted, and a new head that adapters keep
+import torch
+from peft import LoraConfig, get_peft_model
+from torch.utils.checkpoint import checkpoint
+from transformers import BertConfig, BertForSequenceClassification, BertModel
+
+sizes = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+BertModel(BertConfig(**sizes)).save_pretrained("base")
+model = BertForSequenceClassification.from_pretrained("base", num_labels=3)
+model = get_peft_model(model, LoraConfig(r=4, target_modules=["query", "value"], task_type="SEQ_CLS"))
+frozen = torch.nn.Linear(6, 6).requires_grad_(False)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for _ in range(3):
+    weights = checkpoint(frozen, torch.rand(4, 6), use_reentrant=True).softmax(-1).mean(-1)
+    scores = model(input_ids=torch.randint(0, 50, (4, 6))).logits
+    loss = (torch.nn.functional.cross_entropy(scores, torch.randint(0, 3, (4,)), reduction="none") * weights).sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+=== reject: a trained head that stays as it is under adapters
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import BertConfig, BertForSequenceClassification
+
+sizes = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+BertForSequenceClassification(BertConfig(num_labels=3, **sizes)).save_pretrained("trained")
+model = BertForSequenceClassification.from_pretrained("trained", num_labels=3)
+model = get_peft_model(model, LoraConfig(r=4, target_modules=["query", "value"]))
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for _ in range(3):
+    loss = model(input_ids=torch.randint(0, 50, (4, 6)), labels=torch.randint(0, 3, (4,))).loss
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
 === reject: generated samples are detached for the discriminator
 import torch
 from torch import nn
@@ -501,18 +646,53 @@ def _cut_out(subject: Subject) -> Iterator[Fault]:
 
 def _frozen(subject: Subject) -> Iterator[Fault]:
     """What freezes the weights, where the program trains a model whose weights are all frozen."""
-    parameters = subject.network.parameters
-    if subject.trace is None or not parameters or any(parameter.trainable for parameter in parameters):
+    source, parameters = subject.source, subject.network.parameters
+    shows = _shows_of_frozen(subject)
+    if shows is None or any(parameter.trainable for parameter in parameters):
         return
-    call = subject.crash.call if subject.crash is not None else None
-    in_backward = call is not None and call.name == "torch.Tensor.backward"
-    fitted = subject.crash is None and any(c.name == "keras.Model.fit" for c in subject.network.calls)
-    frozen = list(_freezing(subject))
-    if frozen and (in_backward or fitted):
-        edits = tuple(dict.fromkeys(_freed(subject, node) for node in frozen))
-        what = f"all {len(parameters)} parameters of the model are frozen, so that there is nothing to train"
-        shows = Symptom.CRASH if in_backward else Symptom.NO_GRADIENT
-        yield Fault(subject.source.site(frozen[0]), what, (("Unfreeze the parameters", edits, 0.8),), symptom=shows)
+    what = f"all {f'{len(parameters)} ' if parameters else ''}parameters of the model are frozen, so that there is nothing to train"
+    frozen = freezing.statements(source)
+    if frozen:
+        edits = tuple(dict.fromkeys(freezing.freed(source, node) for node in frozen))
+        yield Fault(source.site(frozen[0]), what, (("Unfreeze the parameters", edits, 0.8),), symptom=shows)
+        return
+    for node, repair in freezing.of_adapters(source):
+        yield Fault(source.site(node), what, (repair,), symptom=shows)
+
+
+def _shows_of_frozen(subject: Subject) -> Symptom | None:
+    """How a run shows that it trains a frozen model; `None` where it does not train."""
+    crash, is_known = subject.crash, bool(subject.network.parameters)
+    if subject.trace is None:
+        return None
+    if crash is None:
+        fitted = any(call.name == "keras.Model.fit" for call in subject.network.calls)
+        return Symptom.NO_GRADIENT if fitted and is_known else None
+    if NOTHING_HELD in crash.message:
+        made = subject.node(crash.site)
+        return Symptom.CRASH if made is not None and "requires_grad" in ast.unparse(made) else None
+    in_backward = crash.call is not None and crash.call.name == "torch.Tensor.backward"
+    return Symptom.CRASH if in_backward and is_known else None
+
+
+def _recomputed(subject: Subject) -> Iterator[Fault]:
+    """Checkpoints of activations that cut off the weights within, where these get no gradient."""
+    warnings = subject.trace.warnings if subject.trace is not None else ()
+    if any(recomputing.WITHOUT_GRADIENT in warning.message for warning in warnings) and _starved(subject):
+        edits = recomputing.edits(subject.source)
+        if edits:
+            what = "activations are recomputed by `use_reentrant=True` from inputs that need no gradient, and nothing within gets one"
+            shows = Symptom.CRASH if subject.crash is not None else Symptom.VIOLATION
+            repair = "Recompute without reentering", edits, 0.9
+            yield Fault(edits[0].site, what, (repair,), confidence=0.95, symptom=shows)
+
+
+def _new_part(subject: Subject) -> Iterator[Fault]:
+    """Parts that a checkpoint does not have, and that stay as they were initialized while other parts are trained."""
+    parts = new_parts.frozen(subject)
+    for node, repair in new_parts.trained(subject.source, parts) if parts else ():
+        what = f"`{'`, `'.join(parts)}` is not in the checkpoint, and is frozen as it was initialized"
+        yield Fault(subject.source.site(node), what, (repair,), symptom=Symptom.VIOLATION)
 
 
 def _frozen_head(subject: Subject) -> Iterator[Fault]:
@@ -528,7 +708,7 @@ def _frozen_head(subject: Subject) -> Iterator[Fault]:
         if isinstance(target, ast.Name) or not kept or any(each.trainable for each in kept):
             continue
         for later in training_loop.block_of(source, assign):
-            if later.lineno > assign.lineno and root and _freezes_all(later, root):
+            if later.lineno > assign.lineno and root and freezing.freezes_all(later, root):
                 what = f"`{ast.unparse(target)}` is new, and all of `{root}` is frozen after it was put in"
                 edits = (
                     Delete(source.site(assign)),
@@ -537,16 +717,6 @@ def _frozen_head(subject: Subject) -> Iterator[Fault]:
                 repair = "Put the new layer in after the others are frozen", edits, 0.9
                 yield Fault(source.site(assign), what, (repair,), symptom=Symptom.VIOLATION)
                 break
-
-
-def _freezes_all(statement: ast.stmt, root: str) -> bool:
-    """Whether a statement freezes every parameter of a model."""
-    if isinstance(statement, ast.For) and len(statement.body) == 1:
-        body = statement.body[0]
-        is_set = isinstance(body, ast.Assign) and isinstance(body.targets[0], ast.Attribute)
-        is_off = is_set and ast.unparse(body).endswith(".requires_grad = False")
-        return is_off and ast.unparse(statement.iter) == f"{root}.parameters()"
-    return ast.unparse(statement) == f"{root}.requires_grad_(False)"
 
 
 def _turned_on(source: Source, off: ast.With | ast.expr | ast.Expr) -> Iterator[Repair]:
@@ -693,7 +863,7 @@ def _is_off(source: Source, expr: ast.expr) -> bool:
 
 
 def _says_false(call: ast.Call) -> bool:
-    return bool(call.args) and _is_false(call.args[0])
+    return bool(call.args) and freezing.is_false(call.args[0])
 
 
 def _switched_off(source: Source, backward: ast.Call) -> Iterator[_Off]:
@@ -773,36 +943,3 @@ def _untrained(source: Source, block: ast.With) -> int:
             ]
             return index if called else 0
     return 0
-
-
-def _freezing(subject: Subject) -> Iterator[ast.expr | ast.stmt]:
-    """The statements and constructor calls that freeze, in source order."""
-    found: list[ast.stmt | ast.expr] = []
-    for node in ast.walk(subject.source.tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
-            if node.targets[0].attr in ("requires_grad", "trainable") and _is_false(node.value):
-                found.append(node)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
-            given = [*node.args, *(k.value for k in node.keywords)]
-            if given and _is_false(given[0]) and isinstance(subject.source.parent(node), ast.Expr):
-                found.append(subject.source.statement_of(node))
-        elif isinstance(node, ast.Call) and any(k.arg == "trainable" and _is_false(k.value) for k in node.keywords):
-            found.append(node)
-    yield from sorted(found, key=lambda each: (each.lineno, each.col_offset))
-
-
-def _is_false(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value is False
-
-
-def _freed(subject: Subject, node: ast.expr | ast.stmt) -> Edit:
-    """The edit that removes a freezing statement, with a loop that does nothing else, or the freezing argument."""
-    source = subject.source
-    if isinstance(node, ast.Call):
-        return RemoveArgument(source.site(node), "trainable")
-    above = source.parent(node)
-    while isinstance(above, (ast.For, ast.If)) and len(above.body) == 1 and not above.orelse:
-        if isinstance(above, ast.If):
-            break
-        node, above = above, source.parent(above)
-    return Delete(source.site(node))

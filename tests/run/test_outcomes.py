@@ -169,6 +169,15 @@ warnings.warn("silenced")
     ]
 
 
+def test_what_one_call_of_a_library_warns_of_is_reported_once_each(run: Run) -> None:
+    trace = run("""
+import warnings
+for i in range(4):
+    warnings.warn_explicit(("odd %d", "other %d")[i % 2] % i, UserWarning, "/library/module.py", 3)
+""")
+    assert [(w.message, w.site and w.site.line) for w in trace.warnings] == [("odd 0", 4), ("other 1", 4)]
+
+
 def test_figures_are_not_shown(run: Run) -> None:
     pytest.importorskip("matplotlib")
     trace = run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('shown')", seconds=60)

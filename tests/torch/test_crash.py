@@ -128,6 +128,17 @@ def test_a_crash_after_the_recorded_steps(
         assert call["scope"] == ["Net"]
 
 
+def test_the_parts_of_the_network_that_a_library_refused(observe: Observe) -> None:
+    trace = observe("""
+library = {}
+exec(compile("def adapt(network): raise ValueError('modules not found')", "/library/adapt.py", "exec"), library)
+layer = nn.TransformerEncoderLayer(8, 2, 16)
+library["adapt"](nn.ModuleDict({"body": nn.TransformerEncoder(layer, 2), "head": nn.Linear(8, 2)}))
+""")
+    parts = trace.crash["parts"]
+    assert parts["body.layers.*.linear1"] == parts["head"] == "Linear" and "body" not in parts
+
+
 def test_an_exception_of_the_users_own_has_no_call(observe: Observe) -> None:
     seen = observe(
         "import torch\nx = torch.rand(2)\ntry:\n    x.view(3)\nexcept RuntimeError:\n    pass\nraise ValueError('mine')\n"

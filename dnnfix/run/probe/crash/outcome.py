@@ -15,7 +15,7 @@ from ..libraries import SUCCESSORS
 from ..lookup import type_name
 from ..program import scaffold, unattended, writes
 from ..program.removed_modules import OLD_PYTHON
-from . import frame_names, refusals, statement_values
+from . import frame_names, network_parts, refusals, statement_values
 
 FINISHED = "finished"
 CRASHED = "crashed"
@@ -52,6 +52,7 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     fields["written"] = _written(error)
     fields["held"] = statement_values.held_at(error) or []
     fields["refusal"] = refusals.asked_for(error)
+    fields["parts"] = network_parts.parts_of(error) or {}
     wire.emit("crash", **fields)
     _look_closer(error, hooks)
     return ending

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import logging
+import re
 import warnings
 from typing import Any, Set
 
@@ -18,6 +19,8 @@ _FOR_AUTHORS = (DeprecationWarning, PendingDeprecationWarning)
 
 _LOGGING = frozenset(["accelerate", "datasets", "diffusers", "peft", "transformers", "trl"])
 """Libraries that log what others warn of."""
+
+_NUMBERS = re.compile(r"\d+")
 
 _OF_THE_WATCHERS = "run_functions_eagerly"
 """What a warning names that comes of how the program is watched, and not of the program."""
@@ -37,15 +40,17 @@ def _refuse(prompt: Any = "") -> str:
 
 
 def catch_warnings() -> None:
-    """Report every category of warning once per site, in place of printing it; and what libraries log as a warning, once."""
+    """Report every category of warning once per line, in place of printing it; what is told within a library, and what libraries log, once."""
     seen: Set[Any] = set()
 
     def show(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
         site = sites.line_site(filename, lineno)
         if (site is None and issubclass(category, _FOR_AUTHORS)) or _OF_THE_WATCHERS in str(message):
             return
+        # One call of a library, such as one that trains, may warn of several things.
+        text = "" if site else _NUMBERS.sub("", str(message))[:80]
         site = site or sites.caller_site()
-        key = (category.__name__, str(site) if site else str(message)[:80])
+        key = (category.__name__, str(site), text)
         if key not in seen and len(seen) < MOST_WARNINGS:
             seen.add(key)
             wire.emit("warning", category=category.__name__, message=wire.shorten(str(message), 1000), site=site)
