@@ -130,8 +130,11 @@ def test_a_crash_after_the_recorded_steps(
 
 def test_the_parts_of_the_network_that_a_library_refused(observe: Observe) -> None:
     trace = observe("""
+import torch
+from torch import nn
+
 library = {}
-exec(compile("def adapt(network): raise ValueError('modules not found')", "/library/adapt.py", "exec"), library)
+exec(compile("def adapt(network): raise ValueError('modules not found')", torch.__file__, "exec"), library)
 layer = nn.TransformerEncoderLayer(8, 2, 16)
 library["adapt"](nn.ModuleDict({"body": nn.TransformerEncoder(layer, 2), "head": nn.Linear(8, 2)}))
 """)
