@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         call_arguments,
         freezing,
         graph,
+        image_batches,
         module_roles,
         new_parts,
         origins,

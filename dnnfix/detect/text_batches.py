@@ -47,7 +47,7 @@ def seen(subject: Subject) -> Iterator[TextBatches]:
     """The places of the program itself that called language models."""
     found = subject.trace.probes.get(PROBE) if subject.trace is not None else None
     for one in found if isinstance(found, Sequence) and not isinstance(found, str) else ():
-        if isinstance(one, Mapping) and (site := _site(one.get("site"))) is not None and not site.path:
+        if isinstance(one, Mapping) and (site := site_of(one.get("site"))) is not None and not site.path:
             numbers = {name: value if isinstance(value := one.get(name), int) else 0 for name in NUMBERS}
             has_encoder, both_ways, shifts = (
                 bool(one.get(name)) for name in ("encoder_decoder", "both_ways", "shifts")
@@ -55,7 +55,8 @@ def seen(subject: Subject) -> Iterator[TextBatches]:
             yield TextBatches(site, str(one.get("model")), has_encoder, both_ways, shifts, **numbers)
 
 
-def _site(found: Json) -> Site | None:
+def site_of(found: Json) -> Site | None:
+    """The place that a probe wrote."""
     if not isinstance(found, Sequence) or isinstance(found, str) or len(found) != 5:
         return None
     line, column, end_line, end_column, path = found

@@ -12,6 +12,7 @@ from .calls import Recorder
 from .components import Components
 from .distributed import Distributed, tell
 from .experiments import Experiments
+from .image_batches import ImageBatches
 from .in_flight import call_in_flight
 from .loaders import Loaders
 from .loop import Loop
@@ -25,6 +26,16 @@ from .training_data import TrainingData
 from .unit_listener import Listener
 
 torch: Any = _torch
+
+
+def _each(*looks: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, Any], None]:
+    """What looks at the call of a model in each of several ways."""
+
+    def look(model: Any, args: Any, kwargs: Any) -> None:
+        for one in looks:
+            one(model, args, kwargs)
+
+    return look
 
 
 def warm() -> None:
@@ -72,7 +83,7 @@ class Hooks:
         if self._wanted:
             self._steps.on_pair = self._stepped
         self._recorder.on_input = self._experiments.saw_input
-        self._recorder.on_library_model = TextBatches().saw
+        self._recorder.on_library_model = _each(TextBatches().saw, ImageBatches().saw)
         self._recorder.on_output = self._experiments.saw_output
         if self._record > 0:
             self._recorder.start()
