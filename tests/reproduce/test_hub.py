@@ -177,6 +177,27 @@ def test_a_file_that_a_repository_lacks_is_told_as_the_hub_does(run_in: Run) -> 
     assert trace.outcome is RunOutcome.FINISHED and trace.printed.endswith(told * 3), trace.detail
 
 
+def test_adapters_are_made_where_peft_asks_for_them(run_in: Run) -> None:
+    pytest.importorskip("peft")
+    program = """
+        import torch
+        from peft import PeftConfig, PeftModel
+        from transformers import AutoModelForCausalLM
+
+        settings = PeftConfig.from_pretrained("me/llama-lora")
+        model = AutoModelForCausalLM.from_pretrained(settings.base_model_name_or_path)
+        adapted = PeftModel.from_pretrained(model, "me/llama-lora")
+        print(settings.task_type, model.config.model_type, any(one.requires_grad for one in adapted.parameters()))
+        print(type(AutoModelForCausalLM.from_pretrained("gpt2")).__name__)
+    """
+    trace = ran(run_in, program)
+    assert trace.outcome is RunOutcome.FINISHED, trace.detail
+    assert [line for line in trace.printed.splitlines() if line.endswith(("False", "Model"))] == [
+        "CAUSAL_LM llama False",
+        "GPT2LMHeadModel",
+    ]
+
+
 def test_who_is_logged_in_needs_the_network(run_in: Run) -> None:
     program = "from huggingface_hub import HfApi\nHfApi().create_repo('a', token=True)\n"
     assert run_in(program, joined([]), 12).outcome is RunOutcome.NEEDS_NETWORK

@@ -133,6 +133,8 @@ def made_from_hub(asked):
             name = kwargs.get("filename") or (args[0] if args else None)
             with MadeTurn(asked["home"]):
                 folder = made_repository(known, kwargs, asked, name)
+                if folder is not None and str(name).startswith("adapter_") and _made_called_by("peft"):
+                    made_adapter_files(folder, known, asked)
             if folder is not None and "snapshot" in original.__name__:
                 return folder
             path = os.path.join(folder, kwargs.get("subfolder") or "", str(name)) if folder else ""
@@ -158,6 +160,16 @@ def _made_absence():
     kinds = (LocalEntryNotFoundError, remote) if remote else (LocalEntryNotFoundError,)
     told = {"__module__": home, "request_id": None, "server_message": None, "response": None}
     return type("LocalEntryNotFoundError", kinds, told)
+
+
+def _made_called_by(library):
+    """Whether a function of a library is on the way here."""
+    import sys
+
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] != library:
+        frame = frame.f_back
+    return frame is not None
 
 
 class MadeTurn:
@@ -278,6 +290,40 @@ def made_model_files(folder, name, asked):
     kind = made_architecture(name, asked["classes"])
     made_small_model(folder, kind, name, asked)
     made_processor_files(folder, kind)
+
+
+_made_tasks_of_adapters = {  # what the name of a class asks for, and what an adapter calls it; others bring a head along
+    "ForCausalLM": "CAUSAL_LM",
+    "ForSeq2SeqLM": "SEQ_2_SEQ_LM",
+    "ForConditionalGeneration": "SEQ_2_SEQ_LM",
+}
+
+
+def made_adapter_files(folder, name, asked):
+    """Write an adapter for all linear layers of whatever model it is put into; its weights are those that it begins with."""
+    import json
+    import os
+
+    from safetensors.torch import save_file
+
+    settings = os.path.join(folder, "adapter_config.json")
+    if os.path.isfile(settings):
+        return
+    save_file({}, os.path.join(folder, "adapter_model.safetensors"))
+    tasks = [
+        task for end, task in _made_tasks_of_adapters.items() if any(one.endswith(end) for one in asked["classes"])
+    ]
+    told = {
+        "peft_type": "LORA",
+        "r": 8,
+        "lora_alpha": 16,
+        "target_modules": "all-linear",
+        "task_type": tasks[0] if tasks else None,
+        "base_model_name_or_path": "made/" + made_architecture(name, asked["classes"]),
+        "inference_mode": True,
+    }
+    with open(settings, "w", encoding="utf-8") as out:
+        json.dump(told, out)
 
 
 def made_timm_files(folder, name):
