@@ -14,6 +14,7 @@ from dnnfix.api import (
     Fault,
     FixPattern,
     Repair,
+    Replace,
     SetArgument,
     Source,
     Subject,
@@ -28,6 +29,13 @@ ROWS = re.compile(
 )
 WHOLE = re.compile(r"result type Float can't be cast to the desired output type Long")
 
+SEVERAL, ONE = "multi_label_classification", "single_label_classification"
+
+AS_FLOATS = "Give the labels as floats"
+
+LABELS = frozenset({"labels", "label"})
+"""What the columns of labels are called that a trainer gives to a model."""
+
 LIBRARIES = frozenset({"transformers", "peft"})
 
 
@@ -36,7 +44,8 @@ class LabelsUnfitForHead(CrashTemplate):
 
     `AutoModelForSequenceClassification` has two outputs where `num_labels` is not given: a label of 2 is out of bounds. And where
     `problem_type` is not given either, the type of the labels chooses the loss: integers are classes, floating-point numbers
-    one value for each output. Classes as floats fail for their shape, and several labels for each text as integers for their type.
+    one value for each output. Classes as floats fail for their shape, several labels for each text as integers for their type, and
+    classes where `problem_type` announces several labels for each text.
 
     Fix safety: unsafe. The program could not run before; a head of another size is initialized anew.
 
@@ -65,12 +74,17 @@ class LabelsUnfitForHead(CrashTemplate):
             what = f"a label is {wanted - 1}, and the head of the model has fewer outputs"
             if edits is not None and (target is None or target.low in (None, 0)):
                 yield Fault(crash.site, {"what": what}, ((f"Give the head {wanted} outputs", edits, 0.85),))
+        elif ROWS.search(crash.message) and (repair := _of_one_label(source)) is not None:
+            what = "several labels for each sample are announced (`problem_type`), and each sample has one class"
+            yield Fault(crash.site, {"what": what}, (repair,))
         elif labels is not None and ROWS.search(crash.message):
             what = "labels that are floating-point numbers stand for one value for each output, and these are classes"
             yield Fault(crash.site, {"what": what}, (_cast(source, labels, "long", "Give the classes as integers"),))
-        elif labels is not None and WHOLE.search(crash.message):
+        elif WHOLE.search(crash.message):
             what = "several labels for each sample are compared one by one, which takes floating-point numbers"
-            yield Fault(crash.site, {"what": what}, (_cast(source, labels, "float", "Give the labels as floats"),))
+            cast = _cast(source, labels, "float", AS_FLOATS) if labels is not None else None
+            repairs = (cast,) if cast is not None else tuple(_made_of_floats(source))
+            yield Fault(crash.site, {"what": what}, repairs)
 
     programs = """
 === example: three classes
@@ -113,6 +127,61 @@ ids, marks = torch.randint(0, 30, (2, 5)), torch.tensor([[0, 1, 1], [1, 0, 0]])
 loss.backward()
 optimizer.step()
 
+=== example: classes, where several labels are announced
+import torch
+from transformers import BertConfig, BertForSequenceClassification
+
+sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+- config = BertConfig(vocab_size=30, num_labels=3, problem_type="multi_label_classification", **sizes)
++ config = BertConfig(vocab_size=30, num_labels=3, problem_type="single_label_classification", **sizes)
+model = BertForSequenceClassification(config)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.001)
+batch = {"input_ids": torch.randint(0, 30, (6, 5)), "labels": torch.tensor([0, 1, 2, 0, 1, 2])}
+loss = model(**batch).loss
+loss.backward()
+optimizer.step()
+
+=== example: several labels in a column that a trainer reads
+from datasets import Dataset
+from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+
+sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+config = BertConfig(vocab_size=30, num_labels=2, problem_type="multi_label_classification", **sizes)
+data = Dataset.from_dict({"input_ids": [[1, 2, 3], [4, 5, 6]] * 4, "old": [0, 1] * 4, "new": [1, 1] * 4})
+
+
+def with_labels(row):
+-     row["labels"] = [row[kind] for kind in ("old", "new")]
++     row["labels"] = [float(row[kind]) for kind in ("old", "new")]
+    return row
+
+
+model = BertForSequenceClassification(config)
+args = TrainingArguments("out", max_steps=3, report_to="none", use_cpu=True)
+Trainer(model, args, train_dataset=data.map(with_labels, remove_columns=["old", "new"])).train()
+
+=== example: several labels of a batch, as a matrix
+import numpy as np
+from datasets import Dataset
+from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+
+sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+config = BertConfig(vocab_size=30, num_labels=2, problem_type="multi_label_classification", **sizes)
+data = Dataset.from_dict({"input_ids": [[1, 2, 3], [4, 5, 6]] * 4, "old": [0, 1] * 4, "new": [1, 1] * 4})
+
+
+def with_labels(rows):
+    marks = np.zeros((len(rows["old"]), 2), dtype=int)
+    for index, kind in enumerate(("old", "new")):
+        marks[:, index] = rows[kind]
+-     return {"input_ids": rows["input_ids"], "labels": marks.tolist()}
++     return {"input_ids": rows["input_ids"], "labels": marks.astype(float).tolist()}
+
+
+model = BertForSequenceClassification(config)
+args = TrainingArguments("out", max_steps=3, report_to="none", use_cpu=True)
+Trainer(model, args, train_dataset=data.map(with_labels, batched=True, remove_columns=["old", "new"])).train()
+
 === reject: labels that count from one
 import torch
 from transformers import BertConfig, BertForSequenceClassification
@@ -147,3 +216,48 @@ def _of_size(source: Source, wanted: int) -> tuple[Edit, ...] | None:
 
 def _cast(source: Source, labels: ast.expr, method: str, title: str) -> Repair:
     return title, (Wrap(source.site(labels), "", f".{method}()"),), 0.85
+
+
+def _of_one_label(source: Source) -> Repair | None:
+    """Classes are announced where a program says that each sample has several labels."""
+    told = [node for node in source.nodes(ast.Constant) if node.value == SEVERAL]
+    edits = tuple(Replace(source.site(node), f'"{ONE}"') for node in told)
+    return ("Announce one class for each sample", edits, 0.85) if edits else None
+
+
+def _made_of_floats(source: Source) -> Iterator[Repair]:
+    """Labels are made floats where a column of them is made, for one sample, a batch, an array or a tensor."""
+    for made in _columns(source):
+        site, text = source.site(made), source.segment(source.site(made))
+        if isinstance(made, ast.ListComp):
+            yield AS_FLOATS, (Wrap(source.site(made.elt), "float(", ")"),), 0.9
+            yield AS_FLOATS, (Replace(source.site(made.elt), _each(source, made.elt)),), 0.8
+            continue
+        if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "tolist":
+            array = source.segment(source.site(made.func.value))
+            yield AS_FLOATS, (Replace(site, f"{array}.astype(float).tolist()"),), 0.9
+            yield AS_FLOATS, (Replace(site, f"{array}.float().tolist()"),), 0.7
+        yield AS_FLOATS, (Replace(site, _each(source, made)),), 0.8
+        yield AS_FLOATS, (Replace(site, f"[[float(one) for one in row] for row in {text}]"),), 0.75
+        if isinstance(made, ast.Call | ast.Name | ast.Attribute | ast.Subscript):
+            yield AS_FLOATS, (Wrap(site, "", ".float()"),), 0.7
+
+
+def _each(source: Source, made: ast.expr) -> str:
+    return f"[float(one) for one in {source.segment(source.site(made))}]"
+
+
+def _columns(source: Source) -> Iterator[ast.expr]:
+    """What a program puts under the name of labels, into a mapping."""
+    for node in source.nodes(ast.Assign):
+        target = node.targets[0]
+        if isinstance(target, ast.Subscript) and _is_labels(target.slice):
+            yield node.value
+    for display in source.nodes(ast.Dict):
+        for key, value in zip(display.keys, display.values, strict=True):
+            if key is not None and _is_labels(key):
+                yield value
+
+
+def _is_labels(key: ast.expr) -> bool:
+    return isinstance(key, ast.Constant) and key.value in LABELS
