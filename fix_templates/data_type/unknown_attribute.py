@@ -163,6 +163,12 @@ import torch
 
 labels = torch.from_numpy(np.zeros(3, dtype=np.float))
 
+=== reject (runs): a setting that the tables know
+from transformers import TrainingArguments
+
+arguments = TrainingArguments("out", use_cpu=True)
+print(not arguments.overwrite_output_dir)
+
 === reject: a method of another library's arrays
 import numpy as np
 import torch

@@ -115,7 +115,7 @@ def test_an_entry_has_what_the_tables_by_hand_have() -> None:
     found = document(GADGETS)
     assert found["module"][0]["note"] and found["name"][0]["new"] == "gadgets.rotate"
     assert found["argument"][1] == {
-        "of": ["gadgets.Trainer"], "old": "length", "removed": "1.1", "by": "args", "into": "gadgets.Config", "new": "most",
+        "of": ["gadgets.Trainer"], "old": "length", "removed": "1.1", "by": "args", "into": "gadgets.Config", "new": "most", "exact": True,
     }  # fmt: skip
 
 
@@ -227,6 +227,13 @@ def test_a_value_that_is_bound_later_is_not_moved_up() -> None:
     text = MOVED.replace('size = 512\nargs = Arguments(folder="out")', 'args = Arguments(folder="out")\nsize = 512')
     after = patched(text)
     assert "length=size" in after and "packing=True)" in after
+
+
+@pytest.mark.usefixtures("gadgets")
+def test_what_a_package_names_as_successor_does_what_the_older_version_did() -> None:
+    text = "import gadgets\n\ngadgets.Trainer(1, args=gadgets.Config(), packing=True)\n"
+    [hit] = changed_arguments(uses_of(Source.from_bytes(text.encode(), "program.py")))
+    assert hit.exact and not hit.safe
 
 
 MOST = 60

@@ -6,8 +6,11 @@ import pytest
 
 from dnnfix.config import Settings
 from dnnfix.emit.hunks import apply, replacements
+from dnnfix.fix_templates.versioning.outdated_call import OutdatedCall
 from dnnfix.pipeline.check import check_file
-from dnnfix.records import FileReport
+from dnnfix.records import Crash, FileReport, Frame, Replace, RunOutcome, Site, Trace
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
 
 
 def checked(text: str) -> FileReport:
@@ -34,6 +37,89 @@ def patched(text: str) -> str:
 def test_arguments_of_the_trainer_of_transformers(old: str, new: str) -> None:
     program = "from transformers import TrainingArguments\nargs = TrainingArguments('out', {})\n"
     assert patched(program.format(old)) == program.format(new).replace(", )", ")")
+
+
+READ = """import os
+from transformers import HfArgumentParser, TrainingArguments
+
+
+class Mine(TrainingArguments):
+    pass
+
+
+def main():
+    model, training = HfArgumentParser((Model, {})).parse_args_into_dataclasses()
+    {}
+    return model.evaluation_strategy
+"""
+
+
+@pytest.mark.parametrize("kind", ["TrainingArguments", "Mine"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("print(training.evaluation_strategy)", "print(training.eval_strategy)"),
+        ("training.evaluation_strategy = 'no'", "training.eval_strategy = 'no'"),
+        ("print(os.path and not training.overwrite_output_dir)", "print(os.path)"),
+        ("print(not training.overwrite_output_dir and os.path and 1)", "print(os.path and 1)"),
+        ("print(1 and not training.overwrite_output_dir and 2)", "print(1 and 2)"),
+        ("print(training.overwrite_output_dir or 1)", "print(1)"),
+        ("print(training.overwrite_output_dir and 1)", "print(False and 1)"),
+        ("print(not training.overwrite_output_dir)", "print(True)"),
+    ],
+)
+def test_settings_that_a_parser_gave_are_read_as_they_are_called_today(kind: str, old: str, new: str) -> None:
+    assert patched(READ.format(kind, old)) == READ.format(kind, new)
+
+
+def test_a_setting_with_values_of_its_own_is_not_read_otherwise() -> None:
+    assert not checked(READ.format("TrainingArguments", "print(training.adafactor)")).patches
+
+
+def test_an_argument_is_set_among_settings_that_a_parser_gave() -> None:
+    start = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n"
+    start += "(args,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\n"
+    old = "trainer = Trainer(model=model, args=args, prediction_loss_only=True)\n"
+    new = "args.prediction_loss_only = True\ntrainer = Trainer(model=model, args=args)\n"
+    assert patched(start + old) == start + new
+
+
+@pytest.mark.parametrize(
+    ("old", "kind", "new"),
+    [
+        ("tool.max_len", "GPT2Tokenizer", "tool.model_max_length"),
+        ("tool.max_len", "BertTokenizerFast", "tool.model_max_length"),
+        ("tool.max_len", "Ruler", ""),
+        ("tool.post_process(out, sizes)", "DetrImageProcessor", "tool.post_process_object_detection"),
+    ],
+)
+def test_an_attribute_that_is_gone_is_known_by_the_crash_at_it(old: str, kind: str, new: str) -> None:
+    program = f"from transformers import AutoModel\n\ndef run(tool, out, sizes):\n    return {old}\n"
+    source = Source.from_bytes(program.encode(), "program.py")
+    asked = old.partition(".")[2].partition("(")[0]
+    frame = Frame(Site(4, 1, 4, len(program.splitlines()[3]) + 1), "run")
+    crash = Crash("AttributeError", f"'{kind}' object has no attribute '{asked}'", (frame,))
+    found = list(OutdatedCall().hits(Subject(source, Trace(RunOutcome.CRASHED, crash=crash))))
+    codes = [edit.code for hit in found for edit in hit.edits if isinstance(edit, Replace)]
+    assert codes == ([new] if new else []) and all(hit.exact for hit in found)
+    assert not list(OutdatedCall().hits(Subject(source)))
+
+
+@pytest.mark.parametrize("old", ["lm_labels", "masked_lm_labels"])
+def test_labels_have_one_name(old: str) -> None:
+    program = "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('a')\nmodel(ids, {}=ids)\n"
+    assert patched(program.format(old)) == program.format("labels")
+
+
+def test_names_of_a_package_that_follows_another_are_those_of_today_where_its_modules_are_gone() -> None:
+    program = "import {0}\n\nconfig = {0}.{1}GPT2Config.from_json_file('a.json')\n"
+    report = check_file(
+        program.format("pytorch_transformers", "modeling_gpt2.").encode(),
+        "program.py",
+        Settings(select=("DNF501", "DNF550")),
+    )
+    said = [result.finding.message for result in report.findings]
+    assert any("use transformers.GPT2Config.from_json_file" in each for each in said), said
 
 
 def test_a_value_that_cannot_be_read_is_not_renamed() -> None:

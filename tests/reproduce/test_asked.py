@@ -170,6 +170,10 @@ LEFT = {
     "a text that a function takes apart, which is called where it is there": PARSER
     + "parser.add_argument('--resume')\nargs = parser.parse_args()\ndef load(path):\n    print(path.split('/'))\n"
     "if args.resume:\n    load(args.resume)\n",
+    "a file that one of two names": PARSER
+    + "parser.add_argument('--train')\nparser.add_argument('--more')\nargs = parser.parse_args()\n"
+    "def read(path, text=False):\n    if path:\n        print(open(path if text else path).read())\n"
+    "read(args.train)\n",
     "a default": PARSER
     + "parser.add_argument('--data', default='x.txt')\nargs = parser.parse_args()\nopen(args.data)\n",
 }

@@ -27,6 +27,27 @@ def called_with(text: str) -> tuple[str, ...]:
 PARSER = "parser = argparse.ArgumentParser()\n"
 
 GIVEN = {
+    "a word of a table of the program": (
+        "KINDS = {'big': 1, 'small': 2}\n"
+        + DONE
+        + PARSER
+        + "parser.add_argument('--kind', type=str)\nargs = parser.parse_args()\n"
+        "assert args.kind in list(KINDS.keys()), 'a kind'\ntrain()\n",
+        ("--kind", "big"),
+    ),
+    "a data set that a table of the program has": (
+        "COLUMNS = {'of_nobody': ('a', 'b'), 'xsum': ('document', 'summary')}\n"
+        + DONE
+        + PARSER
+        + "parser.add_argument('--dataset_name', required=True)\nargs = parser.parse_args()\n"
+        "print(COLUMNS.get(args.dataset_name))\ntrain()\n",
+        ("--dataset_name", "xsum"),
+    ),
+    "no ending of a name": (
+        DONE + PARSER + "parser.add_argument('--model', required=True)\nargs = parser.parse_args()\n"
+        "print('.ckpt' in args.model)\ntrain()\n",
+        ("--model", "made/model"),
+    ),
     "a mode of argparse without a default": (
         DONE + "def arguments():\n    parser = argparse.ArgumentParser()\n    parser.add_argument('--mode', type=str)\n"
         "    parser.add_argument('--batch_size', type=int, default=128)\n    return parser.parse_args()\n"

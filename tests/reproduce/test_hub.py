@@ -255,7 +255,7 @@ def test_columns_of_a_data_set_are_those_that_the_program_uses() -> None:
         data = data.map(encode).remove_columns(["id"]).rename_column("target", "labels")
         print(data["validation"]["x"])
     """)
-    assert "('question', 'context', 'Tweet text', 'id', 'target'), ('train', 'validation')" in step.scaffold.start
+    assert "('Tweet text', 'question', 'context', 'id', 'target'), ('train', 'validation')" in step.scaffold.start
 
 
 def test_columns_that_a_function_adds_or_a_trainer_wants() -> None:
@@ -286,6 +286,30 @@ def test_columns_that_are_asked_of_a_set_itself_though_a_function_gives_them_aga
         print(mapped["input_ids"])
     """)
     assert "made_hub_dataset(('label', 'title', 'author')," in step.scaffold.start
+
+
+def test_columns_that_loops_go_through_or_read() -> None:
+    (step,) = steps_of("""
+        from datasets import load_dataset
+        data = load_dataset("someone/something", split="train")
+        if 9 < len(data):
+            data = data.shuffle(seed=1).select(range(9))
+        for number, row in enumerate(data):
+            print(number, row["chosen"])
+        print([one["rejected"] for one in data])
+    """)
+    assert "made_hub_dataset(('chosen', 'rejected')," in step.scaffold.start
+    (step,) = steps_of("""
+        from datasets import load_dataset
+        names = [f"ending{i}" for i in range(3)]
+        def encode(rows):
+            for other in ["sent1", "sent2"]:
+                print(rows[other])
+            return {"input_ids": [[rows[end][i] for end in names] for i in range(2)]}
+        data = load_dataset("someone/something").map(encode, batched=True)
+        name = "label" if "label" in data["train"][0] else "labels"
+    """)
+    assert "('label', 'sent1', 'sent2', 'ending0', 'ending1', 'ending2')" in step.scaffold.start
 
 
 def test_columns_that_an_option_or_a_field_names_by_default() -> None:
@@ -415,6 +439,8 @@ def test_known_data_sets_have_their_own_columns_and_parts() -> None:
     assert list(sizes) == ["train", "validation_matched", "validation_mismatched", "test_matched", "test_mismatched"]
     assert list(kinds) == ["premise", "hypothesis", "label", "idx"]
     assert list(made_hub_form("yahma/alpaca-cleaned", "", (), (), 2)[1]) == ["instruction", "input", "output", "text"]
+    assert list(made_hub_form("me/more-gsm8k", "", ("answer",), (), 2)[1]) == ["question", "answer"]
+    assert list(made_hub_form("me/more-gsm8k", "", ("answer", "chosen"), (), 2)[1]) == ["answer", "chosen"]
     assert made_hub_form("a/b", "", ("body", "stars_label"), ("train", "dev"), 5) == (
         {"train": 2000, "dev": 500},
         {"body": "text", "stars_label": 5},
@@ -428,6 +454,8 @@ DATA = """
     few = load_dataset("imdb", split="train[:1%]+test[:10]")
     print(few.num_rows, few.column_names, few.features["label"].names)
     print(load_dataset("cifar10")["train"][0]["img"].size)
+    moods = load_dataset("sem_eval_2018_task_1", "subtask5.english")["train"]
+    print(moods.features["joy"].dtype, len({(row["joy"], row["fear"]) for row in moods.select(range(9))}) > 1)
     words = load_dataset("conll2003", split="validation")[0]
     print(len(words["tokens"]) == len(words["ner_tags"]))
     answers = load_dataset("squad", split="validation")[0]

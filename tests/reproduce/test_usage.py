@@ -81,6 +81,18 @@ def test_fields_that_a_parser_has_to_be_given() -> None:
     assert not parsed_classes.classes(source("import argparse\nparser = argparse.ArgumentParser('a')\n"))
 
 
+def test_paths_to_train_on_are_given_and_nothing_is_turned_on_for_some_models_alone() -> None:
+    fields = "    train_data_file: str = None\n    eval_data_file: str = None\n    train_log: str = None\n    masked: bool = False\n"
+    use = "def read(late=False):\n    path = data.eval_data_file if late else data.train_data_file\n    return Lines(file_path=path)\n"
+    test = "if net.kind == 'bert' and not data.masked:\n    raise ValueError('mask')\nif data.train_log:\n    open(data.train_log)\n"
+    found = source(CLASSES.replace("    words: int = 3\n", fields) + use + test)
+    assert [one.name for one in parsed_classes.needed(found)] == ["rank", "dataset_name", "train_data_file"]
+    insisted = source(
+        CLASSES.replace("    words: int = 3\n", fields) + "if not data.masked:\n    raise ValueError('mask')\n"
+    )
+    assert [one.name for one in parsed_classes.needed(insisted)] == ["rank", "dataset_name", "masked"]
+
+
 def test_fields_of_a_class_of_a_library_are_given_where_a_parser_has_one() -> None:
     read = "print(args.dataset_name)\n"
     parser = "from trl import ScriptArguments, SFTConfig, TrlParser\nparser = TrlParser((ScriptArguments, SFTConfig))\n"

@@ -111,7 +111,9 @@ class Calls(Expressions):
 
     def _read(self, kind: str, args: list[Value], node: ast.Call, keywords: dict[str, Value]) -> Value:
         """A call that reads; one that is given an open file tells what kind of file that is."""
-        named = next((keywords[k] for k in ("filepath_or_buffer", "file", "fname", "io", "file_path") if k in keywords), None)
+        named = next(
+            (keywords[k] for k in ("filepath_or_buffer", "file", "fname", "io", "file_path") if k in keywords), None
+        )
         first = args[0] if args else named
         if isinstance(first, View) and first.datum.kind == "handle" and not first.part:
             first.datum.kind = kind

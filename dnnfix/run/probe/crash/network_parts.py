@@ -27,7 +27,9 @@ def parts_of(error: BaseException) -> Optional[Dict[str, str]]:
     if not entries or sites.is_user_frame(entries[-1].tb_frame):
         return None
     for entry in reversed(entries):
-        networks = [value for value in entry.tb_frame.f_locals.values() if isinstance(value, torch.nn.Module)]
+        values = [value for value in entry.tb_frame.f_locals.values() if isinstance(value, torch.nn.Module)]
+        # A layer whose constructor refused its arguments has no parts yet.
+        networks = [value for value in values if "_modules" in vars(value)]
         found = [_leaves(network) for network in networks]
         if any(found):
             return max(found, key=len)
