@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dnnfix.reproduce.arguments import options, parsed_classes
 from dnnfix.reproduce.case import Case
@@ -44,6 +44,9 @@ _WANTED_BY_TRAINER = {
 _OPTION = re.compile(r"(?:^|_)(?:column|field)(?:_name)?$")
 """How options are called that name a column."""
 
+_OF_COLUMNS = re.compile(r"column_names|columns$|features$")
+"""How the names of a data set's columns are kept."""
+
 _MOST_NAMED = 20
 """Columns that one loop goes through."""
 
@@ -64,8 +67,12 @@ def of_hub(case: Case) -> tuple[str, ...]:
         stored.update(string(key) for node in made for key in node.keys)
     for call in source.all_calls:
         name = last_name(call.func)
-        if name in ("remove_columns", "select_columns"):
-            given = argument_value(call, "column_names", 0)
+        if name in ("remove_columns", "select_columns", "map"):
+            given = (
+                argument_value(call, "column_names", 0)
+                if name != "map"
+                else argument_value(call, "remove_columns", None)
+            )
             parts = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
             found.update(dict.fromkeys(string(part) or "" for part in parts))
         elif name == "rename_column":
@@ -109,10 +116,29 @@ def _missed(case: Case) -> Iterator[str]:
 
 
 def _looked_for(source: Source) -> Iterator[str]:
-    """The label, where a program looks whether its rows have one under this name: `"label" if "label" in rows[0] else "labels"`."""
+    """The columns that a program looks for among those of a data set, and the label that it looks for in rows.
+
+    As in `"tokens" in column_names`, with an option's default in `f"{args.task}_tags"`, and in `"label" if "label" in rows[0] else "labels"`.
+    """
+    defaults = {**options.defaults(source), **_constants(parsed_classes.by_default(source))}
     for test in source.nodes(ast.Compare):
-        if isinstance(test.ops[0], ast.In) and string(test.left) == "label":
-            yield "label"
+        if not isinstance(test.ops[0], ast.In):
+            continue
+        of_columns = _OF_COLUMNS.search(last_name(test.comparators[0])) is not None
+        name = string(test.left)
+        if name == "label" or (name is not None and of_columns):
+            yield name
+        elif of_columns and isinstance(test.left, ast.JoinedStr):
+            parts = [
+                defaults.get(last_name(part.value)) if isinstance(part, ast.FormattedValue) else string(part)
+                for part in test.left.values
+            ]
+            if all(isinstance(part, str) for part in parts):
+                yield "".join(map(str, parts))
+
+
+def _constants(values: Mapping[str, ast.expr | None]) -> dict[str, str]:
+    return {name: text for name, value in values.items() if value is not None and (text := string(value)) is not None}
 
 
 def _asked_of_sets(source: Source) -> Iterator[str]:
