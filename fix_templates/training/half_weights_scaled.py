@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -14,6 +15,7 @@ from dnnfix.api import (
     InsertAfter,
     ReadTemplate,
     RemoveArgument,
+    Repair,
     Replace,
     Source,
     Subject,
@@ -29,6 +31,9 @@ from dnnfix.api import (
 QUANTIZED = words("load_in_8bit load_in_4bit quantization_config")
 CAST_BACK = words("prepare_model_for_kbit_training prepare_model_for_int8_training cast_training_params")
 """Functions that put what is trained into float32."""
+FOR_GOOD = 4
+"""Losses in a row, up to the last one, after which weights that are no numbers stay so."""
+
 ADAPTS = words("get_peft_model add_adapter peft_config inject_adapter_in_model LoraModel")
 """Words of programs that train adapters, whose base may be in float16."""
 
@@ -42,7 +47,11 @@ class HalfWeightsScaled(ReadTemplate):
     trained is in float32: `get_peft_model` makes its adapters so, but neither the whole modules of `modules_to_save` nor those of
     `model.add_adapter`.
 
-    Fix safety: unsafe. The program raised on a GPU; weights in float32 take twice the memory.
+    Without a scaler, weights in float16 are updated in float16: Adam divides by the root of squares that vanish there, and the loss is no
+    number from the second step on, as a run shows. So is that of a model whose activations exceed 65504, as those of models that were trained in
+    bfloat16 do. bfloat16 has the range of float32.
+
+    Fix safety: unsafe. The program raised on a GPU, or learned nothing; weights in float32 take twice the memory.
 
     References: https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler.unscale_,
     https://huggingface.co/docs/peft/developer_guides/troubleshooting ("Attempting to unscale FP16 gradients").
@@ -59,8 +68,15 @@ class HalfWeightsScaled(ReadTemplate):
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         crash = subject.crash if subject.crash is not None and "unscale FP16" in subject.crash.message else None
+        broken = _left_finite_numbers(subject)
         for model, made, edits in _halved(source):
-            if _is_cast_back(source, model) or not _is_scaled(source, model):
+            if _is_cast_back(source, model):
+                continue
+            if broken and _is_trained(source, model):
+                what = f"the weights of `{model}` are trained in float16, and the loss is no finite number from step {broken} on"
+                yield Fault(source.site(made), what, tuple(_wider(source, made, edits)), symptom=Symptom.NON_FINITE)
+                continue
+            if not _is_scaled(source, model):
                 continue
             what = f"the weights of `{model}` are put into float16, and its loss is scaled: the scaler raises"
             site = crash.site if crash is not None and crash.site is not None else source.site(made)
@@ -85,6 +101,22 @@ for x, y in loader:
     scaler.scale(loss).backward()
     scaler.step(optimizer)
     scaler.update()
+
+=== example (runs): no scaler
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+sizes = {"vocab_size": 40, "n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 2}
+GPT2LMHeadModel(GPT2Config(**sizes)).save_pretrained("small")
+- model = GPT2LMHeadModel.from_pretrained("small", dtype=torch.float16)
++ model = GPT2LMHeadModel.from_pretrained("small", dtype=torch.bfloat16)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+ids = torch.randint(0, 40, (4, 8))
+for _ in range(8):
+    loss = model(ids, labels=ids).loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
 
 === example: a statement of its own
 import torch
@@ -198,6 +230,34 @@ pipe.unet.to("cuda", dtype=torch.float16)
 pipe.unet.add_adapter(config)
 print(pipe("a cat").images)
 """
+
+
+def _left_finite_numbers(subject: Subject) -> int:
+    """The step, counted from 1, from which on no loss of a run is a finite number; 0 where there is none, or too few come after it."""
+    losses = subject.trace.losses if subject.trace is not None and subject.crash is None else []
+    finite = max((place + 1 for place, loss in enumerate(losses) if math.isfinite(loss)), default=0)
+    return finite + 1 if len(losses) - finite >= FOR_GOOD else 0
+
+
+def _is_trained(source: Source, model: str) -> bool:
+    """Whether all weights of the model are trained, by the program's only optimizer or by a trainer, and no loss is scaled."""
+    if not ADAPTS.isdisjoint(source.words) or any(
+        source.qualified(call.func) in training_loop.SCALERS for call in source.all_calls
+    ):
+        return False
+    trainers = [call for call in source.all_calls if ast.unparse(call.func).endswith("Trainer")]
+    given = [argument_value(call, "model", 0) for call in trainers]
+    by_trainer = any(each is not None and ast.unparse(each) == model for each in given)
+    return _is_optimized(source, model) or (by_trainer and not any(_has_fp16(source, call) for call in trainers))
+
+
+def _wider(source: Source, made: ast.AST, edits: tuple[Edit, ...]) -> Iterator[Repair]:
+    """Weights in bfloat16, where float16 is an argument of what loads them; else, or then, in float32."""
+    if isinstance(made, ast.Attribute):
+        yield "Keep the weights in bfloat16", (Replace(source.site(made), f"{ast.unparse(made.value)}.bfloat16"),), 0.85
+    elif isinstance(made, ast.Constant):
+        yield "Keep the weights in bfloat16", (Replace(source.site(made), '"bfloat16"'),), 0.85
+    yield "Keep the weights in float32", edits, 0.8
 
 
 def _halved(source: Source) -> Iterator[tuple[str, ast.AST, tuple[Edit, ...]]]:

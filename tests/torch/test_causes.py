@@ -292,6 +292,27 @@ def test_a_loss_that_runs_away_asks_for_no_greater_rate(observe: Observe) -> Non
     assert clipped == "nn.utils.clip_grad_norm_(net.parameters(), 1.0)"
 
 
+def test_what_is_computed_in_half_precision_gets_a_wider_range_where_a_loss_is_not_finite(observe: Observe) -> None:
+    text = """\
+    import torch
+    from torch import nn
+    net = nn.Linear(6, 2).half()
+    data = torch.randn(64, 6).to(torch.float16)
+    optimizer = torch.optim.Adam(net.parameters())
+    for _ in range(4):
+        optimizer.zero_grad()
+        net(data).float().logsumexp(1).mean().backward()
+        optimizer.step()
+    """
+    source = Source.from_bytes(textwrap.dedent(text).encode(), "program.py")
+    subject = Subject(source, observe(text).trace())
+    infinite = (Reading("non-finite", "", Symptom.NON_FINITE),)
+    texts = [edited(source, c.edits).text for c in causes(subject, infinite) if c.setting == "precision"]
+    wider = source.text.replace(".half()", ".bfloat16()").replace("float16)", "bfloat16)")
+    assert texts == [wider, source.text.replace(".half()", ".float()").replace("float16)", "float32)")]
+    assert not [c for c in causes(subject, FLAT) if c.setting == "precision"]
+
+
 def test_the_array_that_is_tested_on_is_scaled_by_what_was_learned_from_the_other(observe: Observe) -> None:
     text = """\
     import torch
