@@ -17,6 +17,10 @@ NEW_IN_LIST = re.compile(r"newly initialized: \[([^\]]*)\]")
 """How transformers tells of weights that a checkpoint does not have: a table since version 5, a list before."""
 
 
+OF_SUMMARIES = frozenset({"pooler"})
+"""Parts that few programs use the output of: that they do not train says nothing."""
+
+
 def frozen(subject: Subject) -> tuple[str, ...]:
     """The parts of a loaded model that its checkpoint does not have, and that stay as they were initialized while others train."""
     warnings = subject.trace.warnings if subject.trace is not None else ()
@@ -24,10 +28,13 @@ def frozen(subject: Subject) -> tuple[str, ...]:
     parameters = subject.network.parameters
     if not told or not any(each.trainable and each.update for each in parameters):
         return ()
-    there = tuple(f".{each.name}" for each in parameters)
-    parts = dict.fromkeys(name.partition(".")[0] for name in told if any(each.endswith(f".{name}") for each in there))
-    trains = [f".{each.name}" for each in parameters if each.trainable]
-    return tuple(part for part in parts if not any(f".{part}." in name for name in trains))
+    found = []
+    for part in dict.fromkeys(name.partition(".")[0] for name in told if "." in name):
+        own = [each for each in parameters if f".{part}." in f".{each.name}"]
+        is_new = all(any(f".{each.name}".endswith(f".{name}") for name in told) for each in own)
+        if own and is_new and part not in OF_SUMMARIES and not any(each.trainable for each in own):
+            found.append(part)
+    return tuple(found)
 
 
 def _new(message: str) -> Iterator[str]:

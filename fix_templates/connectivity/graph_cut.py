@@ -529,6 +529,23 @@ for _ in range(3):
     optimizer.step()
     optimizer.zero_grad()
 
+=== reject: a body that is frozen with its pooler, which the checkpoint lacks
+import torch
+from transformers import BertConfig, BertModel
+
+sizes = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+BertModel(BertConfig(**sizes), add_pooling_layer=False).save_pretrained("base")
+bert, head = BertModel.from_pretrained("base"), torch.nn.Linear(16, 3)
+for parameter in bert.parameters():
+    parameter.requires_grad = False
+optimizer = torch.optim.AdamW(head.parameters(), lr=1e-3)
+for _ in range(3):
+    states = bert(input_ids=torch.randint(0, 50, (4, 6))).last_hidden_state
+    loss = torch.nn.functional.cross_entropy(head(states[:, 0]), torch.randint(0, 3, (4,)))
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
 === reject: generated samples are detached for the discriminator
 import torch
 from torch import nn
