@@ -84,6 +84,21 @@ small = GPT2LMHeadModel(GPT2Config(vocab_size=40, n_positions=16, n_embd=16, n_l
 model = get_peft_model(small, LoraConfig(**settings))
 print(model(torch.randint(0, 40, (2, 6))).logits.shape)
 
+=== example: the default of a parameter
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+
+- def adapted(rank: int = 4, target_modules: list = ["q_proj", "v_proj"]):
++ def adapted(rank: int = 4, target_modules: list = ["query_key_value"]):
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    model = GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=40, **sizes))
+    return get_peft_model(model, LoraConfig(r=rank, target_modules=target_modules))
+
+
+print(adapted()(torch.randint(0, 40, (2, 6))).logits.shape)
+
 === example: names in one text, for a command line
 import argparse
 
@@ -149,7 +164,7 @@ def _names(node: ast.expr) -> list[str]:
 
 
 def _given_as(source: Source, node: ast.expr) -> str:
-    """The name of what an expression is given to: a keyword, a key, a variable, or an option whose default it is."""
+    """The name of what an expression is given to: a keyword, a key, a variable, or a parameter or option whose default it is."""
     above = source.parent(node)
     if isinstance(above, ast.keyword):
         call = source.parent(above)
@@ -160,6 +175,13 @@ def _given_as(source: Source, node: ast.expr) -> str:
         return ast.unparse(key) if key is not None else ""
     if isinstance(above, ast.Assign):
         return ast.unparse(above.targets[0])
+    if isinstance(above, ast.arguments):
+        named = [*above.posonlyargs, *above.args]
+        by_default = dict(zip(reversed(above.defaults), reversed(named), strict=False))
+        by_default.update(
+            (value, each) for each, value in zip(above.kwonlyargs, above.kw_defaults, strict=True) if value
+        )
+        return by_default[node].arg if node in by_default else ""
     return ast.unparse(above.target) if isinstance(above, ast.AnnAssign) else ""
 
 
