@@ -2,6 +2,7 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
+PYTHONS ?=
 MARKED ?= not slow
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -10,7 +11,7 @@ PROGRAMS ?= $(wildcard benchmarks/[a-z]*.py)
 QUICK := one_file.py "scan.py --rounds 2" "migration.py --rounds 1" "reproduction.py --limit 10"
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo demo-bot test test-all lint docs site baseline bench bench-quick clean
+.PHONY: demo demo-bot test test-all lint docs tables site baseline bench bench-quick clean
 
 demo: $(READY) ## repairs the buggy programs in examples/ and shows each proof
 	@for program in examples/*.py; do \
@@ -42,6 +43,9 @@ docs: $(READY) ## writes docs/templates.md, the drawing of docs/architecture.md,
 	$(BIN)/python tools/draw_packages.py
 	$(BIN)/python tools/bench_page.py
 	$(BIN)/python tools/settings_page.py
+
+tables: $(READY) ## the tables of what libraries lost, from their releases on the index; PYTHONS names interpreters that have the newest ones
+	$(BIN)/python tools/api_history.py $(foreach python,$(PYTHONS),--python $(python))
 
 site: $(READY) ## the documentation site, in build/site/html: warnings are errors, and links within it are checked
 	PYTHONPATH=. $(BIN)/python tools/pages build/site

@@ -9,6 +9,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,14 @@ def index(tmp_path: Path) -> Iterator[str]:
             wheel(folder / name, content)
             listed.append({"filename": name, "url": name, "size": 1, "upload-time": "2026-01-02T03:04:05Z"})
     files["gadgets"].append({"filename": "gadgets-1.0.0.tar.gz", "url": "x", "size": 1})
+    wheel(folder / "gadgets-2.0.0-cp311-cp311-win_amd64.whl", {})  # another package has the files
+    files["gadgets"].append(
+        {
+            "filename": "gadgets-2.0.0-cp311-cp311-win_amd64.whl",
+            "url": "gadgets-2.0.0-cp311-cp311-win_amd64.whl",
+            "size": 0,
+        }
+    )
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -321,6 +330,39 @@ def test_an_older_release_is_asked_of_what_went_before_it(
     assert made["module"] == {"2.0": {"gadgets.old": "", "gadgets.second": ""}}
     assert "gadgets.first.drive" in made["name"]["1.1"] and "gadgets.first.Axle" not in made["name"]["1.1"]
     assert made["name"]["2.0"]["gadgets.right"] == "gadgets.helped"
+
+
+def test_the_interpreter_with_the_newest_release_is_asked(
+    index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has no release or an older one says nothing beside it, whatever the order."""
+    pythons = []
+    for version in ("1.1.0", "2.0.0"):
+        installed(tmp_path / version, RELEASES[version], version)
+        pythons.append(tmp_path / f"python-{version}")
+        pythons[-1].write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path / version} exec {sys.executable} "$@"\n')
+        pythons[-1].chmod(0o755)
+    for words in ([sys.executable, *map(str, pythons)], [*map(str, reversed(pythons)), sys.executable]):
+        done = call(index, tmp_path, "gadgets", *(word for python in words for word in ("--python", python)))
+        assert "by its sources and 2.0.0 as it is installed" in done.stdout, done.stderr
+
+
+def test_a_table_begins_with_the_version_that_is_given(index: str, tmp_path: Path) -> None:
+    assert call(index, tmp_path, "gadgets", "--first", "1.1").returncode == 0
+    made = json.loads((tmp_path / "out" / "gadgets.json").read_text())
+    assert made["first"].startswith("1.1") and "1.1" not in made["name"]
+    done = call(index, tmp_path, "gadgets", "--first", "9.0")
+    assert done.returncode == 2 and "gadgets: the index has no final release from 9.0 on" in done.stderr
+
+
+def test_every_table_is_of_a_package_that_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tool alone makes all tables, each from the release on that it has to begin with."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    listed = import_module("api_history").PACKAGES
+    for path in (SCRIPT.parent.parent / "fix_templates" / "data" / "history").glob("*.json"):
+        made = json.loads(path.read_bytes())
+        first = listed[made["package"]]
+        assert not first or f"{made['first']}.".startswith(f"{first}."), path
 
 
 def test_a_package_is_named_as_programs_import_it(index: str, tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """Writes what public API a package has lost over its releases, as a table of API changes, from the wheels on the index.
 
-    python tools/api_history.py PACKAGE… [--python PYTHON] [--last NUMBER] [--wheels FOLDER]
+    python tools/api_history.py [PACKAGE…] [--python PYTHON]… [--first VERSION] [--wheels FOLDER]
 
-The last release of every minor version is read (`releases.py`, `static_api.py`): every name and keyword that a program could use and that the
+Without a package it makes the tables of all in `PACKAGES`. The last release of every minor version is read (`releases.py`, `static_api.py`): every name and keyword that a program could use and that the
 newest release has no more is an entry, with the release in which it went. Where one of them is installed for PYTHON, it is asked in a process of
-its own, and has the last word on all that went before: what it still has by decorators, inheritance or laziness is no entry. A successor
+its own, and has the last word on all that went before: what it still has by decorators, inheritance or laziness is no entry. Of several
+interpreters, as packages do not all fit together, the one with the newest release of a package is asked, the first such one. A successor
 is named where the sources show it: the same thing under another path, a decorator that renames a keyword, a text of warning that says what
 to use. What a table written by hand knows of a name is left to that table, and what `unknown_removals.toml` lists is left out; where such a
-table tells of the years before, `--last` reads only what came after. The same releases give the same bytes.
+table tells of the years before, only what came after is read, from a first version on. The same releases, of which one is installed with the
+same other packages, give the same bytes.
 """
 
 from __future__ import annotations
@@ -68,6 +70,44 @@ OF_ANOTHER_KIND = frozenset(
 
 OF_NAMES_ALONE = ("jax", "flax", "opencv-python")
 """Packages whose functions are wrapped or have several signatures, or whose classes are transformed: what these take and show cannot be read."""
+
+PACKAGES = {
+    "accelerate": "",
+    "albumentations": "",
+    "datasets": "",
+    "diffusers": "",
+    "evaluate": "",
+    "flax": "",
+    "gym": "",
+    "gymnasium": "",
+    "huggingface-hub": "",
+    "jax": "",
+    "keras": "3.4",
+    "keras-cv": "",
+    "keras-hub": "",
+    "keras-nlp": "",
+    "lightning": "",
+    "matplotlib": "",
+    "numpy": "1.24",
+    "opencv-python": "4.7",
+    "pandas": "1.3",
+    "peft": "",
+    "pytorch-lightning": "",
+    "scikit-learn": "1.1",
+    "scipy": "1.10",
+    "sentence-transformers": "",
+    "tensorflow-datasets": "",
+    "timm": "",
+    "tokenizers": "",
+    "torch": "2.4",
+    "torchaudio": "",
+    "torchmetrics": "",
+    "torchtext": "",
+    "torchvision": "0.18",
+    "transformers": "",
+    "trl": "",
+}
+"""The packages that have a table, as the index calls them, with the minor version to begin with, where a table by hand tells of the years before."""
 
 TIMEOUT = 1800
 """Seconds for what is asked of an interpreter: it imports every module in question."""
@@ -216,11 +256,13 @@ def _seen(known: dict[Any, Gone], key: Any, number: int) -> None:
         known[key] = Gone(number, number)
 
 
-def history(package: str, wheels: Path, index: str = INDEX, since: str = "", last: int = 0) -> History:
-    """Read the releases, those from before a day but for the last one left out, or that many at the end. Raises `ReleaseError`."""
-    every = releases(package, index)
+def history(package: str, wheels: Path, index: str = INDEX, since: str = "", first: str = "") -> History:
+    """Read the releases from a minor version on, those from before a day but for the last one left out. Raises `ReleaseError`."""
+    every = [release for release in releases(package, index) if not first or release.version >= Version(first)]
+    if not every:
+        raise ReleaseError(f"{package}: the index has no final release from {first} on.")
     before = sum(release.day < since for release in every)
-    found = History(package, every[max(before - 1, 0) :][-last:])
+    found = History(package, every[max(before - 1, 0) :])
     reader = Sources(wheels)
     for number, release in enumerate(found.found):
         print(f"{package} {release.version} ({number + 1} of {len(found.found)})", file=sys.stderr, flush=True)
@@ -231,15 +273,15 @@ def history(package: str, wheels: Path, index: str = INDEX, since: str = "", las
 class Installed:
     """What an interpreter says that has one of the releases; it says nothing where it has another or cannot import it."""
 
-    def __init__(self, python: Path | None, found: History) -> None:
+    def __init__(self, pythons: Iterable[Path], found: History) -> None:
         self.answers: Mapping[str, Any] = {}
         self.number = -1
         """Which of the releases it has, up to bug fixes; negative where it says nothing."""
         self.is_newest = False
-        self._python = python
+        versions = {python: Version(_version(python, found.package, found.imported)) for python in pythons}
+        self._python = max(versions, key=versions.__getitem__, default=None)
         minors = {str(release.version.release[:2]): number for number, release in enumerate(found.found)}
-        there = _version(python, found.package, found.imported) if python is not None else "0"
-        number = minors.get(str(Version(there).release[:2]), -1)
+        number = minors.get(str(versions[self._python].release[:2]), -1) if self._python is not None else -1
         if number >= 0:
             self.answers = self.asked(sorted({*in_question(found), found.imported}))
             if found.imported in self.answers:  # it may have the package and lack what that imports
@@ -670,9 +712,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0], formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("packages", nargs="+", metavar="PACKAGE", help="as the index calls it")
-    parser.add_argument("--python", type=Path, help="an interpreter that has the newest releases")
-    parser.add_argument("--last", type=int, default=0, metavar="NUMBER", help="read that many minor versions, not all")
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="as the index calls it (all that have a table)")
+    parser.add_argument(
+        "--python",
+        type=Path,
+        action="append",
+        default=[],
+        help="an interpreter that has the newest releases, or a part",
+    )
+    parser.add_argument("--first", default="", metavar="VERSION", help="the minor version to begin with (as listed)")
     parser.add_argument(
         "--wheels",
         type=Path,
@@ -682,9 +730,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--index", default=INDEX, help="another index, or a mirror, that answers in JSON (%(default)s)")
     parser.add_argument("--output", type=Path, default=DATA, help="the folder for the tables (%(default)s)")
     given = parser.parse_args(arguments)
-    for package in given.packages:
+    for package in given.packages or PACKAGES:
         try:
-            found = history(package, given.wheels, given.index, last=given.last)
+            found = history(package, given.wheels, given.index, first=given.first or PACKAGES.get(package, ""))
         except ReleaseError as error:
             print(f"api_history: {error}", file=sys.stderr)
             return 2

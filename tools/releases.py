@@ -1,8 +1,9 @@
 """The releases of a package on the index, and the Python sources in them.
 
-Of a release with several wheels the smallest is taken, as they differ in what is compiled and not in their Python files; source archives
-are read of packages that have no wheel at all. What is read once is kept in a folder of the caller's. Of large wheels, which are mostly
-compiled code, only the Python files are fetched and kept.
+Of a release with several wheels the smallest is taken, as they differ in what is compiled and not in their Python files, but none that is
+empty and requires another package which has the files, as TensorFlow's for Windows is; source archives are read of packages that have no
+wheel at all. What is read once is kept in a folder of the caller's. Of large wheels, which are mostly compiled code, only the Python files are
+fetched and kept.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ TIMEOUT = 300
 
 LARGE = 16 * 2**20
 """Bytes of a wheel beyond which only its Python files are fetched."""
+
+EMPTY = 50
+"""How many times as large another wheel of a release is, where one has no files of its own."""
 
 _BLOCK = 2**20
 """Bytes that are fetched of a large wheel at a time: the files of a folder mostly lie side by side."""
@@ -76,8 +80,11 @@ def every_release(package: str, index: str = INDEX) -> list[Release]:
     found = found or [release for file in listed if (release := _release(file, _version_of_archive)) is not None]
     if not found:
         raise ReleaseError(f"{package}: the index has no final release.")
-    best: dict[Version, Release] = {}
+    largest: dict[Version, int] = {}
     for release in found:
+        largest[release.version] = max(largest.get(release.version, 0), release.size)
+    best: dict[Version, Release] = {}
+    for release in (one for one in found if one.size * EMPTY >= largest[one.version]):
         if release.version not in best or release.size < best[release.version].size:
             best[release.version] = release
     return [best[version] for version in sorted(best)]

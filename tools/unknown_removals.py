@@ -1,8 +1,8 @@
 """Says which public names and arguments, gone from packages in the last two years, no table of API changes knows.
 
-    python tools/unknown_removals.py PACKAGE… [--since 2024-11-28] [--python PYTHON] [--wheels FOLDER] [--all]
+    python tools/unknown_removals.py [PACKAGE…] [--since 2024-11-28] [--python PYTHON]… [--wheels FOLDER] [--all]
 
-The last release before that day and the last one of every minor version since are read as `api_history.py` reads them, and what one has and
+Without a package it looks at all that have a table. The last release before that day and the last one of every minor version since are read as `api_history.py` reads them, and what one has and
 the newest lacks is looked up in the tables, those written by hand and those made. What no table has to know is in
 `unknown_removals.toml`, with the reason. A line is printed for each package and, with `--all`, for each name that nothing knows. The exit
 status is 0 where there is none, 1 where there is one, and 2 where a package could not be read.
@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from api_history import BY_HAND, DATA, Installed, Known, history, reasons, table
+from api_history import BY_HAND, DATA, PACKAGES, Installed, Known, history, reasons, table
 from releases import INDEX, ReleaseError
 
 TWO_YEARS = datetime.timedelta(days=730)
@@ -55,11 +55,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0], formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("packages", nargs="+", metavar="PACKAGE", help="as the index calls it")
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="as the index calls it (all that have a table)")
     parser.add_argument(
         "--since", default=str(datetime.date.today() - TWO_YEARS), help="the day to begin with (%(default)s)"
     )
-    parser.add_argument("--python", type=Path, help="an interpreter that has the newest releases")
+    parser.add_argument(
+        "--python",
+        type=Path,
+        action="append",
+        default=[],
+        help="an interpreter that has the newest releases, or a part",
+    )
     parser.add_argument("--wheels", type=Path, default=Path.home() / ".cache" / "dnnfix-wheels", help="(%(default)s)")
     parser.add_argument("--index", default=INDEX, help="another index (%(default)s)")
     parser.add_argument("--data", type=Path, default=DATA, help="the folder of the tables that are made (%(default)s)")
@@ -67,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     known = Known([*BY_HAND.glob("*.toml"), *given.data.glob("*.json")])
     status = 0
-    for package in given.packages:
+    for package in given.packages or PACKAGES:
         try:
             found = history(package, given.wheels, given.index, given.since)
         except ReleaseError as error:
