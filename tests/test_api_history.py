@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import http.server
+import io
 import json
 import subprocess
 import sys
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -48,6 +50,7 @@ FIRST = {
     "old/__init__.py": "",
     "old/parts.py": "class Wheel:\n    def __init__(self, radius): pass\nclass Spoke: pass\n",
     "_private.py": "def hidden(): pass\n",
+    "window.py": "class Pane: pass\nclass Sill: pass\ndef show(): pass\n",
     "__init__.pyi": "def only_in_the_stub() -> None: ...\n",
     "9a1e/__init__.py": "from . import parts\n",
     "9a1e/parts.py": "def nameless(): pass\n",
@@ -148,8 +151,9 @@ THIRD = {
         class Racer(Trainer): pass
         """,
     "tools.py": "def measure(x, **rest): pass\ndef weigh(x, of='g'): pass\n",
+    "window.py": "import a_package_that_nobody_has\nfrom .parts import Pane\ndef show(): pass\n",
     "helpers.py": "__all__ = ['helped']\ndef helped(x): pass\ndef inner(x): pass\n",
-    "parts.py": "class Wheel:\n    def __init__(self, radius, color=None): pass\n",
+    "parts.py": "class Pane: pass\nclass Wheel:\n    def __init__(self, radius, color=None): pass\n",
     "new/axles.py": """\
         import a_package_that_nobody_has
         class Axle:
@@ -188,9 +192,20 @@ def wheel(path: Path, files: Mapping[str, str]) -> None:
         archive.writestr("gadgets/tests/test_it.py", "def never(): pass\n")
 
 
+def archive(path: Path, files: Mapping[str, str], folder: str) -> None:
+    import textwrap
+
+    with tarfile.open(path, "w:gz") as made:
+        for name, text in files.items():
+            content = textwrap.dedent(text).encode()
+            member = tarfile.TarInfo(f"{folder}/gadgets/{name}")
+            member.size = len(content)
+            made.addfile(member, io.BytesIO(content))
+
+
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[str]:
-    """An index on this machine that has the releases of `gadgets`, the same called `kit-of-gadgets`, and `empty`, which has none."""
+    """An index on this machine that has the releases of `gadgets`, the same called `kit-of-gadgets` and, with archives, `in-parts`; `empty` has none."""
     folder = tmp_path / "index"
     folder.mkdir()
     files: dict[str, list[dict[str, object]]] = {"gadgets": [], "kit-of-gadgets": []}
@@ -200,14 +215,16 @@ def index(tmp_path: Path) -> Iterator[str]:
             wheel(folder / name, content)
             listed.append({"filename": name, "url": name, "size": 1, "upload-time": "2026-01-02T03:04:05Z"})
     files["gadgets"].append({"filename": "gadgets-1.0.0.tar.gz", "url": "x", "size": 1})
-    wheel(folder / "gadgets-2.0.0-cp311-cp311-win_amd64.whl", {})  # another package has the files
-    files["gadgets"].append(
-        {
-            "filename": "gadgets-2.0.0-cp311-cp311-win_amd64.whl",
-            "url": "gadgets-2.0.0-cp311-cp311-win_amd64.whl",
-            "size": 0,
-        }
-    )
+    empty = "gadgets-2.0.0-cp311-cp311-win_amd64.whl"  # another package has the files
+    wheel(folder / empty, {})
+    files["gadgets"].append({"filename": empty, "url": empty, "size": 0})
+    files["in-parts"] = [{**file, "filename": f"in_parts-{str(file['url'])[8:]}"} for file in files["gadgets"]]
+    files["in-parts"] = [file for file in files["in-parts"] if "-1.1.0-" not in str(file["filename"])]
+    for version in ("0.9.0", "1.1.0"):
+        archive(folder / f"gadgets-{version}.tar.gz", RELEASES["1.1.0"], f"gadgets-{version}")
+        files["in-parts"].append(
+            {"filename": f"in_parts-{version}.tar.gz", "url": f"gadgets-{version}.tar.gz", "size": 1}
+        )
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -258,7 +275,7 @@ MOVED_FROM_THE_FIRST = {
 }
 """What was at another place in between, and is the same: no `Brake`, `Clutch` or `steer`.
 
-Of what went later there is no `Gear`, which changed what it derived from, and no `hoot`, which was there beside another of its name.
+Of what went later there is no `Pane`, which its module has from another one now, no `Gear`, which changed what it derived from, and no `hoot`, which was there beside another of its name.
 """
 
 
@@ -280,6 +297,7 @@ def test_what_went_and_what_the_sources_say_of_it(index: str, tmp_path: Path) ->
             "gadgets.old.parts.Wheel": "gadgets.parts.Wheel",
             "gadgets.right": "gadgets.helped",
             "gadgets.helpers.right": "gadgets.helpers.helped",
+            "gadgets.window.Sill": "",
         },
     }
     trainers = ["gadgets.Trainer", "gadgets.trainers.Racer", "gadgets.trainers.Trainer"]
@@ -378,6 +396,19 @@ def test_the_same_releases_give_the_same_bytes(index: str, tmp_path: Path) -> No
         assert call(index, tmp_path, "gadgets").returncode == 0
         tables.append((tmp_path / "out" / "gadgets.json").read_bytes())
     assert tables[0] == tables[1]
+
+
+def test_a_minor_version_without_a_wheel_is_read_from_its_archive(index: str, tmp_path: Path) -> None:
+    done = call(index, tmp_path, "in-parts")
+    assert done.returncode == 0, done.stderr
+    made = json.loads((tmp_path / "out" / "gadgets.json").read_text())
+    assert made["first"] == "1.0.1" and made["module"]["1.1"] == {"gadgets.first": ""}
+
+
+def test_what_lost_nothing_has_no_table(index: str, tmp_path: Path) -> None:
+    done = call(index, tmp_path, "gadgets", "--first", "2.0")
+    assert done.returncode == 0 and "nothing went from 2.0.0 to 2.0.0" in done.stdout, done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_package_without_a_release_is_named(index: str, tmp_path: Path) -> None:

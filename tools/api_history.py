@@ -34,7 +34,7 @@ sys.path.insert(0, str(ROOT))
 
 from packaging.version import Version
 from releases import INDEX, Release, ReleaseError, releases, sources
-from static_api import ANY, Api, Callable, Sources, api
+from static_api import ANY, IMPLEMENTATION, Api, Callable, Sources, api
 
 from dnnfix.detect.versioning.tables import table as read_table
 
@@ -44,6 +44,7 @@ BY_HAND = ROOT / "fix_templates" / "data"
 DATA = BY_HAND / "history"
 OF_ANOTHER_KIND = frozenset(
     [
+        "ImageGrid",
         "IterativeSFTTrainer",
         "LatinHypercube.centered",
         "MaxNewTokensCriteria",
@@ -52,6 +53,7 @@ OF_ANOTHER_KIND = frozenset(
         "NMF.alpha",
         "NMF.regularization",
         "OffloadedCache",
+        "RGBAxes",
         "StableDiffusionKDiffusionPipeline",
         "Wav2Vec2Tokenizer",
         "assert_extension_array_equal.check_less_precise",
@@ -60,6 +62,7 @@ OF_ANOTHER_KIND = frozenset(
         "assert_series_equal.check_less_precise",
         "cached_download",
         "dict_learning_online.n_iter",
+        "draw_if_interactive",
         "non_negative_factorization.alpha",
         "non_negative_factorization.regularization",
         "profile.use_cuda",
@@ -96,7 +99,9 @@ PACKAGES = {
     "scikit-learn": "1.1",
     "scipy": "1.10",
     "sentence-transformers": "",
+    "tensorflow": "2.2",
     "tensorflow-datasets": "",
+    "tf-keras": "",
     "timm": "",
     "tokenizers": "",
     "torch": "2.4",
@@ -306,9 +311,9 @@ class Installed:
         return known is None or keyword in known["names"] or ANY in known["names"] or known["open"] and not announced
 
     def shows(self, name: str, method: str) -> bool:
-        """Whether a class has a method or attribute after all, or may."""
+        """Whether a class has a method or attribute after all, or may: an object in its place may pass on what it is asked."""
         entry = self.answers.get(name)
-        return not entry or method in entry.get("methods", {}) or method in entry.get("assigned", ())
+        return not entry or "methods" not in entry or method in entry["methods"] or method in entry["assigned"]
 
 
 def _version(python: Path, package: str, imported: str) -> str:
@@ -570,7 +575,10 @@ def table(found: History, installed: Installed, left_out: Known) -> dict[str, An
     newest = found.newest
     made: dict[str, Any] = {"package": found.package, "first": str(found.found[0].version)}
     made |= {"last": str(found.found[-1].version), "day": found.found[-1].day}
-    shown = {name.split(".")[1] for name in (*found.names, *found.modules) if name.count(".")}
+    hidden = (
+        path for path in IMPLEMENTATION if path.startswith(f"{found.imported}.")
+    )  # some programs import it all the same
+    shown = {name.split(".")[1] for name in (*found.names, *found.modules, *hidden) if name.count(".")}
     made["shown"] = sorted(shown)
     made |= {kind: {} for kind in ("module", "name", "argument", "method")}
     lost: set[str] = set()
@@ -585,6 +593,8 @@ def table(found: History, installed: Installed, left_out: Known) -> dict[str, An
         new = "" if name.rpartition(".")[2] in OF_ANOTHER_KIND else gone.new
         if not version or installed.has(name, gone) or name in newest.modules or _under(name, lost) and not new:
             continue
+        if newest.at(*_parted(name)) is not None:
+            continue  # its module imports for its own use what it had itself before, and programs have it from there as ever
         if not left_out.knows(name):
             made["name"].setdefault(version, {})[name] = new
     for kind, known, still in (
@@ -696,10 +706,12 @@ def _announced(found: History, name: str, keyword: str) -> bool:
 
 def _still_shows(found: History, name: str, method: str, installed: Installed) -> bool:
     newest = found.newest
+    known, complete = newest.methods(newest.names[name], _module_of(newest, name))
+    if method in known:
+        return True  # as the fields of a record without a default are, which the class itself does not show
     if installed.speaks_of(found.methods[name, method]):
         return installed.shows(name, method)
-    known, complete = newest.methods(newest.names[name], _module_of(newest, name))
-    return not complete or method in known or "__getattr__" in newest.names[name].methods
+    return not complete or "__getattr__" in newest.names[name].methods
 
 
 def _under(name: str, lost: set[str]) -> bool:
@@ -741,6 +753,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if installed.is_newest:
             leave_out_missing(found, installed.asked(sorted(_named_successors(found))))
         made = table(found, installed, by_hand(package))
+        if not count(made):
+            print(f"{package}: nothing went from {made['first']} to {made['last']} that no other table knows; no table")
+            continue
         text = written(made)
         given.output.mkdir(parents=True, exist_ok=True)
         (given.output / f"{found.imported}.json").write_text(text, encoding="utf-8")

@@ -1,9 +1,9 @@
 """The releases of a package on the index, and the Python sources in them.
 
 Of a release with several wheels the smallest is taken, as they differ in what is compiled and not in their Python files, but none that is
-empty and requires another package which has the files, as TensorFlow's for Windows is; source archives are read of packages that have no
-wheel at all. What is read once is kept in a folder of the caller's. Of large wheels, which are mostly compiled code, only the Python files are
-fetched and kept.
+empty and requires another package which has the files, as TensorFlow's for Windows is. Source archives are read of packages that have no wheel
+at all, and of minor versions without one that came after the first wheel. What is read once is kept in a folder of the caller's. Of large
+wheels, which are mostly compiled code, only the Python files are fetched and kept.
 """
 
 from __future__ import annotations
@@ -74,10 +74,13 @@ def releases(package: str, index: str = INDEX) -> list[Release]:
 
 
 def every_release(package: str, index: str = INDEX) -> list[Release]:
-    """The final releases that have a wheel or, where there is none of any, a source archive, in order. Raises `ReleaseError`."""
+    """The final releases, in order: those with a wheel, and source archives as told above. Raises `ReleaseError`."""
     listed = json.loads(_read(f"{index}{package}/", _ACCEPT))["files"]
     found = [release for file in listed if (release := _release(file, _version_of_wheel)) is not None]
-    found = found or [release for file in listed if (release := _release(file, _version_of_archive)) is not None]
+    archives = [release for file in listed if (release := _release(file, _version_of_archive)) is not None]
+    with_wheel = {release.minor for release in found}
+    oldest = min(with_wheel, default=(-1, 0))
+    found += [release for release in archives if release.minor > oldest and release.minor not in with_wheel]
     if not found:
         raise ReleaseError(f"{package}: the index has no final release.")
     largest: dict[Version, int] = {}

@@ -32,8 +32,22 @@ IMPLEMENTATION = (
         for package in ("keras", "keras_cv", "keras_hub", "keras_nlp", "tf_keras")
         for part in ("src", "api", "protobuf")
     ),
+    *(
+        f"tensorflow.{part}"
+        for part in ("compiler", "core", "dtensor", "examples", "python", "security", "tools", "tsl")
+    ),
+    *(
+        f"tensorflow.lite.{part}"
+        for part in ("python", "toco", "tools", "experimental.examples", "experimental.microfrontend")
+    ),
+    *(f"tensorflow.distribute.experimental.rpc.{part}" for part in ("kernels", "proto")),
+    "tensorflow.keras",
+    "tensorflow.compat.v1.compat",
+    "tensorflow.compat.v1.keras",
+    "tensorflow.compat.v1.layers",
+    "tensorflow.compat.v2",
 )
-"""Modules that look public and are not, as their packages say."""
+"""Modules that look public and are not, as their packages say; and those of TensorFlow that are another package's, or the same once more."""
 
 ANY = "**"
 """Stands among the parameters of what takes any keyword."""
@@ -286,11 +300,11 @@ def _shown_elsewhere(modules: Mapping[str, Module], packages: Iterable[str]) -> 
             origin = f"{own.resolved(path, source)}.{called}"
             if origin in modules and not _is_public(origin) and not name.startswith("_"):
                 places.append((f"{path}.{name}", origin))
-    found: dict[str, Module] = {}
+    found, nothing = dict[str, Module](), Module()
     for path, origin in places:
         for inner in (one for one in modules if one.startswith(f"{origin}.") or one == origin):
             found.setdefault(f"{path}{inner[len(origin) :]}", Module(stars=[inner]))
-    return {path: module for path, module in found.items() if path not in modules}
+    return {path: module for path, module in found.items() if modules.get(path, nothing) == nothing}
 
 
 def _is_public(path: str) -> bool:

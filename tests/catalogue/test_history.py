@@ -329,6 +329,7 @@ SOUND = {
         import matplotlib.pyplot as plt
         from matplotlib import colormaps, patches
         from matplotlib.ticker import MaxNLocator
+        from matplotlib.backends.backend_qt5 import FigureCanvasQT, NavigationToolbar2QT
 
         figure, axes = plt.subplots(subplot_kw={"projection": "3d"})
         axes.plot([1, 2], [3, 4], color=colormaps["viridis"](0.5), label="a")
@@ -337,6 +338,18 @@ SOUND = {
         figure.tight_layout()
         print(patches.Rectangle((0, 0), 1, 1))
         plt.show()
+        """,
+    "tensorflow": """
+        import tensorflow as tf
+        from tensorflow import keras
+        from tensorflow.keras import layers
+        from tensorflow.python.keras import backend
+
+        dataset = tf.data.Dataset.from_tensor_slices(tf.range(8)).batch(2).prefetch(tf.data.AUTOTUNE)
+        with tf.distribute.MirroredStrategy().scope(), tf.GradientTape() as tape:
+            found = tf.nn.relu(tf.linalg.matmul(tf.ones((2, 3)), tf.ones((3, 1))))
+        print(found.device, tf.constant(1).graph, layers.Dense, keras.Model, tf.image.resize, tf.io.read_file, tf.lite.Interpreter)
+        print(tf.compat.v1.Session, tf.config.list_physical_devices("GPU"), tf.math.reduce_sum(found), tape, dataset, backend)
         """,
     "torchtext": """
         from torchtext.data.utils import get_tokenizer
@@ -363,6 +376,14 @@ def test_programs_of_today_have_no_finding(package: str) -> None:
         (
             "from keras_cv.layers.preprocessing import Grayscale\n",
             "keras_cv.layers.preprocessing.Grayscale was removed in keras_cv 0.6; use keras_cv.layers.Grayscale",
+        ),
+        (
+            "import tensorflow as tf\nfrom tensorflow import keras\n\ntf.config.experimental.enable_mlir_graph_optimization()\n",
+            "tensorflow.config.experimental.enable_mlir_graph_optimization was removed in TensorFlow 2.12",
+        ),
+        (
+            "from matplotlib.backends.backend_qt4 import FigureCanvasQT\n",
+            "matplotlib.backends.backend_qt4.FigureCanvasQT was removed in matplotlib 3.5",
         ),
         (
             "import tensorflow_datasets as tfds\n\nprint(tfds.image.dtd.Dtd)\n",
