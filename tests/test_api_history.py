@@ -433,3 +433,16 @@ def test_what_no_table_knows_of_the_last_releases_is_counted(index: str, tmp_pat
     assert call(index, tmp_path, "gadgets").returncode == 0
     after = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert after.returncode == 0 and " 0 unknown" in after.stdout, after.stdout
+
+
+def test_an_attribute_that_a_table_by_hand_replaces_is_known_of_its_class(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    (tmp_path / "gadgets.toml").write_text(
+        '[[form]]\nold = "$one.tuned"\nnew = "$one.state > 0"\nwhere = { one = "is: gadgets.Trainer" }\n'
+        'message = "tuned is gone"\ntitle = "compare"\nremoved = "2.0"\npackage = "gadgets"\n'
+    )
+    known = import_module("api_history").Known([tmp_path / "gadgets.toml"])
+    assert known.knows_method("gadgets.Trainer", "tuned")
+    assert not known.knows_method("gadgets.Racer", "tuned") and not known.knows_method("gadgets.Trainer", "state")

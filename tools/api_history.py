@@ -36,6 +36,7 @@ from packaging.version import Version
 from releases import INDEX, Release, ReleaseError, releases, sources
 from static_api import ANY, IMPLEMENTATION, Api, Callable, Sources, api
 
+from dnnfix.detect.versioning.tables import Form
 from dnnfix.detect.versioning.tables import table as read_table
 
 QUESTION = Path(__file__).with_name("public_api.py")
@@ -663,11 +664,15 @@ class Known:
         )
 
     def knows_method(self, of: str, method: str) -> bool:
-        """Whether they have a method of a class, or its call on whatever object."""
-        call = re.compile(rf"\$\w+\.{re.escape(method)}\(")
+        """Whether they have a method of a class, its call on whatever object, or an attribute of what is of that class."""
+        used = re.compile(rf"\$(\w+)\.{re.escape(method)}(\(|$)")
+
+        def is_about(form: Form) -> bool:
+            found = used.match(form.old)
+            return found is not None and (found[2] == "(" or of in form.where.get(found[1], "").split())
+
         return self._lists(f"{of}.{method}") or any(
-            any(of in change.of for change in one.methods(method))
-            or any(call.match(form.old) for form in one.forms(method))
+            any(of in change.of for change in one.methods(method)) or any(map(is_about, one.forms(method)))
             for one in self._tables
         )
 
