@@ -113,7 +113,10 @@ PACKAGES = {
     "transformers": "",
     "trl": "",
 }
-"""The packages that have a table, as the index calls them, with the minor version to begin with, where a table by hand tells of the years before."""
+"""The packages that have a table, as the index calls them, with the minor version to begin with, where a table by hand tells of the years before.
+
+What `tensorflow.keras` lost is told by the table of Keras. Nothing has gone from `tf-keras`, which has no table for that reason.
+"""
 
 TIMEOUT = 1800
 """Seconds for what is asked of an interpreter: it imports every module in question."""
@@ -312,9 +315,9 @@ class Installed:
         return known is None or keyword in known["names"] or ANY in known["names"] or known["open"] and not announced
 
     def shows(self, name: str, method: str) -> bool:
-        """Whether a class has a method or attribute after all, or may: an object in its place may pass on what it is asked."""
+        """Whether a class has a method or attribute after all, or may."""
         entry = self.answers.get(name)
-        return not entry or "methods" not in entry or method in entry["methods"] or method in entry["assigned"]
+        return not entry or method in entry.get("methods", {}) or method in entry.get("assigned", ())
 
 
 def _version(python: Path, package: str, imported: str) -> str:
