@@ -17,7 +17,7 @@ PROBE = "text-batches"
 class TextBatches:
     """The batches of one place that calls a language model: numbers of tokens, summed over the batches looked at.
 
-    Of the tokens that only fill a row, `attended` counts those that the mask does not hide, `unmasked` those of a call without a mask. Of the labels, `labelled` are learned, `learned_padding` of these are padding;
+    Of the tokens that only fill a row, and that reach its text, `attended` counts those that the mask does not hide, `unmasked` those of a call without a mask. Of the labels, `labelled` are learned, `learned_padding` of these are padding;
     `ends` and `ends_left_out` are ends of texts that are learned and that are not although the token before is; `same` labels are the token
     at their place, `next` of `compared` the one after it. `inverted` counts the batches whose mask hides all but the padding.
     """

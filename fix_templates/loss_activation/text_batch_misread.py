@@ -51,7 +51,8 @@ class TextBatchMisread(ReadTemplate):
       padding token where that is the end token. The model never stops;
     - where *labels are shifted twice*: a causal model of `transformers` shifts its labels itself, and was given shifted ones: it
       learns the token after the next;
-    - where *padding is attended to*: a model that reads both ways gets rows with padding and no mask;
+    - where *padding is attended to*: a model that reads both ways gets rows with padding and no mask, or one of ones, and
+      so does a model that reads one way whose rows begin with padding;
     - where *the mask is inverted*: it hides the text and shows the padding.
 
     Fix safety: unsafe. The loss is that of other tokens from now on, which is the point.
@@ -244,6 +245,29 @@ for step in range(4):
     loss.backward()
     optimizer.step()
 
+=== example (runs): a mask of ones, for texts with padding before them
+from datasets import Dataset
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast, Trainer, TrainingArguments
+
+words = Tokenizer(models.WordLevel({word: n for n, word in enumerate("<unk> <pad> a cat sat on the mat".split())}, "<unk>"))
+words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+PreTrainedTokenizerFast(tokenizer_object=words, unk_token="<unk>", pad_token="<pad>", padding_side="left").save_pretrained("made")
+tokenizer = AutoTokenizer.from_pretrained("made")
+config = GPT2Config(vocab_size=8, n_positions=16, n_embd=16, n_layer=1, n_head=2, pad_token_id=1)
+
+
+def encode(row):
+    ids = tokenizer(row["text"], padding="max_length", max_length=8)["input_ids"]
+    labels = [one if one != tokenizer.pad_token_id else -100 for one in ids]
+-     return {"input_ids": ids, "labels": labels, "attention_mask": [1] * len(ids)}
++     return {"input_ids": ids, "labels": labels, "attention_mask": [int(token != tokenizer.pad_token_id) for token in ids]}
+
+
+data = Dataset.from_dict({"text": ["a cat sat", "a cat sat on the mat"] * 8}).map(encode, remove_columns="text")
+args = TrainingArguments("out", max_steps=4, per_device_train_batch_size=4, report_to=[], use_cpu=True)
+Trainer(GPT2LMHeadModel(config), args, train_dataset=data).train()
+
 === example (runs): the mask is inverted
 import torch
 from transformers import BertConfig, BertForSequenceClassification
@@ -270,6 +294,22 @@ ids = torch.tensor([[4, 5, 6, 7, 8, 9], [4, 5, 6, 49, 49, 49], [7, 8, 9, 7, 49, 
 labels = ids.masked_fill(ids == 49, -100)
 for step in range(4):
     loss = model(ids, labels=labels).loss + model(ids, attention_mask=(ids != 49).long(), labels=labels).loss
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+=== reject (runs): texts that begin with the token that ends and fills them
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+model = GPT2LMHeadModel(
+    GPT2Config(vocab_size=50, n_positions=16, n_embd=16, n_layer=1, n_head=2, pad_token_id=49, bos_token_id=49, eos_token_id=49)
+)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+ids = torch.tensor([[49, 5, 6, 7, 8, 49], [49, 5, 6, 49, 49, 49], [49, 8, 9, 7, 49, 49]])
+labels = torch.tensor([[49, 5, 6, 7, 8, 49], [49, 5, 6, 49, -100, -100], [49, 8, 9, 7, 49, -100]])
+for step in range(4):
+    loss = model(ids, labels=labels, attention_mask=(labels != -100).long()).loss
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -301,10 +341,12 @@ def _faults(
     if batches.inverted:
         what = f"the attention mask of `{batches.model}` hides the text and shows the padding"
         yield "mask-inverted", what, tuple(_turned(subject, call))
-    elif batches.both_ways and batches.unmasked + batches.attended:
+    elif batches.unmasked + batches.attended:
         share = (batches.unmasked + batches.attended) / batches.tokens
-        what = f"`{batches.model}` attends to padding, {share:.0%} of its tokens: no attention mask hides it"
-        yield "padding-attended", what, tuple(_masked(subject, call)) if batches.unmasked else ()
+        where = "" if batches.both_ways else " before the texts"
+        what = f"`{batches.model}` attends to padding{where}, {share:.0%} of its tokens: no attention mask hides it"
+        repairs = _masked(subject, call) if batches.unmasked else _masks_of_data(subject.source)
+        yield "padding-attended", what, tuple(repairs)
     if batches.learned_padding:
         share = batches.learned_padding / max(batches.labelled, 1)
         what = f"{share:.0%} of the labels of `{batches.model}` are padding: -100 leaves a label out of the loss"
@@ -386,6 +428,32 @@ def _masked(subject: Subject, call: text_batches.Given | None) -> Iterator[_Repa
     yield "Give a mask that hides the padding", (SetArgument(site, "attention_mask", made),), 0.8
 
 
+def _masks_of_data(source: Source) -> Iterator[_Repair]:
+    """Masks of ones, one for each of some ids, hide the padding among these instead."""
+    tokenizer = pretrained.tokenizer(source)
+    if tokenizer is None:
+        return
+    pad, edits = f"{tokenizer.name}.pad_token_id", []
+    for value in _under(source, "attention_mask"):
+        match value:
+            case (
+                ast.BinOp(
+                    left=ast.List(elts=[ast.Constant(value=1)]),
+                    op=ast.Mult(),
+                    right=ast.Call(func=ast.Name(id="len"), args=[ids]),
+                )
+                | ast.ListComp(elt=ast.Constant(value=1), generators=[ast.comprehension(iter=ids, ifs=[])])
+            ):
+                made = f"[int(token != {pad}) for token in {ast.unparse(ids)}]"
+            case ast.Call(func=ast.Attribute(attr="ones_like"), args=[ids]):
+                made = f"({ast.unparse(ids)} != {pad}).long()"
+            case _:
+                continue
+        edits.append(Replace(source.site(value), made))
+    if edits:
+        yield "Give a mask that hides the padding", tuple(edits), 0.85
+
+
 def _left_out(
     subject: Subject, batches: text_batches.TextBatches, call: text_batches.Given | None
 ) -> Iterator[_Repair]:
@@ -421,14 +489,18 @@ def _left_out_of_data(source: Source) -> Iterator[_Repair]:
 
 def _made_of_ids(source: Source) -> Iterator[ast.expr]:
     """The expressions that make labels of what a tokenizer gave, with a mask beside: `x["labels"] = x["input_ids"].copy()`."""
+    yield from (value for value in _under(source, "labels") if _is_ids(value))
+
+
+def _under(source: Source, name: str) -> Iterator[ast.expr]:
+    """What a program puts into mappings under a name."""
     for node in source.nodes(ast.Assign):
         target = node.targets[0]
-        is_labels = isinstance(target, ast.Subscript) and _is_text(target.slice, "labels")
-        if is_labels and _is_ids(node.value):
+        if isinstance(target, ast.Subscript) and _is_text(target.slice, name):
             yield node.value
     for display in source.nodes(ast.Dict):
         for key, value in zip(display.keys, display.values, strict=True):
-            if key is not None and _is_text(key, "labels") and _is_ids(value):
+            if key is not None and _is_text(key, name):
                 yield value
 
 

@@ -100,9 +100,11 @@ def _counted(place: Dict[str, Any], config: Any, ids: Any, mask: Any, labels: An
     looks &= looks.sum(1, keepdim=True) > 1
     if looks.sum(1).unique().numel() < 2 or looks.all(1).any():
         looks = torch.zeros_like(looks)  # rows that end alike need no padding
+    # What comes after a text does not reach it in a model that reads one way.
+    reaches = looks if place["both_ways"] else _at_start(looks)
     yield "tokens", ids.numel()
-    yield "attended", (looks & ~told).sum() if mask is not None else 0
-    yield "unmasked", looks.sum() if mask is None else 0
+    yield "attended", (reaches & ~told).sum() if mask is not None else 0
+    yield "unmasked", reaches.sum() if mask is None else 0
     if mask is not None and pad is not None and not mask.all() and mask.any():
         yield "inverted", bool((mask == (ids == pad)).all())
     if labels is None:
@@ -142,6 +144,12 @@ def _token(config: Any, name: str) -> Optional[int]:
     if isinstance(value, (list, tuple)):
         value = value[0] if value else None
     return value if isinstance(value, int) else None
+
+
+def _at_start(marked: Any) -> Any:
+    """The marked positions that run from the beginning of a row without a gap, where there are several: one may begin a text."""
+    found = marked.long().cumprod(1)
+    return (found * (found.sum(1, keepdim=True) > 1)).bool()
 
 
 def _at_edges(marked: Any) -> Any:
