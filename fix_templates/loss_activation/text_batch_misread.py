@@ -254,7 +254,7 @@ words = Tokenizer(models.WordLevel({word: n for n, word in enumerate("<unk> <pad
 words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
 PreTrainedTokenizerFast(tokenizer_object=words, unk_token="<unk>", pad_token="<pad>", padding_side="left").save_pretrained("made")
 tokenizer = AutoTokenizer.from_pretrained("made")
-config = GPT2Config(vocab_size=8, n_positions=16, n_embd=16, n_layer=1, n_head=2, pad_token_id=1)
+config = GPT2Config(vocab_size=8, n_positions=16, n_embd=16, n_layer=1, n_head=2)
 
 
 def encode(row):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch as _torch
@@ -95,6 +96,7 @@ def _matrix(value: Any) -> Any:
 def _counted(place: Dict[str, Any], config: Any, ids: Any, mask: Any, labels: Any) -> Iterator[Tuple[str, Any]]:
     mask = mask.bool() if mask is not None and mask.shape == ids.shape else None
     pad = _token(config, "pad_token_id")
+    pad = _pad_of_program() if pad is None else pad
     told = _at_edges(~mask) if mask is not None else torch.zeros_like(ids, dtype=torch.bool)
     looks = _at_edges(ids == pad) if pad is not None else torch.zeros_like(told)
     looks &= looks.sum(1, keepdim=True) > 1
@@ -144,6 +146,19 @@ def _token(config: Any, name: str) -> Optional[int]:
     if isinstance(value, (list, tuple)):
         value = value[0] if value else None
     return value if isinstance(value, int) else None
+
+
+def _pad_of_program() -> Optional[int]:
+    """The padding token of the program's tokenizers, where they have but one: settings of a model often say nothing of it."""
+    found = set()
+    frame: Any = sys._getframe()
+    while frame is not None:
+        if sites.is_user_frame(frame):
+            for value in [*frame.f_locals.values(), *frame.f_globals.values()]:
+                if any(base.__name__ == "PreTrainedTokenizerBase" for base in type(value).__mro__):
+                    found.add(value.pad_token_id)
+        frame = frame.f_back
+    return found.pop() if len(found) == 1 else None
 
 
 def _at_start(marked: Any) -> Any:
