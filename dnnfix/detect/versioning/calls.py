@@ -287,11 +287,19 @@ class CallChanges:
                 replaced, decline = self._renamed(keyword.value, change, decline)
                 if replaced is not None:
                     edits.append(SetArgument(site, change.old, replaced))
+            edits += self._along(call, keyword, change)
         elif change.drop and self._may_drop(keyword.value, change):
             edits = [RemoveArgument(site, change.old)]
         else:
             decline = change.note or f"nothing replaces {change.old}"
         return self._hit(self.source.site(keyword), site, change, edits, decline)
+
+    def _along(self, call: ast.Call, keyword: ast.keyword, change: Change) -> Iterator[Edit]:
+        given = {each.arg for each in call.keywords}
+        is_off = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+        if not is_off and given & set(change.beside) and not given & {None, *change.along}:
+            for name, code in change.along.items():
+                yield SetArgument(self.source.site(call), name, code)
 
     def _moving(self, call: ast.Call, change: Change) -> list[Moving]:
         """All keywords of a call that move into the same settings."""

@@ -30,6 +30,7 @@ Keys of some kinds:
     by, into    the argument moved into an object of settings: the parameter that takes it, and its class, whose keyword `new` is
     drop        an argument without `new` is removed (only for the literals in `when`, if given); calls of a function
                 without `new` are, where they are statements of their own
+    along       keywords with code that the call is given as well, where it has one of `beside`, none of them, and not `False` for `old`
     unset       what reading a setting that is gone gave where it was not given, as code
     values      literals of the argument that are renamed along with it; for `True` and `False`, the code instead
 
@@ -81,7 +82,7 @@ from dnnfix.records.record import record
 ANY_CALL = "*"
 """What a keyword is of that means the same wherever it is given."""
 
-FORMAT = 13
+FORMAT = 14
 """Changes when what is kept in the cache changes its form."""
 
 _SHOWN = ""
@@ -112,6 +113,8 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
         "by": _TEXT,
         "into": _TEXT,
         "unset": _TEXT,
+        "along": "a table of strings",
+        "beside": _TEXTS,
         "values": "a table of strings",
     },
     "value": {**_COMMON, "of": _TEXTS, "argument": _TEXT, "position": "an integer", "telling": _TRUTH},
@@ -177,6 +180,8 @@ class Change:
     """The parameter of the same call that takes an object of settings, to which the argument moved."""
     into: str = ""
     """The class of these settings, which takes it as `new`."""
+    along: Mapping[str, str] = field(default_factory=dict)
+    """Keywords, with their code, that say today what the old one did besides."""
     unset: str = ""
     """The code of what a setting was where it was not given."""
     values: Mapping[str, str] = field(default_factory=dict)
