@@ -54,7 +54,7 @@ class Subject:
     @cached_property
     def words(self) -> frozenset[str]:
         """The identifiers and other words of the program and of the modules that it imports."""
-        return self.source.words.union(*(module.words for module in self.source.beside))
+        return self.source.words_of_program
 
     @property
     def crash(self) -> Crash | None:

@@ -41,6 +41,10 @@ class Source:
         self.recoveries = document.recoveries
         self.encoding = document.encoding
         self.bom = document.bom
+        self.within: Source | None = None
+        """The program that this module was last put beside."""
+        for module in beside:
+            module.within = self
         self._readings: dict[Hashable, Any] = {}
 
     @classmethod
@@ -125,6 +129,16 @@ class Source:
     def words(self) -> frozenset[str]:
         """The identifiers and other words of the program, found without a walk over the tree."""
         return frozenset(_IDENTIFIER.findall(self.text))
+
+    def is_of_program(self, name: str) -> bool:
+        """Whether a qualified name is that of something in a module of the program, beside it or beside this module of it."""
+        return (self.within or self).module_named(name.partition(".")[0]) is not None
+
+    @property
+    def words_of_program(self) -> frozenset[str]:
+        """The identifiers and other words of the program that this file is a part of: a module may be given what another imports."""
+        program = self.within or self
+        return program.words.union(*(module.words for module in program.beside))
 
     # --- places
 

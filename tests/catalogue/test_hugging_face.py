@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnnfix.config import Settings
+from dnnfix.detect.versioning.migration import migration
 from dnnfix.emit.hunks import apply, replacements
 from dnnfix.fix_templates.versioning.outdated_call import OutdatedCall
 from dnnfix.pipeline.check import check_file
@@ -120,6 +121,19 @@ def test_an_attribute_that_is_gone_is_known_by_the_crash_at_it(old: str, kind: s
 def test_texts_that_were_filled_up_to_a_length_were_cut_to_it_as_well(old: str, new: str) -> None:
     program = "from transformers import AutoTokenizer\ntool = AutoTokenizer.from_pretrained('a')\ntool('b', {})\n"
     assert patched(program.format(old)) == program.format(new)
+
+
+def test_what_another_module_of_the_program_has_is_an_object_of_the_library_that_it_imports() -> None:
+    texts = {
+        "main.py": "import config\nimport rows\n",
+        "config.py": "from transformers import AutoTokenizer\nTOOL = AutoTokenizer.from_pretrained('a')\n",
+        "rows.py": "import config\n\nids = config.TOOL.encode_plus('b', max_length=9, pad_to_max_length=True)\n",
+    }
+    program, *beside = (Source.from_bytes(text.encode(), path) for path, text in texts.items())
+    subject = Subject(program.along_with(beside)).files["rows.py"]
+    said = [hit.what.partition(" was")[0] for hit in migration(subject)]
+    assert said == ["encode_plus", "the argument pad_to_max_length"]
+    assert not migration(Subject(Source.from_bytes(texts["rows.py"].encode(), "rows.py")))
 
 
 @pytest.mark.parametrize("old", ["lm_labels", "masked_lm_labels"])

@@ -190,6 +190,13 @@ def test_an_argument_that_may_be_left_out_is_left_out(name: str) -> None:
     assert called_with(LEFT[name]) == ()
 
 
+def test_a_path_that_a_module_beside_has_is_followed_though_it_does_more() -> None:
+    beside = b"import transformers\nROWS = '/root/rows.csv'\nTOOL = transformers.BertTokenizer.from_pretrained('a')\n"
+    text = b"import config\nimport pandas as pd\nprint(pd.read_csv(config.ROWS).review)\n"
+    source = Source.from_bytes(text, "program.py").along_with([Source.from_bytes(beside, "config.py")])
+    assert [(datum.kind, datum.path) for datum in flow_of(source, (), ()).data] == [("table", "/root/rows.csv")]
+
+
 def test_data_is_followed_into_the_main_function_with_what_the_program_is_called_with() -> None:
     text = (
         FLAGS

@@ -11,8 +11,8 @@ import pytest
 
 from dnnfix import registry
 from dnnfix.detect.run_rules import detect
-from dnnfix.records import EditStep, RunOutcome, Trace
-from dnnfix.reproduce.actions import hyperparameters
+from dnnfix.records import Crash, EditStep, RunOutcome, Trace
+from dnnfix.reproduce.actions import devices, hyperparameters
 from dnnfix.reproduce.case import Case, Gap
 from dnnfix.reproduce.plan import joined
 from dnnfix.source.program import Source
@@ -173,6 +173,15 @@ def test_calls_for_a_gpu_run_on_the_cpu(run_in: Run) -> None:
     trace = run_in(GPU, joined(found))
     assert trace.outcome is RunOutcome.FINISHED, trace.detail
     assert trace.printed == "torch.Size([4, 2]) cpu False torch.float32\n"
+
+
+def test_a_gpu_that_a_module_beside_names_is_the_cpu() -> None:
+    program = Source.from_bytes(b"import config\nimport torch\nprint(torch.ones(2).to(torch.device(config.DEVICE)))\n", "a.py")
+    beside = Source.from_bytes(b"DEVICE = 'cuda'\n", "config.py")
+    crash = Crash("AssertionError", "Torch not compiled with CUDA enabled")
+    trace = Trace(RunOutcome.NEEDS_GPU, crash=crash)
+    found = list(devices.steps(Case(program.along_with([beside]), (trace,), lambda name: True)))
+    assert [step.scaffold.literals for step in found if isinstance(step, EditStep)] == [(("cuda", "cpu"),)]
 
 
 def test_a_torch_without_gpus_gets_a_version_of_cuda_where_a_program_stopped_at_it(run_in: Run) -> None:

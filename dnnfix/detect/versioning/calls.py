@@ -228,7 +228,7 @@ class CallChanges:
     def _names(self, call: ast.Call) -> tuple[str, ...]:
         """What is called, as canonical names: as it was called then and as it is called today."""
         written = self.source.written(call.func)
-        if not written or written.startswith("tf_keras"):
+        if not written or written.startswith("tf_keras") or self.source.is_of_program(written):
             return ()
         target = self.uses.target(written)
         names = [canonical(written)]

@@ -135,7 +135,8 @@ class Target:
 def tables_for(source: Source) -> tuple[Table, ...]:
     """The tables of the built-in files that can concern a program, read only then."""
     names = [name for name, frameworks in _GATES.items() if source.frameworks.intersection(frameworks)]
-    names += [name for name, words in _WORDS.items() if not source.words.isdisjoint(words)]
+    around = source.words_of_program
+    names += [name for name, words in _WORDS.items() if not around.isdisjoint(words)]
     paths = [DATA / f"{name}.toml" for name in dict.fromkeys(names)]
     used = source.words | {new for old, new in SUCCESSORS.items() if old in source.words}
     histories = [(name, table(path)) for name, path in _histories().items() if name in used]

@@ -33,6 +33,7 @@ from dnnfix.records import (
     Wrap,
 )
 from dnnfix.source.names import canonical
+from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 
 _ALL, _ONE, _NAMED = "all_", "one_", "lib_"
@@ -164,10 +165,16 @@ def _fits(found: Found, pattern: ast.expr, node: ast.expr) -> bool:
         written = source.written(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
         return written is not None and name in (written, canonical(written))
     if isinstance(pattern, ast.Attribute):
-        if not isinstance(node, ast.Attribute) or node.attr != pattern.attr or source.written(node):
-            return False  # or a name of a library, which is no object's
+        if not isinstance(node, ast.Attribute) or node.attr != pattern.attr or _is_of_library(source, node):
+            return False
         return _fits(found, pattern.value, node.value)
     return ast.dump(pattern) == ast.dump(node)
+
+
+def _is_of_library(source: Source, node: ast.Attribute) -> bool:
+    """Whether an attribute is a name of a library, and no object's."""
+    written = source.written(node)
+    return written is not None and not source.is_of_program(written)
 
 
 def _fits_given(found: Found, pattern: ast.Call, node: ast.Call) -> bool:

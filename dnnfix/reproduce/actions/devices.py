@@ -38,11 +38,11 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
             "the program trains in several processes that find each other over the network: run one of them alone"
         )
         return
-    named = [node for node in source.nodes(ast.Constant) if _names_one(string(node) or "")]
+    uses, beside = _uses(source), [use for other in source.beside for use in _uses(other)]
+    named = [node for node in (*uses, *beside) if isinstance(node, ast.Constant)]
     literals = {str(node.value): _on_cpu(str(node.value)) for node in named}
-    uses = [*named, *(node for node in source.nodes(ast.Attribute) if node.attr in _METHODS or _is_cuda(node))]
     torch = "torch" in source.frameworks and case.installed("torch")
-    if not uses and not _asks_for_gpu(case):
+    if not uses and not beside and not _asks_for_gpu(case):
         return
     yield EditStep(
         ACTION,
@@ -52,6 +52,12 @@ def steps(case: Case) -> Iterator[EditStep | Gap]:
         scaffold=Scaffold(start="made_without_gpu()" if torch else "", literals=tuple(literals.items())),
         invented=False,
     )
+
+
+def _uses(source: Source) -> list[ast.Constant | ast.Attribute]:
+    """Where a file names a GPU, or calls what puts something there."""
+    named = [node for node in source.nodes(ast.Constant) if _names_one(string(node) or "")]
+    return [*named, *(node for node in source.nodes(ast.Attribute) if node.attr in _METHODS or _is_cuda(node))]
 
 
 def _missed(case: Case) -> bool:

@@ -53,6 +53,11 @@ class Calls(Expressions):
     def _module(self, name: str) -> Calls | None:
         """Who follows the module of that name beside the program."""
 
+    def _kept_in_module(self, node: ast.Attribute) -> Value:
+        module, _, name = (self._source.qualified(node) or "").rpartition(".")
+        other = self._module(module) if module and isinstance(node.value, ast.Name) else None
+        return other._globals.get(name) if other is not None else None
+
     def _call(self, node: ast.Call, names: Names) -> Value:
         name = self._source.qualified(node.func) or ""
         last = last_name(node.func)

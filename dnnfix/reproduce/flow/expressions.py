@@ -45,6 +45,10 @@ class Expressions(ABC):
         self._globals: Names = {}
 
     @abstractmethod
+    def _kept_in_module(self, node: ast.Attribute) -> Value:
+        """What a module beside the program has under a name."""
+
+    @abstractmethod
     def _call(self, node: ast.Call, names: Names) -> Value: ...
 
     @abstractmethod
@@ -121,6 +125,8 @@ class Expressions(ABC):
                 return owner.at(node.attr)
             self._record.use(owner, "attribute", node.attr, node.lineno)
             return owner.at("attribute", node.attr)
+        if owner is None and (kept := self._kept_in_module(node)) is not None:
+            return kept
         if node.attr in self._arguments and owner is None and not isinstance(node.value, ast.Attribute):
             return Known(self._arguments[node.attr])
         return None
