@@ -65,6 +65,8 @@ def main():
         ("print(not training.overwrite_output_dir and os.path and 1)", "print(os.path and 1)"),
         ("print(1 and not training.overwrite_output_dir and 2)", "print(1 and 2)"),
         ("print(training.overwrite_output_dir or 1)", "print(1)"),
+        ("print(1 and (not training.overwrite_output_dir))", "print(1 and (True))"),
+        ("print(not training.overwrite_output_dir and (1))", "print(True and (1))"),
         ("print(training.overwrite_output_dir and 1)", "print(False and 1)"),
         ("print(not training.overwrite_output_dir)", "print(True)"),
     ],

@@ -96,14 +96,17 @@ def _without(source: Source, field: ast.Attribute) -> Replace:
     above = source.parent(field)
     is_denied = isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not)
     part = above if isinstance(above, ast.UnaryOp) and is_denied else field
-    test = source.parent(part)
+    test, cut = source.parent(part), source.site(part)
     if not isinstance(test, ast.BoolOp) or isinstance(test.op, ast.And) != is_denied:
-        return Replace(source.site(part), str(is_denied))
+        return Replace(cut, str(is_denied))
     whole, place = source.site(test), test.values.index(part)
     if place:
         before = source.site(test.values[place - 1])
-        left, cut = Site(whole.line, whole.column, before.end_line, before.end_column), source.site(part)
+        left = Site(whole.line, whole.column, before.end_line, before.end_column)
         right = Site(cut.end_line, cut.end_column, whole.end_line, whole.end_column)
-        return Replace(whole, source.segment(left) + source.segment(right))
-    after = source.site(test.values[1])
-    return Replace(whole, source.segment(Site(after.line, after.column, whole.end_line, whole.end_column)))
+        rest = source.segment(left) + source.segment(right)
+    else:
+        after = source.site(test.values[1])
+        rest = source.segment(Site(after.line, after.column, whole.end_line, whole.end_column))
+    is_whole = rest.count("(") == rest.count(")")  # not where an operand stands in brackets of its own
+    return Replace(whole, rest) if is_whole else Replace(cut, str(is_denied))
