@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from dnnfix.detect.versioning import defaults as changed_defaults
     from dnnfix.detect.versioning import definitions as definition_uses
     from dnnfix.detect.versioning import (
+        dictionaries,
         era,
         keras_backend,
         keras_era,

@@ -129,3 +129,23 @@ def _passed(subject: Subject, function: ast.FunctionDef | ast.AsyncFunctionDef, 
         if 0 <= place < len(call.args):
             yield call.args[place]
         yield from (keyword.value for keyword in call.keywords if keyword.arg == name)
+
+
+def unpacked_from(source: Source, name: ast.Name) -> ast.Call | None:
+    """The call whose result is unpacked into a name, where that is the only value it has in its function."""
+    function = source.enclosing(name, ast.FunctionDef)
+    stores = [
+        node
+        for node in source.nodes(ast.Name)
+        if isinstance(node, ast.Name)
+        and node.id == name.id
+        and isinstance(node.ctx, ast.Store)
+        and source.enclosing(node, ast.FunctionDef) is function
+    ]
+    above = source.parent(stores[0]) if len(stores) == 1 else None
+    match source.parent(above) if above is not None else None:
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Call() as call) if not isinstance(
+            above, ast.Starred
+        ):
+            return call
+    return None

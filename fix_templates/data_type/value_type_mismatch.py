@@ -94,21 +94,17 @@ def _string_for_number(failure: Failure[object]) -> Iterator[Fault]:
 
 @reads("TypeError AttributeError", r"\bstr\b", object)
 def _key_for_value(failure: Failure[object]) -> Iterator[Fault]:
-    """A dictionary was unpacked, which gives its keys: a model of transformers returns one since version 4."""
+    """A dictionary was unpacked, which gives its keys. Outputs of models of transformers are a matter of versions."""
     source = failure.source
     for held in failure.crash.held:
         name = failure.subject.node(held.site)
         if held.kind != "str" or held.text is None or not isinstance(name, ast.Name):
             continue
-        call = _unpacked_from(source, name)
-        if call is None or any(each.arg in (None, "return_dict") for each in call.keywords):
+        call = origins.unpacked_from(source, name)
+        if call is None or "transformers" in failure.subject.words:
             continue
         what = f"{failure.code(call.func)} returns a dictionary, and unpacked, {name.id} is its key {held.text!r}"
-        if "transformers" in source.words:
-            asked = SetArgument(failure.site(call), "return_dict", "False")
-            yield failure.fault(call, what, "Ask for a tuple", asked, prior=0.9)
-        else:
-            yield failure.fault(call, what, "Unpack the values", failure.wrap(call, "", ".values()"), prior=0.6)
+        yield failure.fault(call, what, "Unpack the values", failure.wrap(call, "", ".values()"), prior=0.6)
         return
 
 
@@ -153,26 +149,6 @@ def _share_as_count(failure: Failure[ast.AST]) -> Iterator[Fault]:
         yield failure.fault(reals[0], what, "Convert the number to an integer", *edits)
 
 
-def _unpacked_from(source: Source, name: ast.Name) -> ast.Call | None:
-    """The call whose result is unpacked into a name, where that is the only value it has in its function."""
-    function = source.enclosing(name, ast.FunctionDef)
-    stores = [
-        node
-        for node in source.nodes(ast.Name)
-        if isinstance(node, ast.Name)
-        and node.id == name.id
-        and isinstance(node.ctx, ast.Store)
-        and source.enclosing(node, ast.FunctionDef) is function
-    ]
-    above = source.parent(stores[0]) if len(stores) == 1 else None
-    match source.parent(above) if above is not None else None:
-        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=ast.Call() as call) if not isinstance(
-            above, ast.Starred
-        ):
-            return call
-    return None
-
-
 class ValueTypeMismatch(CrashTemplate):
     """A string, a float or an array is used where an integer, a number or a string is expected.
 
@@ -190,8 +166,7 @@ class ValueTypeMismatch(CrashTemplate):
     `json.dump({"loss": np.float32(0.5)}, file)`: `json` serializes only types of Python. It calls `default` for any
     other value, however deep in the object.
 
-    `_, pooled = bert(ids)` unpacks a dictionary into its keys, if that is what `bert` returns: a model of transformers
-    since version 4, which is asked for a tuple; of another dictionary the values are unpacked.
+    `left, right = parts(x)` unpacks a dictionary into its keys, if that is what `parts` returns: its values are unpacked.
 
     Fix safety: unsafe. The line could not run before; a float is truncated where it becomes an integer.
 
@@ -240,25 +215,6 @@ args = parser.parse_args()
 weight = torch.ones(4, args.hidden)
 for epoch in range(args.epochs):
     print(weight.sum())
-
-=== example: outputs of a model that returns a dictionary
-import torch
-from transformers import BertConfig, BertModel
-
-
-class Classifier(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.bert = BertModel(BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2))
-        self.head = torch.nn.Linear(8, 2)
-
-    def forward(self, ids):
--         _, pooled = self.bert(input_ids=ids)
-+         _, pooled = self.bert(input_ids=ids, return_dict=False)
-        return self.head(pooled)
-
-
-print(Classifier()(torch.ones(2, 3, dtype=torch.long)).shape)
 
 === example: a dictionary of tensors
 import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Hit, Subject, changed_forms, migration, tensor_hits
+from dnnfix.api import ApiChange, Hit, Subject, changed_forms, dictionaries, migration, tensor_hits
 
 
 class OutdatedCall(ApiChange):
@@ -33,6 +33,8 @@ class OutdatedCall(ApiChange):
     summary writer without a graph is that of `tf.compat.v1` in a graph of its own. Dropout of TensorFlow took the
     fraction to keep, and since 2.0 takes the fraction to drop; `show_accuracy=True` of the first Keras is a metric of
     `compile`. The second positional argument of matplotlib's `set_xticks` is the labels since 3.5.
+
+    transformers: models return dictionaries since 4.0; where a run unpacked one, which gives its keys, it is asked for a tuple.
 
     Lightning and torchmetrics: what a trainer was told is given to `fit` (`ckpt_path`), to a `Tuner`, to `callbacks` or as
     `strategy`, `self.hparams = hparams` saves the hyperparameters, and loaders have no decorator. `Accuracy()` is told
@@ -80,6 +82,7 @@ class OutdatedCall(ApiChange):
         yield from (hit for hit in changed_forms.changed_forms(subject) if hit.site not in ordered)
         yield from tensor_hits.refused_mask(subject)
         yield from tensor_hits.refused_complement(subject)
+        yield from dictionaries.unpacked_outputs(subject)
 
     programs = """
 === example (runs): truth values of an argument, which are negated twice
@@ -732,6 +735,25 @@ def dense(units):
 
 
 layer = TimeDistributed(dense(3))
+
+=== example (runs): outputs of a model that returns a dictionary
+import torch
+from transformers import BertConfig, BertModel
+
+
+class Classifier(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bert = BertModel(BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2))
+        self.head = torch.nn.Linear(8, 2)
+
+    def forward(self, ids):
+-         _, pooled = self.bert(input_ids=ids)
++         _, pooled = self.bert(input_ids=ids, return_dict=False)
+        return self.head(pooled)
+
+
+print(Classifier()(torch.ones(2, 3, dtype=torch.long)).shape)
 
 === reject: accuracy is not wanted
 from keras.models import Sequential
