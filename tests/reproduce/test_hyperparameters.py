@@ -176,7 +176,9 @@ def test_calls_for_a_gpu_run_on_the_cpu(run_in: Run) -> None:
 
 
 def test_a_gpu_that_a_module_beside_names_is_the_cpu() -> None:
-    program = Source.from_bytes(b"import config\nimport torch\nprint(torch.ones(2).to(torch.device(config.DEVICE)))\n", "a.py")
+    program = Source.from_bytes(
+        b"import config\nimport torch\nprint(torch.ones(2).to(torch.device(config.DEVICE)))\n", "a.py"
+    )
     beside = Source.from_bytes(b"DEVICE = 'cuda'\n", "config.py")
     crash = Crash("AssertionError", "Torch not compiled with CUDA enabled")
     trace = Trace(RunOutcome.NEEDS_GPU, crash=crash)
