@@ -7,8 +7,10 @@ programs that crashed, where a run shows whether the expression that was found i
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
+from dnnfix.records import Held
 from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
 
@@ -131,7 +133,22 @@ def _passed(subject: Subject, function: ast.FunctionDef | ast.AsyncFunctionDef, 
         yield from (keyword.value for keyword in call.keywords if keyword.arg == name)
 
 
-def unpacked_from(source: Source, name: ast.Name) -> ast.Call | None:
+def unpacked_key(subject: Subject) -> tuple[ast.Call, ast.Name, Held] | None:
+    """The call whose result, a dictionary, was unpacked into the key that a run stopped at, the name that has it, and what it held."""
+    crash = subject.crash
+    if crash is None or crash.kind not in ("TypeError", "AttributeError") or not re.search(r"\bstr\b", crash.message):
+        return None
+    for held in crash.held:
+        name = subject.node(held.site)
+        if held.kind != "str" or held.text is None or not isinstance(name, ast.Name):
+            continue
+        call = _unpacked_from(subject.source, name)
+        if call is not None and not any(each.arg in (None, "return_dict") for each in call.keywords):
+            return call, name, held
+    return None
+
+
+def _unpacked_from(source: Source, name: ast.Name) -> ast.Call | None:
     """The call whose result is unpacked into a name, where that is the only value it has in its function."""
     function = source.enclosing(name, ast.FunctionDef)
     stores = [

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dnnfix.records import Json, Site
+from dnnfix.source.program import Source
 from dnnfix.subject import Subject
 
 PROBE = "text-batches"
@@ -105,6 +106,22 @@ def given(subject: Subject, batches: TextBatches) -> Given | None:
     ids_text, mask, labels = text_of(ids, "input_ids"), named.get("attention_mask"), named.get("labels")
     mask_text = text_of(mask, "attention_mask") or beside_ids(ids_text, "attention_mask")
     return Given(call, ids, mask, labels, ids_text, mask_text, text_of(labels, "labels"))
+
+
+def kept_under(source: Source, *names: str) -> Iterator[ast.expr]:
+    """What a program puts into mappings under one of these names: `x["labels"] = …`, `{"labels": …}`."""
+
+    def is_named(key: ast.expr | None) -> bool:
+        return isinstance(key, ast.Constant) and key.value in names
+
+    for node in source.nodes(ast.Assign):
+        target = node.targets[0]
+        if isinstance(target, ast.Subscript) and is_named(target.slice):
+            yield node.value
+    for display in source.nodes(ast.Dict):
+        for key, value in zip(display.keys, display.values, strict=True):
+            if is_named(key):
+                yield value
 
 
 def beside_ids(text: str, name: str) -> str:

@@ -95,17 +95,11 @@ def _string_for_number(failure: Failure[object]) -> Iterator[Fault]:
 @reads("TypeError AttributeError", r"\bstr\b", object)
 def _key_for_value(failure: Failure[object]) -> Iterator[Fault]:
     """A dictionary was unpacked, which gives its keys. Outputs of models of transformers are a matter of versions."""
-    source = failure.source
-    for held in failure.crash.held:
-        name = failure.subject.node(held.site)
-        if held.kind != "str" or held.text is None or not isinstance(name, ast.Name):
-            continue
-        call = origins.unpacked_from(source, name)
-        if call is None or "transformers" in failure.subject.words:
-            continue
+    found = origins.unpacked_key(failure.subject) if "transformers" not in failure.subject.words else None
+    if found is not None:
+        call, name, held = found
         what = f"{failure.code(call.func)} returns a dictionary, and unpacked, {name.id} is its key {held.text!r}"
         yield failure.fault(call, what, "Unpack the values", failure.wrap(call, "", ".values()"), prior=0.6)
-        return
 
 
 @reads("TypeError", r"unsupported format string passed to (?:numpy\.)?(Tensor|Parameter|ndarray)\.__format__", ast.AST)

@@ -21,6 +21,7 @@ from dnnfix.api import (
     Wrap,
     keyword_value,
     pretrained,
+    text_batches,
 )
 
 BEYOND = re.compile(r"Target (\d+) is out of bounds")
@@ -33,7 +34,7 @@ SEVERAL, ONE = "multi_label_classification", "single_label_classification"
 
 AS_FLOATS = "Give the labels as floats"
 
-LABELS = frozenset({"labels", "label"})
+LABELS = ("labels", "label")
 """What the columns of labels are called that a trainer gives to a model."""
 
 LIBRARIES = frozenset({"transformers", "peft"})
@@ -227,7 +228,7 @@ def _of_one_label(source: Source) -> Repair | None:
 
 def _made_of_floats(source: Source) -> Iterator[Repair]:
     """Labels are made floats where a column of them is made, for one sample, a batch, an array or a tensor."""
-    for made in _columns(source):
+    for made in text_batches.kept_under(source, *LABELS):
         site, text = source.site(made), source.segment(source.site(made))
         if isinstance(made, ast.ListComp):
             yield AS_FLOATS, (Wrap(source.site(made.elt), "float(", ")"),), 0.9
@@ -245,19 +246,3 @@ def _made_of_floats(source: Source) -> Iterator[Repair]:
 
 def _each(source: Source, made: ast.expr) -> str:
     return f"[float(one) for one in {source.segment(source.site(made))}]"
-
-
-def _columns(source: Source) -> Iterator[ast.expr]:
-    """What a program puts under the name of labels, into a mapping."""
-    for node in source.nodes(ast.Assign):
-        target = node.targets[0]
-        if isinstance(target, ast.Subscript) and _is_labels(target.slice):
-            yield node.value
-    for display in source.nodes(ast.Dict):
-        for key, value in zip(display.keys, display.values, strict=True):
-            if key is not None and _is_labels(key):
-                yield value
-
-
-def _is_labels(key: ast.expr) -> bool:
-    return isinstance(key, ast.Constant) and key.value in LABELS

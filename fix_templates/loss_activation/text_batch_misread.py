@@ -434,7 +434,7 @@ def _masks_of_data(source: Source) -> Iterator[_Repair]:
     if tokenizer is None:
         return
     pad, edits = f"{tokenizer.name}.pad_token_id", []
-    for value in _under(source, "attention_mask"):
+    for value in text_batches.kept_under(source, "attention_mask"):
         match value:
             case (
                 ast.BinOp(
@@ -489,19 +489,7 @@ def _left_out_of_data(source: Source) -> Iterator[_Repair]:
 
 def _made_of_ids(source: Source) -> Iterator[ast.expr]:
     """The expressions that make labels of what a tokenizer gave, with a mask beside: `x["labels"] = x["input_ids"].copy()`."""
-    yield from (value for value in _under(source, "labels") if _is_ids(value))
-
-
-def _under(source: Source, name: str) -> Iterator[ast.expr]:
-    """What a program puts into mappings under a name."""
-    for node in source.nodes(ast.Assign):
-        target = node.targets[0]
-        if isinstance(target, ast.Subscript) and _is_text(target.slice, name):
-            yield node.value
-    for display in source.nodes(ast.Dict):
-        for key, value in zip(display.keys, display.values, strict=True):
-            if key is not None and _is_text(key, name):
-                yield value
+    yield from (value for value in text_batches.kept_under(source, "labels") if _is_ids(value))
 
 
 def _is_ids(value: ast.expr) -> bool:

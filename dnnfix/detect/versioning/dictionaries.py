@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from dnnfix.detect.origins import unpacked_from
+from dnnfix.detect.origins import unpacked_key
 from dnnfix.detect.versioning.migration import Hit
 from dnnfix.records import SetArgument
 from dnnfix.subject import Subject
@@ -15,25 +14,19 @@ _REFERENCE = "https://huggingface.co/docs/transformers/v4.0.0/migration.html"
 
 def unpacked_outputs(subject: Subject) -> Iterator[Hit]:
     """The call whose output was unpacked into the key that a run stopped at: it is asked for a tuple."""
-    source, crash = subject.source, subject.crash
-    if crash is None or crash.kind not in ("TypeError", "AttributeError") or "transformers" not in subject.words:
+    found = unpacked_key(subject) if "transformers" in subject.words else None
+    if found is None:
         return
-    for held in crash.held:
-        name = subject.node(held.site)
-        if held.kind != "str" or held.text is None or not isinstance(name, ast.Name):
-            continue
-        call = unpacked_from(source, name)
-        if call is None or any(each.arg in (None, "return_dict") for each in call.keywords):
-            continue
-        site, model = source.site(call), source.segment(source.site(call.func))
-        yield Hit(
-            site,
-            f"{model} returns a dictionary since transformers 4.0, and unpacked, {name.id} is its key {held.text!r}",
-            title="ask for a tuple",
-            edits=(SetArgument(site, "return_dict", "False"),),
-            exact=True,
-            removed={"transformers": "4.0"},
-            evidence={"reference": _REFERENCE},
-            felt=held.site,
-        )
-        return
+    call, name, held = found
+    source = subject.source
+    site, model = source.site(call), source.segment(source.site(call.func))
+    yield Hit(
+        site,
+        f"{model} returns a dictionary since transformers 4.0, and unpacked, {name.id} is its key {held.text!r}",
+        title="ask for a tuple",
+        edits=(SetArgument(site, "return_dict", "False"),),
+        exact=True,
+        removed={"transformers": "4.0"},
+        evidence={"reference": _REFERENCE},
+        felt=held.site,
+    )

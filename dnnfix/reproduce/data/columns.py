@@ -152,15 +152,19 @@ def _asked_of_sets(source: Source) -> Iterator[str]:
         made = source.constructor(of)
         if made is not None and source.qualified(made.func) in LOADED:
             yield column
-    loops: list[tuple[ast.AST, ast.expr, ast.expr]] = [(loop, loop.target, loop.iter) for loop in source.nodes(ast.For)]
-    for made_of in source.nodes(ast.ListComp):
-        loops += [(made_of, part.target, part.iter) for part in made_of.generators]
-    for inside, target, over in loops:
+    for inside, target, over in _loops(source):
         if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.args:
             over = over.args[0]  # the data set in `enumerate(data)` or `tqdm(data)`
             target = target.elts[-1] if isinstance(target, ast.Tuple) else target
         if isinstance(target, ast.Name) and _is_loaded(source, over):
             yield from _asked_of(source, inside, target.id)
+
+
+def _loops(source: Source) -> Iterator[tuple[ast.AST, ast.expr, ast.expr]]:
+    """The loops and comprehensions of lists, with what each binds and what it goes over."""
+    yield from ((loop, loop.target, loop.iter) for loop in source.nodes(ast.For))
+    for made in source.nodes(ast.ListComp):
+        yield from ((made, part.target, part.iter) for part in made.generators)
 
 
 def _is_loaded(source: Source, node: ast.expr, depth: int = 6) -> bool:
@@ -203,9 +207,7 @@ def _named_in_turn(source: Source, place: ast.expr) -> Iterator[str]:
     """The columns whose names a loop goes through: `for end in [f"ending{i}" for i in range(4)]`."""
     if not isinstance(place, ast.Name):
         return
-    loops = [(loop.target, loop.iter) for loop in source.nodes(ast.For)]
-    loops += [(part.target, part.iter) for made in source.nodes(ast.ListComp) for part in made.generators]
-    for target, over in loops:
+    for _inside, target, over in _loops(source):
         if isinstance(target, ast.Name) and target.id == place.id:
             for names in (over, *source.bindings(over)):
                 if isinstance(names, (ast.List, ast.Tuple)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
 from .. import sites
 
@@ -18,14 +18,14 @@ _MOST = 300
 _NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
-def parts_of(error: BaseException) -> Optional[Dict[str, str]]:
+def parts_of(error: BaseException) -> Dict[str, str]:
     """The parts without parts of their own, by dotted name, a `*` in place of a number, and the class of each."""
     torch: Any = sys.modules.get("torch")
     if torch is None or not isinstance(error, ValueError):
-        return None
+        return {}
     entries = list(sites.every_entry(error.__traceback__))
     if not entries or sites.is_user_frame(entries[-1].tb_frame):
-        return None
+        return {}
     for entry in reversed(entries):
         values = [value for value in entry.tb_frame.f_locals.values() if isinstance(value, torch.nn.Module)]
         # A layer whose constructor refused its arguments has no parts yet.
@@ -33,7 +33,7 @@ def parts_of(error: BaseException) -> Optional[Dict[str, str]]:
         found = [_leaves(network) for network in networks]
         if any(found):
             return max(found, key=len)
-    return None
+    return {}
 
 
 def _leaves(network: Any) -> Dict[str, str]:

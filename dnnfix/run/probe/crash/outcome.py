@@ -52,7 +52,7 @@ def report(error: BaseException, hooks: List[Any]) -> Ending:
     fields["written"] = _written(error)
     fields["held"] = statement_values.held_at(error) or []
     fields["refusal"] = refusals.asked_for(error)
-    fields["parts"] = network_parts.parts_of(error) or {}
+    fields["parts"] = network_parts.parts_of(error)
     wire.emit("crash", **fields)
     _look_closer(error, hooks)
     return ending
