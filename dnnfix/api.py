@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         InsertBefore,
         InsertElement,
         Json,
+        Nature,
         Network,
         Parameter,
         Refusal,

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "diff", "json", "sarif", "github", "html"]
 FORMATS: tuple[str, ...] = get_args(Format)
+RECOMMENDED, SILENT, STRICT = "recommended", "silent", "strict"
+PRESETS = (RECOMMENDED, SILENT, STRICT)
+"""Selectors that mean what is on by default, the patterns of silent bugs, and every rule."""
 COMMAND_LINE = "command line"
 BOT = "bot"
 """The table of settings for the bot, which reads it itself (`dnnfix.bot.settings`)."""
@@ -56,7 +59,7 @@ class Settings:
     """The settings of the pipeline for one program.
 
     Codes in `select`, `ignore`, `extend_select`, `fixable` and `unfixable` are whole codes, prefixes of codes (`DNF3`),
-    rule names, or `ALL`. Patterns are relative to `root`, the folder of the configuration or the working folder.
+    rule names, or `ALL`; the first three may also name presets (`PRESETS`). Patterns are relative to `root`, the folder of the configuration or the working folder.
     """
 
     select: tuple[str, ...] = ()
@@ -139,12 +142,15 @@ class Settings:
         """The folder for certificates (it need not exist)."""
         return self.cache / "certificates"
 
-    def enabled(self, code: str, name: str, default: bool = True) -> bool:
-        """Whether the template of that code and name takes part; the most specific of select and ignore wins."""
-        chosen = max(_specificity(self.select, code, name), _specificity(self.extend_select, code, name))
-        if not self.select and default:
-            chosen = max(chosen, 1)
-        return chosen > 0 and chosen > _specificity(self.ignore, code, name)
+    def enabled(self, code: str, name: str, default: bool = True, silent: bool = False) -> bool:
+        """Whether the template of that code and name takes part; the most specific of select and ignore wins.
+
+        `default` and `silent` say whether it is of the presets `recommended` and `silent`; each is of `strict`.
+        """
+        presets = {STRICT} | ({RECOMMENDED} if default else set()) | ({SILENT} if silent else set())
+        selected = (*(self.select or (RECOMMENDED,)), *self.extend_select)
+        chosen = _specificity(selected, code, name, presets)
+        return chosen > 0 and chosen > _specificity(self.ignore, code, name, presets)
 
     def may_fix(self, code: str, name: str) -> bool:
         """Whether patches of that template may be proposed and tried at all."""
@@ -160,10 +166,10 @@ def matches(selector: str, code: str, name: str) -> bool:
     return _specificity((selector,), code, name) > 0
 
 
-def _specificity(selectors: Iterable[str], code: str, name: str) -> int:
+def _specificity(selectors: Iterable[str], code: str, name: str, presets: Collection[str] = ()) -> int:
     best = 0
     for selector in map(today, selectors):
-        if selector == "ALL":
+        if selector == "ALL" or selector in presets:
             best = max(best, 1)
         elif selector == name:
             best = max(best, 100)

@@ -64,6 +64,7 @@ class Listed:
     default: bool
     default_in_check: bool = False
     formerly: tuple[str, ...] = ()
+    silent: int = 0
     loaded: type[FixTemplate] | None = None
     """The template, where it came from outside of the catalogue."""
 
@@ -85,6 +86,7 @@ class Listed:
             template.default,
             template.default_in_check,
             tuple(template.formerly),
+            template.silent,
             loaded,
         )
 

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from dnnfix import registry
-from dnnfix.config import Settings, matches
+from dnnfix.config import PRESETS, Settings, matches
 from dnnfix.errors import ConfigError
 from dnnfix.records import OF_SYMPTOMS, RETIRED
 from dnnfix.suppress import UNUSED_CODE, UNUSED_RULE
@@ -20,9 +20,10 @@ def verify(settings: Settings) -> None:
     known = [(template.code, template.name) for template in registry.listed(settings.templates)]
     known += [(UNUSED_CODE, UNUSED_RULE), *OF_SYMPTOMS]
     accepted = [*known, *RETIRED]
-    listed = (settings.select, settings.extend_select, settings.ignore, settings.fixable, settings.unfixable)
+    chosen = {*settings.select, *settings.extend_select, *settings.ignore}
     by_path = tuple(codes for _, codes in settings.per_file_ignores)
-    for selector in (selector for selectors in (*listed, *by_path) for selector in selectors):
+    others = (settings.fixable, settings.unfixable, *by_path)
+    for selector in (*(chosen - {*PRESETS}), *(selector for selectors in others for selector in selectors)):
         if (
             selector not in ("ALL", "DNF")
             and not _family(selector)

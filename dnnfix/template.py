@@ -22,6 +22,7 @@ from dnnfix.records import (
     Finding,
     FixPattern,
     Json,
+    Nature,
     Site,
     Symptom,
 )
@@ -89,6 +90,10 @@ class FixTemplate:
     """Whether the template is on unless deselected."""
     default_in_check: ClassVar[bool] = False
     """Whether `dnnfix check` reports it all the same: advice for the source of a program that runs, which no run would bear out."""
+    nature: ClassVar[Nature] = Nature.FAULT
+    """What its findings are. Advice is shown and never applied, and is no problem for the exit code of `suggest`."""
+    silent: ClassVar[int] = 0
+    """The number of its pattern among the 14 of silent bugs (`--select silent`); 0 for a rule of none. Hong et al., SANER 2024."""
     at_either_end: ClassVar[bool] = False
     """What its candidates are told to be where they say nothing else: see `Candidate.at_either_end`."""
     only_hinders: ClassVar[bool] = False
@@ -152,6 +157,7 @@ class FixTemplate:
             confidence=confidence,
             evidence=dict(evidence or {}),
             cause=cause,
+            nature=self.nature,
         )
 
     def candidate(
@@ -159,11 +165,13 @@ class FixTemplate:
         finding: Finding,
         title: str,
         *edits: Edit,
-        applicability: Applicability = Applicability.UNSAFE,
+        applicability: Applicability | None = None,
         prior: float = 0.5,
         at_either_end: bool | None = None,
     ) -> Candidate:
         """A candidate of this template. `title` says in the imperative what the edits do; `prior` ranks rivals.
+
+        Where its applicability is not given it is unsafe, and that of advice is to be shown only.
 
         Raises `CatalogueError` where an edit is none or has a syntax node in place of a site or of code, or the prior is no
         likelihood.
@@ -177,13 +185,15 @@ class FixTemplate:
             self._refuse_nodes(f"the code of {type(edit).__name__}", getattr(edit, "code", None))
         if not 0 <= prior <= 1:
             raise CatalogueError(f"{self.code}: the prior of a candidate is between 0 and 1. Received: {prior:g}")
+        advice = self.nature is Nature.ADVICE
+        unsaid = Applicability.DISPLAY_ONLY if advice else Applicability.UNSAFE
         return Candidate(
             template=self.code,
             title=title,
             fix_pattern=self.fix_pattern,
             edits=edits,
             findings=(finding,),
-            applicability=applicability,
+            applicability=applicability or unsaid,
             prior=prior,
             at_either_end=self.at_either_end if at_either_end is None else at_either_end,
             only_hinders=self.only_hinders,

@@ -30,6 +30,7 @@ from dnnfix.records import (
     FindingOutcome,
     FindingResult,
     FixPattern,
+    Nature,
     Patch,
     PatchVerdict,
     Site,
@@ -203,6 +204,7 @@ def _plain_finding(finding: Finding) -> dict[str, Any]:
         "evidence": dict(finding.evidence),
         "cause": finding.cause,
         "reading": finding.reading,
+        "nature": finding.nature.value,
     }
 
 
@@ -244,6 +246,7 @@ def _finding(entry: Mapping[str, Any]) -> Finding:
         evidence=entry["evidence"],
         cause=entry["cause"],
         reading=entry["reading"],
+        nature=Nature(entry["nature"]),
     )
 
 

@@ -17,7 +17,7 @@ from dnnfix.cli.console import CLEAN, ERROR, FOUND, Console
 from dnnfix.emit.choice import chosen
 from dnnfix.emit.view import View, view
 from dnnfix.errors import InputError
-from dnnfix.records import FileReport, Report
+from dnnfix.records import FileReport, Nature, Report
 
 if TYPE_CHECKING:
     from dnnfix.emit.rules import Rule
@@ -115,7 +115,12 @@ class Output:
             if self.opened:
                 self._show(self.file)
         gone = set(repaired)
-        left = any(f"{file.path}::{result.finding.id}" not in gone for file, result in report.findings())
+        problems = (
+            (file, result.finding)
+            for file, result in report.findings()
+            if self.static or result.finding.nature is not Nature.ADVICE
+        )
+        left = any(f"{file.path}::{finding.id}" not in gone for file, finding in problems)
         if self._errors:
             return ERROR
         if left:

@@ -18,7 +18,7 @@ from dnnfix.cli.output import palette
 from dnnfix.emit.earned import in_words
 from dnnfix.emit.rules import Rule, rule, unless_selected
 from dnnfix.emit.text import Palette, hanging
-from dnnfix.records import Family
+from dnnfix.records import Family, Nature
 
 if TYPE_CHECKING:
     from dnnfix.template import FixTemplate
@@ -70,6 +70,8 @@ def _plain(template: type[FixTemplate]) -> dict[str, object]:
         "fix_pattern": about.fix_pattern,
         "summary": about.summary,
         "needs_run": template.needs_run,
+        "nature": template.nature.value,
+        "silent": template.silent,
         "default": template.default,
         "default_in_check": not template.needs_run and (template.default or template.default_in_check),
     }
@@ -82,6 +84,7 @@ def _table(listed: list[type[FixTemplate]], colours: Palette) -> Iterator[str]:
         for template in group:
             marks = "" if template.default else " (check)" if template.default_in_check else " (off)"
             marks += " (run)" if template.needs_run else ""
+            marks += "" if template.nature is Nature.FAULT else f" ({template.nature})"
             head, indent = f"  {template.code}  {template.name:<{width}}  ", width + 12
             if 0 < colours.width < indent + LEAST:
                 head, indent = f"  {template.code}  {template.name}\n{' ' * 10}", 10
@@ -105,7 +108,13 @@ def page(listed: list[type[FixTemplate]]) -> Iterator[str]:
 
 
 def _section(template: type[FixTemplate], about: Rule) -> Iterator[str]:
-    marks = "".join(f", {mark}" for mark in (unless_selected(template), "*run*" if template.needs_run else "") if mark)
+    said = (
+        template.nature.value if template.nature is not Nature.FAULT else "",
+        f"silent pattern {template.silent}" if template.silent else "",
+        unless_selected(template),
+        "*run*" if template.needs_run else "",
+    )
+    marks = "".join(f", {mark}" for mark in said if mark)
     yield f"### {about.code} {about.name}\n"
     yield f"Fix pattern `{about.fix_pattern}`{marks}.\n"
     if template.formerly:

@@ -83,6 +83,7 @@ def _finding(file: FileReport, result: FindingResult, seen: View) -> Json:
         "cell": at.cell,
         "message": plain(finding.message),
         "symptom": finding.symptom.value,
+        "nature": finding.nature.value,
         "confidence": finding.confidence,
         "evidence": plain(finding.evidence),
         "outcome": result.outcome.value,

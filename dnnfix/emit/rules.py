@@ -46,7 +46,9 @@ def unless_selected(template: type[FixTemplate]) -> str:
     """How a rule is off that nobody has selected; empty for one that is on."""
     if template.default:
         return ""
-    return "in `check` only, unless selected" if template.default_in_check else "off unless selected"
+    if template.default_in_check:
+        return "in `check` only, unless selected"
+    return "off unless selected, as by `--select silent`" if template.silent else "off unless selected"
 
 
 _UNUSED = Rule(

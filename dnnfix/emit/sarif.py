@@ -23,6 +23,7 @@ from dnnfix.records import (
     FindingOutcome,
     FindingResult,
     Json,
+    Nature,
     Patch,
     PatchVerdict,
     Report,
@@ -104,7 +105,7 @@ def _result(file: FileReport, result: FindingResult, seen: View, places: Mapping
     grave = finding.symptom is Symptom.CRASH or result.outcome in (FindingOutcome.REPAIRED, FindingOutcome.PARTIAL)
     made: dict[str, Json] = {
         "ruleId": finding.code,
-        "level": "error" if grave else "warning",
+        "level": "error" if grave else "note" if finding.nature is Nature.ADVICE else "warning",
         "message": {"text": plain(finding.message)},
         "locations": [_location(at)],
         "partialFingerprints": {"dnnfix/v1": fingerprint(finding.code, finding.site.line, lines)},

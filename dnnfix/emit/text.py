@@ -19,6 +19,7 @@ from dnnfix.records import (
     Finding,
     FindingOutcome,
     FindingResult,
+    Nature,
     Patch,
     PatchVerdict,
     Report,
@@ -204,7 +205,7 @@ def _finding(
 ) -> Iterator[str]:
     finding = result.finding
     at = place(file, finding.site, seen)
-    yield f"{palette.bold}{one_line(str(at))}{palette.off}: {palette.red}{finding.code}{palette.off} {finding.rule}"
+    yield f"{palette.bold}{one_line(str(at))}{palette.off}: {palette.red}{finding.code}{palette.off} {finding.rule}{_nature(finding)}"
     yield hanging("  ", 2, printable(finding.message), palette)
     if _beaten(file, result) and not verbose:
         yield _row(result.outcome, printable(result.reason), palette.yellow, palette)
@@ -230,6 +231,11 @@ def _finding(
         yield _row(f"choice {number}", f"{printable(patch.candidate.title)} ({CHOOSE})", palette.yellow, palette)
         yield from diff_lines(patch.diff, palette)
     yield from _others([patch for patch in patches if patch not in choices], best, palette, verbose)
+
+
+def _nature(finding: Finding) -> str:
+    """What a finding is if it is no fault, in brackets."""
+    return "" if finding.nature is Nature.FAULT else f" ({finding.nature})"
 
 
 def _beaten(file: FileReport, result: FindingResult) -> bool:

@@ -71,7 +71,7 @@ def unmigrated(raw: bytes, path: str, settings: Settings) -> Iterator[tuple[Find
 def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:
     """The templates that the settings switch on."""
     listed = registry.listed(settings.templates)
-    return tuple(one.load() for one in listed if settings.enabled(one.code, one.name, one.default))
+    return tuple(one.load() for one in listed if settings.enabled(one.code, one.name, one.default, bool(one.silent)))
 
 
 @lru_cache(maxsize=8)  # the same for most files of a scan
@@ -80,7 +80,8 @@ def _of_source(listed: tuple[Listed, ...], settings: Settings) -> tuple[Listed, 
     return tuple(
         one
         for one in listed
-        if not one.needs_run and settings.enabled(one.code, one.name, one.default or one.default_in_check)
+        if not one.needs_run
+        and settings.enabled(one.code, one.name, one.default or one.default_in_check, bool(one.silent))
     )
 
 

@@ -78,6 +78,7 @@ from dnnfix.records.words import (
     FindingOutcome,
     FixPattern,
     Json,
+    Nature,
     PatchVerdict,
     RunOutcome,
     Status,

@@ -15,6 +15,7 @@ from dnnfix.records.words import (
     FindingOutcome,
     FixPattern,
     Json,
+    Nature,
     PatchVerdict,
     RunOutcome,
     Status,
@@ -49,6 +50,7 @@ class Finding:
     evidence: Mapping[str, Json] = field(default_factory=dict)
     cause: str = ""
     reading: str = ""
+    nature: Nature = Nature.FAULT
 
     @property
     def kind(self) -> str:

@@ -30,6 +30,18 @@ class Family(StrEnum):
         return list(Family).index(self) + 1
 
 
+class Nature(StrEnum):
+    """What a rule says of the code that it reports.
+
+    A `FAULT` makes the program do something else than it says; a `RISK` does so under conditions that the code does not show;
+    `ADVICE` is about code that works, and how it is better written: its patches are shown and never applied.
+    """
+
+    FAULT = "fault"
+    RISK = "risk"
+    ADVICE = "advice"
+
+
 class FixPattern(StrEnum):
     """The 15 repair patterns of the study of 667 repairs."""
 
