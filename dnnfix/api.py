@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dnnfix.detect.crashes import raised as raised_errors
     from dnnfix.detect.crashes import undefined as undefined_names
     from dnnfix.detect.loops import compiled_losses as compile_calls
-    from dnnfix.detect.loops import loaders, process_groups, training_loop
+    from dnnfix.detect.loops import evaluations, loaders, process_groups, structure, training_loop
     from dnnfix.detect.loops import metric_direction as progress_figures
     from dnnfix.detect.loops import minimized as goals
     from dnnfix.detect.loops.training_loop import function_around

@@ -30,6 +30,8 @@ def _imports(*names: str) -> re.Pattern[bytes]:
 
 _ABOUT_MODELS = _imports(*libraries.ON_TORCH, *libraries.ON_KERAS, *libraries.ABOUT_MODELS)
 _OF_DATA = _imports(*libraries.OF_DATA)
+_TRAINS = re.compile(rb"\.(?:zero_grad|backward)\(|\bnn\.[A-Z]\w+\(")
+"""What a fragment without imports says of torch all the same."""
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "__pycache__", "venv"})
@@ -42,8 +44,8 @@ MAX_NOTEBOOK = 64 * 2**20
 
 
 def is_of_interest(raw: bytes) -> bool:
-    """Whether the text of a file names a framework, or imports any library of which something is known."""
-    return is_about_models(raw) or _OF_DATA.search(raw) is not None
+    """Whether the text of a file names a framework, imports any library of which something is known, or trains as only torch does."""
+    return is_about_models(raw) or _OF_DATA.search(raw) is not None or _TRAINS.search(raw) is not None
 
 
 def is_about_models(raw: bytes) -> bool:

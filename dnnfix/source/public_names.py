@@ -108,6 +108,9 @@ STAR_EXPORTS: dict[str, frozenset[str]] = {
 }
 """What `from MODULE import *` binds, by the module's canonical name. Names outside these lists stay unknown."""
 
+TORCH_METHODS = words("backward zero_grad no_grad requires_grad_ load_state_dict")
+"""Methods by which a snippet without a name of torch speaks of it."""
+
 STRONG_ALIASES: dict[str, str] = {
     "keras": "keras",
     "nn": "torch.nn",

@@ -10,7 +10,7 @@ from functools import cached_property
 from dnnfix import libraries
 from dnnfix.source import names
 from dnnfix.source.bindings import COMPREHENSIONS, SCOPES, Binding, Definition, Imported, Index, Scope
-from dnnfix.source.public_names import words
+from dnnfix.source.public_names import TORCH_METHODS, words
 from dnnfix.source.reaching_assignment import value_at
 from dnnfix.source.scope_index import index
 from dnnfix.source.tree import Tree, position
@@ -46,8 +46,16 @@ class Resolver:
         if found:
             return found | self._keras_by_attribute(found)
         spoken: set[str] = set()
+        if any(
+            self.index.module.names.get(node.id) is None
+            for node in self._tree.nodes(ast.Name)
+            if node.id in ("torch", "nn")
+        ):
+            spoken.add("torch")
         for scope, call in self._calls_in_scope:
             root, attributes = _chain(call.func)
+            if TORCH_METHODS.intersection(attributes):
+                spoken.add("torch")
             if root is None or self._lookup(root.id, scope) is not None:
                 continue
             if root.id in {"torch", "nn", "optim"}:

@@ -48,6 +48,7 @@ class DropoutInEvaluation(ReadTemplate):
 
     code = "DNF714"
     name = "dropout-in-evaluation"
+    silent = 2
     message = "{call} is called without training=self.training: it drops values in evaluation mode, too"
     confidence = 0.85
     family = Family.TRAINING

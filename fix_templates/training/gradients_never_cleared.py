@@ -17,6 +17,7 @@ from dnnfix.api import (
     Source,
     Subject,
     function_around,
+    structure,
     training_loop,
     trees,
     within,
@@ -45,6 +46,7 @@ class GradientsNeverCleared(ReadTemplate):
     confidence = 0.85
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
+    silent = 3
     triggers = ("backward",)
 
     def read(self, subject: Subject) -> Iterator[Fault]:
@@ -184,68 +186,93 @@ for x, y in loader:
 
 def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
     """Steps in a loop whose gradients are cleared nowhere, or only outside this loop."""
-    clearings = training_loop.operations_named(source, "zero_grad")
     if not CLEARED_OTHERWISE.isdisjoint(program) or _written_over(source, "grad", "data"):
         return
-    if len(clearings) != len(training_loop.attribute_calls(source.tree, "zero_grad")):
+    clearings = structure.of_kind(source, structure.Kind.CLEAR)
+    if any(not isinstance(each.statement, ast.Expr) for each in clearings) or (
+        "zero_grad" in program and not clearings
+    ):
         return
-    for step in training_loop.operations_named(source, "step"):
-        loops = training_loop.loops_around(source, step.statement)
-        optimizer = training_loop.operated_on(step)
-        known = training_loop.is_optimizer(source, optimizer)
-        if step.call.args or step.call.keywords or not loops or not (known or _is_given(source, optimizer)):
+    for loop, backward in structure.batch_loops(source):
+        happening = structure.happenings(source, loop)
+        updates = [each for each in happening if each.kind is structure.Kind.UPDATE]
+        if not updates or any(each.kind is structure.Kind.CLEAR for each in happening) or _once(loop):
             continue
-        block = training_loop.block_of(source, step.statement)
-        before = block[: block.index(step.statement)]
-        backwards = [each for each in training_loop.operations_named(source, "backward") if each.statement in before]
-        if not backwards or source.parent(step.statement) is not loops[0] or _once(loops[0]):
+        step = updates[0]
+        optimizer = step.operation.on
+        objects = {optimizer, *(ast.unparse(call.func) for call in structure.forward_calls(source, loop))}
+        if (
+            not _each_turn(source, loop, step)
+            or not _each_turn(source, loop, backward)
+            or any(each.operation.on != optimizer for each in updates)
+            or structure.given_away(source, loop, objects)
+            or structure.made_in(loop, objects)
+        ):
             continue
-        own = [each for each in clearings if each.on == step.on and known]
-        never = not clearings and "zero_grad" not in program
-        if not never and len(own) != 1:
-            continue
-        code = f"{step.on}.zero_grad()"
-        edits: tuple[Edit, ...] = (InsertBefore(source.site(_first_since(backwards, before).statement), code),)
+        code = f"{optimizer}.zero_grad()"
+        clear = InsertBefore(source.site(source.statement_of(_first_pass(source, happening, step))), code)
         why, title = "nothing clears them", f"Clear the gradients before each backward pass: {code}"
-        if not never:
-            outside = own[0].statement
-            if (
-                any(not training_loop.is_optimizer(source, training_loop.operated_on(each)) for each in clearings)
-                or function_around(source, outside) is not function_around(source, step.statement)
-                or loops[0] in training_loop.loops_around(source, outside)
-                or source.parent(outside) not in (*loops[1:], source.parent(loops[-1]))
-                or outside.lineno >= loops[0].lineno
-            ):
+        edits: tuple[Edit, ...] = (clear,)
+        if clearings:
+            outside = clearings[0]
+            around = training_loop.loops_around(source, loop)
+            if len(clearings) > 1 or not _is_above(source, outside.statement, loop, around):
                 continue
             why, title = (
                 "they are cleared only outside this loop",
                 "Clear the gradients in the loop that steps the optimizer",
             )
-            edits = (Delete(source.site(outside)), *edits)
-        yield Fault.with_repair(source.site(step.call), {"step": f"{step.on}.step()", "why": why}, title, *edits)
+            edits = (Delete(source.site(outside.statement)), clear)
+        yield Fault.with_repair(source.site(step.at), {"step": f"{optimizer}.step()", "why": why}, title, *edits)
 
 
-def _is_given(source: Source, optimizer: ast.expr) -> bool:
-    """Whether the optimizer is a parameter of the function around it, under a usual name, and is not rebound."""
-    around = function_around(source, optimizer)
-    return (
-        isinstance(optimizer, ast.Name)
-        and optimizer.id in ("optimizer", "optimiser", "optim", "opt")
-        and around is not None
-        and optimizer.id in {each.arg for each in (*around.args.args, *around.args.kwonlyargs)}
-        and source.constructor(optimizer) is None
+def _each_turn(source: Source, loop: ast.AST, happening: structure.Happening) -> bool:
+    """Whether an operation happens in every turn of a loop: gradients that are collected are used by a condition."""
+    return all(_unconditional(source, *each) for each in _places(source, loop, happening)) and not _asks_closure(
+        happening
     )
 
 
-def _first_since(backwards: list[training_loop.LoopOperation], before: list[ast.stmt]) -> training_loop.LoopOperation:
-    """The first backward pass after the last earlier step of any optimizer."""
-    start = 0
-    for place, statement in enumerate(before):
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "step":
-            start = place
-    later = [each for each in backwards if before.index(each.statement) > start]
-    return (later or backwards)[0]
+def _places(source: Source, loop: ast.AST, happening: structure.Happening) -> Iterator[tuple[ast.AST, ast.AST | None]]:
+    """The nodes that lead to an operation, each with what it stands in: the loop, and the function that does it."""
+    yield happening.at, loop
+    if happening.at is not happening.operation.node:
+        yield happening.operation.node, function_around(source, happening.operation.node)
+
+
+def _unconditional(source: Source, node: ast.AST, root: ast.AST | None) -> bool:
+    """Whether only `with` stands between a node and what is around it."""
+    above = source.parent(source.statement_of(node))
+    while isinstance(above, (ast.With, ast.AsyncWith)):
+        above = source.parent(above)
+    return above is root
+
+
+def _asks_closure(happening: structure.Happening) -> bool:
+    """Whether a step computes the gradients itself."""
+    node = happening.operation.node
+    given = node.args if isinstance(node, ast.Call) else []
+    return any("closure" in ast.unparse(each) for each in given)
+
+
+def _is_above(
+    source: Source, outside: ast.stmt, loop: training_loop.Loop, around: Sequence[training_loop.Loop]
+) -> bool:
+    """Whether a statement stands before a loop in its function, in a block that the loop is in, too."""
+    same = function_around(source, outside) is function_around(source, loop)
+    return (
+        same
+        and source.parent(outside) in (*around, source.parent((*around, loop)[-1]), source.parent(loop))
+        and outside.lineno < loop.lineno
+    )
+
+
+def _first_pass(source: Source, happening: Sequence[structure.Happening], step: structure.Happening) -> ast.AST:
+    """The first backward pass before a step and after the step before it, in the function that steps the optimizer."""
+    before = [each for each in happening[: happening.index(step)] if each.kind is structure.Kind.BACKWARD]
+    first = (before or [each for each in happening if each.kind is structure.Kind.BACKWARD])[0]
+    own, stepping = first.operation.node, function_around(source, step.operation.node)
+    return own if function_around(source, own) is stepping else first.at
 
 
 def _once(loop: ast.AST) -> bool:

@@ -53,6 +53,7 @@ class ModelInWrongMode(ReadTemplate):
 
     code = "DNF705"
     name = "model-in-wrong-mode"
+    silent = 2
     formerly = ("training-left-in-eval-mode", "DNF706", "evaluation-in-training-mode")
     message = "`{model}` {mode}"
     confidence = 0.85

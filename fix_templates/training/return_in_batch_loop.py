@@ -23,6 +23,7 @@ class ReturnInBatchLoop(ReadTemplate):
 
     code = "DNF709"
     name = "return-in-batch-loop"
+    silent = 3
     message = "this return ends the loop over `{batches}` in its first iteration"
     family = Family.TRAINING
     fix_pattern = FixPattern.ITERATIONS

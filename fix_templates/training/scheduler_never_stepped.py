@@ -43,6 +43,7 @@ class SchedulerNeverStepped(ReadTemplate):
     confidence = 0.85
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
+    silent = 3
     triggers = ("lr_scheduler",)
 
     def read(self, subject: Subject) -> Iterator[Fault]:

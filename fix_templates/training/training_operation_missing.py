@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import cast
 
 from dnnfix.api import (
     Edit,
@@ -17,7 +18,9 @@ from dnnfix.api import (
     Source,
     Subject,
     function_around,
+    structure,
     training_loop,
+    within,
     words,
 )
 
@@ -46,11 +49,12 @@ class TrainingOperationMissing(ReadTemplate):
     confidence = 0.85
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
-    triggers = ("optim",)
+    silent = 3
+    triggers = ("optim", "zero_grad")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks or "optim" not in source.words:
+        if "torch" not in source.frameworks:
             return
         named = list(_not_called(source))
         yield from named
@@ -194,33 +198,47 @@ def _has_weights(source: Source, text: str) -> bool:
 
 def _no_step(source: Source) -> Iterator[Fault]:
     """Optimizers that are cleared beside a backward pass and never stepped or passed on."""
-    for clearing in training_loop.operations_named(source, "zero_grad"):
-        optimizer = training_loop.operated_on(clearing)
-        block = training_loop.block_of(source, clearing.statement)
-        passes = [each for each in training_loop.operations_named(source, "backward") if each.statement in block]
-        if (
-            not passes
-            or not training_loop.loops_around(source, clearing.statement)
-            or not training_loop.is_optimizer(source, optimizer)
-        ):
+    if "step" in source.words and any(True for _ in training_loop.attribute_calls(source.tree, "step")):
+        stepped = structure.of_kind(source, structure.Kind.UPDATE)
+        if not stepped and not structure.of_kind(source, structure.Kind.SCHEDULE):
+            return  # of what is stepped, nothing is known
+    for loop, backward in structure.batch_loops(source):
+        happening = structure.happenings(source, loop)
+        cleared = {
+            each.operation.on for each in happening if each.kind is structure.Kind.CLEAR and not each.operation.by_hand
+        }
+        if any(each.kind is structure.Kind.UPDATE for each in happening) or len(cleared) != 1:
             continue
-        cleared = [each for each in training_loop.operations_named(source, "zero_grad") if each.statement in block]
-        if len(cleared) == 1 and isinstance(optimizer, ast.Name) and not _does_more(source, optimizer):
-            text = f"{clearing.on}.step()"
-            yield _missing(source, passes[-1].call, text, InsertAfter(source.site(passes[-1].statement), text))
+        (optimizer,) = cleared
+        clearing = next(each for each in happening if each.kind is structure.Kind.CLEAR).operation
+        if not structure.is_optimizer(source, cast(ast.Attribute, cast(ast.Call, clearing.node).func).value):
+            continue
+        elsewhere = any(each.on == optimizer for each in structure.of_kind(source, structure.Kind.UPDATE))
+        if elsewhere or _does_more(source, optimizer) or _weights_are_written(loop):
+            continue
+        text, last = f"{optimizer}.step()", [each for each in happening if each.kind is structure.Kind.BACKWARD][-1].at
+        yield _missing(source, last, text, InsertAfter(source.site(source.statement_of(last)), text))
 
 
-def _does_more(source: Source, optimizer: ast.Name) -> bool:
+def _does_more(source: Source, optimizer: str) -> bool:
     """Whether an optimizer is used in a way that may step it."""
-    for node in _reads(source, optimizer.id):
+    named: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
+    for node in named:
+        if ast.unparse(node) != optimizer or isinstance(node.ctx, ast.Store):
+            continue
         above = source.parent(node)
         is_kept = isinstance(above, ast.Attribute) and above.attr in KEPT_BY
-        of_schedule = isinstance(above, ast.Call) and (source.qualified(above.func) or "").startswith(
-            "torch.optim.lr_scheduler."
-        )
+        of_schedule = isinstance(above, ast.Call) and (
+            source.qualified(above.func) or ast.unparse(above.func)
+        ).startswith(("torch.optim.lr_scheduler.", "lr_scheduler."))
         if not is_kept and not of_schedule:
             return True
     return False
+
+
+def _weights_are_written(loop: ast.AST) -> bool:
+    """Whether a loop changes something by a gradient itself."""
+    return any(node.attr == "grad" for node in within(loop, ast.Attribute))
 
 
 def _reads(source: Source, name: str) -> list[ast.Name]:
@@ -238,7 +256,7 @@ def _no_backward(source: Source) -> Iterator[Fault]:
             each.on == step.on and each.statement in block
             for each in training_loop.operations_named(source, "zero_grad")
         )
-        if not cleared or step.call.args or not training_loop.is_optimizer(source, training_loop.operated_on(step)):
+        if not cleared or step.call.args or not structure.is_optimizer(source, training_loop.operated_on(step)):
             continue
         losses = [name for s in block[: block.index(step.statement)] if (name := _loss(source, s))]
         if losses and training_loop.loops_around(source, step.statement):

@@ -55,6 +55,7 @@ class TrainingStepOutOfOrder(ReadTemplate):
     message = "the steps of the training loop are in the wrong order: {what}"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
+    silent = 3
     triggers = ("zero_grad", "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_")
     confidence = 0.95
 

@@ -28,6 +28,7 @@ class SchedulerSteppedBeforeOptimizer(ApiChange):
 
     code = "DNF523"
     name = "scheduler-stepped-before-optimizer"
+    silent = 3
     formerly = ("schedule-stepped-first",)
     message = (
         "{step} is called before the step of {optimizer}: since PyTorch 1.1 this skips the first learning rate, and each change "

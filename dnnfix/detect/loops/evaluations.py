@@ -1,0 +1,178 @@
+"""Where a network is evaluated: in which mode it is then, and whether gradients are recorded."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from dnnfix.detect.loops import structure
+from dnnfix.detect.loops.structure import Kind
+from dnnfix.detect.loops.training_loop import Function, function_around, loops_around
+from dnnfix.records.record import record
+from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
+from dnnfix.source.tree import within
+
+HELPERS = re.compile(
+    r"teacher|target|ema|(^|[._])old|ref(_|$)|frozen|fixed|extractor|vgg|lpips|inception|perceptual|clip", re.IGNORECASE
+)
+"""Networks that are asked while another one is trained."""
+OF_FRAMEWORKS = re.compile(
+    r"^(on_)?(validation|test|predict|val|training)_(step|epoch_end|step_end|epoch)$|^forward$|^__call__$"
+)
+"""Methods whose modes and gradients Lightning and its like see to."""
+CARING = words("""Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout BatchNorm1d BatchNorm2d BatchNorm3d
+    SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d InstanceNorm2d dropout TransformerEncoderLayer
+    TransformerDecoderLayer Transformer MultiheadAttention from_pretrained""")
+"""Layers, and what makes networks with such layers, that compute something else in evaluation mode than in training mode."""
+USES_GRADIENTS = words(
+    "grad requires_grad requires_grad_ autograd enable_grad backward saliency attribute attack retain_grad register_hook"
+)
+"""Words of functions that evaluate a network for its gradients."""
+
+
+@record
+class Evaluation:
+    """Calls of one network in one function, or outside of all, that evaluate it.
+
+    `mode` is the mode that was last asked for above the first call, `None` where none was; `recorded` are the calls whose gradients
+    are recorded.
+    """
+
+    network: str
+    function: Function | None
+    calls: tuple[ast.Call, ...]
+    mode: Kind | None
+    recorded: tuple[ast.Call, ...]
+
+
+@once
+def evaluations(source: Source) -> tuple[Evaluation, ...]:
+    """The evaluations that the text shows, in its order; those that a framework arranges are left out."""
+    groups: dict[tuple[str, Function | None], list[ast.Call]] = {}
+    for call in structure.forward_calls(source, source.tree):
+        _add(source, groups, None, call)
+    for function in structure.functions(source):
+        if not OF_FRAMEWORKS.search(function.name):
+            for call in structure.forward_calls(source, function):
+                _add(source, groups, function, call)
+    found = []
+    for (network, around), calls in groups.items():
+        first = min(calls, key=lambda one: (one.lineno, one.col_offset))
+        recorded = tuple(call for call in calls if not structure.without_gradients(source, call))
+        found.append(Evaluation(network, around, tuple(calls), mode_at(source, first, network), recorded))
+    return tuple(sorted(found, key=lambda one: one.calls[0].lineno))
+
+
+def _add(
+    source: Source, groups: dict[tuple[str, Function | None], list[ast.Call]], function: Function | None, call: ast.Call
+) -> None:
+    is_forward = isinstance(call.func, ast.Attribute) and call.func.attr == "forward"
+    network = ast.unparse(call.func).removesuffix(".forward" if is_forward else "")
+    if network != "self" and not HELPERS.search(network) and _is_evaluated(source, call, network):
+        groups.setdefault((network, function), []).append(call)
+
+
+def _is_evaluated(source: Source, call: ast.Call, network: str) -> bool:
+    """Whether a call of a network evaluates it: it learns nothing from this call, and its surroundings say so."""
+    for loop in loops_around(source, call)[:1]:
+        if structure.has(source, loop, Kind.BACKWARD):
+            return False
+    around = function_around(source, call)
+    region: ast.AST = around or source.tree
+    trains = structure.has(source, region, Kind.BACKWARD)
+    ungraded = structure.without_gradients(source, call)
+    if trains and not loops_around(source, call):
+        return ungraded and mode_at(source, call, network) is Kind.EVAL
+    asked = structure.evaluates(source, call) or mode_at(source, call, network) is Kind.EVAL
+    return ungraded or (asked and not _learns_elsewhere(source, around))
+
+
+def _learns_elsewhere(source: Source, function: Function | None) -> bool:
+    """Whether what a function computes may be learned from by its caller: it gives a loss back."""
+    if function is None or structure.OF_EVALUATION.search(function.name):
+        return False
+    return any(node.value is not None and "loss" in ast.unparse(node.value) for node in within(function, ast.Return))
+
+
+def mode_at(source: Source, node: ast.expr, network: str) -> Kind | None:
+    """The mode that was last asked for above a node in its function: of that network, or of what it may be a part of."""
+    around = function_around(source, node)
+    last: Kind | None = None
+    for operation in structure.operations(source):
+        before = (operation.node.lineno, operation.node.col_offset) < (node.lineno, node.col_offset)
+        own = operation.kind in (Kind.EVAL, Kind.TRAIN) and function_around(source, operation.node) is around
+        if before and own and _concerns(source, operation, network):
+            last = operation.kind
+    return last
+
+
+def _concerns(source: Source, operation: structure.Operation, network: str) -> bool:
+    """Whether a mode is asked for of a network, of one that it is a part of, or of each of several in a loop."""
+    on = operation.on
+    in_loop = any(
+        isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and loop.target.id == on
+        for loop in loops_around(source, operation.node)
+    )
+    return (
+        on == network or network.startswith(f"{on}.") or on == "self" or in_loop or on.startswith(f"{network}.module")
+    )
+
+
+def mode_from_callers(source: Source, evaluation: Evaluation) -> bool:
+    """Whether the text has something else that may put the network in evaluation mode: a caller, a helper, the class around it."""
+    function = evaluation.function
+    if function is None:
+        return _set_by_helper(source, evaluation.calls[0])
+    for caller in structure.callers(source, function):
+        around: ast.AST = function_around(source, caller) or source.tree
+        if any(one.kind is Kind.EVAL and one.at is not caller for one in structure.happenings(source, around)):
+            return True
+    return _set_by_helper(source, evaluation.calls[0])
+
+
+def _set_by_helper(source: Source, node: ast.expr) -> bool:
+    """Whether a call above a node, of a function from elsewhere or from this text, may set the mode by what it is called."""
+    around: ast.AST = function_around(source, node) or source.tree
+    for call in within(around, ast.Call):
+        name = ast.unparse(call.func).rpartition(".")[2]
+        if re.search(r"eval_mode|set_eval|set_mode|to_eval|switch_to_eval|set_test|freeze|on_(val|test)", name):
+            return True
+        body = structure.callee(source, call)
+        if (
+            body is not None
+            and call.lineno < node.lineno
+            and any(one.kind is Kind.EVAL for one in structure.happenings(source, body))
+        ):
+            return True
+    return any(
+        isinstance(above, ast.Assign) and "training" in ast.unparse(above.targets[0])
+        for above in within(around, ast.Assign)
+    )
+
+
+@once
+def cares_for_mode(source: Source) -> bool | None:
+    """Whether networks of this text have layers that care for the mode; `None` where their layers are not seen."""
+    if not CARING.isdisjoint(source.words):
+        return True
+    made = [
+        node
+        for node in source.nodes(ast.ClassDef)
+        if any(isinstance(s, ast.FunctionDef) and s.name == "forward" for s in node.body)
+    ]
+    sequential = any(ast.unparse(call.func).endswith("Sequential") and call.args for call in source.nodes(ast.Call))
+    loaded = any(
+        "models" in (source.qualified(call.func) or ast.unparse(call.func)).split(".")
+        for call in source.nodes(ast.Call)
+    )
+    return False if (made or sequential) and not loaded else None
+
+
+def asks_for_gradients(function: Function | None, source: Source) -> bool:
+    """Whether a function evaluates a network for its gradients."""
+    if function is None:
+        return False
+    named = {node.attr for node in within(function, ast.Attribute)} | {node.id for node in within(function, ast.Name)}
+    named |= {keyword.arg or "" for call in within(function, ast.Call) for keyword in call.keywords}
+    return not USES_GRADIENTS.isdisjoint(named)

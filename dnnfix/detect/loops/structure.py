@@ -1,0 +1,365 @@
+"""How a program trains and evaluates, as its text tells: the operations of training steps, where they happen, and in which phase.
+
+It reads whole programs and fragments alike. In a fragment much is not seen: the optimizer that is stepped, the caller of a
+function, what a function from elsewhere does with what it is given. So objects are known by how they are made, else by what is
+done with them, else by their usual names; and what the text leaves open is `None`, which no rule may take for no.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+from enum import StrEnum
+
+from dnnfix.detect.loops.training_loop import FUNCTIONS, Function, Loop, function_around, loops_around
+from dnnfix.records.record import record
+from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
+from dnnfix.source.tree import within
+
+OPTIMIZERS = (
+    "torch.optim.",
+    "transformers.",
+    "apex.optimizers.",
+    "torch_optimizer.",
+    "bitsandbytes.optim.",
+    "timm.optim.",
+)
+SCHEDULES = "torch.optim.lr_scheduler."
+OF_SCHEDULE = re.compile(r"sched|anneal|warm|lr_?decay|(^|[._])lr(_|$)")
+OF_OPTIMIZER = re.compile(r"opt|sgd|adam|rmsprop|trainer_[gd]$|solver")
+OF_NETWORK = re.compile(
+    r"(^|[._])(\w*model\w*|\w*net\w*|\w*module|net[A-Z]|encoder\d?|decoder\d?|generator|discriminator|backbone|critic|actor|policy"
+    r"|classifier|rnn|lstm|gru|cnn|mlp|resnet\w*|vgg\w*|unet|bert\w*|transformer|autoencoder|vae|[dgDGFf]_?net|[dgDG])$",
+    re.IGNORECASE,
+)
+OF_EVALUATION = re.compile(
+    r"(^|_)(eval|evaluat\w*|val|valid|validat\w*|test|testing|infer\w*|predict\w*|accuracy|score|sample_image)(_|$|\d)",
+    re.IGNORECASE,
+)
+OF_HELD_OUT = re.compile(
+    r"(test|val|valid|eval|dev)(_?|[a-z]*_)(loader|dataloader|dl|data|set|iter|batch|gen|x|images?)|(loader|dataloader|data|iter)s?\[?.{0,2}_?(test|val)",
+    re.IGNORECASE,
+)
+UNGRADED = words("torch.no_grad torch.inference_mode torch.autograd.no_grad torch.autograd.grad_mode.no_grad")
+HARMLESS = words(
+    "print len range enumerate zip list tuple dict set str int float isinstance type id tqdm max min sum sorted format"
+)
+"""Functions that train nothing, whatever they are given."""
+
+
+class Kind(StrEnum):
+    """What an operation of a training step does."""
+
+    CLEAR = "clear"
+    BACKWARD = "backward"
+    UPDATE = "update"
+    SCHEDULE = "schedule"
+    TRAIN = "train mode"
+    EVAL = "evaluation mode"
+
+
+@record
+class Operation:
+    """One operation: `on` is the text of what it is done to (an optimizer, a schedule, a loss, a network)."""
+
+    kind: Kind
+    on: str
+    node: ast.expr | ast.stmt
+    statement: ast.stmt
+    by_hand: bool = False
+    """Whether it is written out for a tensor, and is no call of an optimizer or a network."""
+
+
+@record
+class Happening:
+    """An operation as it happens in a region: `at` is itself, or the call in the region that leads to it."""
+
+    operation: Operation
+    at: ast.expr | ast.stmt
+
+    @property
+    def kind(self) -> Kind:
+        """The operation's."""
+        return self.operation.kind
+
+
+@once
+def operations(source: Source) -> tuple[Operation, ...]:
+    """Every operation of training that the text has, in source order."""
+    found = [operation for call in source.nodes(ast.Call) if (operation := _called(source, call)) is not None]
+    found += [operation for node in source.nodes(ast.Assign) if (operation := _let_go(source, node)) is not None]
+    return tuple(sorted(found, key=lambda one: (one.node.lineno, one.node.col_offset)))
+
+
+def of_kind(source: Source, kind: Kind) -> tuple[Operation, ...]:
+    """The operations of one kind."""
+    return tuple(operation for operation in operations(source) if operation.kind is kind)
+
+
+def _called(source: Source, call: ast.Call) -> Operation | None:
+    """The operation that a call is."""
+    called = call.func
+    if not isinstance(called, ast.Attribute):
+        return None
+    name, on = called.attr, ast.unparse(called.value)
+    statement = source.statement_of(call)
+    if name == "zero_grad":
+        return Operation(Kind.CLEAR, on, call, statement)
+    if name in ("zero_", "fill_", "mul_") and re.search(r"\.grad(\.data)?$", on):
+        return Operation(Kind.CLEAR, on.partition(".grad")[0], call, statement, by_hand=True)
+    if name in ("backward", "manual_backward"):
+        given = call.args[0] if call.args else None
+        passes_on = given is not None and (
+            name == "manual_backward" or re.search(r"accelerator|fabric|autograd|engine$", on)
+        )
+        return Operation(Kind.BACKWARD, ast.unparse(given) if passes_on and given is not None else on, call, statement)
+    if name == "step":
+        return _step(source, call, called.value, statement)
+    if name == "eval" and not call.args:
+        return Operation(Kind.EVAL, on, call, statement)
+    if name == "train" and not call.keywords and len(call.args) <= 1:
+        mode = call.args[0] if call.args else ast.Constant(True)
+        if isinstance(mode, ast.Constant) and isinstance(mode.value, bool):
+            return Operation(Kind.TRAIN if mode.value else Kind.EVAL, on, call, statement)
+    return None
+
+
+def _step(source: Source, call: ast.Call, stepped: ast.expr, statement: ast.stmt) -> Operation | None:
+    """The operation that a call of `step` is; `None` where it steps something else, such as a game."""
+    on, made = ast.unparse(stepped), source.constructor(stepped)
+    name = (source.qualified(made.func) or "") if made is not None else ""
+    if name.startswith(SCHEDULES) or (made is None and OF_SCHEDULE.search(on.lower())):
+        return Operation(Kind.SCHEDULE, on, call, statement)
+    if "scaler" in on.lower() and call.args:
+        return Operation(Kind.UPDATE, ast.unparse(call.args[0]), call, statement)
+    cleared = any(
+        isinstance(c.func, ast.Attribute) and c.func.attr == "zero_grad" and ast.unparse(c.func.value) == on
+        for c in source.nodes(ast.Call)
+    )
+    if cleared or is_optimizer(source, stepped):
+        return Operation(Kind.UPDATE, on, call, statement)
+    return None
+
+
+def is_optimizer(source: Source, expr: ast.expr) -> bool:
+    """Whether an expression is an optimizer: by what made it, or by its name where that is not seen."""
+    made = source.constructor(expr)
+    if made is not None:
+        name = source.qualified(made.func) or ""
+        return name.startswith(OPTIMIZERS) and not name.startswith(SCHEDULES)
+    text = ast.unparse(expr).lower()
+    return bool(OF_OPTIMIZER.search(text)) and not OF_SCHEDULE.search(text)
+
+
+def _let_go(source: Source, node: ast.Assign) -> Operation | None:
+    """`weight.grad = None`, which clears a gradient."""
+    target = node.targets[0]
+    if isinstance(target, ast.Attribute) and target.attr == "grad":
+        return Operation(Kind.CLEAR, ast.unparse(target.value), node, node, by_hand=True)
+    return None
+
+
+# --- where operations happen
+
+
+def functions(source: Source) -> list[Function]:
+    """The functions and methods of the text."""
+    return [*source.nodes(ast.FunctionDef), *source.nodes(ast.AsyncFunctionDef)]
+
+
+@once
+def _bodies(source: Source) -> dict[str, list[Function]]:
+    """The functions and methods of the text by their names."""
+    found: dict[str, list[Function]] = {}
+    for function in functions(source):
+        found.setdefault(function.name, []).append(function)
+    return found
+
+
+def callee(source: Source, call: ast.Call) -> Function | None:
+    """The function of this text that a call calls, where only one can be meant."""
+    definition = source.definition(call.func)
+    if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return definition
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    own = _bodies(source).get(name, [])
+    is_method = len(own) == 1 and isinstance(source.parent(own[0]), ast.ClassDef)
+    return own[0] if is_method and name not in ("step", "backward", "zero_grad", "train", "eval") else None
+
+
+def in_region(root: ast.AST, node: ast.AST, source: Source) -> bool:
+    """Whether a node is below a root, and not in a function that is only defined there."""
+    above: ast.AST | None = node
+    while above is not None and above is not root:
+        if isinstance(above, (*FUNCTIONS, ast.ClassDef)) and above is not node:
+            return False
+        above = source.parent(above)
+    return above is root
+
+
+@once
+def happenings(source: Source, root: ast.AST) -> tuple[Happening, ...]:
+    """The operations that a region does itself or by functions of this text that it calls, in the order of the region."""
+    found = list(_happenings(source, root, frozenset()))
+    return tuple(sorted(found, key=lambda one: (one.at.lineno, one.at.col_offset)))
+
+
+def _happenings(source: Source, root: ast.AST, on_the_way: frozenset[Function]) -> Iterator[Happening]:
+    yield from (Happening(one, one.node) for one in operations(source) if in_region(root, one.node, source))
+    for call in within(root, ast.Call):
+        body = callee(source, call) if in_region(root, call, source) else None
+        if body is not None and body not in on_the_way and body is not root:
+            for each in _happenings(source, body, on_the_way | {body}):
+                yield Happening(each.operation, call)
+
+
+def has(source: Source, root: ast.AST, kind: Kind) -> bool:
+    """Whether an operation of a kind happens in a region."""
+    return any(one.kind is kind for one in happenings(source, root))
+
+
+def callers(source: Source, function: Function) -> tuple[ast.Call, ...]:
+    """The calls of a function in this text."""
+    return tuple(call for call in source.nodes(ast.Call) if callee(source, call) is function)
+
+
+def given_away(source: Source, root: ast.AST, names: Collection[str]) -> bool:
+    """Whether one of these objects is given to a function from elsewhere in a region, which may do anything with it."""
+    for call in within(root, ast.Call):
+        given = {ast.unparse(one) for one in (*call.args, *(k.value for k in call.keywords))} & {*names}
+        if not given or callee(source, call) is not None:
+            continue
+        name = source.qualified(call.func) or ast.unparse(call.func)
+        last = name.rpartition(".")[2]
+        if not name.startswith(("torch.", "builtins.")) and last not in HARMLESS and not is_network(source, call.func):
+            return True
+    return False
+
+
+def made_in(root: ast.AST, names: Collection[str]) -> bool:
+    """Whether a region binds one of these objects anew."""
+    return any(ast.unparse(target) in names for node in within(root, ast.Assign) for target in node.targets)
+
+
+# --- phases
+
+
+@once
+def is_network(source: Source, expr: ast.expr) -> bool:
+    """Whether an expression is a network: by what made it, by what is done with it, or by its name where nothing else is known."""
+    if not isinstance(expr, (ast.Name, ast.Attribute)):
+        return False
+    text = ast.unparse(expr)
+    if text in _by_use(source):
+        return True
+    made = source.constructor(expr)
+    if made is not None:
+        name = source.qualified(made.func) or ""
+        return is_network_class(source, made.func) or name.startswith(("torch.nn.", "torchvision.models."))
+    if isinstance(source.definition(expr), (ast.FunctionDef, ast.AsyncFunctionDef)) or source.qualified(expr):
+        return False
+    return bool(OF_NETWORK.search(text)) and not text.endswith(("_loss", "_dataset"))
+
+
+def is_network_class(source: Source, expr: ast.expr) -> bool:
+    """Whether an expression names a class of this text that derives from `nn.Module`, or as much as says so."""
+    definition = source.definition(expr)
+    if not isinstance(definition, ast.ClassDef):
+        return False
+    bases = [(source.qualified(base) or ast.unparse(base)) for base in definition.bases]
+    forward = any(isinstance(s, ast.FunctionDef) and s.name == "forward" for s in definition.body)
+    return forward and (
+        not bases
+        or any("Module" in base or is_network_class(source, b) for base, b in zip(bases, definition.bases, strict=True))
+    )
+
+
+@once
+def _by_use(source: Source) -> frozenset[str]:
+    """The texts of what is asked for its parameters, its state or its mode."""
+    asked = words("parameters named_parameters state_dict load_state_dict eval train zero_grad cuda")
+    found: set[str] = set()
+    optimizers = {operation.on for operation in of_kind(source, Kind.UPDATE)}
+    for call in source.nodes(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in asked - {
+            "cuda",
+            "state_dict",
+            "load_state_dict",
+            "zero_grad",
+        }:
+            found.add(ast.unparse(call.func.value))
+    return frozenset(found - optimizers)
+
+
+def forward_calls(source: Source, root: ast.AST) -> list[ast.Call]:
+    """The calls of networks in a region."""
+    return [
+        call
+        for call in within(root, ast.Call)
+        if (is_network(source, call.func) or _is_forward(source, call))
+        and in_region(root, call, source)
+        and (call.args or call.keywords)
+    ]
+
+
+def _is_forward(source: Source, call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "forward" and is_network(source, call.func.value)
+
+
+def without_gradients(source: Source, node: ast.AST) -> bool:
+    """Whether a node stands where no gradients are recorded: in a block of `no_grad` or a function that is decorated so."""
+    above: ast.AST | None = node
+    while above is not None:
+        asked: list[ast.expr] = []
+        if isinstance(above, (ast.With, ast.AsyncWith)) and above is not node:
+            asked = [item.context_expr for item in above.items]
+        elif isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            asked = above.decorator_list
+        if any(is_ungraded(source, one) for one in asked):
+            return True
+        above = source.parent(above)
+    return any(_turned_off(source, call, node) for call in source.nodes(ast.Call))
+
+
+def is_ungraded(source: Source, expr: ast.expr) -> bool:
+    """Whether a context or decorator keeps gradients from being recorded, or may do so."""
+    call = expr if isinstance(expr, ast.Call) else None
+    named = call.func if call is not None else expr
+    name = source.qualified(named) or ast.unparse(named)
+    if name.endswith("set_grad_enabled"):
+        given = call.args[0] if call is not None and call.args else None
+        return not (isinstance(given, ast.Constant) and given.value is True)
+    return name in UNGRADED or name.rpartition(".")[2] in ("no_grad", "inference_mode", "no_grad_wrapper")
+
+
+def _turned_off(source: Source, call: ast.Call, node: ast.AST) -> bool:
+    """Whether a call turned gradients off above a node in the same function."""
+    name = source.qualified(call.func) or ast.unparse(call.func)
+    off = name.endswith("set_grad_enabled") and ast.unparse(call).endswith("(False)")
+    same = function_around(source, call) is function_around(source, node)
+    return off and same and call.lineno < getattr(node, "lineno", 0)
+
+
+def evaluates(source: Source, node: ast.AST) -> bool:
+    """Whether a node stands where a network is evaluated, by what is named around it: the function, or what a loop goes over."""
+    around = function_around(source, node)
+    if around is not None and OF_EVALUATION.search(around.name):
+        return True
+    return any(
+        isinstance(loop, ast.For) and OF_HELD_OUT.search(ast.unparse(loop.iter)) for loop in loops_around(source, node)
+    )
+
+
+def batch_loops(source: Source) -> list[tuple[Loop, Happening]]:
+    """The innermost loops in which a backward pass happens, each with the first of its passes, in source order."""
+    found: dict[Loop, Happening] = {}
+    loops: list[Loop] = [*source.nodes(ast.For), *source.nodes(ast.While), *source.nodes(ast.AsyncFor)]
+    for loop in loops:
+        for each in happenings(source, loop):
+            innermost = loops_around(source, each.at)[:1] == [loop]
+            nested = loops_around(source, each.operation.node) if each.at is not each.operation.node else []
+            if each.kind is Kind.BACKWARD and innermost and not nested:
+                found.setdefault(loop, each)
+    return sorted(found.items(), key=lambda pair: (pair[0].lineno, pair[0].col_offset))

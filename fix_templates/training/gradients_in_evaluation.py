@@ -1,0 +1,133 @@
+"""A network is evaluated, and the graph for a backward pass is recorded that never comes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Enclose,
+    Family,
+    Fault,
+    FixPattern,
+    Nature,
+    ReadTemplate,
+    Source,
+    Subject,
+    evaluations,
+    structure,
+    training_loop,
+)
+
+
+class GradientsInEvaluation(ReadTemplate):
+    """A network is evaluated without `torch.no_grad()`: every activation is kept for a backward pass that never comes.
+
+    `model.eval()` does not switch gradients off. The numbers are right, but memory and time go to waste, and outputs that are kept
+    keep their graphs. Functions that use the gradients, such as attacks and saliency maps, are left alone.
+
+    Fix safety: unsafe. Nothing that is computed in the block can be differentiated from then on.
+
+    References: torch.no_grad; https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation.
+    """
+
+    code = "DNF747"
+    name = "gradients-in-evaluation"
+    message = "`{network}` is evaluated without torch.no_grad(): its activations are kept for a backward pass that never comes"
+    confidence = 0.8
+    family = Family.TRAINING
+    fix_pattern = FixPattern.API_CONTRACT
+    nature = Nature.RISK
+    silent = 2
+    default = False
+    triggers = ("eval", "test", "evaluate", "validate", "val_loader", "test_loader", "testloader", "predict")
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        if "torch" not in source.frameworks or "volatile" in source.words:
+            return
+        for each in evaluations.evaluations(source):
+            if not each.recorded or evaluations.asks_for_gradients(each.function, source):
+                continue
+            if each.function is not None and _is_called_without(source, each.function):
+                continue
+            first, last = _whole(source, each)
+            edit = Enclose(source.site(first), source.site(last), "with torch.no_grad():")
+            yield Fault.with_repair(
+                source.site(each.recorded[0]), {"network": each.network}, "Evaluate without gradients", edit, prior=0.8
+            )
+
+    programs = """
+=== example: in evaluation mode
+import torch
+
+def accuracy(model, loader):
+    model.eval()
+    right = 0
+-     for x, y in loader:
+-         right += (model(x).argmax(1) == y).sum().item()
++     with torch.no_grad():
++         for x, y in loader:
++             right += (model(x).argmax(1) == y).sum().item()
+    return right
+
+=== reject: the whole function is without gradients
+import torch
+
+@torch.no_grad()
+def accuracy(model, loader):
+    model.eval()
+    return sum((model(x).argmax(1) == y).sum().item() for x, y in loader)
+
+=== reject: the caller does it
+import torch
+
+def evaluate(model, x, y):
+    model.eval()
+    return (model(x).argmax(1) == y).float().mean()
+
+with torch.no_grad():
+    print(evaluate(net, x, y))
+
+=== reject: an attack
+import torch
+
+def test(model, x, y, size):
+    model.eval()
+    x.requires_grad = True
+    loss = criterion(model(x), y)
+    loss.backward()
+    return model(x + size * x.grad.sign())
+"""
+
+
+def _is_called_without(source: Source, function: training_loop.Function) -> bool:
+    """Whether the text calls a function, and always where no gradients are recorded."""
+    calls = structure.callers(source, function)
+    return bool(calls) and all(structure.without_gradients(source, call) for call in calls)
+
+
+def _whole(source: Source, each: evaluations.Evaluation) -> tuple[ast.stmt, ast.stmt]:
+    """The statements around all recorded calls that stand in one block, as far out as they need to."""
+    chains = [_chain(source, call, each.function) for call in each.recorded]
+    for statement in chains[0]:
+        block = training_loop.block_of(source, statement)
+        found = [next((s for s in chain if s in block), None) for chain in chains]
+        inside = [s for s in found if s is not None]
+        is_loop = isinstance(statement, training_loop.LOOPS) or not any(
+            isinstance(s, training_loop.LOOPS) for s in chains[0]
+        )
+        if len(inside) == len(chains) and is_loop:
+            return min(inside, key=lambda s: s.lineno), max(inside, key=lambda s: s.lineno)
+    return chains[0][-1], chains[0][-1]
+
+
+def _chain(source: Source, node: ast.AST, function: ast.AST | None) -> list[ast.stmt]:
+    """The statements around a node, the innermost first, up to its function."""
+    found: list[ast.stmt] = []
+    above: ast.AST | None = node
+    while above is not None and above is not function:
+        if isinstance(above, ast.stmt):
+            found.append(above)
+        above = source.parent(above)
+    return found
