@@ -100,6 +100,8 @@ class Settings:
     """A command that no patch may break."""
     templates: tuple[Path, ...] = ()
     """Folders with fix templates of the user's own."""
+    rules: tuple[Path, ...] = ()
+    """Files of rules that need no code, below `root`."""
     baseline: Path | None = None
     """A file of findings that are known, from `--write-baseline`; they are passed over."""
     cache_dir: Path | None = None
@@ -108,6 +110,11 @@ class Settings:
     """Whether `fix` also applies accepted patches that change what is trained."""
     output_format: str = "text"
     """How results are written; the choices are those of `--output-format`."""
+
+    @property
+    def own_rules(self) -> tuple[Path, ...]:
+        """Where rules of the user's own are: folders of templates, and files of rules."""
+        return (*self.templates, *self.rules)
 
     @property
     def tier(self) -> Tier | None:
@@ -349,6 +356,21 @@ def _paths(value: Any, root: Path) -> tuple[Path, ...]:
     return tuple(_path(v, root) for v in _texts(value, root))
 
 
+def _rule_files(value: Any, root: Path) -> tuple[Path, ...]:
+    """The files that patterns such as `rules/*.toml` mean; each lies below `root`, and each pattern means at least one."""
+    found: dict[Path, None] = {}
+    for pattern in _texts(value, root):
+        if Path(pattern).is_absolute() or ".." in Path(pattern).parts:
+            raise ValueError(
+                f"names `{pattern}`, which leads out of {root}; folders elsewhere are named in `templates`"
+            )
+        files = sorted(file for file in root.glob(pattern) if file.suffix == ".toml" and file.is_file())
+        if not files:
+            raise ValueError(f"names `{pattern}`, and no .toml file in {root} fits that")
+        found.update(dict.fromkeys(files))
+    return tuple(found)
+
+
 def _python(value: Any, root: Path) -> str:
     text = _text(value, root)
     given = Path(text).expanduser()
@@ -404,6 +426,7 @@ _KEYS: dict[str, Callable[[Any, Path], Any]] = {
     "arguments": _words,
     "test-command": _text,
     "templates": _paths,
+    "rules": _rule_files,
     "baseline": _path,
     "cache-dir": _path,
     "unsafe-fixes": _flag,

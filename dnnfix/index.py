@@ -109,6 +109,10 @@ class Listed:
 
 @cache  # asked for each file of a scan
 def _loaded(module: str, kind: str) -> type[FixTemplate]:
+    if kind.endswith(".toml"):
+        from dnnfix.detect.rule_files.template import template_of
+
+        return template_of(ROOT / kind, kind)
     found: type[FixTemplate] = getattr(imported(module), kind)
     return found
 
@@ -121,7 +125,7 @@ def shipped() -> tuple[Listed, ...]:
 @cache
 def builtin() -> tuple[Listed, ...]:
     """The templates of the catalogue's folders. Raises `CatalogueError` where a module fails to import."""
-    return _indexed(kept_at(), _engine(), _modules)
+    return _indexed(kept_at(), _engine(), _catalogue)
 
 
 @cache
@@ -170,7 +174,7 @@ def _points_in(path: str, lines: Iterable[str], group: str) -> Iterator[str]:
 def _of_point(point: str) -> tuple[Listed, ...]:
     """The templates of one entry point: those of the module that it names, or of every module of the package."""
     file, names = _file_of(point), modules_at(point)
-    found = _indexed(kept_at(point), f"{_engine()} {stamp_of(point)}", lambda: map(imported, names))
+    found = _indexed(kept_at(point), f"{_engine()} {stamp_of(point)}", lambda: _in_modules(map(imported, names)))
     if not found:
         raise CatalogueError(
             f"{file}: an entry point of {ENTRY_POINTS} names {point}, and no class there derives from FixTemplate. "
@@ -217,13 +221,13 @@ def _modules_below(folder: Path, package: str) -> Iterator[str]:
             yield from _modules_below(folder / name, f"{package}.{name}")
 
 
-def _indexed(place: Path, stamp: str, modules: Callable[[], Iterable[ModuleType]]) -> tuple[Listed, ...]:
-    """The templates of modules, as the index says that is kept at a place; made anew where its stamp is another."""
+def _indexed(place: Path, stamp: str, templates: Callable[[], Iterable[type[FixTemplate]]]) -> tuple[Listed, ...]:
+    """The entries of templates, as the index says that is kept at a place; made anew where its stamp is another."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads(place.read_bytes())
         if kept["stamp"] == stamp:
             return tuple(map(_read, kept["entries"]))
-    found = tuple(Listed.of(template) for module in modules() for template in templates_in(module))
+    found = tuple(map(Listed.of, templates()))
     with contextlib.suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)
         written = place.with_suffix(f".{os.getpid()}")
@@ -239,7 +243,7 @@ def kept_at(point: str = "") -> Path:
 
 def place_of(module: str, kind: str) -> str:
     """Where a template stands, as its author knows it: the file and the class."""
-    return kind if kind.endswith(".toml") else f"{file_of(module)}: {kind}"
+    return str(ROOT / kind) if kind.endswith(".toml") else f"{file_of(module)}: {kind}"
 
 
 def today(word: str) -> str:
@@ -293,10 +297,20 @@ def modules_of(folder: Path, package: str) -> Iterator[str]:
             yield f"{package}.{name[:-3]}"
 
 
-def _modules() -> Iterator[ModuleType]:
+def _catalogue() -> Iterator[type[FixTemplate]]:
+    """The templates below the families' folders: those of modules, and those that are a file of a rule."""
+    from dnnfix.detect.rule_files.template import template_of
+
     for family in sorted(entry.name for entry in os.scandir(ROOT) if entry.is_dir()):
         if os.path.exists(ROOT / family / "__init__.py"):
-            yield from map(imported, modules_of(ROOT / family, f"dnnfix.fix_templates.{family}"))
+            yield from _in_modules(map(imported, modules_of(ROOT / family, f"dnnfix.fix_templates.{family}")))
+            for file in sorted((ROOT / family).glob("*.toml")):
+                yield template_of(file, f"{family}/{file.name}")
+
+
+def _in_modules(modules: Iterable[ModuleType]) -> Iterator[type[FixTemplate]]:
+    for module in modules:
+        yield from templates_in(module)
 
 
 @cache

@@ -152,9 +152,10 @@ def _local_templates(folders: tuple[Path, ...]) -> Iterator[Listed]:
 
 @cache
 def _load_table(path: Path) -> type[FixTemplate]:
-    from dnnfix.detect.versioning.local_changes import template_of
+    from dnnfix.detect.rule_files import template as rule_files
+    from dnnfix.detect.versioning import local_changes
 
-    return template_of(path)
+    return rule_files.template_of(path) if rule_files.is_rule_file(path) else local_changes.template_of(path)
 
 
 @cache

@@ -17,7 +17,7 @@ _WHOLE = re.compile(r"DNF\d{3}")
 @lru_cache(maxsize=64)
 def verify(settings: Settings) -> None:
     """Raise `ConfigError` where a selector of the settings means none of the rules."""
-    known = [(template.code, template.name) for template in registry.listed(settings.templates)]
+    known = [(template.code, template.name) for template in registry.listed(settings.own_rules)]
     known += [(UNUSED_CODE, UNUSED_RULE), *OF_SYMPTOMS]
     accepted = [*known, *RETIRED]
     chosen = {*settings.select, *settings.extend_select, *settings.ignore}

@@ -16,7 +16,7 @@ FILES = ("dnnfix.toml", ".github/dnnfix.toml")
 """Where the bot is asked for, the first that is there."""
 
 ABOUT_ITSELF = (
-    "select", "extend-select", "ignore", "fixable", "unfixable", "per-file-ignores", "exclude", "seed"
+    "select", "extend-select", "ignore", "fixable", "unfixable", "per-file-ignores", "exclude", "rules", "seed"
 )  # fmt: skip
 """Settings that a repository may make about itself: none of them names what is run, or where."""
 

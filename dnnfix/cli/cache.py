@@ -148,7 +148,7 @@ def _engine() -> str:
 
 
 def _folders(settings: Settings) -> str:
-    return repr([sorted(_stamps(str(folder))) for folder in settings.templates])
+    return repr([(_stamp(place), sorted(_stamps(str(place)))) for place in settings.own_rules])
 
 
 def _stamps(folder: str) -> Iterator[tuple[str, int, int]]:

@@ -39,7 +39,7 @@ def run(
     catalogue: options.Catalogue,
 ) -> int:
     """What a rule finds, why that is a fault, how it is repaired and how safe the repair is, with examples."""
-    extra = catalogue.settings().templates
+    extra = catalogue.settings().own_rules
     code = CLEAN
     for word in rules:
         found = registry.template(word, extra)

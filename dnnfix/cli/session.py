@@ -78,7 +78,7 @@ class Session:
             file,
             static=static,
             unsafe=not static,
-            templates=self.settings.templates,
+            templates=self.settings.own_rules,
             cache=self.settings.cache,
             opened=results.open,
         )

@@ -6,6 +6,7 @@ import difflib
 import json
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Option
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 
 EXAMPLES = """  dnnfix templates
   dnnfix templates --family data-type
+  dnnfix templates --new rules/no-print-in-loop.toml     a rule of your own, which needs no Python: docs/rules.md
+  dnnfix templates --test rules/no-print-in-loop.toml    and whether it keeps what its examples promise
   dnnfix templates --output-format markdown > docs/templates.md
 """
 
-EXIT_CODES = "0, or 2 after an error"
+EXIT_CODES = "0, 1 where a tested rule does not keep its promises, or 2 after an error"
 
 LEAST = 40
 """Columns that a summary has beside the name of its rule; where there are fewer, it stands below it."""
@@ -49,9 +52,22 @@ def run(
     catalogue: options.Catalogue,
     family: Annotated[Family | None, Option(help="the rules of this family only")] = None,
     output_format: Annotated[Literal["text", "json", "markdown"], Option(help="how they are written (text)")] = "text",
+    new: Annotated[Path | None, Option(metavar="FILE", help="write a rule to start from, and list nothing")] = None,
+    test: Annotated[
+        list[Path] | None,
+        Option(metavar="FILE", help="try a rule file on its own examples and rejects, and list nothing"),
+    ] = None,
 ) -> int:
     """List every rule: its code, its name, and what it says. `dnnfix explain CODE` tells the whole story."""
-    listed = [t for t in registry.templates(catalogue.settings().templates) if family in (None, t.family)]
+    if new is not None:
+        from dnnfix.cli.own_rules import write_new
+
+        return write_new(console, new)
+    if test:
+        from dnnfix.cli.own_rules import try_rules
+
+        return try_rules(console, test)
+    listed = [t for t in registry.templates(catalogue.settings().own_rules) if family in (None, t.family)]
     if output_format == "json":
         console.write(json.dumps([_plain(template) for template in listed], indent=2) + "\n")
     elif output_format == "markdown":

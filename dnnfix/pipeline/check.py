@@ -34,7 +34,7 @@ def check_source(
 ) -> FileReport:
     """The same of a program that was read already. `before_each` is called before each rule, and ends it by what it raises."""
     path = source.path
-    listed = _of_source(registry.listed(settings.templates), settings)
+    listed = _of_source(registry.listed(settings.own_rules), settings)
     subject = Subject(source)
     active = {one.code: one.load() for one in listed if one.is_triggered(subject.words)}
     detection = detect(subject, active.values(), before_each)
@@ -70,7 +70,7 @@ def unmigrated(raw: bytes, path: str, settings: Settings) -> Iterator[tuple[Find
 
 def selected(settings: Settings) -> tuple[type[FixTemplate], ...]:
     """The templates that the settings switch on."""
-    listed = registry.listed(settings.templates)
+    listed = registry.listed(settings.own_rules)
     return tuple(one.load() for one in listed if settings.enabled(one.code, one.name, one.default, bool(one.silent)))
 
 

@@ -92,7 +92,7 @@ def _requests(server: Server) -> None:
         if not found:
             return None
         codes = dict.fromkeys(result.finding.code for result, _ in found)
-        stories = [explanation.explanation(code, checked.settings.templates, whole=False) for code in codes]
+        stories = [explanation.explanation(code, checked.settings.own_rules, whole=False) for code in codes]
         said = [f"**{result.finding.message}**" for result, _ in found]
         text = "\n\n---\n\n".join(["\n\n".join(said), *filter(None, stories)])
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text), found[0][1])

@@ -1,0 +1,303 @@
+"""Reads a rule file. What is wrong in one is told with the line and the key, and what to write instead.
+
+    [rule]                    who it is and what it says: code, name, message, why
+    [find]                    pattern, or patterns of which one fits
+    [[where]]                 a condition; all of them have to hold
+    [[unless]]                the same; none of them may hold
+    [fix]                     what to write in place of what was found, before it, after it, or that it goes
+    programs = "…"            in [rule]: examples and rejects, written as those of any rule (`dnnfix.examples`)
+
+`docs/rules.md` leads through it. Patterns are code in which `$NAME` stands for any expression or statement and `$$$NAME` for any
+number of them, as ast-grep reads them.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import fields
+from enum import StrEnum
+from keyword import iskeyword
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dnnfix.errors import CatalogueError
+from dnnfix.records import Applicability, Family, FixPattern, Nature
+from dnnfix.records.record import record
+
+PLACES = ("loop", "training loop", "evaluation", "function", "class", "no_grad")
+"""Where `inside` can say that a match stands."""
+
+HOLE = re.compile(r"\${1,3}([A-Z_][A-Z0-9_]*)")
+"""A hole of a pattern, with its name."""
+
+_WORD = re.compile(r"(?<!\$)\b[A-Za-z_]\w*")
+Word = TypeVar("Word", bound=StrEnum)
+
+
+@record
+class Condition:
+    """A condition of a rule: everything that it states holds. `hole` is what it is about; without one, the whole match."""
+
+    hole: str = ""
+    named: tuple[str, ...] = ()
+    """The resolved name is one of these; `torch.optim.*` is any below it."""
+    made_by: tuple[str, ...] = ()
+    """What the object was made by has one of these names."""
+    text: str = ""
+    """A regular expression that the whole text fits."""
+    inside: str = ""
+    """One of `PLACES`, which it stands in."""
+    derives_from: tuple[str, ...] = ()
+    """The class around derives from one of these."""
+    has: str = ""
+    """A pattern that is found in it."""
+    lacks_argument: str = ""
+    """A keyword that the call is not given, neither by name nor, at `position`, by place."""
+    position: int = 0
+    followed_by: str = ""
+    """A pattern that comes later in the same function or loop body, with the same code in the same holes."""
+    preceded_by: str = ""
+    """The same, earlier."""
+    program_has: str = ""
+    """A pattern that is found anywhere in the file."""
+
+
+@record
+class Fix:
+    """How a match is repaired: `replace` is written in its place, `before` and `after` around its statement, or it is removed."""
+
+    title: str = ""
+    replace: str = ""
+    before: str = ""
+    after: str = ""
+    remove: bool = False
+    set_argument: str = ""
+    """A keyword that the matched call is given, as `num_workers=2`."""
+    remove_argument: str = ""
+    """A keyword that it is given no longer."""
+    imports: tuple[str, ...] = ()
+
+
+@record
+class Rule:
+    """A rule file as it was read."""
+
+    path: Path
+    code: str
+    name: str
+    message: str
+    why: str
+    patterns: tuple[str, ...]
+    where: tuple[Condition, ...] = ()
+    unless: tuple[Condition, ...] = ()
+    fix: Fix = Fix()
+    family: Family = Family.OPINIONATED
+    fix_pattern: FixPattern = FixPattern.API_CONTRACT
+    nature: Nature = Nature.FAULT
+    applicability: Applicability = Applicability.UNSAFE
+    safety: str = ""
+    references: tuple[str, ...] = ()
+    confidence: float = 0.8
+    silent: int = 0
+    default: bool = True
+    programs: str = ""
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        """For each pattern a word that a program needs to have, where it has one: the longest of those that stand outside of holes."""
+        found = [max(_words(pattern), key=len, default="") for pattern in self.patterns]
+        return tuple(dict.fromkeys(found)) if all(found) else ()
+
+
+def _words(pattern: str) -> set[str]:
+    without_holes = HOLE.sub(" ", pattern)
+    return {word for word in _WORD.findall(without_holes) if not iskeyword(word)}
+
+
+_OF_RULE = (
+    "code",
+    "name",
+    "message",
+    "why",
+    "family",
+    "fix_pattern",
+    "nature",
+    "safety",
+    "references",
+    "confidence",
+    "silent",
+    "default",
+    "programs",
+)
+_TABLES = {
+    "rule": _OF_RULE,
+    "find": ("pattern", "patterns"),
+    "where": tuple(f.name for f in fields(Condition)),
+    "unless": tuple(f.name for f in fields(Condition)),
+    "fix": tuple(f.name for f in fields(Fix)),
+}
+_LISTS = ("named", "made_by", "derives_from", "references", "patterns", "imports")
+
+
+_KINDS: dict[str, type] = {"remove": bool, "default": bool, "silent": int, "position": int, "confidence": float}
+_SAID: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number with a point", str: "a text"}
+
+
+def read_rule(path: Path) -> Rule:
+    """The rule in a file. Raises `CatalogueError`, which names file, line and key, where it is not sound."""
+    return _Reading(path).rule()
+
+
+class _Reading:
+    """One file, and where in it things stand."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.text = path.read_text("utf-8")
+            self.tables: dict[str, Any] = tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            raise CatalogueError(f"{path}: is not TOML: {error}.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise CatalogueError(f"{path}: the rule cannot be read: {error}.") from None
+
+    def rule(self) -> Rule:
+        for name in self.tables:
+            if name not in _TABLES:
+                raise self.wrong(name, "", f"there is no table {name!r}. Use {', '.join(_TABLES)}")
+        about = self.table("rule")
+        for key in ("code", "name", "message", "why"):
+            if not about.get(key):
+                raise self.wrong("rule", "", f"{key} is missing. A rule states code, name, message and why")
+        find = self.table("find")
+        patterns = (*find.get("patterns", ()), *([find["pattern"]] if "pattern" in find else ()))
+        if not patterns:
+            raise self.wrong("find", "", "pattern is missing: the code to look for, such as `print($$$ARGS)`")
+        for pattern in patterns:
+            self.sound("find", "pattern" if "pattern" in find else "patterns", pattern)
+        known = {name for pattern in patterns for name in HOLE.findall(pattern)}
+        fix = Fix(**self.table("fix"))
+        if fix.set_argument and not re.fullmatch(r"\w+ *=.+", fix.set_argument, re.DOTALL):
+            raise self.wrong(
+                "fix", "set_argument", f"is a keyword and its value, as num_workers=2. Received: {fix.set_argument!r}"
+            )
+        for key in ("replace", "before", "after", "set_argument"):
+            self.filled("fix", key, getattr(fix, key), known)
+        self.filled("rule", "message", about["message"], known)
+        named = {
+            key: about[key]
+            for key in ("code", "name", "message", "why", "safety", "confidence", "silent", "default", "programs")
+            if key in about
+        }
+        return Rule(
+            path=self.path,
+            patterns=patterns,
+            where=self.conditions("where", known),
+            unless=self.conditions("unless", known),
+            fix=fix,
+            family=self.choice("family", Family, Family.OPINIONATED),
+            fix_pattern=self.choice("fix_pattern", FixPattern, FixPattern.API_CONTRACT),
+            nature=self.choice("nature", Nature, Nature.FAULT),
+            references=tuple(about.get("references", ())),
+            **named,
+        )
+
+    def table(self, name: str) -> dict[str, Any]:
+        """A table, whose keys and kinds of values are checked."""
+        found = self.tables.get(name, {})
+        if not isinstance(found, dict):
+            raise self.wrong(name, "", f"[{name}] is one table. Write [{name}], not [[{name}]]")
+        return {key: self.value(name, key, value) for key, value in found.items()}
+
+    def conditions(self, name: str, known: set[str]) -> tuple[Condition, ...]:
+        found = self.tables.get(name, [])
+        if not isinstance(found, list):
+            raise self.wrong(name, "", f"each condition is a table of its own. Write [[{name}]], not [{name}]")
+        made = []
+        for number, entry in enumerate(found):
+            given = {key: self.value(name, key, value, number) for key, value in entry.items()}
+            condition = Condition(**given)
+            if condition.hole and condition.hole.lstrip("$") not in known:
+                raise self.wrong(
+                    name, "hole", f"the pattern has no ${condition.hole.lstrip('$')}. It has {_listed(known)}", number
+                )
+            if condition.inside and condition.inside not in PLACES:
+                raise self.wrong(name, "inside", f"{condition.inside!r} is none of {', '.join(PLACES)}", number)
+            for key in ("has", "followed_by", "preceded_by", "program_has"):
+                if getattr(condition, key):
+                    self.sound(name, key, getattr(condition, key), number)
+            if condition.text:
+                try:
+                    re.compile(condition.text)
+                except re.error as error:
+                    raise self.wrong(name, "text", f"is no regular expression: {error}", number) from None
+            made.append(condition)
+        return tuple(made)
+
+    def value(self, table: str, key: str, value: Any, number: int = 0) -> Any:
+        """A value of the kind that its key wants."""
+        if key not in _TABLES[table]:
+            from difflib import get_close_matches
+
+            near = get_close_matches(key, _TABLES[table], n=1)
+            meant = f" Did you mean {near[0]!r}?" if near else f" Use {', '.join(_TABLES[table])}"
+            raise self.wrong(table, key, f"there is no such key.{meant}", number)
+        if key in _LISTS:
+            texts = [value] if isinstance(value, str) else value
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+                raise self.wrong(table, key, f"is a text or a list of texts. Received: {value!r}", number)
+            return tuple(texts)
+        wanted = _KINDS.get(key, str)
+        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+            raise self.wrong(table, key, f"is {_SAID[wanted]}. Received: {value!r}", number)
+        return value
+
+    def choice(self, key: str, kind: type[Word], otherwise: Word) -> Word:
+        """A value of [rule] that is one of some words."""
+        given = self.tables["rule"].get(key, otherwise.value)
+        if given not in [*kind]:
+            raise self.wrong("rule", key, f"{given!r} is none of {', '.join(kind)}")
+        return kind(given)
+
+    def sound(self, table: str, key: str, pattern: str, number: int = 0) -> None:
+        """Refuse a pattern that is no Python."""
+        from dnnfix.detect.rule_files.matches import is_pattern
+
+        if not is_pattern(pattern):
+            raise self.wrong(
+                table,
+                key,
+                f"is not one expression or statement of Python with holes ($NAME, $$$NAME): {pattern!r}",
+                number,
+            )
+
+    def filled(self, table: str, key: str, text: str, known: set[str]) -> None:
+        """Refuse a text with a hole that nothing fills."""
+        for name in HOLE.findall(text):
+            if name not in known:
+                raise self.wrong(table, key, f"nothing fills ${name}. The pattern has {_listed(known)}")
+
+    def wrong(self, table: str, key: str, what: str, number: int = 0) -> CatalogueError:
+        """An error with the place of a key, or of its table's head."""
+        place = f"[{table}] {key}" if key else f"[{table}]"
+        end = "" if what.endswith("?") else "."
+        return CatalogueError(f"{self.path}:{self.line(table, key, number)}: {place}: {what}{end}")
+
+    def line(self, table: str, key: str, number: int) -> int:
+        """The line, from 1, where a key of the table stands (the `number`-th of its name), else the table's head, else the first."""
+        head, seen, at_head = "", -1, 1
+        for place, line in enumerate(self.text.splitlines(), 1):
+            found = re.match(r"\s*\[{1,2}\s*([\w.-]+)\s*\]{1,2}", line)
+            if found:
+                head = found[1]
+                seen += head == table
+                if head == table and seen <= number:
+                    at_head = place
+            elif key and head == table and seen == number and re.match(rf"\s*{re.escape(key)}\s*=", line):
+                return place
+        return at_head
+
+
+def _listed(known: set[str]) -> str:
+    return ", ".join(f"${name}" for name in sorted(known)) or "no holes"

@@ -1,0 +1,137 @@
+"""Makes a fix template of a rule file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import fill
+
+from dnnfix.detect.rule_files.conditions import filled, holds
+from dnnfix.detect.rule_files.matches import Match, matches
+from dnnfix.detect.rule_files.reading import Fix, Rule, read_rule
+from dnnfix.records import (
+    AddImport,
+    Applicability,
+    Candidate,
+    Decline,
+    Delete,
+    Edit,
+    Finding,
+    InsertAfter,
+    InsertBefore,
+    Nature,
+    RemoveArgument,
+    Replace,
+    SetArgument,
+)
+from dnnfix.source.program import Source, once
+from dnnfix.subject import Subject
+from dnnfix.template import FixTemplate
+
+SAFETY = {
+    "safe": "safe. What is written does the same.",
+    "unsafe": "unsafe. The program does something else afterwards.",
+}
+"""What the page of a rule says of its fix, where the file says one word."""
+WIDTH = 120
+
+
+class RuleFile(FixTemplate):
+    """A fix template whose pattern, conditions and fix stand in a file."""
+
+    rule: Rule
+    message = "{what}"
+
+    def detect(self, subject: Subject) -> Iterator[Finding]:
+        for match in found(subject.source, self.rule):
+            what = filled(self.rule.message, match)
+            yield self.finding(match.site, confidence=self.rule.confidence, what=what)
+
+    def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
+        match = next((one for one in found(subject.source, self.rule) if one.site == finding.site), None)
+        edits = tuple(_edits(subject.source, self.rule, match)) if match is not None else ()
+        if match is None or not edits:
+            yield Decline("the rule says nothing of how it is repaired")
+            return
+        safe = self.rule.safety.startswith("safe") and self.nature is not Nature.ADVICE
+        title = filled(self.rule.fix.title, match) or _title(self.rule, match)
+        yield self.candidate(
+            finding, title, *edits, applicability=Applicability.SAFE if safe else None, prior=self.rule.confidence
+        )
+
+
+@once
+def found(source: Source, rule: Rule) -> tuple[Match, ...]:
+    """The matches of a rule in a program that fulfil its conditions, in source order."""
+    every = {match.site: match for pattern in reversed(rule.patterns) for match in matches(source, pattern)}
+    return tuple(
+        match
+        for _, match in sorted(every.items())
+        if all(holds(source, match, one) for one in rule.where)
+        and not any(holds(source, match, one) for one in rule.unless)
+    )
+
+
+def _edits(source: Source, rule: Rule, match: Match) -> Iterator[Edit]:
+    """The edits of a rule's fix at a match."""
+    fix = rule.fix
+    statement = source.site(source.statement_of(match.node)) if match.node is not None else None
+    if fix.replace:
+        indent = "\n" + " " * (match.site.column - 1)
+        yield Replace(match.site, filled(fix.replace, match).strip("\n").replace("\n", indent))
+    if fix.set_argument:
+        name, _, value = fix.set_argument.partition("=")
+        yield SetArgument(match.site, name.strip(), filled(value, match).strip())
+    if fix.remove_argument:
+        yield RemoveArgument(match.site, fix.remove_argument)
+    if fix.remove and statement is not None:
+        yield Delete(statement)
+    if fix.before and statement is not None:
+        yield InsertBefore(statement, filled(fix.before, match).strip("\n"))
+    if fix.after and statement is not None:
+        yield InsertAfter(statement, filled(fix.after, match).strip("\n"))
+    for line in fix.imports:
+        yield AddImport(line)
+
+
+def _title(rule: Rule, match: Match) -> str:
+    """What a fix does, where its file does not say it."""
+    if rule.fix.replace:
+        return f"write {filled(rule.fix.replace, match).strip()}"
+    if rule.fix.set_argument or rule.fix.remove_argument:
+        return (
+            f"give it {filled(rule.fix.set_argument, match)}"
+            if rule.fix.set_argument
+            else f"leave {rule.fix.remove_argument} out"
+        )
+    return "take it away" if rule.fix.remove else f"add {filled(rule.fix.before or rule.fix.after, match).strip()}"
+
+
+def template_of(path: Path, name: str = "") -> type[FixTemplate]:
+    """The template that a rule file is, under a name of the file, which is else its path. Raises `CatalogueError`, which names line and key, where it is not sound."""
+    rule = read_rule(path)
+    safety = SAFETY.get(rule.safety or "unsafe", rule.safety)
+    if rule.fix == Fix():
+        safety = "nothing is changed."
+    elif rule.nature is Nature.ADVICE:
+        safety = "as it is advice, the patch is shown and never applied."
+    references = f"\n\nReferences: {'; '.join(rule.references)}." if rule.references else ""
+    about = f"{rule.why.strip()}\n\n{fill(f'Fix safety: {safety}', WIDTH)}{references}"
+    own = {
+        "__doc__": about,
+        "__module__": __name__,
+        "__qualname__": name or str(path),
+        "rule": rule,
+        **{
+            key: getattr(rule, key)
+            for key in ("code", "name", "family", "fix_pattern", "nature", "silent", "default", "triggers", "programs")
+        },
+    }
+    return type("RuleOfFile", (RuleFile,), own)
+
+
+def is_rule_file(path: Path) -> bool:
+    """Whether a TOML file is a rule, and no table of API changes."""
+    import re
+
+    return re.search(r"^\s*\[rule\]", path.read_text("utf-8", "replace"), re.MULTILINE) is not None
