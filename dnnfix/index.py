@@ -39,6 +39,9 @@ GROUPS = (ENTRY_POINTS, VALIDATORS)
 LOCAL = "_dnnfix_local_"
 """How the names of modules begin that came from a folder of the user's."""
 
+RULE_FILES = "dnnfix.detect.rule_files.template"
+"""The module that makes a template of a file with a rule, imported where there is one, as those of the catalogue are."""
+
 PACKAGE = Path(__file__).parent
 ROOT = PACKAGE / "fix_templates"
 OF_RULES = frozenset({"detect", "fix_templates", "network", "records", "source", "synthesize"})
@@ -109,11 +112,8 @@ class Listed:
 
 @cache  # asked for each file of a scan
 def _loaded(module: str, kind: str) -> type[FixTemplate]:
-    if kind.endswith(".toml"):
-        from dnnfix.detect.rule_files.template import template_of
-
-        return template_of(ROOT / kind, kind)
-    found: type[FixTemplate] = getattr(imported(module), kind)
+    home = imported(module)
+    found: type[FixTemplate] = home.template_of(ROOT / kind, kind) if kind.endswith(".toml") else getattr(home, kind)
     return found
 
 
@@ -299,8 +299,7 @@ def modules_of(folder: Path, package: str) -> Iterator[str]:
 
 def _catalogue() -> Iterator[type[FixTemplate]]:
     """The templates below the families' folders: those of modules, and those that are a file of a rule."""
-    from dnnfix.detect.rule_files.template import template_of
-
+    template_of = imported(RULE_FILES).template_of
     for family in sorted(entry.name for entry in os.scandir(ROOT) if entry.is_dir()):
         if os.path.exists(ROOT / family / "__init__.py"):
             yield from _in_modules(map(imported, modules_of(ROOT / family, f"dnnfix.fix_templates.{family}")))

@@ -150,6 +150,15 @@ def _local_templates(folders: tuple[Path, ...]) -> Iterator[Listed]:
                 yield from map(_entry, templates_in(_load(str(file.resolve()))))
 
 
+def rule_in(path: Path) -> type[FixTemplate]:
+    """The rule that a TOML file is. Raises `CatalogueError`, which names line and key, where it is none or not sound."""
+    from dnnfix.detect.rule_files.template import is_rule_file, template_of
+
+    if not is_rule_file(path):
+        raise CatalogueError(f"{path}: has no table [rule]. See docs/rules.md.")
+    return template_of(path)
+
+
 @cache
 def _load_table(path: Path) -> type[FixTemplate]:
     from dnnfix.detect.rule_files import template as rule_files

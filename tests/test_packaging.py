@@ -94,6 +94,7 @@ MAY_IMPORT = {
         "source",
         "suppress",
         "template",
+        "testing",
         "watching",
     },
     "__main__": {"cli"},

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from dnnfix.cli.console import CLEAN, FOUND, Console
-from dnnfix.errors import CatalogueError, InputError
+from dnnfix.errors import InputError
 
 START = """\
 # A rule of your own. Try it with:   dnnfix templates --test {path}
@@ -68,16 +68,14 @@ def try_rules(console: Console, paths: list[Path]) -> int:
 
     Raises `CatalogueError` for a file that is no rule, and `InputError` where there is none.
     """
-    from dnnfix.detect.rule_files.template import is_rule_file, template_of
+    from dnnfix import registry
     from dnnfix.testing import TemplateProblem, check_template
 
     code = CLEAN
     for path in paths:
         if not path.is_file():
             raise InputError(f"{path}: no such file. Begin one with: dnnfix templates --new {path}")
-        if not is_rule_file(path):
-            raise CatalogueError(f"{path}: has no table [rule]. See docs/rules.md.")
-        rule = template_of(path)
+        rule = registry.rule_in(path)
         try:
             check_template(rule)
         except TemplateProblem as problem:
