@@ -126,6 +126,41 @@ def test_off_by_default_needs_to_be_selected() -> None:
     assert Settings(extend_select=("DNF9",)).enabled("DNF301", "x")
 
 
+@pytest.mark.parametrize(
+    ("settings", "on"),
+    [
+        (Settings(), {"default"}),
+        (Settings(select=("recommended",)), {"default"}),
+        (Settings(select=("silent",)), {"silent"}),
+        (Settings(select=("strict",)), {"default", "silent", "opinion"}),
+        (Settings(extend_select=("silent",)), {"default", "silent"}),
+        (Settings(select=("strict",), ignore=("silent",)), {"default", "opinion"}),
+        (Settings(select=("silent",), ignore=("DNF302",)), set()),
+        (Settings(select=("silent", "DNF302"), ignore=("silent",)), {"default", "silent", "opinion"}),
+    ],
+)
+def test_presets_select_by_what_a_rule_is(settings: Settings, on: set[str]) -> None:
+    rules = {"default": (True, False), "silent": (False, True), "opinion": (False, False)}
+    assert {kind for kind, said in rules.items() if settings.enabled("DNF302", "softmax-twice", *said)} == on
+
+
+def test_rule_files_lie_below_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "one.toml").write_text("")
+    (tmp_path / "rules" / "other.py").write_text("")
+    settings = freeze({"rules": ["rules/*"], "templates": ["mine"]}, tmp_path)
+    assert settings.rules == (tmp_path / "rules" / "one.toml",)
+    assert settings.own_rules == (tmp_path / "mine", tmp_path / "rules" / "one.toml")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"), [("../*.toml", "leads out"), ("/etc/*.toml", "leads out"), ("none/*.toml", "no .toml file")]
+)
+def test_of_rule_files_that_are_none_it_is_said(tmp_path: Path, pattern: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        freeze({"rules": [pattern]}, tmp_path)
+
+
 def test_fixable() -> None:
     assert Settings().may_fix("DNF302", "x")
     assert not Settings(unfixable=("DNF3",)).may_fix("DNF302", "x")

@@ -1,0 +1,233 @@
+"""Rules that are files: what is read, what is said of a bad one, and what each condition and fix does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dnnfix import registry
+from dnnfix.detect.rule_files.matches import is_pattern, matches
+from dnnfix.detect.rule_files.reading import read_rule
+from dnnfix.detect.rule_files.template import template_of
+from dnnfix.errors import CatalogueError
+from dnnfix.records import Applicability, Nature
+from dnnfix.source.edits import apply_edits
+from dnnfix.source.program import Source
+from dnnfix.subject import Subject
+from dnnfix.synthesize.candidates import propose
+
+HEAD = """\
+[rule]
+code = "LAB101"
+name = "a-rule"
+message = "found {0}"
+why = "It is bad."
+"""
+
+
+def written(folder: Path, rest: str, head: str = HEAD.format("it")) -> Path:
+    path = folder / "rule.toml"
+    path.write_text(head + rest)
+    return path
+
+
+def found(path: Path, program: str) -> list[int]:
+    """The lines that a rule finds in a program."""
+    subject = Subject(Source.from_bytes(program.encode(), "program.py"))
+    return [finding.site.line for finding in template_of(path)().detect(subject)]
+
+
+def repaired(path: Path, program: str) -> str:
+    """The program as the rule's fix writes it."""
+    subject = Subject(Source.from_bytes(program.encode(), "program.py"))
+    rule = template_of(path)
+    finding = next(iter(rule().detect(subject)))
+    (candidate,) = propose(finding, subject, rule).candidates
+    return apply_edits(subject.source, candidate.edits).decode()
+
+
+@pytest.mark.parametrize(
+    ("rest", "line", "said"),
+    [
+        ("[find]\npatern = 'f($X)'\n", 7, "[find] patern: there is no such key. Did you mean 'pattern'?"),
+        ("[find]\n", 6, "[find]: pattern is missing"),
+        ("[find]\npattern = 'f($X'\n", 7, "[find] pattern: is not one expression or statement of Python"),
+        ("[find]\npattern = 3\n", 7, "[find] pattern: is a text. Received: 3"),
+        ("[finds]\npattern = 'f($X)'\n", 6, "[finds]: there is no table 'finds'"),
+        ("[find]\npattern = 'f($X)'\n[where]\ninside = 'loop'\n", 8, "Write [[where]], not [where]"),
+        (
+            "[find]\npattern = 'f($X)'\n[[where]]\ninside = 'loop'\n[[where]]\nhole = 'Y'\n",
+            11,
+            "[where] hole: the pattern has no $Y. It has $X",
+        ),
+        ("[find]\npattern = 'f($X)'\n[[unless]]\ninside = 'house'\n", 9, "[unless] inside: 'house' is none of loop"),
+        ("[find]\npattern = 'f($X)'\n[[where]]\ntext = '('\n", 9, "[where] text: is no regular expression"),
+        ("[find]\npattern = 'f($X)'\n[fix]\nreplace = 'g($Z)'\n", 9, "[fix] replace: nothing fills $Z"),
+        (
+            "[find]\npattern = 'f($X)'\n[fix]\nset_argument = 'two'\n",
+            9,
+            "[fix] set_argument: is a keyword and its value",
+        ),
+        ("[find]\npattern = 'f($X)'\n[fix]\nremove = 'yes'\n", 9, "[fix] remove: is true or false"),
+    ],
+)
+def test_of_a_bad_file_the_line_and_the_key_are_named(tmp_path: Path, rest: str, line: int, said: str) -> None:
+    path = written(tmp_path, rest)
+    with pytest.raises(CatalogueError) as error:
+        read_rule(path)
+    assert str(error.value).startswith(f"{path}:{line}: ") and said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (HEAD.format("$Y"), "nothing fills $Y"),
+        (HEAD.format("it") + 'nature = "odd"\n', "'odd' is none of fault, risk, advice"),
+        (HEAD.format("it").replace("why", "#"), "why is missing"),
+        ("[rule\n", "is not TOML"),
+    ],
+)
+def test_of_a_bad_head_too(tmp_path: Path, head: str, said: str) -> None:
+    with pytest.raises(CatalogueError, match="rule.toml") as error:
+        read_rule(written(tmp_path, "[find]\npattern = 'f($X)'\n", head))
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_one"),
+    [
+        ("$X.step()", True),
+        ("f($$$A, key=1, $$$B)", True),
+        ("for $X in $Y: $$$BODY", True),
+        ("class $C(nn.Module): $$$BODY", True),
+        ("a = 1; b = 2", False),
+        ("f(", False),
+    ],
+)
+def test_a_pattern_is_one_statement_or_expression(pattern: str, is_one: bool) -> None:
+    assert is_pattern(pattern) is is_one
+
+
+def test_a_hole_for_any_number_of_arguments_may_be_empty() -> None:
+    source = Source.from_bytes(b"f(k=1)\nf(1, k=1)\nf(k=1, z=2)\nf(1, 2, k=1, z=2)\nf(k=2)\n", "program.py")
+    hits = list(matches(source, "f($$$A, k=1, $$$B)"))
+    assert [hit.site.line for hit in hits] == [1, 2, 3, 4]
+    assert [(hit.holes["A"].text if "A" in hit.holes else "") for hit in hits] == ["", "1", "", "1, 2"]
+
+
+def test_places_are_those_of_the_program_after_other_than_ascii_characters() -> None:
+    source = Source.from_bytes("s = 'äöü€𝄞'; f(1)\n".encode(), "program.py")
+    (hit,) = matches(source, "f($X)")
+    assert source.segment(hit.site) == "f(1)" and hit.node is not None
+
+
+LOOP = """\
+import torch
+from torch import nn, optim as o
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        show(x)
+        return x
+
+
+class Other:
+    def forward(self, x):
+        show(x)
+
+
+net = Net()
+adam = o.Adam(net.parameters())
+for x, y in loader:
+    show(x)
+    adam.zero_grad()
+    loss = nn.functional.mse_loss(net(x), y)
+    loss.backward()
+    adam.step()
+with torch.no_grad():
+    show(net)
+    for each in names:
+        show(each)
+show(adam)
+show(x)
+keep(x)
+show(1, wide=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "lines"),
+    [
+        ("inside = 'loop'", [19, 27]),
+        ("inside = 'training loop'", [19]),
+        ("inside = 'no_grad'", [25, 27]),
+        ("inside = 'function'", [7, 13]),
+        ("inside = 'class'", [7, 13]),
+        ("derives_from = 'torch.nn.Module'", [7]),
+        ("hole = 'X'\nmade_by = 'torch.optim.*'", [28]),
+        ("hole = 'X'\nmade_by = ['torch.optim.SGD']", []),
+        ("hole = 'X'\ntext = 'a\\w+'", [28]),
+        ("followed_by = 'keep($X)'", [19, 29]),
+        ("preceded_by = 'keep($X)'", []),
+        ("followed_by = '$X.step()'", []),
+        ("hole = '$X'\nprogram_has = '$X.step()'", [28]),
+        ("has = 'adam'", [28]),
+    ],
+)
+def test_conditions(tmp_path: Path, condition: str, lines: list[int]) -> None:
+    rest = "[find]\npattern = 'show($X)'\n"
+    assert found(written(tmp_path, f"{rest}[[where]]\n{condition}\n"), LOOP) == lines
+    every = found(written(tmp_path, rest), LOOP)
+    assert found(written(tmp_path, f"{rest}[[unless]]\n{condition}\n"), LOOP) == [n for n in every if n not in lines]
+
+
+def test_resolved_names_and_arguments_that_are_lacking(tmp_path: Path) -> None:
+    program = "import torch.utils.data as d\nd.DataLoader(x)\nd.DataLoader(x, 1, True)\nd.DataLoader(x, shuffle=s)\nd.DataLoader(**k)\nDataLoader(x)\n"
+    rest = "[find]\npattern = '$F($$$ARGS)'\n[[where]]\nnamed = 'torch.utils.data.DataLoader'\nlacks_argument = 'shuffle'\nposition = 3\n"
+    assert found(written(tmp_path, rest), program) == [2, 6]  # a fragment may use the name without an import
+
+
+@pytest.mark.parametrize(
+    ("fix", "after"),
+    [
+        ("replace = 'g($Y, $X)'", "for a in b:\n    g(2, 1)  # why\n"),
+        ("before = \"g($X)\\nh($Y)\"", "for a in b:\n    g(1)\n    h(2)\n    f(1, 2)  # why\n"),
+        ("after = 'g($X)'", "for a in b:\n    f(1, 2)  # why\n    g(1)\n"),
+        ("set_argument = 'k=$X'", "for a in b:\n    f(1, 2, k=1)  # why\n"),
+        ("replace = 'g($X)'\nimports = ['import g']", "import g\nfor a in b:\n    g(1)  # why\n"),
+    ],
+)
+def test_fixes(tmp_path: Path, fix: str, after: str) -> None:
+    path = written(tmp_path, f"[find]\npattern = 'f($X, $Y)'\n[fix]\n{fix}\n")
+    assert repaired(path, "for a in b:\n    f(1, 2)  # why\n") == after
+
+
+def test_advice_is_shown_only_and_a_fix_is_safe_where_the_file_says_so(tmp_path: Path) -> None:
+    rest = "[find]\npattern = 'f($X)'\n[fix]\nreplace = 'g($X)'\n"
+    for said, expected in (
+        ("", Applicability.UNSAFE),
+        ('safety = "safe"\n', Applicability.SAFE),
+        ('safety = "safe"\nnature = "advice"\n', Applicability.DISPLAY_ONLY),
+    ):
+        rule = template_of(written(tmp_path, rest, HEAD.format("it") + said))
+        subject = Subject(Source.from_bytes(b"f(1)\n", "program.py"))
+        finding = next(iter(rule().detect(subject)))
+        (candidate,) = propose(finding, subject, rule).candidates
+        assert candidate.applicability is expected
+        assert (finding.nature is Nature.ADVICE) is ("advice" in said)
+
+
+def test_a_rule_is_asked_where_a_word_of_its_pattern_is(tmp_path: Path) -> None:
+    assert template_of(written(tmp_path, "[find]\npatterns = ['f($X)', '$X.long_name(1)']\n")).triggers == (
+        "f",
+        "long_name",
+    )
+    assert template_of(written(tmp_path, "[find]\npattern = '$F($X)'\n")).triggers == ()
+
+
+def test_rules_of_the_catalogue_are_files_too() -> None:
+    files = [one for one in registry.listed() if one.kind.endswith(".toml")]
+    assert files and all(Path(one.place).is_file() for one in files)
+    assert registry.template(files[0].code) is files[0].load()
