@@ -56,10 +56,12 @@ class EvaluatedWithoutEval(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks or evaluations.cares_for_mode(source) is False:
+        if "torch" not in source.frameworks:
             return
         for each in evaluations.evaluations(source):
-            if each.mode is structure.Kind.EVAL or (each.mode is None and evaluations.mode_from_callers(source, each)):
+            if each.mode is structure.Kind.EVAL or (each.mode is None and evaluations.mode_is_open(source, each)):
+                continue
+            if evaluations.cares_for_mode(source, each.calls[0].func) is False:
                 continue
             place = _outermost(source, each)
             mode = "in training mode" if each.mode is structure.Kind.TRAIN else "without eval()"

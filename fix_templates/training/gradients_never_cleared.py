@@ -202,8 +202,8 @@ def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
         optimizer = step.operation.on
         objects = {optimizer, *(ast.unparse(call.func) for call in structure.forward_calls(source, loop))}
         if (
-            not _each_turn(source, loop, step)
-            or not _each_turn(source, loop, backward)
+            (clearings and not (_each_turn(source, loop, step) and _each_turn(source, loop, backward)))
+            or _asks_closure(step)
             or any(each.operation.on != optimizer for each in updates)
             or structure.given_away(source, loop, objects)
             or structure.made_in(loop, objects)
@@ -228,9 +228,7 @@ def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
 
 def _each_turn(source: Source, loop: ast.AST, happening: structure.Happening) -> bool:
     """Whether an operation happens in every turn of a loop: gradients that are collected are used by a condition."""
-    return all(_unconditional(source, *each) for each in _places(source, loop, happening)) and not _asks_closure(
-        happening
-    )
+    return all(_unconditional(source, *each) for each in _places(source, loop, happening))
 
 
 def _places(source: Source, loop: ast.AST, happening: structure.Happening) -> Iterator[tuple[ast.AST, ast.AST | None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import ApiChange, Delete, Hit, InsertAfter, Subject, argument_value
+from dnnfix.api import ApiChange, Delete, Hit, InsertAfter, Subject, argument_value, structure
 
 SCHEDULERS = "torch.optim.lr_scheduler."
 BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau"
@@ -36,12 +36,10 @@ class SchedulerSteppedBeforeOptimizer(ApiChange):
     )
     speaks_of_deprecated = True
     stands_alone = True
-    triggers = ("lr_scheduler",)
+    triggers = ("lr_scheduler", "scheduler", "lr_sched", "sched")
 
     def hits(self, subject: Subject) -> Iterator[Hit]:
         source = subject.source
-        if "lr_scheduler" not in source.words:
-            return
         steps = [call for call in source.all_calls if isinstance(call.func, ast.Attribute) and call.func.attr == "step"]
         for call in steps:
             statement = source.statement_of(call)
@@ -172,7 +170,13 @@ for epoch in range(100):
 
 def _optimizer(subject: Subject, call: ast.Call) -> str:
     """The source of the optimizer whose scheduler a call steps; empty if not known."""
-    made = subject.source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    source = subject.source
+    made = source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    if made is None and any(each.node is call for each in structure.of_kind(source, structure.Kind.SCHEDULE)):
+        stepped = {each.on for each in structure.of_kind(source, structure.Kind.UPDATE)}
+        return (
+            stepped.pop() if len(stepped) == 1 else ""
+        )  # a part of a program, in which only the one optimizer can be meant
     name = subject.source.qualified(made.func) if made is not None else None
     if made is None or name is None or not name.startswith(SCHEDULERS) or name == BY_METRIC:
         return ""

@@ -11,10 +11,11 @@ from dnnfix.detect.loops.training_loop import Function, function_around, loops_a
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import within
+from dnnfix.source.tree import stored_names, within
 
 HELPERS = re.compile(
-    r"teacher|target|ema|(^|[._])old|ref(_|$)|frozen|fixed|extractor|vgg|lpips|inception|perceptual|clip", re.IGNORECASE
+    r"teacher|targ(et)?(_|$|\.)|ema|policy|actor|critic|agent|(^|\.)(pi|q\d?|v)$|(^|[._])old|ref(_|$)|frozen|fixed|extractor|vgg|lpips|inception|perceptual|clip",
+    re.IGNORECASE,
 )
 """Networks that are asked while another one is trained."""
 OF_FRAMEWORKS = re.compile(
@@ -25,6 +26,9 @@ CARING = words("""Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlph
     SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d InstanceNorm2d dropout TransformerEncoderLayer
     TransformerDecoderLayer Transformer MultiheadAttention from_pretrained""")
 """Layers, and what makes networks with such layers, that compute something else in evaluation mode than in training mode."""
+MADE_UP = words(
+    "torch.rand torch.randn torch.zeros torch.ones torch.empty torch.randint torch.Tensor torch.arange torch.autograd.Variable"
+)
 USES_GRADIENTS = words(
     "grad requires_grad requires_grad_ autograd enable_grad backward saliency attribute attack retain_grad register_hook"
 )
@@ -82,10 +86,31 @@ def _is_evaluated(source: Source, call: ast.Call, network: str) -> bool:
     region: ast.AST = around or source.tree
     trains = structure.has(source, region, Kind.BACKWARD)
     ungraded = structure.without_gradients(source, call)
+    if _is_tried(source, call):
+        return False
     if trains and not loops_around(source, call):
         return ungraded and mode_at(source, call, network) is Kind.EVAL
     asked = structure.evaluates(source, call) or mode_at(source, call, network) is Kind.EVAL
     return ungraded or (asked and not _learns_elsewhere(source, around))
+
+
+def _is_tried(source: Source, call: ast.Call) -> bool:
+    """Whether a network is only tried on made-up numbers, as for the shape of its output."""
+    around = function_around(source, call)
+    over_data = any(isinstance(loop, ast.For) and structure.goes_over_data(loop) for loop in loops_around(source, call))
+    if (
+        around is not None
+        and around.name.strip("_").startswith("test")
+        and not over_data
+        and not structure.without_gradients(source, call)
+    ):
+        return True
+    for given in call.args:
+        made = source.constructor(given)
+        name = (source.qualified(made.func) or "") if made is not None else ""
+        if name in MADE_UP:
+            return True
+    return False
 
 
 def _learns_elsewhere(source: Source, function: Function | None) -> bool:
@@ -119,16 +144,73 @@ def _concerns(source: Source, operation: structure.Operation, network: str) -> b
     )
 
 
-def mode_from_callers(source: Source, evaluation: Evaluation) -> bool:
-    """Whether the text has something else that may put the network in evaluation mode: a caller, a helper, the class around it."""
-    function = evaluation.function
+def mode_is_open(source: Source, evaluation: Evaluation) -> bool:
+    """Whether what the text does not show, or shows elsewhere, may put the network in evaluation mode: a caller, a helper, its owner."""
+    function, network, first = evaluation.function, evaluation.network, evaluation.calls[0]
+    if _set_by_helper(source, first) or _is_one_of_many(source, first, network):
+        return True
     if function is None:
-        return _set_by_helper(source, evaluation.calls[0])
-    for caller in structure.callers(source, function):
+        return False
+    owner = source.enclosing(function, ast.ClassDef)
+    if owner is not None and network.startswith("self."):
+        module = structure.is_module(source, owner)
+        return module or not structure.OF_EVALUATION.search(function.name) or _changes_mode(source, owner)
+    calls = structure.callers(source, function)
+    for caller in calls:
         around: ast.AST = function_around(source, caller) or source.tree
         if any(one.kind is Kind.EVAL and one.at is not caller for one in structure.happenings(source, around)):
             return True
-    return _set_by_helper(source, evaluation.calls[0])
+    if not structure.of_kind(source, Kind.BACKWARD) and _comes_from_elsewhere(source, first.func):
+        return True
+    given = network in {
+        each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    }
+    if not given and any(
+        one.on == network and function_around(source, one.node) is None for one in structure.of_kind(source, Kind.EVAL)
+    ):
+        return True
+    whole = structure.OF_EVALUATION.search(function.name) and any(
+        isinstance(loop, ast.For) and structure.goes_over_data(loop) for loop in loops_around(source, first)
+    )
+    return given and not whole and not is_fragment(source) and not _is_reached(source, function, frozenset())
+
+
+def _is_reached(source: Source, function: Function, on_the_way: frozenset[Function]) -> bool:
+    """Whether the text shows how a function is called, from where its own statements are run."""
+    for caller in structure.callers(source, function):
+        around = function_around(source, caller)
+        if around is None:
+            return True
+        if around is not function and around not in on_the_way and _is_reached(source, around, on_the_way | {function}):
+            return True
+    return False
+
+
+def _comes_from_elsewhere(source: Source, network: ast.expr) -> bool:
+    """Whether a network was made by a function that is not seen, which may have put it in any mode."""
+    made = source.constructor(network)
+    if made is None or source.definition(made.func) is not None:
+        return False
+    name = (source.qualified(made.func) or ast.unparse(made.func)).rpartition(".")[2]
+    return name[:1].islower()
+
+
+def is_fragment(source: Source) -> bool:
+    """Whether a text imports nothing, so that it is a part of a program."""
+    return not source.nodes(ast.Import) and not source.nodes(ast.ImportFrom)
+
+
+def _changes_mode(source: Source, owner: ast.ClassDef) -> bool:
+    """Whether another method of a class puts something in evaluation mode."""
+    return any(source.enclosing(one.node, ast.ClassDef) is owner for one in structure.of_kind(source, Kind.EVAL))
+
+
+def _is_one_of_many(source: Source, call: ast.Call, network: str) -> bool:
+    """Whether a network is taken from several by a loop."""
+    return any(
+        isinstance(loop, ast.For) and network.partition(".")[0] in stored_names(loop.target)
+        for loop in loops_around(source, call)
+    )
 
 
 def _set_by_helper(source: Source, node: ast.expr) -> bool:
@@ -151,22 +233,17 @@ def _set_by_helper(source: Source, node: ast.expr) -> bool:
     )
 
 
-@once
-def cares_for_mode(source: Source) -> bool | None:
-    """Whether networks of this text have layers that care for the mode; `None` where their layers are not seen."""
+def cares_for_mode(source: Source, network: ast.expr) -> bool | None:
+    """Whether a network has layers that care for the mode; `None` where its layers are not seen."""
+    made = source.constructor(network)
+    name = (source.qualified(made.func) or "") if made is not None else ""
+    if name.startswith("torch.nn.") and name != "torch.nn.Sequential":
+        return name.rpartition(".")[2] in CARING
     if not CARING.isdisjoint(source.words):
         return True
-    made = [
-        node
-        for node in source.nodes(ast.ClassDef)
-        if any(isinstance(s, ast.FunctionDef) and s.name == "forward" for s in node.body)
-    ]
-    sequential = any(ast.unparse(call.func).endswith("Sequential") and call.args for call in source.nodes(ast.Call))
-    loaded = any(
-        "models" in (source.qualified(call.func) or ast.unparse(call.func)).split(".")
-        for call in source.nodes(ast.Call)
-    )
-    return False if (made or sequential) and not loaded else None
+    seen = made is not None and (name == "torch.nn.Sequential" or structure.is_network_class(source, made.func))
+    classes = [node for node in source.nodes(ast.ClassDef) if structure.is_module(source, node)]
+    return False if seen or (made is None and classes) else None
 
 
 def asks_for_gradients(function: Function | None, source: Source) -> bool:

@@ -30,10 +30,13 @@ SCHEDULES = "torch.optim.lr_scheduler."
 OF_SCHEDULE = re.compile(r"sched|anneal|warm|lr_?decay|(^|[._])lr(_|$)")
 OF_OPTIMIZER = re.compile(r"opt|sgd|adam|rmsprop|trainer_[gd]$|solver")
 OF_NETWORK = re.compile(
-    r"(^|[._])(\w*model\w*|\w*net\w*|\w*module|net[A-Z]|encoder\d?|decoder\d?|generator|discriminator|backbone|critic|actor|policy"
-    r"|classifier|rnn|lstm|gru|cnn|mlp|resnet\w*|vgg\w*|unet|bert\w*|transformer|autoencoder|vae|[dgDGFf]_?net|[dgDG])$",
-    re.IGNORECASE,
+    r"(^|[._])(model(_?\w*)|(\w+_)?model\d*|net(work)?(_?\w{0,8})|\w*[a-z]net|net[A-Z]\w*|encoder\d?|decoder\d?|(\w+_)?generator|(\w+_)?discriminator"
+    r"|backbone|critic|actor|policy|(\w+_)?classifier|rnn|lstm|gru|cnn|mlp|resnet\w*|vgg\w*|unet|bert|gpt\d?|transformer|autoencoder|(c?v)?ae|[dgDG])(\.module)?$"
 )
+OF_NO_NETWORK = re.compile(
+    r"(^|[._])([A-Z][a-z]+[A-Z]\w*|[A-Z][a-z]{2,}|(get|make|create|build|load|wrap|save|train|test|eval|plot|init|update|run|set|print|define|parse|setup|prepare|compile|convert|copy|check|count)_?\w*|\w*(loss|criterion|dataset|loader|optim\w*|config|params?|name|path|file|dir|type|fn|args|summary|info))$"
+)
+"""Names of what is called beside networks: classes, functions named by what they do, losses, data."""
 OF_EVALUATION = re.compile(
     r"(^|_)(eval|evaluat\w*|val|valid|validat\w*|test|testing|infer\w*|predict\w*|accuracy|score|sample_image)(_|$|\d)",
     re.IGNORECASE,
@@ -42,6 +45,7 @@ OF_HELD_OUT = re.compile(
     r"(test|val|valid|eval|dev)(_?|[a-z]*_)(loader|dataloader|dl|data|set|iter|batch|gen|x|images?)|(loader|dataloader|data|iter)s?\[?.{0,2}_?(test|val)",
     re.IGNORECASE,
 )
+OF_DATA = re.compile(r"load|data|dl\b|iter|batch|gen\b|test|valid|val\b|samples|images", re.IGNORECASE)
 UNGRADED = words("torch.no_grad torch.inference_mode torch.autograd.no_grad torch.autograd.grad_mode.no_grad")
 HARMLESS = words(
     "print len range enumerate zip list tuple dict set str int float isinstance type id tqdm max min sum sorted format"
@@ -253,27 +257,39 @@ def is_network(source: Source, expr: ast.expr) -> bool:
         return False
     text = ast.unparse(expr)
     if text in _by_use(source):
-        return True
+        return not OF_NO_NETWORK.search(text)
     made = source.constructor(expr)
     if made is not None:
         name = source.qualified(made.func) or ""
-        return is_network_class(source, made.func) or name.startswith(("torch.nn.", "torchvision.models."))
-    if isinstance(source.definition(expr), (ast.FunctionDef, ast.AsyncFunctionDef)) or source.qualified(expr):
+        return is_network_class(source, made.func) or (
+            name.startswith(("torch.nn.", "torchvision.models.")) and "Loss" not in name
+        )
+    if source.definition(expr) is not None or source.qualified(expr):
         return False
-    return bool(OF_NETWORK.search(text)) and not text.endswith(("_loss", "_dataset"))
+    return bool(OF_NETWORK.search(text)) and not OF_NO_NETWORK.search(text)
 
 
 def is_network_class(source: Source, expr: ast.expr) -> bool:
     """Whether an expression names a class of this text that derives from `nn.Module`, or as much as says so."""
     definition = source.definition(expr)
-    if not isinstance(definition, ast.ClassDef):
-        return False
-    bases = [(source.qualified(base) or ast.unparse(base)) for base in definition.bases]
-    forward = any(isinstance(s, ast.FunctionDef) and s.name == "forward" for s in definition.body)
-    return forward and (
-        not bases
-        or any("Module" in base or is_network_class(source, b) for base, b in zip(bases, definition.bases, strict=True))
-    )
+    return isinstance(definition, ast.ClassDef) and is_module(source, definition)
+
+
+@once
+def is_module(source: Source, definition: ast.ClassDef) -> bool:
+    """Whether a class of this text derives from `nn.Module`, directly or by another class of it, or has a `forward` and bases that are not seen."""
+    for base in definition.bases:
+        above = source.definition(base)
+        if "Module" in (source.qualified(base) or ast.unparse(base)) or (
+            isinstance(above, ast.ClassDef) and above is not definition and is_module(source, above)
+        ):
+            return True
+    return any(isinstance(s, ast.FunctionDef) and s.name == "forward" for s in definition.body)
+
+
+def goes_over_data(loop: ast.For) -> bool:
+    """Whether a loop goes over batches, by what it goes over."""
+    return bool(OF_DATA.search(ast.unparse(loop.iter)))
 
 
 @once
