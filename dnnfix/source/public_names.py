@@ -108,7 +108,7 @@ STAR_EXPORTS: dict[str, frozenset[str]] = {
 }
 """What `from MODULE import *` binds, by the module's canonical name. Names outside these lists stay unknown."""
 
-TORCH_METHODS = words("backward zero_grad no_grad requires_grad_ load_state_dict")
+TORCH_METHODS = words("backward zero_grad no_grad requires_grad_ load_state_dict detach unsqueeze cuda permute")
 """Methods by which a snippet without a name of torch speaks of it."""
 
 STRONG_ALIASES: dict[str, str] = {

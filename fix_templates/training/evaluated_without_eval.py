@@ -17,6 +17,7 @@ from dnnfix.api import (
     evaluations,
     structure,
     training_loop,
+    within,
 )
 
 
@@ -44,6 +45,8 @@ class EvaluatedWithoutEval(ReadTemplate):
     triggers = (
         "no_grad",
         "inference_mode",
+        "val",
+        "valid",
         "set_grad_enabled",
         "test",
         "evaluate",
@@ -58,6 +61,7 @@ class EvaluatedWithoutEval(ReadTemplate):
         source = subject.source
         if "torch" not in source.frameworks:
             return
+        yield from _phases(source)
         for each in evaluations.evaluations(source):
             if each.mode is structure.Kind.EVAL or (each.mode is None and evaluations.mode_is_open(source, each)):
                 continue
@@ -95,6 +99,35 @@ def validate(net, batches, criterion):
             total += criterion(net(x), y).item()
     return total
 
+=== example: phases of one loop
+import torch
+
+for epoch in range(10):
+    for phase in ["train", "val"]:
++         model.train(phase == "train")
+        for x, y in loaders[phase]:
+            loss = criterion(model(x), y)
+            if phase == "train":
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+=== reject: phases, each in its mode
+import torch
+
+for epoch in range(10):
+    for phase in ["train", "val"]:
+        if phase == "train":
+            model.train()
+        else:
+            model.eval()
+        for x, y in loaders[phase]:
+            loss = criterion(model(x), y)
+            if phase == "train":
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
 === reject: the caller does it
 import torch
 
@@ -126,6 +159,28 @@ for x, y in loader:
     optimizer.step()
     optimizer.zero_grad()
 """
+
+
+def _phases(source: Source) -> Iterator[Fault]:
+    """Loops over the phases of an epoch that never change the mode."""
+    for loop in source.nodes(ast.For):
+        phases = [each.value for each in within(loop.iter, ast.Constant)]
+        trained = [phase for phase in phases if isinstance(phase, str) and phase.lower().startswith("train")]
+        changed = any(
+            isinstance(node.func, ast.Attribute) and node.func.attr in ("train", "eval")
+            for node in within(loop, ast.Call)
+        )
+        calls = structure.forward_calls(source, loop)
+        if len(phases) < 2 or len(trained) != 1 or changed or not calls or not isinstance(loop.target, ast.Name):
+            continue
+        if (
+            structure.has(source, loop, structure.Kind.BACKWARD)
+            and evaluations.cares_for_mode(source, calls[0].func) is not False
+        ):
+            network = ast.unparse(calls[0].func)
+            edit = InsertBefore(source.site(loop.body[0]), f'{network}.train({loop.target.id} == "{trained[0]}")')
+            said = {"network": network, "mode": "in training mode in each phase"}
+            yield Fault.with_repair(source.site(calls[0]), said, "Put it in the mode of each phase", edit, prior=0.8)
 
 
 def _outermost(source: Source, each: evaluations.Evaluation) -> ast.stmt:

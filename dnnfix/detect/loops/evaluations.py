@@ -73,6 +73,9 @@ def _add(
 ) -> None:
     is_forward = isinstance(call.func, ast.Attribute) and call.func.attr == "forward"
     network = ast.unparse(call.func).removesuffix(".forward" if is_forward else "")
+    owner = source.enclosing(call, ast.ClassDef)
+    if network.startswith("self.") and owner is not None and structure.is_module(source, owner):
+        return  # the mode of a part is that of the whole, and whoever calls its methods sees to the gradients
     if network != "self" and not HELPERS.search(network) and _is_evaluated(source, call, network):
         groups.setdefault((network, function), []).append(call)
 
@@ -252,4 +255,4 @@ def asks_for_gradients(function: Function | None, source: Source) -> bool:
         return False
     named = {node.attr for node in within(function, ast.Attribute)} | {node.id for node in within(function, ast.Name)}
     named |= {keyword.arg or "" for call in within(function, ast.Call) for keyword in call.keywords}
-    return not USES_GRADIENTS.isdisjoint(named)
+    return not USES_GRADIENTS.isdisjoint(named) or any("attack" in name or "advers" in name for name in named)

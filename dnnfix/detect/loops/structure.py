@@ -27,18 +27,18 @@ OPTIMIZERS = (
     "timm.optim.",
 )
 SCHEDULES = "torch.optim.lr_scheduler."
-OF_SCHEDULE = re.compile(r"sched|anneal|warm|lr_?decay|(^|[._])lr(_|$)")
-OF_OPTIMIZER = re.compile(r"opt|sgd|adam|rmsprop|trainer_[gd]$|solver")
+OF_SCHEDULE = re.compile(r"sched|anneal|warm|lr_?decay|(^|[._])lr(_|$)|lr$|onplateau")
+OF_OPTIMIZER = re.compile(r"opt|sgd|adam|rmsprop|trainer_[gd]\b|solver")
 OF_NETWORK = re.compile(
     r"(^|[._])(model(_?\w*)|(\w+_)?model\d*|net(work)?(_?\w{0,8})|\w*[a-z]net|net[A-Z]\w*|encoder\d?|decoder\d?|(\w+_)?generator|(\w+_)?discriminator"
     r"|backbone|critic|actor|policy|(\w+_)?classifier|rnn|lstm|gru|cnn|mlp|resnet\w*|vgg\w*|unet|bert|gpt\d?|transformer|autoencoder|(c?v)?ae|[dgDG])(\.module)?$"
 )
 OF_NO_NETWORK = re.compile(
-    r"(^|[._])([A-Z][a-z]+[A-Z]\w*|[A-Z][a-z]{2,}|(get|make|create|build|load|wrap|save|train|test|eval|plot|init|update|run|set|print|define|parse|setup|prepare|compile|convert|copy|check|count)_?\w*|\w*(loss|criterion|dataset|loader|optim\w*|config|params?|name|path|file|dir|type|fn|args|summary|info))$"
+    r"(^|[._])([A-Z][a-z]+[A-Z]\w*|[A-Z][a-z]{2,}|(get|make|read|export|from|to|fetch|freeze|build|load|wrap|save|train|test|eval|plot|init|update|run|set|print|define|parse|setup|prepare|compile|convert|copy|check|count)_?\w*|\w*(loss|criterion|dataset|loader|optim\w*|config|params?|name|path|file|dir|type|fn|args|summary|info))$"
 )
 """Names of what is called beside networks: classes, functions named by what they do, losses, data."""
 OF_EVALUATION = re.compile(
-    r"(^|_)(eval|evaluat\w*|val|valid|validat\w*|test|testing|infer\w*|predict\w*|accuracy|score|sample_image)(_|$|\d)",
+    r"(^|_)(eval|evaluat\w*|val|valid|validat\w*|test|testing|infer\w*|predict\w*|accuracy)(_|$|\d)",
     re.IGNORECASE,
 )
 OF_HELD_OUT = re.compile(
@@ -133,8 +133,9 @@ def _called(source: Source, call: ast.Call) -> Operation | None:
 def _step(source: Source, call: ast.Call, stepped: ast.expr, statement: ast.stmt) -> Operation | None:
     """The operation that a call of `step` is; `None` where it steps something else, such as a game."""
     on, made = ast.unparse(stepped), source.constructor(stepped)
+    maker = ast.unparse(made.func) if made is not None else ""
     name = (source.qualified(made.func) or "") if made is not None else ""
-    if name.startswith(SCHEDULES) or (made is None and OF_SCHEDULE.search(on.lower())):
+    if name.startswith(SCHEDULES) or (not name and OF_SCHEDULE.search(f"{on} {maker}".lower())):
         return Operation(Kind.SCHEDULE, on, call, statement)
     if "scaler" in on.lower() and call.args:
         return Operation(Kind.UPDATE, ast.unparse(call.args[0]), call, statement)
@@ -150,10 +151,9 @@ def _step(source: Source, call: ast.Call, stepped: ast.expr, statement: ast.stmt
 def is_optimizer(source: Source, expr: ast.expr) -> bool:
     """Whether an expression is an optimizer: by what made it, or by its name where that is not seen."""
     made = source.constructor(expr)
-    if made is not None:
-        name = source.qualified(made.func) or ""
+    if made is not None and (name := source.qualified(made.func)):
         return name.startswith(OPTIMIZERS) and not name.startswith(SCHEDULES)
-    text = ast.unparse(expr).lower()
+    text = f"{ast.unparse(expr)} {ast.unparse(made.func) if made is not None else ''}".lower()
     return bool(OF_OPTIMIZER.search(text)) and not OF_SCHEDULE.search(text)
 
 
