@@ -145,7 +145,7 @@ def _local_templates(folders: tuple[Path, ...]) -> Iterator[Listed]:
             raise CatalogueError(f"{root}: no template modules here. Name a folder with .py files under `templates`.")
         for file in files:
             if file.suffix == ".toml":
-                yield _entry(_load_table(file.resolve()))
+                yield _entry(_load_table(file.resolve(), file.stat().st_mtime_ns))
             elif file.name != "__init__.py":
                 yield from map(_entry, templates_in(_load(str(file.resolve()))))
 
@@ -160,7 +160,7 @@ def rule_in(path: Path) -> type[FixTemplate]:
 
 
 @cache
-def _load_table(path: Path) -> type[FixTemplate]:
+def _load_table(path: Path, changed: int) -> type[FixTemplate]:
     from dnnfix.detect.rule_files import template as rule_files
     from dnnfix.detect.versioning import local_changes
 

@@ -104,6 +104,7 @@ CONTENTS = Section(
             "Write rules",
             (
                 _docs("Your first rule", "first-steps"),
+                _docs("Rules without code", "rules"),
                 _docs("Rules of your own", "writing-templates"),
                 _docs("The map", "architecture"),
                 Page("Contributing", "contributing.md", "CONTRIBUTING.md"),
