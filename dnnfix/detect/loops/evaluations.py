@@ -175,7 +175,13 @@ def mode_is_open(source: Source, evaluation: Evaluation) -> bool:
     whole = structure.OF_EVALUATION.search(function.name) and any(
         isinstance(loop, ast.For) and structure.goes_over_data(loop) for loop in loops_around(source, first)
     )
-    return given and not whole and not is_fragment(source) and not _is_reached(source, function, frozenset())
+    if not given or _is_reached(source, function, frozenset()):
+        return False
+    if is_fragment(source):  # whose other lines would call it, where there are any
+        return any(
+            not isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for each in source.tree.body
+        )
+    return not whole
 
 
 def _is_reached(source: Source, function: Function, on_the_way: frozenset[Function]) -> bool:
