@@ -42,20 +42,6 @@ class EvaluatedWithoutEval(ReadTemplate):
     nature = Nature.RISK
     silent = 2
     default = False
-    triggers = (
-        "no_grad",
-        "inference_mode",
-        "val",
-        "valid",
-        "set_grad_enabled",
-        "test",
-        "evaluate",
-        "validate",
-        "eval",
-        "val_loader",
-        "test_loader",
-        "testloader",
-    )
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source

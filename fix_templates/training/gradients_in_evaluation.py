@@ -40,7 +40,6 @@ class GradientsInEvaluation(ReadTemplate):
     nature = Nature.RISK
     silent = 2
     default = False
-    triggers = ("eval", "test", "evaluate", "validate", "val_loader", "test_loader", "testloader", "predict")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source

@@ -152,6 +152,8 @@ def mode_is_open(source: Source, evaluation: Evaluation) -> bool:
     function, network, first = evaluation.function, evaluation.network, evaluation.calls[0]
     if _set_by_helper(source, first) or _is_one_of_many(source, first, network):
         return True
+    if not structure.of_kind(source, Kind.BACKWARD) and _comes_from_elsewhere(source, first.func):
+        return True
     if function is None:
         return False
     owner = source.enclosing(function, ast.ClassDef)
@@ -163,8 +165,6 @@ def mode_is_open(source: Source, evaluation: Evaluation) -> bool:
         around: ast.AST = function_around(source, caller) or source.tree
         if any(one.kind is Kind.EVAL and one.at is not caller for one in structure.happenings(source, around)):
             return True
-    if not structure.of_kind(source, Kind.BACKWARD) and _comes_from_elsewhere(source, first.func):
-        return True
     given = network in {
         each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     }

@@ -259,11 +259,11 @@ def is_network(source: Source, expr: ast.expr) -> bool:
     if text in _by_use(source):
         return not OF_NO_NETWORK.search(text)
     made = source.constructor(expr)
-    if made is not None:
-        name = source.qualified(made.func) or ""
-        return is_network_class(source, made.func) or (
-            name.startswith(("torch.nn.", "torchvision.models.")) and "Loss" not in name
-        )
+    name = (source.qualified(made.func) or "") if made is not None else ""
+    if name.startswith(("torch.", "torchvision.", "numpy.", "builtins.")):
+        return name.startswith(("torch.nn.", "torchvision.models.")) and "Loss" not in name
+    if made is not None and isinstance(source.definition(made.func), ast.ClassDef):
+        return is_network_class(source, made.func)
     if source.definition(expr) is not None or source.qualified(expr):
         return False
     return bool(OF_NETWORK.search(text)) and not OF_NO_NETWORK.search(text)
@@ -363,9 +363,8 @@ def evaluates(source: Source, node: ast.AST) -> bool:
     around = function_around(source, node)
     if around is not None and OF_EVALUATION.search(around.name):
         return True
-    return any(
-        isinstance(loop, ast.For) and OF_HELD_OUT.search(ast.unparse(loop.iter)) for loop in loops_around(source, node)
-    )
+    gone_over = (loop.test if isinstance(loop, ast.While) else loop.iter for loop in loops_around(source, node))
+    return any(OF_HELD_OUT.search(ast.unparse(each)) for each in gone_over)
 
 
 def batch_loops(source: Source) -> list[tuple[Loop, Happening]]:
