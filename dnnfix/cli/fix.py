@@ -14,6 +14,7 @@ from typer import Option
 from dnnfix.cli import options, suggest
 from dnnfix.cli.command import command
 from dnnfix.cli.console import Console
+from dnnfix.cli.guard_tests import write_guard
 from dnnfix.cli.output import palette
 from dnnfix.cli.session import Session
 from dnnfix.emit.choice import applicable, chosen, independent
@@ -31,6 +32,7 @@ EXAMPLES = """  dnnfix fix --diff train.py            show what would be applied
   dnnfix fix --interactive src/         decide patch by patch, with the evidence in view
   dnnfix fix --unsafe train.py
   dnnfix fix --unsafe --select DNF5 .   migrate a repository to the installed versions
+  dnnfix fix --unsafe --guard train.py  and leave a test in tests/ that fails where the fault comes back
   cat train.py | dnnfix fix --unsafe - > repaired.py
 """
 
@@ -55,6 +57,13 @@ def run(
             "--unsafe", "--unsafe-fixes", help="also apply accepted and partial patches that change what is trained"
         ),
     ] = False,
+    guard: Annotated[
+        bool,
+        Option(
+            "--guard",
+            help="leave a small test in the project's test folder that fails where a repaired fault comes back",
+        ),
+    ] = False,
     unproven: Annotated[
         bool,
         Option(
@@ -73,6 +82,8 @@ def run(
     end, with the place and the reason."""
     if diff and interactive:
         raise ConfigError("--diff changes nothing and --interactive asks what to change: give one of them.")
+    if guard and diff:
+        raise ConfigError("--diff changes nothing and --guard writes a test: give one of them.")
     if diff and results.output_format not in (None, "diff"):
         raise ConfigError(f"--diff is a format of its own. Received: --output-format {results.output_format}")
     if interactive and "-" in (inputs.paths or ()):
@@ -93,10 +104,12 @@ def run(
         )
     if "-" in (inputs.paths or ()) and not diff:
         session.output.console = replace(console, out=console.err)
-    return session.work(_repaired(session, diff, interactive, long_run.log))
+    return session.work(_repaired(session, diff, interactive, long_run.log, guard))
 
 
-def _repaired(session: Session, diff: bool, interactive: bool, log: str | None) -> Iterator[tuple[Program, FileReport]]:
+def _repaired(
+    session: Session, diff: bool, interactive: bool, log: str | None, guard: bool
+) -> Iterator[tuple[Program, FileReport]]:
     """The report of each program, after what it allows was applied."""
     asking = interactive
     for program, report in suggest.reports(session, log):
@@ -113,6 +126,10 @@ def _repaired(session: Session, diff: bool, interactive: bool, log: str | None) 
                 )
                 patches = ()
             _apply(session, program, report, patches)
+            if guard and patches and program.file is not None:
+                with session.guarding(program):
+                    said = write_guard(program.file, program.raw, report, patches, program.settings)
+                    session.console.remark(f"{program.path}: {said}")
         else:
             patches = chosen(report, unsafe, unproven=session.output.unproven)
             _tell_left(session, program, report, patches, "left out of the diff", "with --unsafe it is in it")
