@@ -292,6 +292,7 @@ def test_metadata() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["requires-python"] == ">=3.11"
     assert [re.split("[<>]", need)[0] for need in project["dependencies"]] == [
+        "ast-grep-py",
         "libcst",
         "markdown-it-py",
         "pyflakes",
