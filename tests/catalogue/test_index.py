@@ -55,7 +55,7 @@ def test_the_index_says_what_the_templates_say() -> None:
 
 def test_nothing_is_imported_while_the_index_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     made = index.builtin()
-    monkeypatch.setattr(index, "_modules", lambda: pytest.fail("the catalogue was imported"))
+    monkeypatch.setattr(index, "_catalogue", lambda: pytest.fail("the catalogue was imported"))
     assert again() == made
 
 

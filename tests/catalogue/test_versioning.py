@@ -490,4 +490,4 @@ safe = true
     assert patched == "import torch\nfrom acme.models import ResNet\nnet = ResNet(3)\n"
     (tmp_path / "acme.toml").write_text("[[name]]\nold = 'a'\n")
     with pytest.raises(CatalogueError, match="code and the name"):
-        registry._load_table.__wrapped__(tmp_path / "acme.toml")
+        registry._load_table.__wrapped__(tmp_path / "acme.toml", 0)

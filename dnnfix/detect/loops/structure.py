@@ -236,6 +236,8 @@ def given_away(source: Source, root: ast.AST, names: Collection[str]) -> bool:
         if not given or callee(source, call) is not None:
             continue
         name = source.qualified(call.func) or ast.unparse(call.func)
+        if source.is_of_program(name):
+            continue  # what its words say is asked of the whole program
         last = name.rpartition(".")[2]
         if not name.startswith(("torch.", "builtins.")) and last not in HARMLESS and not is_network(source, call.func):
             return True
