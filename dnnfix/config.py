@@ -365,6 +365,8 @@ def _rule_files(value: Any, root: Path) -> tuple[Path, ...]:
                 f"names `{pattern}`, which leads out of {root}; folders elsewhere are named in `templates`"
             )
         files = sorted(file for file in root.glob(pattern) if file.suffix == ".toml" and file.is_file())
+        if any(not file.resolve().is_relative_to(root.resolve()) for file in files):
+            raise ValueError(f"names `{pattern}`, and a link there leads out of {root}")
         if not files:
             raise ValueError(f"names `{pattern}`, and no .toml file in {root} fits that")
         found.update(dict.fromkeys(files))

@@ -1,9 +1,10 @@
-"""The example programs of a rule: examples, which it has to repair, and rejects, which it has to leave alone.
+"""The example programs of a rule: examples, which it has to repair, those that it only finds something in, and rejects, which it has to leave alone.
 
 A rule states them in one string, `programs`. Each program comes below a line that says what it is:
 
     === example: the best of all epochs
     === example (runs): a loss that a run shows
+    === finds: a sum that nothing can be done about
     === reject: written to a file at once
 
 The string is parsed only when the examples are asked for, which a scan never does.
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from dnnfix.errors import CatalogueError
 from dnnfix.records.record import record
 
-_HEADER = re.compile(r"=== *(?P<kind>example|reject)(?P<runs> \(runs\))?: *(?P<name>.*\S)")
+_HEADER = re.compile(r"=== *(?P<kind>example|finds|reject)(?P<runs> \(runs\))?: *(?P<name>.*\S)")
 
 
 @record
@@ -45,6 +46,15 @@ class Example:
 
 
 @record
+class Finds:
+    """A program in which a template has to find something, of a rule that repairs nothing."""
+
+    name: str
+    source: str
+    runs: bool = False
+
+
+@record
 class Reject:
     """A program that a template must leave alone, and why someone might think otherwise."""
 
@@ -53,12 +63,15 @@ class Reject:
     runs: bool = False
 
 
+_KINDS: dict[str, type[Example | Finds | Reject]] = {"example": Example, "finds": Finds, "reject": Reject}
+
+
 def added(code: str) -> str:
     """Code as `Example` marks the lines that come."""
     return "\n".join(f"+ {line}" for line in code.split("\n"))
 
 
-def read_programs(text: str, code: str, runs: bool) -> Iterator[Example | Reject]:
+def read_programs(text: str, code: str, runs: bool) -> Iterator[Example | Finds | Reject]:
     """The examples and rejects in the string of the template `code`, all of which are run if `runs`.
 
     Raises `CatalogueError` where a header cannot be read.
@@ -70,9 +83,9 @@ def read_programs(text: str, code: str, runs: bool) -> Iterator[Example | Reject
         found = _HEADER.fullmatch(header.rstrip())
         if found is None:
             raise CatalogueError(
-                f"{code}: {header!r} is not `=== example: NAME`, `=== reject: NAME`, or one of them with ` (runs)` before the colon"
+                f"{code}: {header!r} is not `=== example: NAME`, `=== finds: NAME`, `=== reject: NAME`, or one of them with ` (runs)` before the colon"
             )
-        kind = Example if found["kind"] == "example" else Reject
+        kind = _KINDS[found["kind"]]
         yield kind(found["name"], program.strip("\n") + "\n", runs or bool(found["runs"]))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, Generic, TypeVar
 
 from dnnfix.errors import CatalogueError
-from dnnfix.examples import Example, Reject, read_programs
+from dnnfix.examples import Example, Finds, Reject, read_programs
 from dnnfix.records import (
     Applicability,
     Candidate,
@@ -33,7 +33,7 @@ REQUIRED = ("code", "name", "family", "fix_pattern", "message")
 
 CODE = re.compile(r"DNF[1-9]\d\d|[A-Z]{2,}\d{3,}")
 
-_Kind = TypeVar("_Kind", bound=Example | Reject)
+_Kind = TypeVar("_Kind", bound=Example | Finds | Reject)
 _Item = TypeVar("_Item")
 
 
@@ -103,6 +103,7 @@ class FixTemplate:
     programs: ClassVar[str] = ""
     """The programs that show and test it, as `dnnfix.examples` reads them."""
     examples: ClassVar[_Programs[Example]] = _Programs(Example)
+    finds: ClassVar[_Programs[Finds]] = _Programs(Finds)
     rejects: ClassVar[_Programs[Reject]] = _Programs(Reject)
 
     def detect(self, subject: Subject) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from dnnfix.examples import Example, Reject
+from dnnfix.examples import Example, Finds, Reject
 from dnnfix.records import Candidate, Finding, Trace
 from dnnfix.run.job import Budget, Job
 from dnnfix.run.runner import Runner
@@ -85,6 +85,8 @@ def check_template(template: type[FixTemplate], bench: Bench | None = None) -> N
         check_metadata(template)
         for example in template.examples:
             check_example(template, example, own)
+        for shown in template.finds:
+            check_finds(template, shown, own)
         for reject in template.rejects:
             check_reject(template, reject, own)
     finally:
@@ -101,9 +103,13 @@ def check_metadata(template: type[FixTemplate]) -> None:
         _require(template.code[3] == family, template, f"codes of {template.family} start with DNF{family}")
     doc = template.__doc__ or ""
     _require("Fix safety:" in doc, template, "its docstring has no line that starts with 'Fix safety:'")
-    _require(bool(template.examples), template, "it has no example: `programs` lacks a line `=== example: NAME`")
+    lacking = (
+        "it has no example: `programs` lacks a line `=== example: NAME`, or `=== finds: NAME` for a rule without a fix"
+    )
+    _require(bool(template.examples or template.finds), template, lacking)
     _require(bool(template.rejects), template, "it has no reject: `programs` lacks a line `=== reject: NAME`")
-    names = [e.name for e in template.examples] + [r.name for r in template.rejects]
+    stated: list[Example | Finds | Reject] = [*template.examples, *template.finds, *template.rejects]
+    names = [one.name for one in stated]
     _require(len(names) == len(set(names)), template, "two of its examples or rejects have one name")
 
 
@@ -139,6 +145,14 @@ def _why_nothing(template: type[FixTemplate], example: Example, bench: Bench) ->
         return ": detect found nothing"
     declined = [propose(finding, subject, template).declined for finding in findings]
     return f": it declined, as {declined[0]}" if any(declined) else ": propose yielded nothing"
+
+
+def check_finds(template: type[FixTemplate], shown: Finds, bench: Bench) -> None:
+    """Check that something is found in a program; one that cannot run here is skipped."""
+    if shown.runs and not bench.can_run(shown.source):
+        return
+    _, findings = _findings(template, shown.source, shown.runs, bench)
+    _require(bool(findings), template, f"'{shown.name}': nothing is found in it")
 
 
 def check_reject(template: type[FixTemplate], reject: Reject, bench: Bench) -> None:

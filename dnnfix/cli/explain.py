@@ -79,6 +79,8 @@ def explained(template: type[FixTemplate], colours: Palette) -> Iterator[str]:
         yield "\n" + hanging(colours.bold, 0, f"Example: {example.name}{colours.off}", colours)
         before, after = example.before.splitlines(), example.after.splitlines()
         yield from diff_lines("\n".join(difflib.unified_diff(before, after, "before", "after", lineterm="")), colours)
-    for reject in template.rejects:
-        yield "\n" + hanging(colours.bold, 0, f"Left alone: {reject.name}{colours.off}", colours)
-        yield from (f"    {line}" for line in reject.source.rstrip().splitlines())
+    shown = [("Found", one.name, one.source) for one in template.finds]
+    shown += [("Left alone", one.name, one.source) for one in template.rejects]
+    for what, name, source in shown:
+        yield "\n" + hanging(colours.bold, 0, f"{what}: {name}{colours.off}", colours)
+        yield from (f"    {line}" for line in source.rstrip().splitlines())

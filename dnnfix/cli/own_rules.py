@@ -82,7 +82,7 @@ def try_rules(console: Console, paths: list[Path]) -> int:
             console.write(f"{path}: {problem}\n")
             code = FOUND
         else:
-            examples, rejects = len(rule.examples), len(rule.rejects)
+            examples, rejects = len((*rule.examples, *rule.finds)), len(rule.rejects)
             console.write(
                 f"{path}: {rule.code} {rule.name} keeps its promises ({examples} examples, {rejects} rejects)\n"
             )

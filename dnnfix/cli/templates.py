@@ -16,6 +16,7 @@ from dnnfix.cli import options
 from dnnfix.cli.command import command
 from dnnfix.cli.console import CLEAN, Console
 from dnnfix.cli.output import palette
+from dnnfix.emit import noise
 from dnnfix.emit.earned import in_words
 from dnnfix.emit.rules import Rule, rule, unless_selected
 from dnnfix.emit.text import Palette, hanging
@@ -136,7 +137,8 @@ def _section(template: type[FixTemplate], about: Rule) -> Iterator[str]:
     if template.formerly:
         yield f"Formerly {', '.join(template.formerly)}; settings and comments with these go on to mean it.\n"
     if earned := in_words(about.code):
-        yield f"{earned}\n"
+        heard = "" if template.needs_run else f" {noise.in_words(about.code)}"
+        yield f"{earned}{heard}\n"
     yield f"{about.help}\n"
     for example in template.examples[:1]:
         before, after = example.before.splitlines(), example.after.splitlines()

@@ -70,6 +70,11 @@ def repaired(path: Path, program: str) -> str:
             "[fix] set_argument: is a keyword and its value",
         ),
         ("[find]\npattern = 'f($X)'\n[fix]\nremove = 'yes'\n", 9, "[fix] remove: is true or false"),
+        ("[find]\npattern = 'f($X)'\n[fix]\nreplace = 'g($X'\n", 9, "[fix] replace: is not Python"),
+        ("[find]\npattern = 'f($X)'\n[fix]\nimports = 'math'\n", 9, "[fix] imports: is a list of imports"),
+        ("[find]\npattern = 'f($X)'\n[fix]\ntitle = 'use $Q'\n", 9, "[fix] title: nothing fills $Q"),
+        ("[find]\npattern = 'f($X)'\n[[where]]\nhole = 'X'\n", 8, "[where]: a condition says what has to hold"),
+        ("[find]\npattern = 'f($X)'\n[[where]]\nposition = -1\n", 9, "[where] position: is a whole number from 1"),
     ],
 )
 def test_of_a_bad_file_the_line_and_the_key_are_named(tmp_path: Path, rest: str, line: int, said: str) -> None:
@@ -85,6 +90,7 @@ def test_of_a_bad_file_the_line_and_the_key_are_named(tmp_path: Path, rest: str,
         (HEAD.format("$Y"), "nothing fills $Y"),
         (HEAD.format("it") + 'nature = "odd"\n', "'odd' is none of fault, risk, advice"),
         (HEAD.format("it").replace("why", "#"), "why is missing"),
+        (HEAD.format("it") + "confidence = 1.5\n", "is a number from 0 to 1"),
         ("[rule\n", "is not TOML"),
     ],
 )
@@ -165,6 +171,7 @@ show(1, wide=True)
         ("inside = 'no_grad'", [25, 27]),
         ("inside = 'function'", [7, 13]),
         ("inside = 'class'", [7, 13]),
+        ("function = 'for\\w+'", [7, 13]),
         ("derives_from = 'torch.nn.Module'", [7]),
         ("hole = 'X'\nmade_by = 'torch.optim.*'", [28]),
         ("hole = 'X'\nmade_by = ['torch.optim.SGD']", []),
@@ -193,7 +200,7 @@ def test_resolved_names_and_arguments_that_are_lacking(tmp_path: Path) -> None:
     ("fix", "after"),
     [
         ("replace = 'g($Y, $X)'", "for a in b:\n    g(2, 1)  # why\n"),
-        ("before = \"g($X)\\nh($Y)\"", "for a in b:\n    g(1)\n    h(2)\n    f(1, 2)  # why\n"),
+        ('before = "g($X)\\nh($Y)"', "for a in b:\n    g(1)\n    h(2)\n    f(1, 2)  # why\n"),
         ("after = 'g($X)'", "for a in b:\n    f(1, 2)  # why\n    g(1)\n"),
         ("set_argument = 'k=$X'", "for a in b:\n    f(1, 2, k=1)  # why\n"),
         ("replace = 'g($X)'\nimports = ['import g']", "import g\nfor a in b:\n    g(1)  # why\n"),
@@ -202,6 +209,50 @@ def test_resolved_names_and_arguments_that_are_lacking(tmp_path: Path) -> None:
 def test_fixes(tmp_path: Path, fix: str, after: str) -> None:
     path = written(tmp_path, f"[find]\npattern = 'f($X, $Y)'\n[fix]\n{fix}\n")
     assert repaired(path, "for a in b:\n    f(1, 2)  # why\n") == after
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replace", "before", "after"),
+    [
+        ("neg($A)", "-$A", "y = neg(a + b)\n", "y = -(a + b)\n"),
+        ("neg($A)", "-$A", "y = neg(a.b[0])\n", "y = -a.b[0]\n"),
+        ("mul($A, $B)", "$A * $B", "y = mul(a + 1, b or c)\n", "y = (a + 1) * (b or c)\n"),
+        ("mul($A, $B)", "mul($B, $A)", "y = mul(a + 1, b or c)\n", "y = mul(b or c, a + 1)\n"),
+        ("$T += $L", "$T += $L.item()", "t += a + b\n", "t += (a + b).item()\n"),
+        ("$T = $L", "$T = f($L)", "t = a if b else c\n", "t = f(a if b else c)\n"),
+        ("f($A)", "g($A) == $A", "x = f(a and b)\n", "x = g(a and b) == (a and b)\n"),
+    ],
+)
+def test_an_expression_keeps_its_meaning_in_its_new_place(
+    tmp_path: Path, pattern: str, replace: str, before: str, after: str
+) -> None:
+    path = written(tmp_path, f"[find]\npattern = '{pattern}'\n[fix]\nreplace = '{replace}'\n")
+    assert repaired(path, before) == after
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replace", "before", "after"),
+    [
+        ("f($A)", "g($A)\nh($A)", "def m():\n    f(1)\n    return 2\n", "def m():\n    g(1)\n    h(1)\n    return 2\n"),
+        (
+            "with a: $$$BODY",
+            "with b:\n    $$$BODY",
+            "for x in y:\n    with a:\n        f(x)\n        if x:\n            g(x)\n",
+            "for x in y:\n    with b:\n        f(x)\n        if x:\n            g(x)\n",
+        ),
+        (
+            "if True: $$$BODY",
+            "$$$BODY",
+            "def m():\n    if True:\n        f(x)\n        g(x)\n",
+            "def m():\n    f(x)\n    g(x)\n",
+        ),
+    ],
+)
+def test_code_of_several_lines_is_indented_as_its_place_is(
+    tmp_path: Path, pattern: str, replace: str, before: str, after: str
+) -> None:
+    path = written(tmp_path, f"[find]\npattern = '{pattern}'\n[fix]\nreplace = '''\n{replace}\n'''\n")
+    assert repaired(path, before) == after
 
 
 def test_advice_is_shown_only_and_a_fix_is_safe_where_the_file_says_so(tmp_path: Path) -> None:

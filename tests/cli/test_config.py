@@ -161,6 +161,15 @@ def test_of_rule_files_that_are_none_it_is_said(tmp_path: Path, pattern: str, sa
         freeze({"rules": [pattern]}, tmp_path)
 
 
+def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "outer.toml").write_text("")
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "link.toml").symlink_to(tmp_path / "outer.toml")
+    with pytest.raises(ConfigError, match="leads out"):
+        freeze({"rules": ["*.toml"]}, inner)
+
+
 def test_fixable() -> None:
     assert Settings().may_fix("DNF302", "x")
     assert not Settings(unfixable=("DNF3",)).may_fix("DNF302", "x")

@@ -81,6 +81,18 @@ def test_a_rule_that_breaks_a_promise_says_which(call: Call, folder: Path) -> No
     assert said.code == 1 and "reject 'outside of training': a finding where there is no fault" in said.out
 
 
+def test_a_rule_without_a_fix_shows_what_it_finds(call: Call, folder: Path) -> None:
+    path = rule_of_page(folder)
+    text = path.read_text().partition("[fix]")[0]
+    text = re.sub(r"^- .*\n", "", text, flags=re.MULTILINE).replace("=== example:", "=== finds:")
+    path.write_text(text.replace("+     total += loss.item()", "    total += loss"))
+    said = call("templates", "--test", str(path))
+    assert said.code == 0 and "(1 examples, 1 rejects)" in said.out
+    path.write_text(path.read_text().replace("    total += loss\n", "    total += loss.item()\n"))
+    said = call("templates", "--test", str(path))
+    assert said.code == 1 and "'an epoch's loss': nothing is found in it" in said.out
+
+
 def test_advice_is_no_problem_for_the_exit_code_of_suggest(call: Call, folder: Path) -> None:
     assert call("templates", "--new", "rules/no-print").code == 0
     (folder / "dnnfix.toml").write_text('rules = ["rules/*.toml"]\nselect = ["OWN101"]\n')

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dnnfix.detect.loops import structure
 from dnnfix.detect.loops.training_loop import function_around, loops_around
 from dnnfix.detect.rule_files.matches import Match, matches
-from dnnfix.detect.rule_files.reading import HOLE, Condition
+from dnnfix.detect.rule_files.reading import Condition
 from dnnfix.source.program import Source
 
 
@@ -23,6 +23,7 @@ def holds(source: Source, match: Match, condition: Condition) -> bool:
         "made_by": lambda: _is_named(_maker(source, node), condition.made_by),
         "text": lambda: re.fullmatch(condition.text, text, re.DOTALL) is not None,
         "inside": lambda: _stands_in(source, match, condition.inside),
+        "function": lambda: _is_in_function(source, match, condition.function),
         "derives_from": lambda: _derives(source, match, condition.derives_from),
         "has": lambda: node is not None and any(True for _ in matches(source, condition.has, node)),
         "lacks_argument": lambda: isinstance(node, ast.Call) and _lacks(node, condition),
@@ -60,6 +61,12 @@ def _stands_in(source: Source, match: Match, place: str) -> bool:
             return bool(loops_around(source, node))
         case "training loop":
             return any(structure.has(source, loop, structure.Kind.BACKWARD) for loop in loops_around(source, node))
+        case "batch loop":
+            return loops_around(source, node)[:1] in [[loop] for loop, _ in structure.batch_loops(source)]
+        case "condition":
+            return source.enclosing(node, ast.If, ast.IfExp) is not None
+        case "try":
+            return source.enclosing(node, ast.Try) is not None
         case "evaluation":
             return structure.evaluates(source, node) or structure.without_gradients(source, node)
         case "function":
@@ -68,6 +75,12 @@ def _stands_in(source: Source, match: Match, place: str) -> bool:
             return source.enclosing(node, ast.ClassDef) is not None
         case _:
             return structure.without_gradients(source, node)
+
+
+def _is_in_function(source: Source, match: Match, name: str) -> bool:
+    """Whether a match stands in a function whose name fits a regular expression."""
+    around = function_around(source, match.node) if match.node is not None else None
+    return around is not None and re.fullmatch(name, around.name) is not None
 
 
 def _derives(source: Source, match: Match, bases: Collection[str]) -> bool:
@@ -116,12 +129,3 @@ def _beside(source: Source, match: Match, pattern: str, after: bool) -> bool:
 def _same_holes(match: Match, other: Match) -> bool:
     """Whether the holes that two matches share are filled with the same code."""
     return all(other.holes[name].text == hole.text for name, hole in match.holes.items() if name in other.holes)
-
-
-def filled(text: str, match: Match) -> str:
-    """A text with what the holes of a match are filled with; commas beside those that are empty go."""
-    for name in HOLE.findall(text):
-        hole = match.holes.get(name)
-        if hole is None or not hole.text:
-            text = re.sub(rf"\${{1,3}}{name}, |, \${{1,3}}{name}\b|\${{1,3}}{name}\b", "", text)
-    return HOLE.sub(lambda found: match.holes[found[1]].text, text)

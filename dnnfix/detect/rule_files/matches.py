@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ast_grep_py import SgNode
 
 _ANY = re.compile(r"\$\$\$([A-Z_][A-Z0-9_]*)?")
+_HOLE = re.compile(r"\${1,3}(?:[A-Z_][A-Z0-9_]*)?")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _ONE = re.compile(r"\$([A-Z_][A-Z0-9_]*)")
 
 
@@ -31,6 +33,8 @@ class Hole:
 
     text: str
     node: ast.expr | ast.stmt | None = None
+    column: int = 1
+    """Where its first line begins, from 1: its other lines are indented as far in the program."""
 
 
 @record
@@ -63,12 +67,24 @@ def matches(source: Source, pattern: str, root: ast.AST | None = None) -> Iterat
 
 @once
 def _all(source: Source, pattern: str) -> tuple[Match, ...]:
-    found = {
-        m.site: m
-        for one in _variants(pattern)
-        for m in (_match(source, n, one) for n in _root(source).find_all(pattern=one))
-    }
+    found: dict[Site, Match] = {}
+    for one in _variants(pattern):
+        if all(piece.search(source.text) for piece in _pieces(one)):
+            found |= {
+                match.site: match for match in (_match(source, n, one) for n in _root(source).find_all(pattern=one))
+            }
     return tuple(match for _, match in sorted(found.items()))
+
+
+@cache
+def _pieces(pattern: str) -> tuple[re.Pattern[str], ...]:
+    """What a text has to contain for a pattern to fit: the code between its holes, however it is spaced. Most files need not be parsed for it."""
+    found = []
+    for piece in _HOLE.split(pattern):
+        words = _TOKEN.findall(piece.strip(" ,()[]{}:"))
+        if words and not re.search(r"[\"'#]", piece):
+            found.append(re.compile(r"\s*".join(map(re.escape, words))))
+    return tuple(found)
 
 
 @cache
@@ -95,21 +111,15 @@ def _match(source: Source, node: SgNode, pattern: str) -> Match:
     holes: dict[str, Hole] = {}
     for name in _ANY.findall(pattern):
         parts = [part for part in node.get_multiple_matches(name) if part.kind() != ","] if name else []
-        holes[name] = Hole(_span(source, parts[0], parts[-1]) if parts else "")
+        site = _between(source, parts[0], parts[-1]) if parts else None
+        holes[name] = Hole(source.segment(site), None, site.column) if site is not None else Hole("")
     for name in _ONE.findall(_ANY.sub(" ", pattern)):
         part = node.get_match(name)
         if part is not None:
-            holes[name] = Hole(part.text(), source.node_at(_site(source, part)))
-    site = _site(source, node)
-    return Match(site, source.node_at(site), holes)
-
-
-def _site(source: Source, node: SgNode) -> Site:
-    return _between(source, node, node)
-
-
-def _span(source: Source, first: SgNode, last: SgNode) -> str:
-    return source.segment(_between(source, first, last))
+            its = _between(source, part, part)
+            holes[name] = Hole(part.text(), source.node_at(its), its.column)
+    place = _between(source, node, node)
+    return Match(place, source.node_at(place), holes)
 
 
 def _between(source: Source, first: SgNode, last: SgNode) -> Site:

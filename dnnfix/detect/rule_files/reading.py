@@ -13,19 +13,21 @@ number of them, as ast-grep reads them.
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from dataclasses import fields
 from enum import StrEnum
 from keyword import iskeyword
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, TypeVar
 
 from dnnfix.errors import CatalogueError
 from dnnfix.records import Applicability, Family, FixPattern, Nature
 from dnnfix.records.record import record
 
-PLACES = ("loop", "training loop", "evaluation", "function", "class", "no_grad")
+PLACES = ("loop", "training loop", "batch loop", "evaluation", "function", "class", "condition", "try", "no_grad")
 """Where `inside` can say that a match stands."""
 
 HOLE = re.compile(r"\${1,3}([A-Z_][A-Z0-9_]*)")
@@ -48,6 +50,8 @@ class Condition:
     """A regular expression that the whole text fits."""
     inside: str = ""
     """One of `PLACES`, which it stands in."""
+    function: str = ""
+    """A regular expression that the name of the function around fits."""
     derives_from: tuple[str, ...] = ()
     """The class around derives from one of these."""
     has: str = ""
@@ -101,6 +105,7 @@ class Rule:
     confidence: float = 0.8
     silent: int = 0
     default: bool = True
+    default_in_check: bool = False
     programs: str = ""
 
     @property
@@ -115,21 +120,8 @@ def _words(pattern: str) -> set[str]:
     return {word for word in _WORD.findall(without_holes) if not iskeyword(word)}
 
 
-_OF_RULE = (
-    "code",
-    "name",
-    "message",
-    "why",
-    "family",
-    "fix_pattern",
-    "nature",
-    "safety",
-    "references",
-    "confidence",
-    "silent",
-    "default",
-    "programs",
-)
+_PLAIN = ("code", "name", "message", "why", "safety", "confidence", "silent", "default", "default_in_check", "programs")
+_OF_RULE = (*_PLAIN, "family", "fix_pattern", "nature", "references")
 _TABLES = {
     "rule": _OF_RULE,
     "find": ("pattern", "patterns"),
@@ -140,8 +132,15 @@ _TABLES = {
 _LISTS = ("named", "made_by", "derives_from", "references", "patterns", "imports")
 
 
-_KINDS: dict[str, type] = {"remove": bool, "default": bool, "silent": int, "position": int, "confidence": float}
-_SAID: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number with a point", str: "a text"}
+_KINDS: dict[str, type] = {
+    "remove": bool,
+    "default": bool,
+    "default_in_check": bool,
+    "silent": int,
+    "position": int,
+    "confidence": float,
+}
+_SAID: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number from 0 to 1", str: "a text"}
 
 
 def read_rule(path: Path) -> Rule:
@@ -155,7 +154,7 @@ class _Reading:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self.text = path.read_text("utf-8")
+            self.text = path.read_text("utf-8-sig")
             self.tables: dict[str, Any] = tomllib.loads(self.text)
         except tomllib.TOMLDecodeError as error:
             raise CatalogueError(f"{path}: is not TOML: {error}.") from None
@@ -182,14 +181,15 @@ class _Reading:
             raise self.wrong(
                 "fix", "set_argument", f"is a keyword and its value, as num_workers=2. Received: {fix.set_argument!r}"
             )
-        for key in ("replace", "before", "after", "set_argument"):
+        for key in ("replace", "before", "after", "set_argument", "title"):
             self.filled("fix", key, getattr(fix, key), known)
+        for key in ("replace", "before", "after"):
+            self.is_code("fix", key, getattr(fix, key))
+        for line in fix.imports:
+            if not isinstance(self.is_code("fix", "imports", line), (ast.Import, ast.ImportFrom)):
+                raise self.wrong("fix", "imports", f"is a list of imports, such as 'import math'. Received: {line!r}")
         self.filled("rule", "message", about["message"], known)
-        named = {
-            key: about[key]
-            for key in ("code", "name", "message", "why", "safety", "confidence", "silent", "default", "programs")
-            if key in about
-        }
+        named = {key: about[key] for key in _PLAIN if key in about}
         return Rule(
             path=self.path,
             patterns=patterns,
@@ -227,11 +227,15 @@ class _Reading:
             for key in ("has", "followed_by", "preceded_by", "program_has"):
                 if getattr(condition, key):
                     self.sound(name, key, getattr(condition, key), number)
-            if condition.text:
+            for key in ("text", "function"):
                 try:
-                    re.compile(condition.text)
+                    re.compile(getattr(condition, key))
                 except re.error as error:
-                    raise self.wrong(name, "text", f"is no regular expression: {error}", number) from None
+                    raise self.wrong(name, key, f"is no regular expression: {error}", number) from None
+            if condition.position < 0:
+                raise self.wrong(name, "position", f"is a whole number from 1. Received: {condition.position}", number)
+            if not given.keys() - {"hole", "position"}:
+                raise self.wrong(name, "", "a condition says what has to hold, and this one says nothing", number)
             made.append(condition)
         return tuple(made)
 
@@ -249,7 +253,11 @@ class _Reading:
                 raise self.wrong(table, key, f"is a text or a list of texts. Received: {value!r}", number)
             return tuple(texts)
         wanted = _KINDS.get(key, str)
-        if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        if wanted is float:
+            sound = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+        else:
+            sound = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+        if not sound:
             raise self.wrong(table, key, f"is {_SAID[wanted]}. Received: {value!r}", number)
         return value
 
@@ -277,6 +285,15 @@ class _Reading:
         for name in HOLE.findall(text):
             if name not in known:
                 raise self.wrong(table, key, f"nothing fills ${name}. The pattern has {_listed(known)}")
+
+    def is_code(self, table: str, key: str, text: str) -> ast.stmt | None:
+        """The last statement of code with holes; refuse what is none."""
+        filled = HOLE.sub(r"hole_\1", text)
+        try:
+            body = ast.parse(dedent(filled).strip()).body
+            return body[-1] if body else None
+        except SyntaxError as error:
+            raise self.wrong(table, key, f"is not Python: {error.msg} in {text!r}") from None
 
     def wrong(self, table: str, key: str, what: str, number: int = 0) -> CatalogueError:
         """An error with the place of a key, or of its table's head."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import fill
 
-from dnnfix.detect.rule_files.conditions import filled, holds
+from dnnfix.detect.rule_files import filling
+from dnnfix.detect.rule_files.conditions import holds
 from dnnfix.detect.rule_files.matches import Match, matches
 from dnnfix.detect.rule_files.reading import Fix, Rule, read_rule
 from dnnfix.records import (
@@ -36,6 +37,12 @@ SAFETY = {
 WIDTH = 120
 
 
+OF_TEMPLATE = (
+    "code", "name", "family", "fix_pattern", "nature", "silent", "default", "default_in_check", "triggers", "programs"
+)  # fmt: skip
+"""What a template states as a rule file does."""
+
+
 class RuleFile(FixTemplate):
     """A fix template whose pattern, conditions and fix stand in a file."""
 
@@ -44,7 +51,7 @@ class RuleFile(FixTemplate):
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
         for match in found(subject.source, self.rule):
-            what = filled(self.rule.message, match)
+            what = filling.said(self.rule.message, match)
             yield self.finding(match.site, confidence=self.rule.confidence, what=what)
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
@@ -54,7 +61,7 @@ class RuleFile(FixTemplate):
             yield Decline("the rule says nothing of how it is repaired")
             return
         safe = self.rule.safety.startswith("safe") and self.nature is not Nature.ADVICE
-        title = filled(self.rule.fix.title, match) or _title(self.rule, match)
+        title = filling.said(self.rule.fix.title, match) or _title(self.rule, match)
         yield self.candidate(
             finding, title, *edits, applicability=Applicability.SAFE if safe else None, prior=self.rule.confidence
         )
@@ -77,19 +84,18 @@ def _edits(source: Source, rule: Rule, match: Match) -> Iterator[Edit]:
     fix = rule.fix
     statement = source.site(source.statement_of(match.node)) if match.node is not None else None
     if fix.replace:
-        indent = "\n" + " " * (match.site.column - 1)
-        yield Replace(match.site, filled(fix.replace, match).strip("\n").replace("\n", indent))
+        yield Replace(match.site, filling.code(fix.replace, match).strip("\n"))
     if fix.set_argument:
         name, _, value = fix.set_argument.partition("=")
-        yield SetArgument(match.site, name.strip(), filled(value, match).strip())
+        yield SetArgument(match.site, name.strip(), filling.code(value, match).strip())
     if fix.remove_argument:
         yield RemoveArgument(match.site, fix.remove_argument)
     if fix.remove and statement is not None:
         yield Delete(statement)
     if fix.before and statement is not None:
-        yield InsertBefore(statement, filled(fix.before, match).strip("\n"))
+        yield InsertBefore(statement, filling.code(fix.before, match).strip("\n"))
     if fix.after and statement is not None:
-        yield InsertAfter(statement, filled(fix.after, match).strip("\n"))
+        yield InsertAfter(statement, filling.code(fix.after, match).strip("\n"))
     for line in fix.imports:
         yield AddImport(line)
 
@@ -97,14 +103,16 @@ def _edits(source: Source, rule: Rule, match: Match) -> Iterator[Edit]:
 def _title(rule: Rule, match: Match) -> str:
     """What a fix does, where its file does not say it."""
     if rule.fix.replace:
-        return f"write {filled(rule.fix.replace, match).strip()}"
+        return f"write {filling.said(rule.fix.replace, match).strip()}"
     if rule.fix.set_argument or rule.fix.remove_argument:
         return (
-            f"give it {filled(rule.fix.set_argument, match)}"
+            f"give it {filling.said(rule.fix.set_argument, match)}"
             if rule.fix.set_argument
             else f"leave {rule.fix.remove_argument} out"
         )
-    return "take it away" if rule.fix.remove else f"add {filled(rule.fix.before or rule.fix.after, match).strip()}"
+    return (
+        "take it away" if rule.fix.remove else f"add {filling.said(rule.fix.before or rule.fix.after, match).strip()}"
+    )
 
 
 def template_of(path: Path, name: str = "") -> type[FixTemplate]:
@@ -122,10 +130,7 @@ def template_of(path: Path, name: str = "") -> type[FixTemplate]:
         "__module__": __name__,
         "__qualname__": name or str(path),
         "rule": rule,
-        **{
-            key: getattr(rule, key)
-            for key in ("code", "name", "family", "fix_pattern", "nature", "silent", "default", "triggers", "programs")
-        },
+        **{key: getattr(rule, key) for key in OF_TEMPLATE},
     }
     return type("RuleOfFile", (RuleFile,), own)
 
