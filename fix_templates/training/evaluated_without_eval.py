@@ -51,8 +51,9 @@ class EvaluatedWithoutEval(ReadTemplate):
         for each in evaluations.evaluations(source):
             if each.mode is structure.Kind.EVAL or (each.mode is None and evaluations.mode_is_open(source, each)):
                 continue
-            if evaluations.cares_for_mode(source, each.calls[0].func) is False:
-                continue
+            cares = evaluations.cares_for_mode(source, each.calls[0].func)
+            if cares is False or (cares is None and not evaluations.is_fragment(source)):
+                continue  # of a network from another file, nothing is known
             place = _outermost(source, each)
             mode = "in training mode" if each.mode is structure.Kind.TRAIN else "without eval()"
             said = {"network": each.network, "mode": mode}
@@ -63,8 +64,6 @@ class EvaluatedWithoutEval(ReadTemplate):
 
     programs = """
 === example: a function that measures
-import torch
-
 def accuracy(model, loader):
     right = 0
 +     model.eval()
@@ -75,6 +74,9 @@ def accuracy(model, loader):
 
 === example: put in training mode for it
 import torch
+from torchvision.models import resnet18
+
+model = resnet18()
 
 def validate(net, batches, criterion):
     net.train()

@@ -17,6 +17,7 @@ from dnnfix.api import (
     evaluations,
     structure,
     training_loop,
+    within,
 )
 
 
@@ -48,7 +49,7 @@ class GradientsInEvaluation(ReadTemplate):
         for each in evaluations.evaluations(source):
             if not each.recorded or evaluations.asks_for_gradients(each.function, source):
                 continue
-            if each.function is not None and _is_called_without(source, each.function):
+            if each.function is not None and (_is_called_without(source, each.function) or _gives_back(source, each)):
                 continue
             first, last = _whole(source, each)
             edit = Enclose(source.site(first), source.site(last), "with torch.no_grad():")
@@ -104,6 +105,18 @@ def _is_called_without(source: Source, function: training_loop.Function) -> bool
     """Whether the text calls a function, and always where no gradients are recorded."""
     calls = structure.callers(source, function)
     return bool(calls) and all(structure.without_gradients(source, call) for call in calls)
+
+
+def _gives_back(source: Source, each: evaluations.Evaluation) -> bool:
+    """Whether a function gives the outputs of the network back as they are, and a caller that is not seen may learn from them."""
+    if each.function is None or evaluations.is_fragment(source):
+        return False
+    outputs = {ast.unparse(call) for call in each.recorded}
+    for assign in within(each.function, ast.Assign):
+        if any(assign.value is call for call in each.recorded):
+            outputs |= {ast.unparse(target) for target in assign.targets}
+    returned = [node.value for node in within(each.function, ast.Return) if node.value is not None]
+    return any(ast.unparse(part) in outputs for value in returned for part in (value, *getattr(value, "elts", ())))
 
 
 def _whole(source: Source, each: evaluations.Evaluation) -> tuple[ast.stmt, ast.stmt]:

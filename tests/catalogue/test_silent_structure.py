@@ -9,6 +9,7 @@ import pytest
 
 from dnnfix.detect.loops import evaluations, structure
 from dnnfix.detect.loops.structure import Kind
+from dnnfix.detect.loops.training_loop import loops_around
 from dnnfix.source.program import Source
 
 
@@ -94,7 +95,7 @@ def test_what_happens_in_a_region_is_followed_through_functions_and_methods() ->
     (loop,) = source.nodes(ast.For)
     happening = structure.happenings(source, loop)
     assert [one.kind for one in happening] == [Kind.CLEAR, Kind.BACKWARD, Kind.UPDATE]  # `later` is only defined there
-    assert all(isinstance(one.at, ast.Call) and structure.loops_around(source, one.at) == [loop] for one in happening)
+    assert all(isinstance(one.at, ast.Call) and loops_around(source, one.at) == [loop] for one in happening)
     assert [found for found, _ in structure.batch_loops(source)] == [loop]
 
 

@@ -29,6 +29,11 @@ CARING = words("""Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlph
 MADE_UP = words(
     "torch.rand torch.randn torch.zeros torch.ones torch.empty torch.randint torch.Tensor torch.arange torch.autograd.Variable"
 )
+OF_CARING = re.compile(
+    r"(resnet|resnext|densenet|mobilenet|efficientnet|inception|googlenet|vgg|alexnet|regnet|convnext|vit_)\d*\w*$",
+    re.IGNORECASE,
+)
+"""Networks of torchvision and timm, all of which have such layers."""
 USES_GRADIENTS = words(
     "grad requires_grad requires_grad_ autograd enable_grad backward saliency attribute attack retain_grad register_hook"
 )
@@ -248,7 +253,7 @@ def cares_for_mode(source: Source, network: ast.expr) -> bool | None:
     name = (source.qualified(made.func) or "") if made is not None else ""
     if name.startswith("torch.nn.") and name != "torch.nn.Sequential":
         return name.rpartition(".")[2] in CARING
-    if not CARING.isdisjoint(source.words):
+    if not CARING.isdisjoint(source.words) or any(map(OF_CARING.match, source.words)):
         return True
     seen = made is not None and (name == "torch.nn.Sequential" or structure.is_network_class(source, made.func))
     classes = [node for node in source.nodes(ast.ClassDef) if structure.is_module(source, node)]

@@ -47,6 +47,8 @@ OF_HELD_OUT = re.compile(
 )
 OF_DATA = re.compile(r"load|data|dl\b|iter|batch|gen\b|test|valid|val\b|samples|images", re.IGNORECASE)
 UNGRADED = words("torch.no_grad torch.inference_mode torch.autograd.no_grad torch.autograd.grad_mode.no_grad")
+SAME = words("cuda to cpu float half double requires_grad_ share_memory")
+"""Methods of networks that give the network itself back."""
 HARMLESS = words(
     "print len range enumerate zip list tuple dict set str int float isinstance type id tqdm max min sum sorted format"
 )
@@ -121,6 +123,8 @@ def _called(source: Source, call: ast.Call) -> Operation | None:
         return Operation(Kind.BACKWARD, ast.unparse(given) if passes_on and given is not None else on, call, statement)
     if name == "step":
         return _step(source, call, called.value, statement)
+    if name in ("eval", "train"):
+        on = _put(called.value, statement)
     if name == "eval" and not call.args:
         return Operation(Kind.EVAL, on, call, statement)
     if name == "train" and not call.keywords and len(call.args) <= 1:
@@ -128,6 +132,15 @@ def _called(source: Source, call: ast.Call) -> Operation | None:
         if isinstance(mode, ast.Constant) and isinstance(mode.value, bool):
             return Operation(Kind.TRAIN if mode.value else Kind.EVAL, on, call, statement)
     return None
+
+
+def _put(expr: ast.expr, statement: ast.stmt) -> str:
+    """The network that a mode is asked of: `net` in `net.cuda().eval()`, and what `Net().eval()` is assigned to."""
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in SAME:
+        expr = expr.func.value
+    if isinstance(expr, ast.Call) and isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return ast.unparse(statement.targets[0])
+    return ast.unparse(expr)
 
 
 def _step(source: Source, call: ast.Call, stepped: ast.expr, statement: ast.stmt) -> Operation | None:
@@ -268,6 +281,8 @@ def is_network(source: Source, expr: ast.expr) -> bool:
         return is_network_class(source, made.func)
     if source.definition(expr) is not None or source.qualified(expr):
         return False
+    if isinstance(expr, ast.Attribute) and "_" in expr.attr and not text.startswith("self."):
+        return False  # `accelerator.unwrap_model` does something
     return bool(OF_NETWORK.search(text)) and not OF_NO_NETWORK.search(text)
 
 
@@ -355,9 +370,11 @@ def is_ungraded(source: Source, expr: ast.expr) -> bool:
 def _turned_off(source: Source, call: ast.Call, node: ast.AST) -> bool:
     """Whether a call turned gradients off above a node in the same function."""
     name = source.qualified(call.func) or ast.unparse(call.func)
-    off = name.endswith("set_grad_enabled") and ast.unparse(call).endswith("(False)")
-    same = function_around(source, call) is function_around(source, node)
-    return off and same and call.lineno < getattr(node, "lineno", 0)
+    if not name.endswith("set_grad_enabled") or not ast.unparse(call).endswith("(False)"):
+        return False
+    around = function_around(source, call)
+    at_once = around is None or around.name == "__init__"
+    return at_once or (around is function_around(source, node) and call.lineno < getattr(node, "lineno", 0))
 
 
 def evaluates(source: Source, node: ast.AST) -> bool:
