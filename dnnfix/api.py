@@ -20,30 +20,54 @@ if TYPE_CHECKING:
         bare_calls,
         branches,
         call_arguments,
+        checkpoints,
+        devices,
         freezing,
         graph,
         image_batches,
+        initialization,
         module_roles,
         new_parts,
         origins,
         pretrained,
+        random_state,
         recomputing,
+        scaling,
         text_batches,
     )
+    from dnnfix.detect import pictures as picture_scales
     from dnnfix.detect.crashes import crash as crashes
     from dnnfix.detect.crashes import held_values, interfaces
     from dnnfix.detect.crashes import operands as failed_operands
     from dnnfix.detect.crashes import raised as raised_errors
     from dnnfix.detect.crashes import undefined as undefined_names
     from dnnfix.detect.loops import compiled_losses as compile_calls
-    from dnnfix.detect.loops import evaluations, loaders, process_groups, structure, training_loop
+    from dnnfix.detect.loops import (
+        evaluations,
+        graph_flow,
+        kept_graphs,
+        kept_weights,
+        loader_uses,
+        loaders,
+        process_groups,
+        structure,
+        training_loop,
+    )
     from dnnfix.detect.loops import metric_direction as progress_figures
     from dnnfix.detect.loops import minimized as goals
     from dnnfix.detect.loops.training_loop import function_around
     from dnnfix.detect.tensors import axes as tensor_axes
+    from dnnfix.detect.tensors import (
+        axis_order,
+        dtypes,
+        endings,
+        flattening,
+        summation,
+        symbolic,
+        through_data,
+    )
     from dnnfix.detect.tensors import chains as size_chains
     from dnnfix.detect.tensors import counts as tensor_counts
-    from dnnfix.detect.tensors import dtypes, flattening, summation, symbolic
     from dnnfix.detect.tensors import shapes as tensor_shapes
     from dnnfix.detect.tensors import targets as tensor_targets
     from dnnfix.detect.tensors import values as tensor_values
@@ -67,6 +91,7 @@ if TYPE_CHECKING:
     from dnnfix.detect.versioning import tensors as tensor_hits
     from dnnfix.detect.versioning.migration import ApiChange, Hit
     from dnnfix.detect.versioning.names import uses_of
+    from dnnfix.detect.written import all_written, written_above
     from dnnfix.examples import added
     from dnnfix.network import facts as network_facts
     from dnnfix.network.facts import layer_facts
@@ -128,6 +153,7 @@ if TYPE_CHECKING:
     from dnnfix.synthesize.edits import data as data_edits
     from dnnfix.synthesize.edits import gradient_cuts as graph_edits
     from dnnfix.synthesize.edits import into_init as init_edits
+    from dnnfix.synthesize.edits import keeping as keeping_edits
     from dnnfix.synthesize.edits import losses as loss_edits
     from dnnfix.synthesize.edits import recipes
     from dnnfix.synthesize.edits import shared_permutation as order_edits

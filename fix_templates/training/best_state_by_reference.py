@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-from dnnfix.api import (
-    AddImport,
-    Edit,
-    Family,
-    Fault,
-    FixPattern,
-    ReadTemplate,
-    Source,
-    Subject,
-    Wrap,
-    training_loop,
-    within,
-)
-
-TRAINING = frozenset({"backward", "step", "train_one_epoch", "train_epoch"})
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Subject, keeping_edits, kept_weights
 
 
 class BestStateByReference(ReadTemplate):
@@ -41,21 +26,16 @@ class BestStateByReference(ReadTemplate):
     message = "`{kept}` refers to the model's own weights: every later training step changes it"
     family = Family.TRAINING
     fix_pattern = FixPattern.DATA_WRANGLING
+    silent = 4
     triggers = ("state_dict",)
     declined = "the name `copy` is taken"
     confidence = 0.95
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        for state, kept_as in _references(source) if "torch" in source.frameworks else ():
-            site = source.site(state)
-            names = dict(source.imported_names)
-            name = next((bound for bound, what in names.items() if what == "copy.deepcopy"), "")
-            edits: tuple[Edit, ...] | None = (Wrap(site, f"{name or 'copy.deepcopy'}(", ")"),)
-            if not name and names.get("copy") != "copy":
-                taken = "copy" in names or any(node.id == "copy" for node in source.nodes(ast.Name))
-                edits = (Wrap(site, "copy.deepcopy(", ")"), AddImport("import copy")) if not taken else None
-            yield Fault(site, {"kept": kept_as}, (("Keep a copy of the weights", edits, 0.95),))
+        for kept in kept_weights.loaded_after_training(source) if "torch" in source.frameworks else ():
+            edits = keeping_edits.copied(source, kept.value)
+            yield Fault(source.site(kept.value), {"kept": kept.name}, (("Keep a copy of the weights", edits, 0.95),))
 
     programs = """
 === example: the best of all epochs
@@ -121,45 +101,3 @@ for epoch in range(3):
     best = {k: v.clone() for k, v in net.state_dict().items()}
 net.load_state_dict(best)
 """
-
-
-def _references(source: Source) -> Iterator[tuple[ast.Call, str]]:
-    """The `state_dict()` calls that a training loop keeps and the program loads later, each with its name."""
-    loaded = {
-        call.args[0].id: call
-        for call in source.all_calls
-        if isinstance(call.func, ast.Attribute)
-        and call.func.attr == "load_state_dict"
-        and len(call.args) == 1
-        and isinstance(call.args[0], ast.Name)
-    }
-    for statement in source.nodes(ast.Assign):
-        loops = training_loop.loops_around(source, statement)
-        for target, value in _parts(statement):
-            call = loaded.get(target.id)
-            if call is None or not _is_state(value) or not loops or not isinstance(value, ast.Call):
-                continue
-            if ast.unparse(value.func)[: -len("state_dict")] != ast.unparse(call.func)[: -len("load_state_dict")]:
-                continue
-            outer = loops[-1]
-            trains = any(isinstance(n, ast.Attribute) and n.attr in TRAINING for n in ast.walk(outer))
-            if trains and outer not in training_loop.loops_around(source, call) and call.lineno > outer.lineno:
-                yield value, target.id
-
-
-def _parts(statement: ast.Assign) -> Iterator[tuple[ast.Name, ast.expr]]:
-    """The names that an assignment binds, each with its value."""
-    for target in statement.targets:
-        if isinstance(target, ast.Name):
-            yield target, statement.value
-        elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
-            for one, other in zip(target.elts, statement.value.elts, strict=False):
-                if isinstance(one, ast.Name):
-                    yield one, other
-
-
-def _is_state(value: ast.expr) -> bool:
-    """Whether an expression is `model.state_dict()` and nothing else."""
-    if not isinstance(value, ast.Call) or value.args or value.keywords or within(value, ast.Lambda):
-        return False
-    return isinstance(value.func, ast.Attribute) and value.func.attr == "state_dict"

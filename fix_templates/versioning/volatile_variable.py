@@ -58,6 +58,7 @@ class VolatileVariable(ApiChange):
     code = "DNF512"
     name = "volatile-variable"
     message = "volatile has no effect since torch 0.4: gradients are still recorded"
+    silent = 9
     triggers = ("volatile",)
 
     def hits(self, subject: Subject) -> Iterator[Hit]:

@@ -1,0 +1,296 @@
+"""A training is resumed from a checkpoint that lacks a part of its state, or a part of which is not restored."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Edit,
+    Family,
+    Fault,
+    FixPattern,
+    Nature,
+    ReadTemplate,
+    Replace,
+    Source,
+    Subject,
+    checkpoints,
+    once,
+    structure,
+    training_loop,
+    words,
+)
+
+OF_RESUMING = words(
+    "start_epoch resume resume_from resume_training resume_epoch resume_path resume_checkpoint epoch_start initial_epoch"
+)
+"""Words of programs that go on with a training."""
+COUNTS = re.compile(r"epoch|iter|step|round", re.IGNORECASE)
+OF_OPTIMIZER = re.compile(r"opt|solver|adam|sgd", re.IGNORECASE)
+OF_SCHEDULE = re.compile(r"sched|(^|_)lr(_|$)", re.IGNORECASE)
+OF_WEIGHTS = re.compile(r"model|state|net|weights|encoder|decoder|generator|discriminator|params", re.IGNORECASE)
+
+
+class CheckpointLacksState(ReadTemplate):
+    """A training that is resumed without the state of its optimizer or of its schedule goes on as another one.
+
+    Adam starts its averages anew, momentum is lost, and the schedule begins at the first learning rate. Reported where the text
+    resumes from a checkpoint, and the state of an optimizer or a schedule that the text steps is not
+    saved; or is saved and never given back. Checkpoints for evaluation alone need neither.
+
+    Fix safety: unsafe. The file holds more, and the resumed training goes on where it was.
+
+    References: https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html ("Saving & Loading a General Checkpoint for
+    Inference and/or Resuming Training").
+    """
+
+    code = "DNF751"
+    name = "checkpoint-lacks-state"
+    message = "a training is resumed from this checkpoint without the state of {part}: {what}"
+    confidence = 0.8
+    family = Family.TRAINING
+    fix_pattern = FixPattern.DATA_WRANGLING
+    nature = Nature.RISK
+    silent = 4
+    default = False
+    triggers = ("save", "load", "save_checkpoint")
+    declined = "what is saved is not written out where it is saved"
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        if source.frameworks and "torch" not in source.frameworks:
+            return
+        said: set[str] = set()
+        for save in checkpoints.saves(source):
+            for fault, part in _lacking(source, save):
+                if part not in said:
+                    said.add(part)
+                    yield fault
+        for load in checkpoints.loads(source):
+            for fault, part in _not_restored(source, load):
+                if part not in said:
+                    said.add(part)
+                    yield fault
+
+    programs = """
+=== example: no optimizer
+import torch
+
+start_epoch = resume(model, optimizer)
+for epoch in range(start_epoch, 100):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+-     torch.save({"epoch": epoch + 1, "model": model.state_dict()}, "last.pt")
++     torch.save({"epoch": epoch + 1, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
+
+=== example: no schedule, in a fragment
+for epoch in range(start_epoch, epochs):
+    train(model, loader, optimizer)
+    scheduler.step()
+    save_checkpoint({
+        "epoch": epoch + 1,
+        "state_dict": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
++         "scheduler": scheduler.state_dict(),
+    }, is_best)
+
+=== reject: all of it
+for epoch in range(start_epoch, epochs):
+    optimizer.zero_grad()
+    criterion(model(x), y).backward()
+    optimizer.step()
+    scheduler.step()
+    torch.save({
+        "epoch": epoch + 1,
+        "state_dict": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "scheduler": scheduler.state_dict(),
+    }, path)
+
+=== reject: weights for evaluation
+import torch
+
+for epoch in range(10):
+    optimizer.zero_grad()
+    criterion(model(x), y).backward()
+    optimizer.step()
+torch.save({"state_dict": model.state_dict(), "classes": classes}, path)
+
+=== reject: something else that is saved
+import torch
+
+torch.save({"epoch": 3, "losses": losses}, "log.pt")
+optimizer.step()
+"""
+
+
+@once
+def _optimizer(source: Source) -> str:
+    """The text of an optimizer that the source steps or makes; empty where it has none."""
+    stepped = structure.of_kind(source, structure.Kind.UPDATE)
+    if stepped:
+        return stepped[0].on
+    for node in source.nodes(ast.Assign):
+        target = node.targets[0]
+        if isinstance(node.value, ast.Call) and isinstance(target, (ast.Name, ast.Attribute)):
+            name = source.qualified(node.value.func) or ""
+            if name.startswith("torch.optim.") and not name.startswith(structure.SCHEDULES):
+                return ast.unparse(target)
+    return "optimizer" if any(node.id == "optimizer" for node in source.nodes(ast.Name)) else ""
+
+
+def _schedule(source: Source) -> str:
+    stepped = structure.of_kind(source, structure.Kind.SCHEDULE)
+    by_count = any(isinstance(each.node, ast.Call) and each.node.args for each in stepped)
+    if not stepped or by_count or _is_caught_up(source):
+        return ""
+    return stepped[0].on
+
+
+def _is_caught_up(source: Source) -> bool:
+    """Whether a schedule is brought to the epoch of a checkpoint without a state: by its count, or by steps."""
+    if any(node.attr == "last_epoch" for node in source.nodes(ast.Attribute)):
+        return True
+    if any(keyword.arg == "last_epoch" for call in source.all_calls for keyword in call.keywords):
+        return True
+    return any(
+        re.fullmatch(r"range\([\w.]*(start|resume|epoch)[\w.]*\)", ast.unparse(loop.iter))
+        and not structure.has(source, loop, structure.Kind.UPDATE)
+        and structure.has(source, loop, structure.Kind.SCHEDULE)
+        for loop in source.nodes(ast.For)
+    )
+
+
+@once
+def _resumes(source: Source) -> bool:
+    """Whether the text goes on with a training: by its names, or as it reads a count of epochs of a checkpoint."""
+    named = (
+        *(node.id for node in source.nodes(ast.Name)),
+        *(node.attr for node in source.nodes(ast.Attribute)),
+    )
+    counted = any(COUNTS.search(key) for load in checkpoints.loads(source) for key, _ in load.taken)
+    return counted or not OF_RESUMING.isdisjoint(named)
+
+
+def _lacking(source: Source, save: checkpoints.Save) -> Iterator[tuple[Fault, str]]:
+    """The parts of the state that a dictionary lacks which is saved to resume from."""
+    entries = save.entries
+    if entries is None:
+        yield from _weights_alone(source, save)
+    if entries is None or save.is_open:
+        return
+    states = {key: checkpoints.state_of(value) for key, value in entries.items()}
+    if not any(state and not checkpoints.is_optimizer_name(state) for state in states.values()):
+        return
+    if not _resumes(source):
+        return
+    parts = []
+    optimizer, schedule = _optimizer(source), _schedule(source)
+    elsewhere = any(checkpoints.is_optimizer_name(name) for name in _kept_states(source))
+    if optimizer and not elsewhere and not _has(states, OF_OPTIMIZER):
+        parts.append(("the optimizer", optimizer))
+    elif schedule and not _has(states, OF_SCHEDULE):
+        parts.append(("the schedule", schedule))
+    for part, on in parts:
+        edits = _added(source, save, on)
+        said = {"part": part, "what": f"`{on}.state_dict()` is not in it"}
+        title = f"Save the state of {part}"
+        yield Fault(source.site(save.call), said, ((title, edits, 0.8),)), part
+
+
+def _weights_alone(source: Source, save: checkpoints.Save) -> Iterator[tuple[Fault, str]]:
+    """The weights alone, which a training loop saves that goes on where another one ended."""
+    network, optimizer = checkpoints.state_of(save.value), _optimizer(source)
+    if not network or not optimizer or checkpoints.is_optimizer_name(network):
+        return
+    if not _resumes(source) and not _is_loaded_before(source, save, network):
+        return
+    loops = training_loop.loops_around(source, save.call)
+    if not loops or not structure.has(source, loops[-1], structure.Kind.UPDATE):
+        return
+    if not any(checkpoints.is_optimizer_name(name) for name in _kept_states(source)):
+        said = {"part": "the optimizer", "what": f"the text saves and loads no state of `{optimizer}`"}
+        yield Fault(source.site(save.call), said, ()), "the optimizer"
+
+
+def _is_loaded_before(source: Source, save: checkpoints.Save, network: str) -> bool:
+    """Whether a training begins with the weights in the file that it saves them to."""
+    around = training_loop.function_around(source, save.call)
+    begins = any(
+        load.path == save.path
+        and load.call.lineno < save.call.lineno
+        and training_loop.function_around(source, load.call) is around
+        for load in checkpoints.loads(source)
+    )
+    return begins and any(
+        name == network and call.lineno < save.call.lineno for name, call in checkpoints.restored(source)
+    )
+
+
+def _kept_states(source: Source) -> set[str]:
+    """What the text asks for its state, or gives one."""
+    asked = {
+        ast.unparse(call.func.value)
+        for call in source.all_calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "state_dict"
+    }
+    return asked | {name for name, _ in checkpoints.restored(source)}
+
+
+def _has(states: dict[str, str], named: re.Pattern[str]) -> bool:
+    """Whether a part is among what is saved, by its key or its value."""
+    return any(named.search(key) or (state and named.search(state)) for key, state in states.items())
+
+
+def _added(source: Source, save: checkpoints.Save, on: str) -> tuple[Edit, ...] | None:
+    """The edits that put the state of something into the dictionary, where that is written out in the call."""
+    written = save.value
+    if not isinstance(written, ast.Dict) or not written.keys or written.keys[-1] is None:
+        return None
+    last = written.keys[-1]
+    between = ", " if written.lineno == last.lineno else ",\n" + " " * (source.site(last).column - 1)
+    site = source.site(written)
+    end = source.places.span(source.site(written.values[-1]))[1] - source.places.span(site)[0]
+    code = source.segment(site)
+    entry = f'{between}"{on.rpartition(".")[2]}": {on}.state_dict()'
+    return (Replace(site, f"{code[:end]}{entry}{code[end:]}"),)
+
+
+def _goes_on(source: Source, load: checkpoints.Load) -> bool:
+    """Whether a training follows a load in its function, in a text that saves the state of its optimizer along with the weights."""
+    around = training_loop.function_around(source, load.call)
+    saved = any(
+        checkpoints.is_optimizer_name(checkpoints.state_of(value))
+        for save in checkpoints.saves(source)
+        if save.entries is not None and (save.path == load.path or not save.path)
+        for value in save.entries.values()
+    )
+    return saved and any(
+        loop.lineno > load.call.lineno and training_loop.function_around(source, loop) is around
+        for loop, _ in structure.batch_loops(source)
+    )
+
+
+def _not_restored(source: Source, load: checkpoints.Load) -> Iterator[tuple[Fault, str]]:
+    """The parts that a text which resumes its training does not restore."""
+    optimizer, schedule = _optimizer(source), _schedule(source)
+    restored = {name for name, _ in checkpoints.restored(source)}
+    counts = any(COUNTS.search(key) for key, _ in load.taken)
+    weights = any(OF_WEIGHTS.search(key) and not OF_OPTIMIZER.search(key) for key, _ in load.taken)
+    resumes = (counts and _resumes(source)) or _goes_on(source, load)
+    if not weights or not resumes or not restored:
+        return
+    if optimizer and not any(OF_OPTIMIZER.search(name) for name in (*restored, *(key for key, _ in load.taken))):
+        said = {"part": "the optimizer", "what": f"`{optimizer}` is not given back what was saved of it"}
+        yield Fault(source.site(load.call), said, ()), "the optimizer"
+    elif (
+        schedule
+        and optimizer
+        and not any(OF_SCHEDULE.search(name) for name in (*restored, *(key for key, _ in load.taken)))
+    ):
+        said = {"part": "the schedule", "what": f"`{schedule}` begins anew"}
+        yield Fault(source.site(load.call), said, ()), "the schedule"
