@@ -1,0 +1,213 @@
+"""Which sources of randomness a text pins, and which it draws from: seeds, and the settings of cuDNN."""
+
+from __future__ import annotations
+
+import ast
+import re
+from enum import StrEnum
+
+from dnnfix.records.record import record
+from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
+from dnnfix.source.tree import within
+
+
+class Origin(StrEnum):
+    """A generator of random numbers."""
+
+    PYTHON = "Python's random"
+    NUMPY = "NumPy"
+    TORCH = "torch"
+    CUDA = "CUDA"
+
+
+SEEDS = {
+    "random.seed": (Origin.PYTHON,),
+    "numpy.random.seed": (Origin.NUMPY,),
+    "numpy.random.set_state": (Origin.NUMPY,),
+    "random.setstate": (Origin.PYTHON,),
+    "torch.manual_seed": (Origin.TORCH, Origin.CUDA),
+    "torch.random.manual_seed": (Origin.TORCH, Origin.CUDA),
+    "torch.seed": (Origin.TORCH, Origin.CUDA),
+    "torch.set_rng_state": (Origin.TORCH,),
+    "torch.random.set_rng_state": (Origin.TORCH,),
+    "torch.cuda.manual_seed": (Origin.CUDA,),
+    "torch.cuda.manual_seed_all": (Origin.CUDA,),
+    "torch.cuda.random.manual_seed": (Origin.CUDA,),
+    "torch.cuda.random.manual_seed_all": (Origin.CUDA,),
+    "torch.cuda.set_rng_state": (Origin.CUDA,),
+    "torch.cuda.set_rng_state_all": (Origin.CUDA,),
+}
+SEEDERS = re.compile(
+    r"^(\w*_)?(seed_everything|set_all_seeds?|set_(random_|global_)?seeds?|fix_(random_)?seeds?|setup_seed|init_seeds?|seed_all|seed_torch|(make_|set_)?(reproducib|determinis)\w*)$"
+)
+"""Functions from elsewhere that seed several generators."""
+
+
+@record
+class Setting:
+    """An assignment to a setting of cuDNN: its name, the value, and the statement."""
+
+    name: str
+    value: ast.expr
+    statement: ast.stmt
+
+    def says(self, value: bool) -> bool:
+        """Whether it is set to this constant."""
+        return (
+            isinstance(self.value, ast.Constant)
+            and self.value.value in (value, int(value))
+            and self.value.value is not None
+        )
+
+
+@record
+class Seeding:
+    """A call that seeds generators."""
+
+    origins: tuple[Origin, ...]
+    call: ast.Call
+
+
+@once
+def settings(source: Source) -> tuple[Setting, ...]:
+    """The settings of cuDNN that a text assigns, in its order."""
+    found = []
+    for node in source.nodes(ast.Assign):
+        for target, value in (pair for one in node.targets for pair in _pairs(one, node.value)):
+            is_setting = isinstance(target, ast.Attribute) and target.attr in ("benchmark", "deterministic", "enabled")
+            if isinstance(target, ast.Attribute) and is_setting and _is_cudnn(source, target):
+                found.append(Setting(target.attr, value, node))
+    return tuple(found)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """What an assignment gives to what, also where it gives several values at once."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
+
+
+def _is_cudnn(source: Source, target: ast.Attribute) -> bool:
+    text = source.qualified(target.value) or ast.unparse(target.value)
+    return text.rpartition(".")[2] == "cudnn"
+
+
+@once
+def asks_for_determinism(source: Source) -> ast.stmt | None:
+    """The first statement that asks for deterministic algorithms of cuDNN or of torch as a whole."""
+    found: list[ast.stmt] = [
+        each.statement for each in settings(source) if each.name == "deterministic" and each.says(True)
+    ]
+    for call in source.all_calls:
+        name = source.qualified(call.func) or ast.unparse(call.func)
+        off = any(isinstance(each, ast.Constant) and each.value is False for each in call.args)
+        if name in ("torch.use_deterministic_algorithms", "torch.set_deterministic") and not off:
+            found.append(source.statement_of(call))
+        if name.rpartition(".")[2] == "Trainer" and any(k.arg == "deterministic" for k in call.keywords):
+            found.append(source.statement_of(call))
+    return min(found, key=lambda one: one.lineno, default=None)
+
+
+@once
+def seedings(source: Source) -> tuple[Seeding, ...]:
+    """The calls that seed generators, in the order of the text."""
+    found = []
+    for call in source.all_calls:
+        name = source.qualified(call.func) or ast.unparse(call.func)
+        name = re.sub(r"^np\.", "numpy.", name)
+        origins = SEEDS.get(name)
+        if origins is None and SEEDERS.search(name.rpartition(".")[2]) and source.definition(call.func) is None:
+            origins = tuple(Origin)
+        if origins is None and name in ("numpy.random.RandomState", "numpy.random.default_rng") and call.args:
+            origins = (Origin.NUMPY,)
+        if origins is not None:
+            found.append(Seeding(origins, call))
+    return tuple(found)
+
+
+NO_DRAWS = words(
+    "seed get_state set_state getstate setstate RandomState default_rng Generator SeedSequence Random PCG64 bit_generator"
+)
+
+
+@once
+def draws(source: Source) -> dict[Origin, ast.Call]:
+    """The first call that draws from each generator, by a function of its module."""
+    found: dict[Origin, ast.Call] = {}
+    for call in source.all_calls:
+        name = re.sub(r"^np\.", "numpy.", source.qualified(call.func) or ast.unparse(call.func))
+        last = name.rpartition(".")[2]
+        if last in NO_DRAWS:
+            continue
+        if name.startswith("numpy.random."):
+            found.setdefault(Origin.NUMPY, call)
+        elif re.fullmatch(r"random\.[a-z]+", name):
+            found.setdefault(Origin.PYTHON, call)
+        elif name.startswith("sklearn.") and last in (
+            "train_test_split",
+            "shuffle",
+            "KFold",
+            "StratifiedKFold",
+            "ShuffleSplit",
+        ):
+            fixed = any(k.arg == "random_state" for k in call.keywords)
+            shuffles = last not in ("KFold", "StratifiedKFold") or any(k.arg == "shuffle" for k in call.keywords)
+            if not fixed and shuffles:
+                found.setdefault(Origin.NUMPY, call)
+    return found
+
+
+OF_CHOICE = re.compile(r"determin|reprod|benchmark|seed is None|not \S*seed", re.IGNORECASE)
+ON_DEVICE = re.compile(r"dev|gpu|cuda", re.IGNORECASE)
+
+
+@once
+def uses_gpu(source: Source) -> bool:
+    """Whether a text puts something on a GPU, or on a device that is not seen to be the CPU."""
+    for call in source.all_calls:
+        if not isinstance(call.func, ast.Attribute):
+            continue
+        if call.func.attr == "cuda" or (call.func.attr == "set_device" and "cuda" in ast.unparse(call.func)):
+            return True
+        if (
+            call.func.attr == "to"
+            and any(ON_DEVICE.search(ast.unparse(each)) for each in call.args)
+            and not _is_cpu(source, call)
+        ):
+            return True
+    texts = (node.value for node in source.nodes(ast.Constant) if isinstance(node.value, str))
+    return any(re.fullmatch(r"gpu|cuda(:\d+)?", text) for text in texts)
+
+
+def _is_cpu(source: Source, call: ast.Call) -> bool:
+    """Whether the device that something is put on is the CPU."""
+    given = [ast.unparse(value) for each in call.args for value in (source.bindings(each) or (each,))]
+    return all("cpu" in text and "cuda" not in text for text in given)
+
+
+def is_chosen(source: Source, statement: ast.stmt) -> bool:
+    """Whether a setting stands where its user chose against equal results."""
+    above = source.parent(statement)
+    while above is not None and not isinstance(above, (ast.FunctionDef, ast.ClassDef)):
+        if isinstance(above, ast.If) and OF_CHOICE.search(ast.unparse(above.test)):
+            return True
+        above = source.parent(above)
+    return False
+
+
+def in_same_case(source: Source, one: ast.AST, other: ast.AST) -> bool:
+    """Whether two nodes may both be reached: they do not stand in the two branches of one condition."""
+    for above in source.nodes(ast.If):
+        sides = [_side(above, one), _side(above, other)]
+        if sides in ([0, 1], [1, 0]):
+            return False
+    return True
+
+
+def _side(above: ast.If, node: ast.AST) -> int | None:
+    """0 for a node in the body of a condition, 1 for one in its other branch."""
+    for side, body in enumerate((above.body, above.orelse)):
+        if any(each is node for statement in body for each in within(statement, type(node))):
+            return side
+    return None

@@ -1,0 +1,204 @@
+"""The `forward` of a network, or a function that computes a loss, cuts the graph of what it gives back or gives to its next layer."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Family,
+    Fault,
+    FixPattern,
+    Nature,
+    ReadTemplate,
+    Replace,
+    Source,
+    Subject,
+    graph_flow,
+    structure,
+    within,
+    words,
+)
+
+NUMBERS = words("item() tolist() float() int()")
+CUTS = words("detach data item numpy tensor Tensor FloatTensor Variable from_numpy round sign argmax no_grad")
+"""Without one of these words, nothing but a comparison cuts a graph."""
+ON_PURPOSE = words("detach() detach_()")
+
+
+class GraphCutInNetwork(ReadTemplate):
+    """What a network or a loss function gives back has no graph, whatever its caller does with it.
+
+    New tensors (`torch.tensor(x)`, `Variable(x.data)`), `.data`, arrays of NumPy, comparisons and roundings give plain numbers: the layers before
+    them are not trained. Reported where all that a loss function or `forward` gives back is cut, or where a layer is given
+    a copy without a graph of what other layers computed. `detach()` between layers is left alone, for it says what is meant; so are whole numbers, which choose
+    rows of an embedding.
+
+    Fix safety: unsafe. The layers before the cut are trained from now on, which is the point.
+
+    References: torch.Tensor.detach; "Autograd mechanics" of the torch manual.
+    """
+
+    code = "DNF483"
+    name = "graph-cut-in-network"
+    message = "{what} has no graph: {how} cuts it, and nothing before is trained"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    nature = Nature.RISK
+    silent = 5
+    default = False
+    triggers = (
+        "forward",
+        "loss",
+        "training_step",
+        "detach",
+        "data",
+        "item",
+        "numpy",
+        "tensor",
+        "Tensor",
+        "FloatTensor",
+        "Variable",
+        "from_numpy",
+        "round",
+        "sign",
+    )
+    declined = "what has no gradient cannot be taken out by one edit"
+    confidence = 0.8
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        if "torch" not in source.frameworks:
+            return
+        of_loss = any(graph_flow.is_loss_function(source, each) for each in structure.functions(source))
+        if CUTS.isdisjoint(source.words) and not of_loss:
+            return
+        account = graph_flow.account(source)
+        ends = {each.value.cut for each in account.passes if each.value.flow is graph_flow.Flow.CUT}
+        for each in (*_results(source, account), *_given(source, account)):
+            cut = each[1].value.cut
+            if cut is None or cut in ends or not each[1].value.is_sure:
+                continue
+            said = {"what": each[0], "how": each[1].value.how}
+            if isinstance(cut, ast.Attribute):
+                edit = Replace(source.site(cut), source.segment(source.site(cut.value)))
+                yield Fault.with_repair(source.site(cut), said, "Keep the graph", edit, confidence=self.confidence)
+            elif isinstance(cut, ast.Call) and isinstance(cut.func, ast.Attribute) and cut.func.attr == "detach":
+                edit = Replace(source.site(cut), source.segment(source.site(cut.func.value)))
+                yield Fault.with_repair(source.site(cut), said, "Keep the graph", edit, confidence=self.confidence)
+            else:
+                yield Fault(source.site(cut), said, ())
+
+    programs = """
+=== example: data between two layers
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.fc2 = nn.Linear(8, 2)
+
+    def forward(self, x):
+        x = torch.relu(self.fc1(x))
+-         return self.fc2(x.data)
++         return self.fc2(x)
+
+=== example: a loss of detached outputs
+import torch
+
+def my_loss(output, target):
+-     output = output.detach()
++     output = output
+    return torch.mean((output - target) ** 2)
+
+=== reject: classes choose rows of an embedding
+import torch
+from torch import nn
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(10, 8)
+        self.out = nn.Linear(8, 10)
+
+    def forward(self, x):
+        first = self.out(self.embedding(x))
+        chosen = first.argmax(-1).detach()
+        return self.out(self.embedding(chosen))
+
+=== reject: a number beside the graph
+import torch
+
+def total_loss(output, target):
+    loss = ((output - target) ** 2).mean()
+    return loss, loss.item()
+"""
+
+
+def _results(source: Source, account: graph_flow.Account) -> Iterator[tuple[str, graph_flow.Pass]]:
+    """What loss functions and networks give back that is cut, in every one of their ends."""
+    by_function: dict[ast.AST, list[graph_flow.Pass]] = {}
+    for each in account.results:
+        if each.function is not None:
+            by_function.setdefault(each.function, []).append(each)
+    for function, ends in by_function.items():
+        last = ends[-1]
+        if any(each.value.flow is not graph_flow.Flow.CUT for each in ends) or not isinstance(
+            function, ast.FunctionDef
+        ):
+            continue
+        if graph_flow.is_loss_function(source, function):
+            if last.value.how not in NUMBERS and last.value.how != "no_grad":
+                yield f"what `{function.name}` gives back", last
+        elif function.name == "training_step" and last.value.how not in NUMBERS:
+            yield "what `training_step` gives back", last
+        elif function.name == "forward" and _is_network(source, function):
+            is_frozen = last.value.how in ON_PURPOSE and "requires_grad" in ast.unparse(
+                source.parent(function) or function
+            )
+            is_class = last.value.how in ("argmax()", "the index of a maximum", "a comparison", "no_grad", "long()")
+            if not is_class and not is_frozen:
+                yield "what `forward` gives back", last
+
+
+def _given(source: Source, account: graph_flow.Account) -> Iterator[tuple[str, graph_flow.Pass]]:
+    """What layers are given that is cut."""
+    for each in account.given:
+        function, value = each.function, each.value
+        cut = value.cut
+        if value.flow is not graph_flow.Flow.CUT or cut is None:
+            continue
+        own_layer = "self" in {name.id for name in within(source.statement_of(each.end), ast.Name)}
+        if function is None and (not own_layer or structure.batch_loops(source)):
+            continue
+        if (
+            function is not None
+            and value.how == "torch.tensor()"
+            and structure.has(source, function, structure.Kind.BACKWARD)
+        ):
+            yield f"`{ast.unparse(each.end)}`, which a network is given,", each
+            continue
+        whole = value.how in (
+            "argmax()",
+            "the index of a maximum",
+            "long()",
+            "int()",
+            "a comparison",
+            "no_grad",
+            "argsort()",
+            "tolist()",
+        )
+        is_forward = function is None or (function.name == "forward" and _is_network(source, function))
+        if not is_forward or whole or value.how in ON_PURPOSE:
+            continue
+        yield f"`{ast.unparse(each.end)}`, which a layer is given,", each
+
+
+def _is_network(source: Source, function: ast.AST) -> bool:
+    """Whether a method is one of a network with layers."""
+    owner = source.parent(function)
+    return isinstance(owner, ast.ClassDef) and any(
+        "Module" in ast.unparse(base) or structure.is_network_class(source, base) for base in owner.bases
+    )

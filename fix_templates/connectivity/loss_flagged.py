@@ -1,0 +1,111 @@
+"""`requires_grad` is set on a computed loss or output: it silences the error about a graph that was cut, and trains nothing."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import Delete, Family, Fault, FixPattern, Nature, ReadTemplate, Replace, Subject, graph_flow
+
+
+class LossFlagged(ReadTemplate):
+    """`loss.requires_grad = True`, or `loss.requires_grad_()`, on something that the program computed.
+
+    What was computed from weights requires gradients by itself. Where it does not, its graph was cut before, and the flag makes a new leaf
+    of it: `backward` runs, and no weight gets a gradient. Where it does, the line has no effect.
+
+    Fix safety: unsafe. `backward` raises again where the graph was cut, which shows the cut.
+
+    References: torch.Tensor.requires_grad; https://discuss.pytorch.org/t/loss-backward-does-not-update/129991.
+    """
+
+    code = "DNF481"
+    name = "requires-grad-set-on-loss"
+    message = "`{end}` is computed, and `requires_grad` is set on it: this hides a cut graph and trains nothing"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.NEURAL_CONNECTION
+    nature = Nature.RISK
+    silent = 5
+    default = False
+    triggers = ("requires_grad", "requires_grad_")
+    confidence = 0.85
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        if "torch" not in source.frameworks or not {"requires_grad", "requires_grad_"} & source.words:
+            return
+        account = graph_flow.account(source)
+        ends = {ast.unparse(each.end) for each in account.passes}
+        reported = {each.function for each in account.passes if each.value.flow is graph_flow.Flow.CUT}
+        for each in account.flagged:
+            text = ast.unparse(each.end)
+            is_leaf = each.value.flow is graph_flow.Flow.DATA and not re.search("loss", text, re.IGNORECASE)
+            if each.function in reported or is_leaf or not (text in ends or graph_flow.OF_OUTPUT.search(text)):
+                continue
+            if f"{text}.grad" in source.text or f"[{text}]" in source.text:
+                continue
+            statement = source.statement_of(each.end)
+            node = source.parent(source.parent(each.end) or each.end)
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):
+                edit: Delete | Replace = Delete(source.site(statement))
+            elif isinstance(statement, ast.Expr) and statement.value is node:
+                edit = Delete(source.site(statement))
+            elif isinstance(node, ast.Call):
+                edit = Replace(source.site(node), source.segment(source.site(each.end)))
+            else:
+                continue
+            yield Fault.with_repair(source.site(each.end), {"end": text}, "Leave the flag to autograd", edit)
+
+    programs = """
+=== example: a loss of a function that is not seen
+import torch
+
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = compute_loss(net, x, y)
+-     loss.requires_grad = True
+    loss.backward()
+    optimizer.step()
+
+=== example: flagged by a method
+import torch
+
+for x, y in loader:
+    loss = distance(net, x, y)
+-     loss.requires_grad_(True)
+    loss.backward()
+    optimizer.step()
+
+=== reject: an input whose gradient is asked for
+import torch
+
+x.requires_grad = True
+loss = criterion(net(x), y)
+loss.backward()
+saliency = x.grad.abs()
+
+=== reject: weights of the text's own
+import torch
+
+w = torch.randn(3, 1)
+w.requires_grad_()
+loss = (x @ w - y).pow(2).mean()
+loss.backward()
+
+=== reject: an output whose gradient is asked for
+import torch
+
+output = net(x).detach()
+output.requires_grad_()
+loss = criterion(output, y)
+loss.backward()
+print(output.grad)
+
+=== reject: frozen layers
+import torch
+
+for parameter in model.parameters():
+    parameter.requires_grad = False
+model.fc.weight.requires_grad = True
+"""

@@ -1,0 +1,138 @@
+"""A training loop adds up or collects losses or outputs as tensors, and so keeps the graph of every batch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import Family, Fault, FixPattern, Nature, ReadTemplate, Subject, Wrap, kept_graphs
+
+
+class SumKeptWithGraph(ReadTemplate):
+    """`epoch_loss += loss` where `loss` is a tensor: the sum holds on to the graph of every batch that went into it.
+
+    Memory grows from batch to batch until the sum is let go. `loss-kept-with-graph` (DNF708) reports the sums and lists of which the text shows beginning and end, and
+    that only their values are used; this one reports those of fragments, attributes and dictionaries too, and those that are read by `item()` in
+    the end. What a backward pass goes back from is left alone.
+
+    Fix safety: unsafe. The sum is a number instead of a tensor.
+
+    References: https://docs.pytorch.org/docs/stable/notes/faq.html ("My model reports cuda runtime error(2)").
+    """
+
+    code = "DNF485"
+    name = "sum-kept-with-graph"
+    message = "`{keeper}` keeps the graph of every `{value}` that goes into it"
+    family = Family.CONNECTIVITY
+    fix_pattern = FixPattern.MONITOR
+    nature = Nature.RISK
+    silent = 5
+    default = False
+    triggers = ("backward", "manual_backward", "eval", "test", "validate", "evaluate", "val_loader", "test_loader")
+    confidence = 0.85
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        if "torch" not in source.frameworks:
+            return
+        sure = {id(each) for each, _ in kept_graphs.of_values(source)}
+        for each in kept_graphs.kept(source):
+            if id(each.node) in sure or any(id(part) in sure for part in ast.walk(each.node)):
+                continue
+            said = {"keeper": each.keeper, "value": ast.unparse(each.node)}
+            site, is_name = source.site(each.node), isinstance(each.node, (ast.Name, ast.Attribute, ast.Call))
+            edit = Wrap(site, "", ".detach()") if is_name else Wrap(site, "(", ").detach()")
+            yield Fault.with_repair(site, said, "Keep its value only", edit, confidence=self.confidence)
+
+    programs = """
+=== example: a fragment without the beginning
+for x, y in train_loader:
+    optimizer.zero_grad()
+    loss = criterion(net(x), y)
+    loss.backward()
+    optimizer.step()
+-     running_loss += loss
++     running_loss += loss.detach()
+
+=== example: an attribute
+import torch
+
+class Trainer:
+    def epoch(self):
+        self.total = 0
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            loss = self.criterion(self.model(x), y)
+            loss.backward()
+            self.optimizer.step()
+-             self.total += loss * len(x)
++             self.total += (loss * len(x)).detach()
+
+=== example: an evaluation that records gradients
+import torch
+
+def evaluate(model, loader, criterion):
+    model.eval()
+    val_loss = 0
+    for x, y in loader:
+-         val_loss += criterion(model(x), y)
++         val_loss += criterion(model(x), y).detach()
+    return val_loss / len(loader)
+
+=== reject: an evaluation without gradients
+import torch
+
+def evaluate(model, loader, criterion):
+    val_loss = 0
+    with torch.no_grad():
+        for x, y in loader:
+            val_loss += criterion(model(x), y)
+    return val_loss / len(loader)
+
+=== reject: a loss of several parts
+import torch
+
+def loss_of(model, parts, criterion):
+    loss = 0
+    for x, y in parts:
+        loss += criterion(model(x), y)
+    return loss
+
+=== reject: the sum is what is trained
+import torch
+
+for episode in range(10):
+    total = 0
+    for x, y in steps:
+        loss = criterion(net(x), y)
+        total += loss
+    total.backward()
+
+=== reject: sums of numbers
+import torch
+
+right, total = 0, 0.0
+for x, y in loader:
+    out = net(x)
+    loss = criterion(out, y)
+    loss.backward()
+    total += loss.item()
+    right += (out.argmax(1) == y).sum()
+
+=== reject: two losses of one batch
+import torch
+
+for x, y in loader:
+    loss = first(net(x), y)
+    loss += second(net(x), y)
+    loss.backward()
+
+=== reject: the values before the last batch are summed in one tensor that is trained
+import torch
+
+for x, y in loader:
+    losses = []
+    for part in x:
+        losses.append(criterion(net(part), y))
+    sum(losses).backward()
+"""

@@ -1,0 +1,143 @@
+"""`cudnn.benchmark = True` in a program that means to be reproducible: cuDNN may choose other algorithms in each run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Family,
+    Fault,
+    FixPattern,
+    Nature,
+    ReadTemplate,
+    Replace,
+    SetArgument,
+    Source,
+    Subject,
+    keyword_value,
+    random_state,
+)
+
+OF_INTENT = re.compile(r"(?<!un)(?<!not )(?<!non-)(reproduc|determinis)", re.IGNORECASE)
+
+
+class CudnnBenchmarkNotDeterministic(ReadTemplate):
+    """With `benchmark = True`, cuDNN times its algorithms at the first batch and takes the fastest, which may be another one in the next run.
+
+    Results then differ from run to run, in spite of seeds and of `deterministic = True`, which leaves the choice among the deterministic
+    ones. Reported where the text asks for deterministic algorithms or seeds torch, on the same way through the program. What one of two branches says
+    is left alone: there somebody chooses.
+
+    Fix safety: unsafe. Training may be slower.
+
+    References: https://docs.pytorch.org/docs/stable/notes/randomness.html#cuda-convolution-benchmarking.
+    """
+
+    code = "DNF916"
+    name = "cudnn-benchmark-not-deterministic"
+    message = "cudnn.benchmark is True, though {asked}: each run may choose other algorithms"
+    family = Family.OPINIONATED
+    fix_pattern = FixPattern.API_CONTRACT
+    nature = Nature.RISK
+    silent = 14
+    default = False
+    triggers = ("cudnn", "benchmark")
+    confidence = 0.8
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        yield from _of_trainers(source)
+        found = [each for each in random_state.settings(source) if each.name == "benchmark"]
+        if any(each.says(False) for each in found):
+            return
+        for each in found:
+            asked = _asked(source, each.statement)
+            if not each.says(True) or not asked or random_state.is_chosen(source, each.statement):
+                continue
+            site = source.site(each.value)
+            edit = Replace(site, "False")
+            yield Fault.with_repair(
+                source.site(each.statement), {"asked": asked}, "Let cuDNN choose by its rules", edit
+            )
+
+    programs = """
+=== example: deterministic algorithms are asked for
+import torch
+
+torch.manual_seed(0)
+torch.backends.cudnn.deterministic = True
+- torch.backends.cudnn.benchmark = True
++ torch.backends.cudnn.benchmark = False
+
+=== example: seeds
+import torch
+import torch.backends.cudnn as cudnn
+
+def set_seed(seed):
+    torch.manual_seed(seed)
+    torch.cuda.manual_seed_all(seed)
+-     cudnn.benchmark = True
++     cudnn.benchmark = False
+
+=== reject: one or the other
+import torch
+
+if args.deterministic:
+    torch.manual_seed(0)
+    torch.backends.cudnn.deterministic = True
+else:
+    torch.backends.cudnn.benchmark = True
+
+=== reject: where nobody asked for determinism
+import torch
+
+torch.manual_seed(args.seed)
+if not args.deterministic:
+    torch.backends.cudnn.benchmark = True
+
+=== reject: speed alone
+import torch
+
+torch.backends.cudnn.benchmark = True
+
+=== reject: reproducible
+import torch
+
+torch.manual_seed(0)
+torch.backends.cudnn.deterministic = True
+torch.backends.cudnn.benchmark = False
+"""
+
+
+def _of_trainers(source: Source) -> Iterator[Fault]:
+    """Trainers that are asked for both."""
+    for call in source.all_calls:
+        both = [keyword_value(call, name) for name in ("benchmark", "deterministic")]
+        if all(isinstance(each, ast.Constant) and each.value is True for each in both):
+            edit = SetArgument(source.site(call), "benchmark", "False")
+            said = {"asked": "deterministic algorithms are asked for"}
+            yield Fault.with_repair(source.site(call), said, "Let cuDNN choose by its rules", edit)
+
+
+def _asked(source: Source, statement: ast.stmt) -> str:
+    """What in the text asks for equal results, on the same way as a statement; empty where nothing does."""
+    determinism = random_state.asks_for_determinism(source)
+    if determinism is not None:
+        return (
+            "deterministic algorithms are asked for"
+            if random_state.in_same_case(source, determinism, statement)
+            else ""
+        )
+    above = source.text.split("\n")[max(statement.lineno - 3, 0) : statement.lineno]
+    if any(OF_INTENT.search(line.partition("#")[2]) for line in above):
+        return "the text speaks of equal results"
+    for each in random_state.seedings(source):
+        unseen = len(each.origins) == len(
+            random_state.Origin
+        )  # a helper from elsewhere, which may see to cuDNN or ask for no more
+        is_torch = not unseen and {random_state.Origin.TORCH, random_state.Origin.CUDA} & {*each.origins}
+        if is_torch and random_state.in_same_case(source, each.call, statement):
+            return "the program seeds torch"
+    return ""

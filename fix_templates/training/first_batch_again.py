@@ -1,0 +1,145 @@
+"""`next(iter(loader))` in a training loop begins the loader anew each time: only first batches are ever seen."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Delete,
+    Edit,
+    Family,
+    Fault,
+    FixPattern,
+    Nature,
+    ReadTemplate,
+    Replace,
+    Source,
+    Subject,
+    loader_uses,
+    structure,
+    training_loop,
+)
+
+
+class FirstBatchAgain(ReadTemplate):
+    """`x, y = next(iter(loader))` in each turn of a training loop.
+
+    `iter` begins a new pass over the loader: without shuffling, every turn trains on the same first batch; with it, worker processes are started for a single batch each time,
+    and epochs mean nothing. Going over the loader (`for x, y in loader`) sees all of it. Programs that look at one batch
+    on purpose do so before their loop and are left alone.
+
+    Fix safety: unsafe. The loop sees each batch once, and ends with them.
+
+    References: torch.utils.data.DataLoader; iter.
+    """
+
+    code = "DNF764"
+    name = "first-batch-again"
+    message = "`{call}` begins the loader anew in every turn: it gives first batches only"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.DATA_WRANGLING
+    nature = Nature.RISK
+    silent = 6
+    default = False
+    triggers = ("iter",)
+    declined = "the loop has to be written anew, over the loader"
+    confidence = 0.8
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        if "torch" not in source.frameworks or "next" not in source.words:
+            return
+        for call in source.all_calls:
+            if not _is_first(source, call):
+                continue
+            loops = training_loop.loops_around(source, call)
+            if not loops or not structure.has(source, loops[0], structure.Kind.BACKWARD):
+                continue
+            said, edits = {"call": ast.unparse(call)}, _edits(source, call, loops[0])
+            yield Fault(source.site(call), said, (("Go over the loader", edits, 0.6),))
+
+    programs = """
+=== example: a loop over numbers
+import torch
+
+- for step in range(1000):
+-     x, y = next(iter(train_loader))
++ for step, (x, y) in enumerate(train_loader):
+    optimizer.zero_grad()
+    criterion(net(x), y).backward()
+    optimizer.step()
+
+=== reject: one batch to try with
+import torch
+
+x, y = next(iter(train_loader))
+for _ in range(100):
+    optimizer.zero_grad()
+    criterion(net(x), y).backward()
+    optimizer.step()
+
+=== reject: an iterator that goes on
+import torch
+
+batches = iter(train_loader)
+for _ in range(100):
+    try:
+        x, y = next(batches)
+    except StopIteration:
+        batches = iter(train_loader)
+        x, y = next(batches)
+    criterion(net(x), y).backward()
+    optimizer.step()
+
+=== reject: names of a dictionary
+import torch
+
+for x, y in loader:
+    loss = criterion(net(x), y)
+    loss.backward()
+    first = next(iter(net.parameters()))
+"""
+
+
+def _loader(call: ast.Call) -> ast.expr | None:
+    """What `next(iter(over))` or `iter(over).next()` takes its first element of."""
+    func = call.func
+    inner: ast.expr | None = None
+    if isinstance(func, ast.Name) and func.id == "next" and call.args:
+        inner = call.args[0]
+    elif isinstance(func, ast.Attribute) and func.attr in ("next", "__next__"):
+        inner = func.value
+    is_iter = isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "iter"
+    return inner.args[0] if isinstance(inner, ast.Call) and is_iter and inner.args else None
+
+
+def _is_first(source: Source, call: ast.Call) -> bool:
+    """Whether a call takes the first batch of what is a loader."""
+    over = _loader(call)
+    if over is None:
+        return False
+    made = source.constructor(over)
+    if made is not None:
+        return loader_uses.is_loader(source, made)
+    is_named = isinstance(over, (ast.Name, ast.Attribute, ast.Subscript))
+    return is_named and bool(loader_uses.OF_LOADER.search(ast.unparse(over)))
+
+
+def _edits(source: Source, call: ast.Call, loop: training_loop.Loop) -> tuple[Edit, ...] | None:
+    """Edits that let a loop over numbers go over the loader instead; `None` for other loops."""
+    statement = source.statement_of(call)
+    if not isinstance(loop, ast.For) or not isinstance(statement, ast.Assign) or statement.value is not call:
+        return None
+    counts = (
+        isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "range" and isinstance(loop.target, ast.Name)
+    )
+    over = _loader(call)
+    if not counts or statement not in loop.body or len(statement.targets) != 1 or over is None:
+        return None
+    batch = ast.unparse(statement.targets[0])
+    header = (
+        Replace(source.site(loop.target), f"{ast.unparse(loop.target)}, {batch}"),
+        Replace(source.site(loop.iter), f"enumerate({ast.unparse(over)})"),
+    )
+    return (*header, Delete(source.site(statement)))

@@ -1,0 +1,210 @@
+"""A loader whose batches a network is trained on does not shuffle: every epoch sees the same batches in the same order."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Family,
+    Fault,
+    FixPattern,
+    Nature,
+    ReadTemplate,
+    SetArgument,
+    Source,
+    Subject,
+    kept_graphs,
+    loader_uses,
+    within,
+    words,
+)
+
+ITERABLE = words("IterableDataset IterDataPipe WebDataset webdataset IterDataset StreamingDataset ChainDataset")
+IN_TIME = re.compile(
+    r"time_?series|look_?back|forecast|stock|window_size|horizon|sliding|stateful|bptt|tbptt|temporal", re.IGNORECASE
+)
+OF_ITERATOR = re.compile(r"iter(ator)?$|pipe(line)?$|stream", re.IGNORECASE)
+BY_DATA = re.compile(r"\.dataset\.\w*shuffle|(dataset|train_ds)\.\w*shuffle\w*\(")
+BY_HAND = re.compile(r"shuffle|randperm|permutation|sample\(frac")
+
+
+class TrainingDataNotShuffled(ReadTemplate):
+    """`DataLoader(train_set, batch_size=32)` does not shuffle: `shuffle` is False where it is not given.
+
+    Sorted data, such as images read from one folder after the other, come to the network class by class; batches are the same in every epoch.
+
+    Reported for loaders that are trained on, by their name, their data or a loop with a backward pass, which have no sampler. Data that cannot be shuffled
+    (`IterableDataset`), recurrent states that go from batch to batch, and time series with `shuffle=False` are left alone.
+
+    Fix safety: unsafe. The batches are others in each epoch from now on.
+
+    References: torch.utils.data.DataLoader.
+    """
+
+    code = "DNF760"
+    name = "training-data-not-shuffled"
+    message = "`{loader}` is trained on and does not shuffle: every epoch sees the same batches in the same order"
+    family = Family.TRAINING
+    fix_pattern = FixPattern.DATA_WRANGLING
+    nature = Nature.RISK
+    silent = 6
+    default = False
+    triggers = ("DataLoader",)
+    confidence = 0.8
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        if "DataLoader" not in source.words or not ITERABLE.isdisjoint(source.words):
+            return
+        for use in loader_uses.uses(source):
+            if not loader_uses.trained_by(source, use) or not _keeps_order(source, use):
+                continue
+            site = source.site(use.call)
+            said = {"loader": use.name or "the loader"}
+            sampler = use.option("sampler")
+            shuffle = "True" if sampler is None else f"{ast.unparse(sampler)} is None"
+            edit = SetArgument(site, "shuffle", shuffle)
+            yield Fault.with_repair(site, said, "Shuffle the training data", edit, confidence=self.confidence)
+
+    programs = """
+=== example: nothing is said
+from torch.utils.data import DataLoader
+
+- train_loader = DataLoader(train_set, batch_size=64)
++ train_loader = DataLoader(train_set, batch_size=64, shuffle=True)
+test_loader = DataLoader(test_set, batch_size=64)
+
+=== example: trained on, by its loop
+import torch
+
+- batches = torch.utils.data.DataLoader(pictures, batch_size=8, shuffle=False)
++ batches = torch.utils.data.DataLoader(pictures, batch_size=8, shuffle=True)
+for x, y in batches:
+    optimizer.zero_grad()
+    criterion(net(x), y).backward()
+    optimizer.step()
+
+=== example: without its sampler on a single GPU
+import torch
+from torch.utils.data import DataLoader, DistributedSampler
+
+sampler = DistributedSampler(train_set) if distributed else None
+- train_loader = DataLoader(train_set, 32, shuffle=False, sampler=sampler)
++ train_loader = DataLoader(train_set, 32, shuffle=sampler is None, sampler=sampler)
+
+=== reject: a sampler
+from torch.utils.data import DataLoader
+
+train_loader = DataLoader(train_set, batch_size=64, sampler=sampler)
+other_train_loader = DataLoader(train_set, batch_sampler=batches)
+
+=== reject: no sampler where it shuffles
+from torch.utils.data import DataLoader, DistributedSampler
+
+sampler = DistributedSampler(train_set) if distributed else None
+train_loader = DataLoader(train_set, sampler=sampler, shuffle=sampler is None)
+
+=== reject: for evaluation
+from torch.utils.data import DataLoader
+
+val_loader = DataLoader(val_set, batch_size=64)
+loader = DataLoader(dataset, batch_size=64)
+
+=== reject: a variable decides
+from torch.utils.data import DataLoader
+
+train_loader = DataLoader(train_set, batch_size=64, shuffle=shuffle)
+
+=== reject: options that are not seen
+from torch.utils.data import DataLoader
+
+train_loader = DataLoader(train_set, **options)
+
+=== reject: a recurrent state goes from batch to batch
+import torch
+
+train_loader = torch.utils.data.DataLoader(chunks, batch_size=8)
+hidden = None
+for x, y in train_loader:
+    out, hidden = model(x, hidden)
+    hidden = hidden.detach()
+    criterion(out, y).backward()
+    optimizer.step()
+
+=== reject: the training data a second time, to measure on
+from torch.utils.data import DataLoader
+
+train_loader = DataLoader(train_set, batch_size=64, shuffle=True)
+train_eval_loader = DataLoader(train_set, batch_size=64)
+
+=== reject: all data in one batch
+from torch.utils.data import DataLoader
+
+train_loader = DataLoader(train_set, batch_size=len(train_set))
+"""
+
+
+def _keeps_order(source: Source, use: loader_uses.Use) -> bool:
+    """Whether a loader gives its samples in the order of the data, and nothing shows that this is meant."""
+    shuffle = use.option("shuffle")
+    if shuffle is None and use.is_open:
+        return False
+    if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
+        return False
+    if use.option("generator") is not None:
+        return False  # somebody minds the order, and its chance
+    sampler = use.option("sampler")
+    if use.option("batch_sampler") is not None or (sampler is not None and not _may_be_none(source, sampler)):
+        return False
+    if OF_ITERATOR.search(ast.unparse(use.data)) or _draws_itself(source, use.data) or BY_DATA.search(source.text):
+        return False
+    size = use.option("batch_size")
+    if size is not None and ast.unparse(size).startswith("len("):
+        return False
+    if shuffle is not None and IN_TIME.search(source.text):
+        return False
+    twins = [one for one in loader_uses.uses(source) if one.trains and ast.unparse(one.data) == ast.unparse(use.data)]
+    if any(one.says("shuffle", True) for one in twins):
+        return False  # the same data a second time, to be measured in their order
+    if any(kept_graphs.goes_round(source, loop) for loop in use.loops):
+        return False
+    around = [epochs for loop in use.loops for epochs in _around(source, loop)]
+    return not any(BY_HAND.search(ast.unparse(epochs)) for epochs in around)
+
+
+def _draws_itself(source: Source, data: ast.expr) -> bool:
+    """Whether the class of the data, which the text has, draws its samples by chance."""
+    made = data if isinstance(data, ast.Call) else source.constructor(data)
+    if made is not None and any("batch_size" in ast.unparse(each) for each in made.args):
+        return True  # it is told how many samples to make
+    owner = source.definition(made.func) if made is not None else None
+    if not isinstance(owner, ast.ClassDef):
+        return False
+    methods = [node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == "__getitem__"]
+    for each in methods:
+        index = each.args.args[-1].arg
+        if not any(name.id == index for statement in each.body for name in within(statement, ast.Name)):
+            return True
+    return any(re.search(r"rand(int|om|n|perm)?\b", ast.unparse(each)) for each in methods)
+
+
+def _may_be_none(source: Source, sampler: ast.expr) -> bool:
+    """Whether the text shows a way on which a loader gets no sampler."""
+    if isinstance(sampler, ast.IfExp):
+        return any(isinstance(one, ast.Constant) and one.value is None for one in (sampler.body, sampler.orelse))
+    values = source.bindings(sampler)
+    return any(
+        (isinstance(one, ast.Constant) and one.value is None)
+        or (isinstance(one, ast.IfExp) and _may_be_none(source, one))
+        for one in values
+    )
+
+
+def _around(source: Source, loop: ast.For) -> Iterator[ast.For]:
+    """The loops around a loop over batches."""
+    above = source.enclosing(loop, ast.For)
+    while above is not None:
+        yield above
+        above = source.enclosing(above, ast.For)
