@@ -35,6 +35,7 @@ class ChannelsOfOpencv(ReadTemplate):
     message = "OpenCV reads `{image}` as blue, green, red, and {where} takes red first"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
+    silent = 8
     confidence = 0.85
     triggers = ("imread", "imdecode")
 

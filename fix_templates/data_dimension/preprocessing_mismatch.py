@@ -67,6 +67,7 @@ class PreprocessingMismatch(FaultTemplate[Otherwise]):
     formerly = ("data-prepared-otherwise",)
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_WRANGLING
+    silent = 8
     message = "the training data is preprocessed with {parameter}={wanted}, and this data is not"
     declined = "the setting for the training data is not a plain value"
 

@@ -40,6 +40,7 @@ class ViewSwapsAxes(FixTemplate):
     name = "view-swaps-axes"
     family = Family.DATA_DIMENSION
     fix_pattern = FixPattern.DATA_DIMENSION
+    silent = 11
     message = "{what} from {before} to {after} mixes the values instead of swapping the axes"
     needs_run = True
 

@@ -43,6 +43,7 @@ class ImagesScaledTwice(ReadTemplate):
     message = "the values of a channel in the images of `{model}` differ by {width:.2g} at most: they were scaled twice"
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_WRANGLING
+    silent = 8
     needs_run = True
     confidence = 0.9
     declined = "the program does not show where images are scaled twice"

@@ -62,6 +62,7 @@ class UnscaledImages(FaultTemplate[Bytes]):
     formerly = ("unscaled-bytes",)
     family = Family.DATA_TYPE
     fix_pattern = FixPattern.DATA_WRANGLING
+    silent = 8
     only_hinders = True
     message = "{layer} expects scaled values, got images with values from {low:g} to {high:g}"
     needs_run = True

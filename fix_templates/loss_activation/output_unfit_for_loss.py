@@ -232,6 +232,7 @@ class OutputUnfitForLoss(LossTemplate):
     message = "the output does not fit its loss: {what}"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    silent = 10
     in_modules = True
     declined = "neither the loss nor the output can be changed in one place"
     disagreements = (

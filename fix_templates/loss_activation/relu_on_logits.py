@@ -45,6 +45,7 @@ class ReluOnLogits(ReadTemplate):
     formerly = ("scores-cut-at-zero",)
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    silent = 10
     message = "a ReLU sets negative logits to 0 before {read_by} reads them"
     triggers = ("relu", "ReLU", "relu6", "ReLU6")
 

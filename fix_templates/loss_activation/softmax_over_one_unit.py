@@ -39,6 +39,7 @@ class SoftmaxOverOneUnit(ReadTemplate):
     name = "softmax-over-one-unit"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    silent = 10
     in_modules = True
     message = "{activation} runs over an axis of size 1, so its output is constant"
     triggers = ("softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin")

@@ -40,6 +40,7 @@ class SoftmaxOverWrongAxis(ReadTemplate):
     name = "softmax-over-wrong-axis"
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
+    silent = 10
     in_modules = True
     message = "{activation} normalizes over axis {axis}, {what}"
     declined = "the axis cannot be changed in one place"

@@ -1,0 +1,119 @@
+"""The transforms of pictures that a text composes, and in which range their values are then."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from dnnfix.records.record import record
+from dnnfix.source.arguments import argument_value
+from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
+from dnnfix.source.tree import last_name
+
+SCALES = words("""ToTensor to_tensor ToDtype to_dtype ConvertImageDtype convert_image_dtype ToFloat img_as_float img_as_float32
+    ToImageTensor Rescale ToTensorV2 MinMaxScaler StandardScaler to_image AutoImageProcessor processor
+    feature_extractor rescale convertImageDtype""")
+"""What brings the values of pictures into [0, 1], or may."""
+BY_HAND = re.compile(r"255|\b256\b|127\.5|\b128\b")
+OWN = re.compile(
+    r"normali[sz]e|standardi[sz]e|preprocess|rescale|scale_|to_float|min_max|\.mean\(|\.std\(", re.IGNORECASE
+)
+AT_RANDOM = re.compile(r"^(Random\w+|ColorJitter|AutoAugment|RandAugment|TrivialAugment\w*|AugMix|GaussNoise)$")
+
+
+@record
+class Composed:
+    """Transforms that are composed: `steps` in their order, and what they are called or kept under."""
+
+    call: ast.Call
+    steps: tuple[ast.expr, ...]
+    name: str
+
+    def step(self, *names: str) -> ast.Call | None:
+        """The first step that is a call of one of these."""
+        return next((s for s in self.steps if isinstance(s, ast.Call) and last_name(s.func) in names), None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the transforms."""
+        return tuple(last_name(s.func) if isinstance(s, ast.Call) else last_name(s) for s in self.steps)
+
+
+@once
+def composed(source: Source) -> tuple[Composed, ...]:
+    """The `Compose` calls of the text whose steps are all seen, in source order."""
+    found = []
+    for call in source.all_calls:
+        if last_name(call.func) != "Compose" or not call.args:
+            continue
+        given = call.args[0]
+        if not isinstance(given, (ast.List, ast.Tuple)) or any(isinstance(one, ast.Starred) for one in given.elts):
+            continue
+        found.append(Composed(call, tuple(given.elts), _name_of(source, call)))
+    return tuple(found)
+
+
+def _name_of(source: Source, call: ast.Call) -> str:
+    """The name or key that composed transforms are kept under."""
+    above = source.parent(call)
+    if isinstance(above, ast.Dict):
+        key = next((k for k, v in zip(above.keys, above.values, strict=True) if v is call), None)
+        return str(key.value) if isinstance(key, ast.Constant) else ast.unparse(key) if key is not None else ""
+    if isinstance(above, ast.keyword):
+        holder = source.statement_of(call)
+        around = source.parent(above)
+        named = ast.unparse(holder.targets[0]) if isinstance(holder, ast.Assign) else ""
+        if isinstance(around, ast.Call) and isinstance(argument_value(around, "train", None), ast.Constant):
+            return "train" if ast.unparse(argument_value(around, "train", None) or around) == "True" else "test"
+        return named
+    return ast.unparse(above.targets[0]) if isinstance(above, ast.Assign) else ""
+
+
+def of_albumentations(source: Source) -> bool:
+    """Whether the text speaks of albumentations, whose `Normalize` scales by itself."""
+    return bool(re.search(r"albumentations|\bA\.(Compose|Normalize)|ToTensorV2|\bT_co\b", source.text))
+
+
+@once
+def scales_somewhere(source: Source) -> bool:
+    """Whether anything of the text may bring values of pictures into another range."""
+    return bool(SCALES & source.words) or BY_HAND.search(source.text) is not None or OWN.search(source.text) is not None
+
+
+def divided(node: ast.expr) -> ast.expr | None:
+    """What is divided by 255: `x / 255`, `x.div(255)`; `None` for another expression."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _is_255(node.right):
+        return node.left
+    if (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult)
+        and ast.unparse(node.right).replace(" ", "") in ("1/255", "1.0/255", "1/255.0", "1.0/255.0")
+    ):
+        return node.left
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("div", "div_"):
+        return node.func.value if node.args and _is_255(node.args[0]) else None
+    return None
+
+
+def _is_255(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Constant) and expr.value in (255, 255.0)
+
+
+def numbers_of(expr: ast.expr | None) -> list[float]:
+    """The numbers of a list or tuple of them; empty for anything else."""
+    try:
+        value = ast.literal_eval(expr) if expr is not None else None
+    except ValueError:
+        return []
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [float(one) for one in values if isinstance(one, (int, float))]
+
+
+@once
+def scales_somewhere_but_normalize(source: Source) -> bool:
+    """Whether anything of the text may scale values of pictures, besides a `Normalize` of torchvision."""
+    if SCALES & source.words or BY_HAND.search(source.text):
+        return True
+    own = OWN.sub(lambda found: "" if found.group().lower().startswith("normali") else found.group(), source.text)
+    return re.search(r"standardi|rescale|\.mean\(|\.std\(|to_float|min_max", own) is not None

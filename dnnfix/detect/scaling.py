@@ -1,0 +1,186 @@
+"""How a text scales its data: the scalers that it fits, the data that went through them or through a formula, and where these are split."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from dnnfix.detect.loops.training_loop import Function, function_around
+from dnnfix.detect.written import written_above
+from dnnfix.records.record import record
+from dnnfix.source.program import Source, once
+from dnnfix.source.tree import last_name, within
+
+SCALERS = re.compile(
+    r"(Standard|MinMax|MaxAbs|Robust)Scaler$|^(Normalizer|PowerTransformer|QuantileTransformer|SimpleImputer|PCA|KBinsDiscretizer)$"
+)
+NAMED_SCALER = re.compile(
+    r"(^|[._])(\w*scaler\w*|sc(_[xy])?|mms?|ss|scaling|normalizer|min_max|std_?scale)(_?[xyXY\d]\w*)?$", re.IGNORECASE
+)
+OTHERS = re.compile(r"encoder|\ble\b|(^|_)le$|vectorizer|tfidf|mlb|lb$|ohe|pipeline", re.IGNORECASE)
+TRAIN = re.compile(r"(^|[^a-z])(x|y)?_?(tr|trn|train|training)(?![a-z])|train", re.IGNORECASE)
+TEST = re.compile(
+    r"(^|[^a-z])(test|testing|val|valid|validation|eval|dev|holdout|unseen|new_data)(?![a-z])|[xy]_?test|[xy]_?val(?![a-z])|test_?set|test_?data",
+    re.IGNORECASE,
+)
+FITS = ("fit", "fit_transform")
+SPLITS = re.compile(
+    r"(^|\.)(train_test_split|random_split|train_val_split|train_validation_split|temporal_train_test_split|split_data|data_split|split_dataset)$"
+)
+
+
+@record
+class Fitting:
+    """A call that fits a scaler: the text of the scaler, its data, and whether the data are transformed at once."""
+
+    call: ast.Call
+    scaler: str
+    data: ast.expr
+
+    @property
+    def function(self) -> str:
+        """`fit` or `fit_transform`."""
+        return last_name(self.call.func)
+
+
+@once
+def fittings(source: Source) -> tuple[Fitting, ...]:
+    """The calls that fit a scaler, in source order."""
+    found = []
+    for call in source.all_calls:
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in FITS or not call.args:
+            continue
+        if is_scaler(source, call.func.value) and len(call.args) <= 1 + (call.func.attr == "fit_transform"):
+            found.append(Fitting(call, ast.unparse(call.func.value), call.args[0]))
+    return tuple(found)
+
+
+def is_scaler(source: Source, expr: ast.expr) -> bool:
+    """Whether an expression is a scaler: by what made it, else by its name."""
+    if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr == "fit":
+        return is_scaler(source, expr.func.value)
+    made = expr if isinstance(expr, ast.Call) else source.constructor(expr)
+    if made is None:
+        written = written_above(source, expr, expr)
+        made = written.value if written is not None and isinstance(written.value, ast.Call) else None
+    if made is not None:
+        return SCALERS.search(last_name(made.func)) is not None
+    text = ast.unparse(expr)
+    return NAMED_SCALER.search(text) is not None and OTHERS.search(text) is None
+
+
+def standardized_by_hand(source: Source, node: ast.BinOp) -> str:
+    """The data that a formula scales by their own statistics, as `(x - x.mean()) / x.std()`; empty where it is none."""
+    if not isinstance(node.op, ast.Div):
+        return ""
+    lower = node.left
+    while isinstance(lower, ast.Call) and lower.args and not isinstance(lower.func, ast.Attribute):
+        lower = lower.args[0]
+    if not isinstance(lower, ast.BinOp) or not isinstance(lower.op, ast.Sub):
+        return ""
+    data = ast.unparse(lower.left)
+    subtracted, divisor = _origin(source, lower.right), _origin(source, node.right)
+    of_own = re.search(
+        rf"(?<![\w.]){re.escape(data)}(\.values)?\.(mean|min)\(|(mean|min)\({re.escape(data)}\b", subtracted
+    )
+    by_own = re.search(rf"(?<![\w.]){re.escape(data)}(\.values)?\.(std|max)\(|(std|max)\({re.escape(data)}\b", divisor)
+    return data if of_own and by_own else ""
+
+
+def _origin(source: Source, expr: ast.expr) -> str:
+    """The text of an expression, with that of what its names were assigned right above."""
+    texts = [ast.unparse(expr)]
+    for name in within(expr, ast.Name):
+        written = written_above(source, name, expr)
+        if written is not None:
+            texts.append(ast.unparse(written.value))
+    return " ; ".join(texts)
+
+
+@once
+def split_after(source: Source, statement: ast.stmt, start: ast.expr) -> ast.stmt | None:
+    """The statement below that splits what a statement computed into parts to train and to test; `None` where none is seen.
+
+    `start` is what is followed: the target of the statement, or the data that a scaler was fitted on in place.
+    """
+    around = function_around(source, statement)
+    follow = {ast.unparse(start)}
+    follow |= {ast.unparse(start.value)} if isinstance(start, ast.Subscript) else set()
+    for each in _statements(source, around):
+        if each.lineno <= statement.lineno:
+            continue
+        split = _splits(source, each, follow)
+        if split:
+            return each
+        if isinstance(each, ast.Assign):
+            targets = {
+                ast.unparse(t)
+                for target in each.targets
+                for t in (target.elts if isinstance(target, ast.Tuple) else [target])
+            }
+            if _reads(each.value, follow):
+                follow |= targets
+            else:
+                follow -= targets
+        elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) and last_name(each.value.func) == "append":
+            looped = isinstance(source.parent(each), ast.For)
+            if (
+                isinstance(each.value.func, ast.Attribute)
+                and looped
+                and any(_reads(a, follow) for a in each.value.args)
+            ):
+                follow.add(ast.unparse(each.value.func.value))
+    return None
+
+
+def _statements(source: Source, around: Function | None) -> list[ast.stmt]:
+    """The plain statements of a function, or of the module's top, in source order."""
+    kinds = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.For)
+    found: list[ast.stmt] = [
+        node for kind in kinds for node in source.nodes(kind) if function_around(source, node) is around
+    ]
+    return sorted(found, key=lambda one: (one.lineno, one.col_offset))
+
+
+def _reads(node: ast.AST, texts: set[str]) -> bool:
+    """Whether one of these names, attributes or columns is read below a node."""
+    return any(ast.unparse(one) in texts for one in within(node, ast.Name, ast.Attribute, ast.Subscript))
+
+
+def _splits(source: Source, statement: ast.stmt, follow: set[str]) -> bool:
+    """Whether a statement splits one of these."""
+    if isinstance(statement, ast.For):
+        return (
+            re.search(r"\.split\(", ast.unparse(statement.iter)) is not None
+            and "fold" in ast.unparse(statement.iter).lower()
+            and _reads(statement.iter, follow)
+        )
+    for call in within(statement, ast.Call):
+        if SPLITS.search(ast.unparse(call.func)) and any(
+            _reads(a, follow) for a in (*call.args, *(k.value for k in call.keywords))
+        ):
+            return True
+    for part in within(statement, ast.Subscript):
+        first = part.slice.elts[0] if isinstance(part.slice, ast.Tuple) and part.slice.elts else part.slice
+        if ast.unparse(part.value) not in {
+            *follow,
+            *(f"{text}.iloc" for text in follow),
+            *(f"{text}.loc" for text in follow),
+            *(f"{text}.values" for text in follow),
+        }:
+            continue
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        named = " ".join(ast.unparse(t) for t in targets)
+        if (
+            isinstance(first, ast.Slice)
+            and (TEST.search(named) or TRAIN.search(named))
+            and (first.lower is None) != (first.upper is None)
+        ):
+            return True
+        if (
+            isinstance(first, ast.Name)
+            and re.search(r"train|test|val", first.id)
+            and (TEST.search(named) or TRAIN.search(named))
+        ):
+            return True
+    return False

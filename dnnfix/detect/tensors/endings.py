@@ -1,0 +1,501 @@
+"""What a network, or a value made of its output, ends in: the last activation, or the layer without one, and which loss reads it.
+
+It is read from the text alone, for fragments: a class that is never constructed, a loop whose network is not seen. What the text
+leaves open is `None`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from dnnfix.detect.loops import structure
+from dnnfix.detect.loops.training_loop import FUNCTIONS, Function
+from dnnfix.detect.written import all_written, written_above
+from dnnfix.network.activations import ACTIVATION_FORMS
+from dnnfix.network.losses import LOSSES
+from dnnfix.records.record import record
+from dnnfix.source.arguments import argument_value
+from dnnfix.source.program import Source, once
+from dnnfix.source.public_names import words
+from dnnfix.source.tree import is_self, last_name, within
+
+SAME = words("""squeeze view reshape flatten unsqueeze contiguous float double half cpu cuda to clone transpose permute t type
+    expand view_as reshape_as type_as requires_grad_ swapaxes""")
+"""Methods and functions that lay values out otherwise, or move them, and leave them as they are."""
+THROUGH = words("Dropout Dropout1d Dropout2d Dropout3d Flatten Unflatten Identity Squeeze View Reshape Lambda")
+"""Layers of which as much can be said."""
+SCORING = re.compile(r"^torch\.nn\.(Lazy)?(Linear|Conv\dd|ConvTranspose\dd|Bilinear)$")
+OF_LOSS = re.compile(
+    r"(self\.)?(criterion\w*|crit|loss_?(fn|func|function|fct|f|criterion|module)?|\w*_criterion|lossfn|lossfunc|cost)",
+    re.IGNORECASE,
+)
+"""How the only loss of a text may be called where it is used."""
+METHODS = words("softmax log_softmax sigmoid tanh relu sigmoid_ tanh_ relu_")
+NAMED = re.compile(r"(^|[._])(log_?)?softmax(ed)?(_\w+)?$", re.IGNORECASE)
+"""How values are called that went through a softmax, where nothing else is seen of them."""
+LOGARITHMS = {"exp": ("log_softmax", "softmax"), "log": ("softmax", "log_softmax")}
+"""Functions that make one activation of another."""
+DEPTH = 12
+
+
+@record
+class Ending:
+    """What a value ends in: an `activation` by its short name, or none behind a layer that returns raw scores.
+
+    `node` is the call that computes it, `made` what constructed its layer, `inner` what the activation is applied to, `width` how many
+    values the layer returns for a sample, `axis` that of a softmax, `None` where none is given.
+    """
+
+    activation: str
+    node: ast.expr
+    made: ast.Call | None = None
+    inner: Ending | None = None
+    width: int | None = None
+    axis: int | None = None
+
+    @property
+    def layer(self) -> Ending:
+        """The layer below all activations, as far as it is seen."""
+        return self if self.inner is None else self.inner.layer
+
+    @property
+    def place(self) -> ast.expr:
+        """What a person would point at: the construction of its layer, else the call."""
+        return self.made or self.node
+
+
+@record
+class Loss:
+    """A loss as the text uses it: its name without the module, the call that computes or makes it, and what it is given."""
+
+    name: str
+    node: ast.Call
+    prediction: ast.expr | None
+    target: ast.expr | None = None
+    made: ast.Call | None = None
+
+
+# --- losses
+
+
+@once
+def losses(source: Source) -> tuple[Loss, ...]:
+    """The losses of torch that the text computes; those that it only constructs as well, without a prediction."""
+    found: list[Loss] = []
+    used: set[ast.Call] = set()
+    makers = [call for call in source.all_calls if _loss_class(source, call) is not None]
+    kinds = {_loss_class(source, call) for call in makers}
+    for call in source.all_calls:
+        name = source.qualified(call.func) or ""
+        made: ast.Call | None = None
+        if name.startswith("torch.nn.functional.") and name in LOSSES:
+            short = name.rpartition(".")[2]
+        else:
+            made = call.func if isinstance(call.func, ast.Call) else source.constructor(call.func)
+            kind = _loss_class(source, made) if made is not None else None
+            if (
+                kind is None
+                and made is None
+                and len(kinds) == 1
+                and OF_LOSS.fullmatch(ast.unparse(call.func))
+                and not name
+            ):
+                kind, made = next(iter(kinds)), makers[0]
+            if kind is None:
+                continue
+            short = kind
+        if not call.args and not call.keywords:
+            continue
+        if made is not None:
+            used.add(made)
+        prediction = argument_value(call, "input", 0) if call.args or call.keywords else None
+        found.append(Loss(short, call, prediction, argument_value(call, "target", 1), made))
+    seen = {_loss_class(source, made) for made in used}
+    for call in makers:
+        kind = _loss_class(source, call)
+        if call not in used and kind is not None and kind not in seen:
+            found.append(Loss(kind, call, None, None, call))
+    return tuple(found)
+
+
+def _loss_class(source: Source, call: ast.Call) -> str | None:
+    """The class of a loss that a call constructs."""
+    name = source.qualified(call.func) or ""
+    if (
+        not name
+        and re.match(r"CrossEntropy(Loss)?(2d|2D)?$", last_name(call.func))
+        and source.definition(call.func) is None
+    ):
+        return "CrossEntropyLoss"
+    return name.rpartition(".")[2] if name.startswith("torch.nn.") and name in LOSSES and name.count(".") == 2 else None
+
+
+# --- networks
+
+
+@once
+def networks(source: Source) -> tuple[ast.ClassDef | ast.Call | Function, ...]:
+    """The networks of the text that are part of no other: classes with a `forward`, sequences, a `forward` without its class."""
+    classes = [node for node in source.nodes(ast.ClassDef) if _forward(node) is not None and _is_module(source, node)]
+    inside: set[ast.AST] = set()
+    for call in source.all_calls:
+        definition = source.definition(call.func)
+        around = source.enclosing(call, ast.ClassDef)
+        if definition in classes and around in classes and definition is not around:
+            inside.add(definition)
+    for node in classes:
+        inside.update(d for base in node.bases if (d := source.definition(base)) in classes and d is not node)
+    whole: list[ast.ClassDef | ast.Call | Function] = [node for node in classes if node not in inside]
+    for call in source.calls("torch.nn.Sequential"):
+        if source.enclosing(call, ast.ClassDef) is None and not isinstance(source.parent(call), ast.Call):
+            whole.append(call)
+    if not whole:
+        whole += [
+            f
+            for f in source.nodes(ast.FunctionDef)
+            if f.name == "forward" and f.args.args and f.args.args[0].arg == "self"
+        ]
+    return tuple(whole)
+
+
+def _is_module(source: Source, node: ast.ClassDef) -> bool:
+    """Whether a class may be a network, not a loss or a function with its own gradient."""
+    bases = " ".join(ast.unparse(base) for base in node.bases)
+    return not re.search(r"Function|Loss|Dataset|Transform", bases) and not re.search(
+        r"loss|criterion", node.name, re.IGNORECASE
+    )
+
+
+def _forward(node: ast.ClassDef) -> ast.FunctionDef | None:
+    return next((s for s in node.body if isinstance(s, ast.FunctionDef) and s.name == "forward"), None)
+
+
+def ending_of_network(source: Source, network: ast.ClassDef | ast.Call | Function, depth: int = DEPTH) -> Ending | None:
+    """What a network ends in."""
+    if isinstance(network, ast.Call):
+        return _of_layer(source, network, network, None, depth)
+    forward = _forward(network) if isinstance(network, ast.ClassDef) else network
+    if forward is None or depth <= 0:
+        return None
+    returned = [
+        node
+        for node in within(forward, ast.Return)
+        if source.enclosing(node, *FUNCTIONS) is forward and node.value is not None
+    ]
+    endings = [ending(source, node.value, depth - 1) for node in returned if node.value is not None]
+    first = endings[0] if endings else None
+    if first is None or any(one is None or one.activation != first.activation for one in endings):
+        return None
+    return first
+
+
+def ending_of_loss(source: Source, loss: Loss) -> Ending | None:
+    """What the prediction that a loss is given ends in; for one that is only constructed, what the only network of the text ends in."""
+    if loss.prediction is not None:
+        return ending(source, loss.prediction)
+    found = networks(source)
+    return (
+        ending_of_network(source, found[0])
+        if len(found) == 1 and len({one.name for one in losses(source)}) == 1
+        else None
+    )
+
+
+# --- values
+
+
+def ending(source: Source, expr: ast.expr, depth: int = DEPTH) -> Ending | None:
+    """What the value of an expression ends in."""
+    if depth <= 0:
+        return None
+    if isinstance(expr, (ast.Tuple, ast.List)) and expr.elts:
+        return ending(source, expr.elts[0], depth - 1)
+    if isinstance(expr, ast.Subscript) and not isinstance(getattr(expr.slice, "value", 0), str):
+        return ending(source, expr.value, depth - 1)
+    if isinstance(expr, ast.Attribute) and expr.attr in ("data", "T", "mT"):
+        return ending(source, expr.value, depth - 1)
+    if isinstance(expr, (ast.Name, ast.Attribute)):
+        found = written_above(source, expr, expr)
+        known = ending(source, found.value, depth - 1) if found is not None and not found.place else None
+        if known is None and NAMED.search(ast.unparse(expr)):
+            kind = "log_softmax" if "log" in last_name(expr).lower() else "softmax"
+            return Ending(kind, expr)
+        return known
+    return _of_call(source, expr, depth) if isinstance(expr, ast.Call) else None
+
+
+def _of_call(source: Source, call: ast.Call, depth: int) -> Ending | None:
+    func = call.func
+    name = source.qualified(func) or ""
+    given = argument_value(call, "input", 0)
+    if (
+        name in ACTIVATION_FORMS
+        and name.startswith("torch.")
+        and not name.startswith("torch.nn.")
+        or name.startswith("torch.nn.functional.")
+        and name in ACTIVATION_FORMS
+    ):
+        return _activation(source, ACTIVATION_FORMS[name], call, None, given, _axis(call, 1), depth)
+    if name.startswith("torch.") and name.rpartition(".")[2] in SAME and given is not None:
+        return ending(source, given, depth - 1)
+    if name.endswith("functional.linear"):
+        return Ending("", call)
+    if name.rpartition(".")[2] in ("dropout", "dropout2d") and given is not None and name.startswith("torch."):
+        return ending(source, given, depth - 1)
+    made = func if isinstance(func, ast.Call) else _layer(source, func)
+    while (
+        made is not None
+        and isinstance(made.func, ast.Attribute)
+        and made.func.attr in SAME
+        and isinstance(made.func.value, ast.Call)
+    ):
+        made = made.func.value
+    if made is not None:
+        return _of_layer(source, made, call, given, depth)
+    if last_name(func) in LOGARITHMS and name in ("", f"torch.{last_name(func)}"):
+        of = given if name else getattr(func, "value", None)
+        inner = ending(source, of, depth - 1) if of is not None else None
+        before, after = LOGARITHMS[last_name(func)]
+        return Ending(after, call, None, inner.inner) if inner is not None and inner.activation == before else None
+    if isinstance(func, ast.Attribute) and not name:
+        if func.attr in SAME:
+            return ending(source, func.value, depth - 1)
+        if func.attr in METHODS and not is_self(func.value):
+            return _activation(source, func.attr.rstrip("_"), call, None, func.value, _axis(call, 0), depth)
+    return _of_unseen(source, call, given, depth)
+
+
+def _layer(source: Source, func: ast.expr) -> ast.Call | None:
+    """What constructed the layer or network that is called."""
+    if not isinstance(func, (ast.Name, ast.Attribute)):
+        return None
+    made = source.constructor(func)
+    if made is None and isinstance(func, ast.Attribute) and func.attr == "forward":
+        made = source.constructor(func.value)
+    return made
+
+
+def _of_unseen(source: Source, call: ast.Call, given: ast.expr | None, depth: int) -> Ending | None:
+    """What the call of something that no construction is seen of ends in: of the only network of the text, or of a layer by its name."""
+    func = call.func
+    text = ast.unparse(func).removesuffix(".forward")
+    around = source.enclosing(call, ast.ClassDef)
+    if text == "self" and around is not None and _forward(around) is not None:
+        return ending_of_network(source, around, depth - 1)
+    inside = around is not None and _forward(around) is not None and around in networks(source)
+    short = last_name(func)
+    if (
+        text.startswith("self.")
+        and given is not None
+        and re.fullmatch(r"(log_?)?soft_?max\w?|sigmoid\d?|sigm|sig|logsoftmax", short.lower())
+    ) and not all_written(source, func):
+        kind = "log_softmax" if "log" in short.lower() else "softmax" if "max" in short.lower() else "sigmoid"
+        return _activation(source, kind, call, None, given, None, depth)
+    if text.startswith("self.") and re.fullmatch(
+        r"(fc|linear|lin|out|dense|l|conv|output)_?\d*(_?out)?", short.lower()
+    ):
+        return Ending("", call) if not all_written(source, func) else None
+    if (
+        inside
+        or not structure.is_network(source, func)
+        and not structure.is_network(source, getattr(func, "value", func))
+    ):
+        return None
+    if source.definition(func) is not None or not (call.args or call.keywords):
+        return None
+    found = networks(source)
+    return ending_of_network(source, found[0], depth - 1) if len(found) == 1 else None
+
+
+def _of_layer(source: Source, made: ast.Call, call: ast.expr, given: ast.expr | None, depth: int) -> Ending | None:
+    """What a layer ends in that `made` constructs and `call` calls with `given`."""
+    if depth <= 0:
+        return None
+    name = source.qualified(made.func) or ""
+    short = name.rpartition(".")[2]
+    if name in ACTIVATION_FORMS and name.startswith("torch.nn."):
+        return _activation(source, ACTIVATION_FORMS[name], call, made, given, _axis(made, 0), depth)
+    if name == "torch.nn.Sequential":
+        return _of_sequence(source, _parts(source, made), call, given, depth)
+    if SCORING.match(name):
+        return Ending("", call, made, width=_width(made))
+    if short in THROUGH and given is not None:
+        return ending(source, given, depth - 1)
+    if name == "torch.nn.DataParallel" or name.endswith("DistributedDataParallel"):
+        inner = made.args[0] if made.args else None
+        inner_made = inner if isinstance(inner, ast.Call) else source.constructor(inner) if inner is not None else None
+        return _of_layer(source, inner_made, call, given, depth - 1) if inner_made is not None else None
+    definition = source.definition(made.func)
+    if isinstance(definition, ast.ClassDef):
+        return ending_of_network(source, definition, depth - 1)
+    if ".models." in name or name.startswith("timm."):
+        return _of_known_model(source, made, call, depth)
+    return None
+
+
+def _of_known_model(source: Source, made: ast.Call, call: ast.expr, depth: int) -> Ending | None:
+    """What a model of torchvision ends in whose last layer the text replaces."""
+    func = call.func if isinstance(call, ast.Call) else None
+    if func is None:
+        return None
+    for part in ("fc", "classifier", "head", "heads", "_fc"):
+        for one in all_written(source, ast.Attribute(func, part, ast.Load())):
+            if isinstance(one.value, ast.Call):
+                return _of_layer(source, one.value, one.value, None, depth - 1)
+    return None
+
+
+def _parts(source: Source, made: ast.Call) -> list[ast.expr] | None:
+    """The layers of a sequence; `None` where not all are seen."""
+    given: list[ast.expr] = list(made.args)
+    if (
+        len(given) == 1
+        and isinstance(given[0], ast.Call)
+        and last_name(given[0].func) == "OrderedDict"
+        and given[0].args
+    ):
+        pairs = given[0].args[0]
+        if isinstance(pairs, (ast.List, ast.Tuple)):
+            given = [p.elts[1] if isinstance(p, ast.Tuple) and len(p.elts) == 2 else p for p in pairs.elts]
+    if not given:
+        added = _added(source, made)
+        return added or None
+    if isinstance(given[-1], ast.Starred):
+        return _listed(source, given[-1].value)
+    return given
+
+
+def _added(source: Source, made: ast.Call) -> list[ast.expr]:
+    """The layers that are added to an empty sequence by `add_module`."""
+    found: list[ast.expr] = []
+    for call in source.all_calls:
+        is_added = isinstance(call.func, ast.Attribute) and call.func.attr == "add_module" and len(call.args) == 2
+        if is_added and isinstance(call.func, ast.Attribute) and source.constructor(call.func.value) is made:
+            found.append(call.args[1])
+    return found
+
+
+def _listed(source: Source, expr: ast.expr) -> list[ast.expr] | None:
+    """The layers that a list of layers ends in: as it is written, with what is appended below."""
+    if isinstance(expr, (ast.List, ast.Tuple)):
+        return list(expr.elts)
+    if not isinstance(expr, (ast.Name, ast.Attribute)):
+        return None
+    text, statement = ast.unparse(expr), source.statement_of(expr)
+    found: list[tuple[int, list[ast.expr]]] = []
+    for one in all_written(source, expr):
+        if isinstance(one.value, (ast.List, ast.Tuple)):
+            found.append((one.statement.lineno, list(one.value.elts)))
+    for call in source.all_calls:
+        adds = isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend") and len(call.args) == 1
+        if adds and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == text:
+            value = call.args[0]
+            found.append((call.lineno, list(value.elts) if isinstance(value, (ast.List, ast.Tuple)) else [value]))
+    for node in source.nodes(ast.AugAssign):
+        if ast.unparse(node.target) == text and isinstance(node.value, (ast.List, ast.Tuple)):
+            found.append((node.lineno, list(node.value.elts)))
+    before = sorted((pair for pair in found if pair[0] < statement.lineno), key=lambda pair: pair[0])
+    return [each for _, group in before for each in group] or None
+
+
+def _of_sequence(
+    source: Source, parts: list[ast.expr] | None, call: ast.expr, given: ast.expr | None, depth: int
+) -> Ending | None:
+    """What a sequence of layers ends in."""
+    if not parts:
+        return ending(source, given, depth - 1) if parts == [] and given is not None else None
+    last = parts[-1]
+    made = last if isinstance(last, ast.Call) else source.constructor(last)
+    if made is None:
+        return None
+    name = source.qualified(made.func) or ""
+    if name.rpartition(".")[2] in THROUGH:
+        return _of_sequence(source, parts[:-1], call, given, depth - 1)
+    if name in ACTIVATION_FORMS and name.startswith("torch.nn."):
+        inner = _of_sequence(source, parts[:-1], call, given, depth - 1)
+        return Ending(ACTIVATION_FORMS[name], made, made, inner, axis=_axis(made, 0))
+    return _of_layer(source, made, call, None, depth - 1)
+
+
+def _activation(
+    source: Source,
+    kind: str,
+    call: ast.expr,
+    made: ast.Call | None,
+    given: ast.expr | None,
+    axis: int | None,
+    depth: int,
+) -> Ending:
+    inner = ending(source, given, depth - 1) if given is not None else None
+    return Ending(kind, call, made, inner, axis=axis)
+
+
+def _axis(call: ast.Call, place: int) -> int | None:
+    given = argument_value(call, "dim", place)
+    try:
+        value = ast.literal_eval(given) if given is not None else None
+    except ValueError:
+        return None
+    return value if isinstance(value, int) else None
+
+
+def _width(made: ast.Call) -> int | None:
+    name = "out_features" if "Linear" in ast.unparse(made.func) else "out_channels"
+    given = argument_value(made, name, 1)
+    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, int) else None
+
+
+@once
+def applied(source: Source) -> tuple[Ending, ...]:
+    """Every activation that the text applies by a call, and the last of each sequence of layers, in source order."""
+    found: list[Ending] = []
+    for call in source.all_calls:
+        name = source.qualified(call.func) or ""
+        if name == "torch.nn.Sequential":
+            end = _of_layer(source, call, call, None, DEPTH)
+        elif name.startswith("torch.nn.") and name.count(".") == 2:
+            continue
+        else:
+            end = _of_call(source, call, 2) if _may_activate(source, call, name) else None
+            end = _of_call(source, call, DEPTH) if end is not None and end.activation and end.node is call else None
+        if end is not None and end.activation and end.node in (call, end.made):
+            found.append(end)
+    return tuple(found)
+
+
+def _may_activate(source: Source, call: ast.Call, name: str) -> bool:
+    """Whether a call may be that of an activation, by its name or by what constructed what is called."""
+    made = source.constructor(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else None
+    made_name = source.qualified(made.func) if made is not None else None
+    return name in ACTIVATION_FORMS or last_name(call.func) in METHODS or (made_name or "") in ACTIVATION_FORMS
+
+
+def is_output(source: Source, end: Ending) -> bool:
+    """Whether an activation is the last of a network of the text, or is applied to the output of one outside of all networks."""
+    for network in networks(source):
+        last = ending_of_network(source, network)
+        if last is not None and last.node is end.node and last.made is end.made:
+            return True
+    around = source.enclosing(end.node, ast.ClassDef)
+    if around is not None and _forward(around) is not None and around in networks(source):
+        return False
+    given = end.node.args[0] if isinstance(end.node, ast.Call) and end.node.args else None
+    if isinstance(end.node, ast.Call) and isinstance(end.node.func, ast.Attribute) and end.node.func.attr in METHODS:
+        given = given if given is not None and source.qualified(end.node.func) else end.node.func.value
+    return given is not None and of_network(source, given)
+
+
+def of_network(source: Source, expr: ast.expr, depth: int = 6) -> bool:
+    """Whether a value is what the call of a network returns."""
+    if depth <= 0:
+        return False
+    if isinstance(expr, ast.Call):
+        if structure.is_network(source, expr.func) and not source.qualified(expr.func):
+            return True
+        method = isinstance(expr.func, ast.Attribute) and expr.func.attr in SAME
+        return method and isinstance(expr.func, ast.Attribute) and of_network(source, expr.func.value, depth - 1)
+    if isinstance(expr, (ast.Name, ast.Attribute)):
+        found = written_above(source, expr, expr)
+        return found is not None and not found.place and of_network(source, found.value, depth - 1)
+    return False

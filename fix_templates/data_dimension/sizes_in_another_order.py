@@ -1,0 +1,107 @@
+"""A view or reshape is given the sizes of a tensor's axes in another order, as the text tells: it mixes the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.api import Decline, Family, Fault, FixPattern, Nature, ReadTemplate, Replace, Subject, axis_order
+
+
+class SizesInAnotherOrder(ReadTemplate):
+    """`view` and `reshape` keep the order of the values; given the sizes of the axes in another order they mix them.
+
+    After `b, c, h, w = x.shape` a `x.view(b, h, w, c)` has the shape of the permuted tensor, and values of other places in each of its
+    rows. The same goes for the last state of a recurrent layer with several layers or directions as `view(batch, -1)`, and for pictures
+    of OpenCV or PIL as `reshape(3, h, w)`. Nothing raises, and the network learns from mixed values. `DNF111` sees it in a run.
+
+    Fix safety: unsafe. The values are ordered differently.
+
+    References: torch.Tensor.view, torch.Tensor.permute, torch.nn.LSTM ("h_n: tensor of shape (D * num_layers, N, H_out)").
+    """
+
+    code = "DNF170"
+    name = "sizes-in-another-order"
+    message = "this view mixes values: it {what}"
+    confidence = 0.8
+    family = Family.DATA_DIMENSION
+    fix_pattern = FixPattern.DATA_DIMENSION
+    nature = Nature.RISK
+    silent = 11
+    default = False
+    declined = "the order of the axes that was meant is not told by the sizes"
+    triggers = ("view", "reshape")
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        for viewing in axis_order.viewings(source):
+            found = axis_order.swaps(source, viewing)
+            if found is None:
+                if what := axis_order.mixed_heads(source, viewing):
+                    yield Fault(source.site(viewing.call), {"what": what}, (Decline(self.declined),), reading="heads")
+                continue
+            before, after = found
+            order = axis_order.permutation(source, viewing)
+            text = source.segment(source.site(viewing.base))
+            edits = (
+                None
+                if order is None
+                else (Replace(source.site(viewing.call), f"{text}.permute({', '.join(map(str, order))})"),)
+            )
+            said = {"what": f"lays a tensor with the axes ({before}) out as ({after}), and swaps none of them"}
+            yield Fault(source.site(viewing.call), said, (("Permute the axes", edits, 0.8), Decline(self.declined)))
+
+    programs = """
+=== example: channels moved by a view
+import torch
+
+def last(x):
+    b, c, h, w = x.shape
+-     return x.view(b, h, w, c)
++     return x.permute(0, 2, 3, 1)
+
+=== example: batch and steps
+import torch
+
+def forward(self, x):
+-     x = x.reshape(x.size(1), x.size(0), x.size(2))
++     x = x.permute(1, 0, 2)
+    return self.lstm(x)
+
+=== reject: permuted first
+import torch
+
+def rows(x):
+    n, c, h, w = x.size()
+    x = x.transpose(1, 2).transpose(2, 3).contiguous().view(-1, c)
+    return x
+
+=== reject: flattened, split and joined
+import torch
+
+def heads(self, x):
+    b, t, c = x.size()
+    q = self.query(x).view(b, t, self.n, c // self.n).transpose(1, 2)
+    y = (q @ q.transpose(-2, -1)) @ q
+    y = y.transpose(1, 2).contiguous().view(b, t, c)
+    return y.view(b * t, c), x.view(b, -1), x.view(-1, c)
+
+=== reject: one layer in one direction
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(8, 16, batch_first=True)
+
+    def forward(self, x):
+        out, (h, c) = self.lstm(x)
+        return h.view(x.size(0), -1)
+
+=== reject: rows of a file
+import numpy as np
+import torch
+
+rows = np.load("rows.npy")
+pictures = torch.from_numpy(rows).view(len(rows), 3, 32, 32)
+"""

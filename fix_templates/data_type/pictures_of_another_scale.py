@@ -1,0 +1,269 @@
+"""Pictures are normalized or passed on in another range of values than is meant: unscaled, or scaled twice."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Decline,
+    Family,
+    Fault,
+    FixPattern,
+    Nature,
+    ReadTemplate,
+    Repair,
+    Replace,
+    Source,
+    Subject,
+    argument_value,
+    axis_order,
+    training_loop,
+    trees,
+    words,
+    written_above,
+)
+from dnnfix.api import picture_scales as pictures
+
+READ = words("data train_data test_data")
+CASTS = re.compile(r"\.float\(\)|FloatTensor|float32|torch\.float|\.double\(\)")
+
+
+class PicturesOfAnotherScale(ReadTemplate):
+    """Values from 0 to 255 are normalized by statistics for 0 to 1, or reach the network as they are; or they are scaled twice.
+
+    `Normalize` with a mean below 1 is made for what `ToTensor` returns. The `data` of a data set of torchvision are bytes: the transform
+    does not touch them. Divided by 255 twice, all values are about the same.
+
+    Fix safety: unsafe. The network sees other values.
+
+    References: torchvision.transforms.ToTensor, torchvision.transforms.Normalize.
+    """
+
+    code = "DNF662"
+    name = "pictures-of-another-scale"
+    message = "{what}"
+    confidence = 0.8
+    family = Family.DATA_TYPE
+    fix_pattern = FixPattern.DATA_WRANGLING
+    nature = Nature.RISK
+    silent = 8
+    default = False
+    declined = "where the values are to be scaled is not told by the text"
+    triggers = (
+        "Normalize",
+        "normalize",
+        "imread",
+        "Image",
+        "data",
+        "train_data",
+        "test_data",
+        "255",
+        "ToTensor",
+        "div",
+        "MNIST",
+        "CIFAR10",
+    )
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        for node, what, repairs in (*_normalized(source), *_twice(source), *_bytes(source), *_arrays(source)):
+            yield Fault(source.site(node), {"what": what}, (*repairs, Decline(self.declined)))
+
+    programs = """
+=== example: divided again
+import torch
+from torchvision import transforms
+
+transform = transforms.Compose([transforms.ToTensor()])
+
+for x, y in loader:
+-     x = x / 255
++     x = x
+    loss = criterion(net(x), y)
+    loss.backward()
+
+=== example: bytes of a data set
+import torch
+from torchvision import datasets, transforms
+
+train = datasets.MNIST("data", train=True, transform=transforms.ToTensor())
+test = datasets.MNIST("data", train=False, transform=transforms.ToTensor())
+- x_test = test.data.unsqueeze(1).float()
++ x_test = test.data.unsqueeze(1).float() / 255
+print(net(x_test).argmax(1))
+
+=== reject: scaled by hand
+import torch
+from torchvision import datasets, transforms
+
+train = datasets.MNIST("data", train=True, transform=transforms.ToTensor())
+test = datasets.MNIST("data", train=False)
+x_test = test.data.unsqueeze(1).float() / 255.
+
+=== reject: in their order
+import torch
+from torchvision import transforms
+
+transform = transforms.Compose([
+    transforms.ToTensor(),
+    transforms.Normalize((0.5,), (0.5,)),
+])
+
+=== reject: shown
+import torch
+from torchvision import transforms
+
+transform = transforms.Compose([transforms.ToTensor(), transforms.Lambda(lambda x: x * 255)])
+picture = (net(transform(image)) * 255).byte()
+back = picture / 255
+"""
+
+
+Read = tuple[ast.expr, str, tuple[Repair, ...]]
+
+
+def _normalized(source: Source) -> Iterator[Read]:
+    """`Normalize` of pictures that nothing scaled, or with statistics of bytes of pictures that were scaled."""
+    if "Normalize" not in source.words or pictures.of_albumentations(source):
+        return
+    inside: set[ast.expr] = set()
+    for each in pictures.composed(source):
+        normalize, scaled = (
+            each.step("Normalize"),
+            each.step("ToTensor", "ConvertImageDtype", "ToDtype", "ToImageTensor"),
+        )
+        inside.update(each.steps)
+        known = all(isinstance(s, ast.Call) and _is_of_torchvision(source, s) for s in each.steps)
+        if normalize is None or not known or any(name in ("Lambda", "PILToTensor", "ToImage") for name in each.names):
+            continue
+        mean = pictures.numbers_of(argument_value(normalize, "mean", 0))
+        if scaled is None and mean and max(mean) < 1 and not _scales_by_hand(source):
+            yield normalize, "the mean is that of values from 0 to 1, and no step scales the pictures to them", ()
+        elif scaled is not None and mean and max(mean) > 3:
+            yield normalize, "the mean is that of bytes, and the values are from 0 to 1 behind ToTensor", ()
+        elif scaled is not None and each.steps.index(scaled) > each.steps.index(normalize):
+            yield normalize, "Normalize stands before ToTensor, which scales the values", ()
+    for call in source.all_calls:
+        short = trees.last_name(call.func)
+        if (
+            call in inside
+            or short != "Normalize"
+            or not _is_of_torchvision(source, call)
+            or pictures.scales_somewhere_but_normalize(source)
+        ):
+            continue
+        mean = pictures.numbers_of(argument_value(call, "mean", 0))
+        if mean and max(mean) < 1 and CASTS.search(source.text):
+            yield call, "the mean is that of values from 0 to 1, and nothing scales the pictures to them", ()
+
+
+def _is_of_torchvision(source: Source, call: ast.Call) -> bool:
+    """Whether a call makes a transform of torchvision, by its name or by what its module is usually called."""
+    name = source.qualified(call.func)
+    if name is not None:
+        return name.startswith("torchvision.")
+    return (
+        source.definition(call.func) is None
+        and re.match(r"((torchvision\.)?transforms?(\.v2)?|T|v2|tvt|tfms|tf)\.\w+$|\w+$", ast.unparse(call.func))
+        is not None
+    )
+
+
+def _scales_by_hand(source: Source) -> bool:
+    """Whether the text scales pictures at another place."""
+    return bool(pictures.SCALES & source.words) or pictures.BY_HAND.search(source.text) is not None
+
+
+def _twice(source: Source) -> Iterator[Read]:
+    """Values that are divided by 255 again."""
+    for node in (*source.nodes(ast.BinOp), *source.all_calls):
+        value = pictures.divided(node)
+        if value is None:
+            continue
+        inner = value
+        while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and not inner.args:
+            inner = inner.func.value
+        written = written_above(source, inner, node) if isinstance(inner, (ast.Name, ast.Attribute)) else None
+        again = written is not None and written.place is None and pictures.divided(written.value) is not None
+        edit = Replace(source.site(node), source.segment(source.site(value)))
+        way = ("Divide them once", (edit,), 0.8)
+        if again or pictures.divided(inner) is not None:
+            yield node, "the values are divided by 255 twice", (way,)
+        elif isinstance(inner, ast.Name) and _is_batch(source, node, inner.id) and _all_scaled(source):
+            yield node, "ToTensor has scaled the values to [0, 1], and they are divided by 255 again", (way,)
+
+
+def _is_batch(source: Source, node: ast.expr, name: str) -> bool:
+    """Whether a name is that of the inputs which a loop over a loader gives."""
+    for loop in training_loop.loops_around(source, node):
+        if isinstance(loop, ast.For) and name in trees.stored_names(loop.target):
+            return re.search(r"load|\bdl\b|_dl|batch", ast.unparse(loop.iter), re.IGNORECASE) is not None
+    return False
+
+
+def _all_scaled(source: Source) -> bool:
+    """Whether every composed transform of the text scales the pictures, and none scales them back."""
+    found = pictures.composed(source)
+    return bool(found) and all(one.step("ToTensor") is not None and "Lambda" not in one.names for one in found)
+
+
+def _bytes(source: Source) -> Iterator[Read]:
+    """The bytes of a data set of torchvision that become floating-point numbers and are not scaled."""
+    for node in source.nodes(ast.Attribute):
+        if node.attr not in READ or not isinstance(node.ctx, ast.Load):
+            continue
+        made = source.constructor(node.value)
+        name = trees.last_name(made.func) if made is not None else ""
+        if name not in ("MNIST", "FashionMNIST", "KMNIST", "EMNIST", "QMNIST", "CIFAR10", "CIFAR100"):
+            continue
+        statement = source.statement_of(node)
+        text = ast.unparse(statement)
+        if not isinstance(statement, ast.Assign) or not CASTS.search(text) or _scaled_later(source, statement):
+            continue
+        value = statement.value
+        edit = Replace(source.site(value), f"{source.segment(source.site(value))} / 255")
+        yield (
+            node,
+            f"`{ast.unparse(node)}` are bytes, which no transform touches: they are used without being scaled",
+            (("Scale them", (edit,), 0.8),),
+        )
+
+
+def _scaled_later(source: Source, statement: ast.Assign) -> bool:
+    """Whether a statement scales its values, or what is done with its target below does."""
+    if pictures.BY_HAND.search(ast.unparse(statement)) or pictures.OWN.search(ast.unparse(statement)):
+        return True
+    target = ast.unparse(statement.targets[0])
+    nodes: list[ast.expr | ast.stmt] = [*source.nodes(ast.BinOp), *source.nodes(ast.AugAssign), *source.all_calls]
+    for node in nodes:
+        text = ast.unparse(node) if node.lineno > statement.lineno else ""
+        reads = text and re.search(rf"(?<![\w.]){re.escape(target)}\b", text)
+        if reads and (pictures.BY_HAND.search(text) or pictures.OWN.search(text)):
+            return True
+    return False
+
+
+def _arrays(source: Source) -> Iterator[Read]:
+    """Arrays of pictures that become tensors of floating-point numbers where nothing of the text scales any."""
+    if pictures.scales_somewhere(source) or "transform" in source.text.lower() or pictures.of_albumentations(source):
+        return
+    for call in source.all_calls:
+        name = source.qualified(call.func) or ""
+        if (
+            name not in ("torch.from_numpy", "torch.tensor", "torch.Tensor", "torch.FloatTensor", "torch.as_tensor")
+            or not call.args
+        ):
+            continue
+        inside = axis_order.layout(source, call.args[0], call)
+        if inside is None or not inside.pictures:
+            continue
+        statement = source.statement_of(call)
+        if (
+            CASTS.search(ast.unparse(statement))
+            or name in ("torch.Tensor", "torch.FloatTensor")
+            or CASTS.search(source.text)
+        ):
+            yield call, "pictures with values from 0 to 255 become a tensor, and nothing scales them", ()
+            return

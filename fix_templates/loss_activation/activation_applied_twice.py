@@ -1,0 +1,101 @@
+"""An activation is applied to values that have been through one already."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import Decline, Family, Fault, FixPattern, Nature, ReadTemplate, Replace, Subject, endings, words
+
+SECOND = words("softmax sigmoid log_softmax log_sigmoid")
+FIRST = words("softmax sigmoid hard_sigmoid")
+
+
+class ActivationAppliedTwice(ReadTemplate):
+    """A softmax or sigmoid is applied to the output of another one: to probabilities, which it squeezes once more.
+
+    A second sigmoid returns values between 0.5 and 0.73, a second softmax nearly equal ones. The first one often stands in the
+    `forward` of the network, and the second where its output is used.
+
+    Fix safety: unsafe. The values are other ones from then on, which is the point.
+
+    References: torch.nn.Softmax, torch.nn.Sigmoid.
+    """
+
+    code = "DNF361"
+    name = "activation-applied-twice"
+    message = "{second} is applied to the output of {first}"
+    confidence = 0.85
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACTIVATION
+    nature = Nature.RISK
+    silent = 10
+    default = False
+    declined = "the second activation is not called with the values of the first"
+    triggers = ("softmax", "sigmoid", "Softmax", "Sigmoid", "log_softmax", "LogSoftmax")
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        for end in endings.applied(source):
+            first = end.inner
+            if end.activation not in SECOND or first is None or first.activation not in FIRST:
+                continue
+            said = {"second": end.activation, "first": first.activation}
+            given = (
+                end.node.args[0]
+                if isinstance(end.node, ast.Call) and end.node.args and end.node is not end.made
+                else None
+            )
+            title = f"Leave the second {end.activation} out"
+            edits = None if given is None else (Replace(source.site(end.node), source.segment(source.site(given))),)
+            yield Fault(source.site(end.node), said, ((title, edits, 0.7), Decline(self.declined)))
+
+    programs = """
+=== example: in the network and behind it
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(8, 4), nn.Sigmoid())
+
+def chances(x):
+-     return torch.sigmoid(net(x))
++     return net(x)
+
+=== example: twice in a class
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+        self.softmax = nn.Softmax(dim=1)
+
+    def forward(self, x):
+        x = self.softmax(self.fc(x))
+-         return F.log_softmax(x, dim=1)
++         return x
+
+=== reject: once in the network, once beside it
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 1))
+
+def chances(x):
+    return torch.sigmoid(net(x))
+
+=== reject: weights of attention, and an output of its own
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(8, 1)
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x):
+        weights = F.softmax(self.score(x), dim=1)
+        return F.log_softmax(self.fc((weights * x).sum(1)), dim=1)
+"""

@@ -1,0 +1,286 @@
+"""What the text gives a loss ends in an activation that this loss applies itself, lacks the one it needs, or has another."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Decline,
+    Family,
+    Fault,
+    FixPattern,
+    Nature,
+    ReadTemplate,
+    Repair,
+    Replace,
+    Source,
+    Subject,
+    Wrap,
+    endings,
+    tensor_values,
+    words,
+)
+
+CROSS_ENTROPY = words("CrossEntropyLoss cross_entropy")
+WITH_LOGITS = words("""BCEWithLogitsLoss binary_cross_entropy_with_logits MultiLabelSoftMarginLoss
+    multilabel_soft_margin_loss""")
+PROBABILITIES = words("BCELoss binary_cross_entropy")
+LOGARITHMS = words("NLLLoss nll_loss NLLLoss2d KLDivLoss kl_div CTCLoss ctc_loss")
+REAL = words("MSELoss mse_loss L1Loss l1_loss SmoothL1Loss smooth_l1_loss HuberLoss huber_loss")
+SQUASHED = words("softmax log_softmax log_sigmoid sigmoid hard_sigmoid tanh hard_tanh relu relu6 softplus softsign")
+"""Activations whose values are no scores."""
+
+
+class ActivationUnfitForLoss(ReadTemplate):
+    """A loss is given values behind an activation that it applies itself, or without the one it expects.
+
+    Cross-entropy and the losses "with logits" apply softmax and sigmoid themselves: behind another one the scores lie in [0, 1], the
+    loss cannot fall below a bound well above zero, and gradients are small. `NLLLoss` expects log-probabilities, `BCELoss`
+    probabilities. It is read from the text alone, where the network is not seen constructed or its loss not called; where they are,
+    `DNF301` and `DNF326` answer.
+
+    Fix safety: unsafe. The loss is computed from other values; what reads the output as probabilities may need the same change.
+
+    References: torch.nn.CrossEntropyLoss ("the input is expected to contain the unnormalized logits"), torch.nn.BCEWithLogitsLoss,
+    torch.nn.BCELoss, torch.nn.NLLLoss, torch.nn.KLDivLoss.
+    """
+
+    code = "DNF360"
+    name = "activation-unfit-for-loss"
+    message = "{loss} {expects}, and is given {what}"
+    confidence = 0.85
+    family = Family.LOSS_ACTIVATION
+    fix_pattern = FixPattern.ACTIVATION
+    nature = Nature.RISK
+    silent = 10
+    default = False
+    declined = "the activation cannot be changed in one place"
+    triggers = tuple(sorted(CROSS_ENTROPY | WITH_LOGITS | PROBABILITIES | LOGARITHMS | REAL))
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        known = {use.call.site for use in tensor_values.loss_uses(subject) if use.activation is not None or use.plain}
+        seen: set[ast.expr] = set()
+        for loss in endings.losses(source):
+            end = endings.ending_of_loss(source, loss)
+            if end is None or source.site(loss.node) in known or end.place in seen:
+                continue
+            expects = _disagrees(loss, end)
+            if expects:
+                seen.add(end.place)
+                said = {"loss": loss.name, "expects": expects, "what": _what(end)}
+                place = end.place if end.activation else loss.node
+                yield Fault(source.site(place), said, (*_repairs(source, loss, end), Decline(self.declined)))
+
+    programs = """
+=== example: a class that is never constructed
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+        self.softmax = nn.Softmax(dim=1)
+
+    def forward(self, x):
+        x = self.fc(x)
+-         return self.softmax(x)
++         return x
+
+criterion = nn.CrossEntropyLoss()
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+
+=== example: a sigmoid in the loop
+import torch.nn as nn
+import torch
+
+criterion = nn.BCEWithLogitsLoss()
+
+def train(model, loader, criterion):
+    for x, y in loader:
+-         out = torch.sigmoid(model(x))
++         out = model(x)
+        loss = criterion(out, y)
+        loss.backward()
+
+=== example: scores to an NLL loss
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.out(x)
+
+def step(net, x, y):
+-     return F.nll_loss(net(x), y)
++     return F.nll_loss(F.log_softmax(net(x), dim=1), y)
+
+=== example: scores to a binary cross-entropy
+import torch
+import torch.nn as nn
+
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 1))
+
+    def forward(self, x):
+        return self.layers(x)
+
+- criterion = nn.BCELoss()
++ criterion = nn.BCEWithLogitsLoss()
+
+=== reject: softmax for what is shown
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+criterion = nn.CrossEntropyLoss()
+
+def step(model, x, y):
+    out = model(x)
+    loss = criterion(out, y)
+    print(F.softmax(out, dim=1))
+    return loss
+
+=== reject: a softmax in evaluation alone
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x):
+        x = self.fc(x)
+        if not self.training:
+            x = F.softmax(x, dim=1)
+        return x
+
+criterion = nn.CrossEntropyLoss()
+
+=== reject: the activations belong
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return F.log_softmax(self.fc(x), dim=1)
+
+def step(model, x, y):
+    return F.nll_loss(model(x), y)
+
+=== reject: an autoencoder of pictures
+import torch.nn as nn
+
+class Coder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.decoder = nn.Sequential(nn.Linear(8, 784), nn.Sigmoid())
+
+    def forward(self, x):
+        return self.decoder(x)
+
+criterion = nn.MSELoss()
+
+=== reject: two networks
+import torch.nn as nn
+
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.out(x).sigmoid()
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.out(x)
+
+criterion = nn.CrossEntropyLoss()
+
+def step(model, x, y):
+    return criterion(model(x), y)
+"""
+
+
+def _disagrees(loss: endings.Loss, end: endings.Ending) -> str:
+    """What a loss expects, where it is given something else; empty where it fits, or may fit."""
+    name, kind = loss.name, end.activation
+    if name in CROSS_ENTROPY and kind in SQUASHED:
+        return "applies a softmax itself to scores"
+    if name in WITH_LOGITS and kind in SQUASHED:
+        return "applies a sigmoid itself to scores"
+    if name in PROBABILITIES and (
+        kind in SQUASHED - {"sigmoid", "hard_sigmoid", "softmax"} or kind in ("", "leaky_relu")
+    ):
+        return "expects probabilities"
+    if name in PROBABILITIES and kind == "softmax" and end.layer.width == 1:
+        return "expects probabilities"
+    if name in LOGARITHMS and (kind in SQUASHED - {"log_softmax", "log_sigmoid"} or not kind):
+        return "expects log-probabilities"
+    of_one = end.inner is not None and not end.inner.activation and end.inner.made is not None
+    if name in REAL and kind in ("relu", "relu6") and of_one and "Linear" in ast.unparse(end.layer.place):
+        return "is for real values"
+    return ""
+
+
+def _what(end: endings.Ending) -> str:
+    return f"the output of {end.activation}" if end.activation else "scores without an activation"
+
+
+def _repairs(source: Source, loss: endings.Loss, end: endings.Ending) -> Iterator[Repair]:
+    """The ways to make the loss and its input fit."""
+    if loss.name in LOGARITHMS and end.activation == "softmax":
+        named = end.made.func if end.made is not None else getattr(end.node, "func", end.node)
+        text = source.segment(source.site(named)).replace("Softmax", "LogSoftmax").replace(".softmax", ".log_softmax")
+        yield "Use a log-softmax", (Replace(source.site(named), text),), 0.8
+    elif end.activation:
+        title = f"Pass the loss the values before {end.activation}"
+        given = _given(end)
+        if given is not None:
+            yield title, (Replace(source.site(end.node), source.segment(source.site(given))),), 0.8
+        elif end.made is not None:
+            yield title, (Replace(source.site(end.made), "nn.Identity()"),), 0.6
+    elif loss.name == "BCELoss" and loss.made is not None:
+        text = source.segment(source.site(loss.made.func)).replace("BCELoss", "BCEWithLogitsLoss")
+        yield "Use the loss that expects scores", (Replace(source.site(loss.made.func), text),), 0.8
+    elif loss.prediction is not None and loss.name in PROBABILITIES:
+        yield "Pass the loss the sigmoid", (Wrap(source.site(loss.prediction), "torch.sigmoid(", ")"),), 0.7
+    elif loss.prediction is not None:
+        yield "Pass the loss the log-softmax", (Wrap(source.site(loss.prediction), "F.log_softmax(", ", dim=1)"),), 0.7
+
+
+def _given(end: endings.Ending) -> ast.expr | None:
+    """What the call of an activation is applied to; `None` for a layer of a sequence, which is not called by itself."""
+    node = end.node
+    if not isinstance(node, ast.Call) or node is end.made:
+        return None
+    if isinstance(node.func, ast.Attribute) and node.func.attr in endings.METHODS and not node.args[1:]:
+        is_method = end.made is None and not (
+            isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F", "nn")
+        )
+        if is_method and not ast.unparse(node.func.value).endswith("functional"):
+            return node.func.value
+    return node.args[0] if node.args else None

@@ -1,0 +1,238 @@
+"""Work on a GPU is timed by the clock of the program, which does not wait for it."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Family,
+    Fault,
+    FixPattern,
+    InsertBefore,
+    Nature,
+    ReadTemplate,
+    Source,
+    Subject,
+    all_written,
+    devices,
+    function_around,
+    structure,
+    trees,
+    within,
+    words,
+)
+
+CLOCKS = words(
+    "time.time time.perf_counter time.monotonic time.process_time timeit.default_timer time.time_ns time.perf_counter_ns"
+)
+SPELT = words("time perf_counter default_timer monotonic timer perf_counter_ns process_time")
+
+
+class GpuTimedWithoutWaiting(ReadTemplate):
+    """Work on a GPU is timed without `torch.cuda.synchronize()`: what is measured is how long it takes to ask for it.
+
+    Calls return before the GPU has computed anything. The clock is read early, and the work is charged to whatever waits next, such as
+    `loss.item()`. Reported where a clock is read before and after calls of networks or operations of tensors, and nothing between the
+    last of them and the second reading waits.
+
+    Fix safety: unsafe. Waiting costs a little time at each place.
+
+    References: https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution; torch.cuda.synchronize; torch.utils.benchmark.
+    """
+
+    code = "DNF770"
+    name = "gpu-timed-without-waiting"
+    message = "the clock is read before the GPU has done what it was asked for: nothing waits for it"
+    confidence = 0.8
+    family = Family.TRAINING
+    fix_pattern = FixPattern.MONITOR
+    nature = Nature.RISK
+    silent = 13
+    default = False
+    triggers = ("time", "perf_counter", "default_timer", "timeit", "elapsed_time")
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        if "torch" not in source.frameworks or not devices.uses_gpu(source):
+            return
+        seen: set[ast.stmt] = set()
+        for first, end in (*_measured(source), *_in_a_row(source)):
+            if end not in seen and _is_uneasy(source, first, end):
+                seen.add(end)
+                edit = InsertBefore(source.site(end), "torch.cuda.synchronize()")
+                title = "Wait for the GPU before the clock is read"
+                yield Fault.with_repair(source.site(end), {}, title, edit, prior=0.8)
+
+    programs = """
+=== example: a forward pass
+import time
+import torch
+
+model = model.cuda()
+start = time.time()
+out = model(x.cuda())
++ torch.cuda.synchronize()
+end = time.time()
+print(end - start)
+
+=== example: many of them
+import time
+import torch
+
+def measure(model, x, device):
+    model.to(device)
+    x = x.to(device)
+    t0 = time.perf_counter()
+    for _ in range(100):
+        y = model(x)
++     torch.cuda.synchronize()
+    print("took", time.perf_counter() - t0)
+
+=== reject: it waits
+import time
+import torch
+
+def measure(model, x):
+    torch.cuda.synchronize()
+    start = time.time()
+    y = model(x.cuda())
+    torch.cuda.synchronize()
+    return time.time() - start
+
+=== reject: the loss is read
+import time
+import torch
+
+for x, y in loader:
+    start = time.time()
+    loss = criterion(model(x.cuda()), y.cuda())
+    loss.backward()
+    optimizer.step()
+    total += loss.item()
+    print(time.time() - start)
+
+=== reject: no GPU
+import time
+import torch
+
+start = time.time()
+out = model(x)
+print(time.time() - start)
+
+=== reject: loading is timed
+import time
+import torch
+
+model.cuda()
+end = time.time()
+for x, y in loader:
+    data_time.update(time.time() - end)
+    loss = criterion(model(x.cuda()), y.cuda())
+    losses.update(loss.item())
+    end = time.time()
+"""
+
+
+def _is_clock(source: Source, expr: ast.expr) -> bool:
+    """Whether an expression reads a clock."""
+    if not isinstance(expr, ast.Call) or expr.args:
+        return False
+    name = source.qualified(expr.func) or ast.unparse(expr.func)
+    return name in CLOCKS or (name in SPELT and isinstance(expr.func, ast.Name))
+
+
+def _readings(source: Source, expr: ast.expr) -> list[ast.stmt]:
+    """The statements that read the clock for an expression: its own, or those that assign it to its name."""
+    if _is_clock(source, expr):
+        return [source.statement_of(expr)]
+    if not isinstance(expr, (ast.Name, ast.Attribute)):
+        return []
+    around = function_around(source, expr)
+    written = [one for one in all_written(source, expr) if _is_clock(source, one.value)]
+    return [one.statement for one in written if function_around(source, one.statement) is around]
+
+
+def _measured(source: Source) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+    """The readings of a clock whose difference is computed."""
+    for node in source.nodes(ast.BinOp):
+        if isinstance(node.op, ast.Sub):
+            for end in _readings(source, node.left):
+                first = _started(source, _readings(source, node.right), end)
+                if first is not None:
+                    yield first, end
+
+
+def _in_a_row(source: Source) -> Iterator[tuple[ast.stmt, ast.stmt]]:
+    """Readings of a clock into two names one after the other, in a fragment that ends before their difference is computed."""
+    kept = [
+        node
+        for node in source.nodes(ast.Assign)
+        if _is_clock(source, node.value) and isinstance(node.targets[0], ast.Name)
+    ]
+    subtracted = {
+        name for node in source.nodes(ast.BinOp) if isinstance(node.op, ast.Sub) for name in trees.names_in(node)
+    }
+    for first, second in itertools.pairwise(kept):
+        names = {ast.unparse(first.targets[0]), ast.unparse(second.targets[0])}
+        in_one = function_around(source, first) is function_around(source, second)
+        if len(names) == 2 and in_one and names.isdisjoint(subtracted):
+            yield first, second
+
+
+def _started(source: Source, starts: list[ast.stmt], end: ast.stmt) -> ast.stmt | None:
+    """The reading before another one; in a loop it may be the last of the round before."""
+    before = [one for one in starts if one.lineno < end.lineno]
+    return max(before, key=lambda one: one.lineno, default=None)
+
+
+def _is_uneasy(source: Source, start: ast.stmt, end: ast.stmt) -> bool:
+    """Whether the GPU is given work between two readings of the clock, and nothing waits for the last of it."""
+    around: ast.AST = function_around(source, end) or source.tree
+    between = [
+        call
+        for call in within(around, ast.Call)
+        if (start.end_lineno or start.lineno) < call.lineno
+        and (call.end_lineno or call.lineno) <= end.lineno
+        and source.statement_of(call) is not end
+    ]
+    if isinstance(source.parent(start), (ast.For, ast.While)) and source.parent(start) is not source.parent(end):
+        return False
+    work = [call for call in between if devices.works(source, call) or _works_inside(source, call)]
+    if not work:
+        return False
+    last = max(work, key=lambda call: call.lineno)
+    loop = devices.loop_around(source, last)
+    loops = [one for one in within(around, ast.For, ast.While) if start.lineno < one.lineno < end.lineno]
+    if any(structure.has(source, one, structure.Kind.UPDATE) for one in loops):
+        return False  # an epoch: what its last batch takes does not count
+    begins = last.lineno if loop is None or loop.lineno <= start.lineno else loop.lineno
+    after = [call for call in between if call.lineno >= begins]
+    statements = {source.statement_of(call) for call in after}
+    if any(devices.waits(source, one) for one in statements):
+        return False
+    results = {name for call in work for name in trees.stored_names(source.statement_of(call))}
+    for statement in sorted({source.statement_of(call) for call in between}, key=lambda one: one.lineno):
+        if results & trees.names_in(statement):
+            results |= trees.stored_names(statement) if isinstance(statement, ast.Assign) else set()
+    if any(devices.looks_at(source, one, results) for one in statements):
+        return False
+    return not any(_unknown(source, call) for call in after if call not in work)
+
+
+def _works_inside(source: Source, call: ast.Call) -> bool:
+    """Whether a function of this text that is called gives the GPU work."""
+    body = structure.callee(source, call)
+    return body is not None and any(devices.works(source, inner) for inner in within(body, ast.Call))
+
+
+def _unknown(source: Source, call: ast.Call) -> bool:
+    """Whether a call of a function from elsewhere, given results, may wait for them."""
+    if structure.callee(source, call) is not None or isinstance(call.func, ast.Attribute):
+        return False
+    name = source.qualified(call.func) or ""
+    if name.startswith(("torch.", "builtins.")) or source.constructor(call.func) is not None:
+        return False
+    text = ast.unparse(call.func)
+    return text not in devices.PLAIN and not ("loss" in text or "crit" in text) and bool(call.args)

@@ -1,0 +1,179 @@
+"""Something that stays the same is moved to the GPU in every round of a loop, or is made on the CPU to be moved."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from dnnfix.api import (
+    Decline,
+    Family,
+    Fault,
+    FixPattern,
+    Nature,
+    ReadTemplate,
+    Replace,
+    Source,
+    Subject,
+    devices,
+    endings,
+    structure,
+    trees,
+    within,
+    words,
+)
+
+MAKERS = words("zeros ones rand randn full arange eye empty linspace randint")
+BACK = words("cpu numpy")
+
+
+class MovedInEveryRound(ReadTemplate):
+    """A network, a loss or a tensor that no round changes is moved to the GPU in a loop over batches; or a result goes to the CPU and back.
+
+    Each transfer takes time, and one to the CPU waits for all work that was asked for. What stays the same is moved once, before the
+    loop; new tensors are made where they are needed, with `device=`.
+
+    Fix safety: unsafe. The text is changed in no way that a run could not bear out; the numbers stay the same.
+
+    References: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html ("Create tensors directly on the target device",
+    "Avoid unnecessary CPU-GPU synchronization").
+    """
+
+    code = "DNF772"
+    name = "moved-in-every-round"
+    message = "{what}"
+    confidence = 0.75
+    family = Family.TRAINING
+    fix_pattern = FixPattern.API_CONTRACT
+    nature = Nature.ADVICE
+    silent = 13
+    default = False
+    declined = "the statement has to go before the loop"
+    triggers = ("cuda", "to")
+
+    def read(self, subject: Subject) -> Iterator[Fault]:
+        source = subject.source
+        if "torch" not in source.frameworks:
+            return
+        for call in source.all_calls:
+            loop = devices.loop_around(source, call) if devices.moves(source, call) else None
+            if loop is None or not isinstance(call.func, ast.Attribute) or not _is_over_batches(source, loop):
+                continue
+            moved = call.func.value
+            made = _made_here(source, moved)
+            if made is not None and structure.has(source, loop, structure.Kind.BACKWARD):
+                what = f"`{ast.unparse(made.func)}` makes a tensor on the CPU in every round, which is then moved"
+                yield Fault(
+                    source.site(call),
+                    {"what": what},
+                    (*_on_device(source, call, made), Decline("its device is not given by name")),
+                )
+            elif _goes_back(moved):
+                what = "values go from the GPU to the CPU and back in every round"
+                yield Fault(source.site(call), {"what": what}, (Decline("they have to be computed on the GPU"),))
+            elif _stays(source, loop, call, moved):
+                what = f"`{ast.unparse(moved)}` stays the same and is moved in every round"
+                yield Fault(source.site(call), {"what": what}, (Decline(self.declined),))
+
+    programs = """
+=== example: noise
+import torch
+
+for x, y in loader:
+-     noise = torch.randn(64, 100).to(device)
++     noise = torch.randn(64, 100, device=device)
+    loss = criterion(net(noise), y)
+    loss.backward()
+
+=== reject: batches are moved
+import torch
+
+net.to(device)
+for x, y in loader:
+    x, y = x.to(device), y.to(device)
+    loss = criterion(net(x), y)
+    loss.backward()
+
+=== reject: a network for each setting
+import torch
+
+for rate in rates:
+    net = Net().to(device)
+    train(net, rate)
+"""
+
+
+def _is_over_batches(source: Source, loop: ast.For | ast.While) -> bool:
+    """Whether the rounds of a loop are those of batches: a network is called in it, and in no loop within."""
+    return any(
+        devices.works(source, call) and devices.loop_around(source, call) is loop for call in within(loop, ast.Call)
+    )
+
+
+def _made_here(source: Source, moved: ast.expr) -> ast.Call | None:
+    """The call that makes the tensor that is moved, on the CPU."""
+    made = moved
+    while (
+        isinstance(made, ast.Call)
+        and isinstance(made.func, ast.Attribute)
+        and made.func.attr in endings.SAME
+        and not source.qualified(made.func)
+    ):
+        made = made.func.value
+    if not isinstance(made, ast.Call):
+        return None
+    name = source.qualified(made.func) or ""
+    given = any(k.arg == "device" for k in made.keywords)
+    return made if name.startswith("torch.") and name.rpartition(".")[2] in MAKERS and not given else None
+
+
+def _on_device(source: Source, call: ast.Call, made: ast.Call) -> Iterator[tuple[str, tuple[Replace, ...], float]]:
+    """Make the tensor on its device."""
+    if (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "to"
+        and call.func.value is made
+        and len(call.args) == 1
+    ):
+        text = source.segment(source.site(made)).rstrip()
+        device = source.segment(source.site(call.args[0]))
+        comma = ", " if made.args or made.keywords else ""
+        yield "Make it on its device", (Replace(source.site(call), f"{text[:-1]}{comma}device={device})"),), 0.8
+
+
+def _goes_back(moved: ast.expr) -> bool:
+    """Whether what is moved to the GPU is a tensor made of what had just been copied from it."""
+    if not isinstance(moved, ast.Call) or trees.last_name(moved.func) not in (
+        "from_numpy",
+        "tensor",
+        "Tensor",
+        "as_tensor",
+        *BACK,
+    ):
+        return False
+    return any(
+        isinstance(call.func, ast.Attribute) and call.func.attr in BACK and not call.args
+        for call in within(moved, ast.Call)
+    )
+
+
+def _stays(source: Source, loop: ast.For | ast.While, call: ast.Call, moved: ast.expr) -> bool:
+    """Whether no round of a loop changes what is moved, and it is moved in each one anew."""
+    if not isinstance(moved, (ast.Name, ast.Attribute)):
+        return False
+    text = ast.unparse(moved)
+    statement = source.statement_of(call)
+    is_module = structure.is_network(source, moved) or endings.OF_LOSS.fullmatch(text) is not None
+    if is_module and statement in loop.body:
+        others = [node for node in within(loop, ast.Assign) if node is not statement]
+        made = any(ast.unparse(one) == text for node in others for target in node.targets for one in ast.walk(target))
+        return not made and trees.names_in(moved).isdisjoint(trees.stored_names(loop) - {text})
+    root: ast.expr = moved
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    stored = {ast.unparse(t) for node in within(loop, ast.Assign) for t in node.targets}
+    own = isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == text
+    is_read = isinstance(root, ast.Name) and root.id not in trees.stored_names(loop) and text not in stored
+    return (
+        is_read and not own and isinstance(root, ast.Name) and root.id != "self" and not isinstance(statement, ast.Expr)
+    )
