@@ -64,9 +64,11 @@ def asked(*arguments: str, folder: Path) -> Any:
     """What a command of dnnfix answers as JSON, in a folder."""
     command = [sys.executable, "-m", "dnnfix", *arguments, "--isolated", "--output-format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-    if done.returncode not in (0, 1):
+    if not done.stdout:
         sys.stderr.write(done.stderr)
         raise SystemExit(2)
+    if done.returncode == 2:  # what could not be read at all, file by file
+        print(done.stderr, end="")
     return json.loads(done.stdout)
 
 

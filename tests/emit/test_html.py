@@ -477,7 +477,9 @@ class TestBrowser:
         large.write_text(text, encoding="utf-8")
         window = Shown(chromium, large)
         assert window.page.locator(".finding").count() == 200
-        assert 0 < min(_loaded(window) for _ in range(5)) < 2000  # the other tests take from this machine what they take
+        assert (
+            0 < min(_loaded(window) for _ in range(5)) < 2000
+        )  # the other tests take from this machine what they take
         assert window.page.locator(".plot svg").count() == 0
         window.page.locator(".finding summary").first.click()
         window.page.wait_for_selector(".plot svg", timeout=1000)
