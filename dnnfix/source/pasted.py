@@ -37,6 +37,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#39|#34|#x27|#x22);")
 _NUMBERED = re.compile(r"\s*(?P<number>\d{1,5})(?:[:.|)\]]|(?=\s|$))(?: ?\|)?")
+_QUOTED = re.compile(r"[ \t]*>(?: |$)")
 _ANY_PARAMETERS = re.compile(
     r"^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\([^()\n]*?(?P<dots>\.{3})[ \t]*\)[ \t]*:", re.MULTILINE
 )
@@ -82,6 +83,18 @@ def entities(draft: Draft) -> bool:
         for match in reversed(list(_ENTITY.finditer(line))):
             draft.replace(number, match.start(), match.end(), unescape(match.group()).replace("\u00a0", " "))
     draft.notes.append("characters that a web page had escaped were read as what they stand for")
+    return True
+
+
+def quotes(draft: Draft) -> bool:
+    """Remove the mark before each line of a text that an answer quotes."""
+    solid = [number for number, line in enumerate(draft.lines) if line.strip()]
+    found = {number: mark for number in solid if (mark := _QUOTED.match(draft.lines[number]))}
+    if len(found) < max(MIN_NUMBERED, NUMBERED * len(solid)):
+        return False
+    for number, mark in found.items():
+        draft.replace(number, 0, mark.end(), "")
+    draft.notes.append("the marks before quoted lines were left out")
     return True
 
 

@@ -74,6 +74,7 @@ class Recovery:
         steps: tuple[Callable[[Draft], bool], ...] = (
             pasted.surrogates,
             pasted.cut_head,
+            pasted.quotes,
             pasted.fences,
             pasted.line_numbers,
             pasted.entities,

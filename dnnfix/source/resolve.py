@@ -54,7 +54,8 @@ class Resolver:
             spoken.add("torch")
         for scope, call in self._calls_in_scope:
             root, attributes = _chain(call.func)
-            if TORCH_METHODS.intersection(attributes):
+            puts_mode = attributes[-1:] in (["eval"], ["train"]) and not call.args and not call.keywords
+            if puts_mode or TORCH_METHODS.intersection(attributes):
                 spoken.add("torch")
             if root is None or self._lookup(root.id, scope) is not None:
                 continue

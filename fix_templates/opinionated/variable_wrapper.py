@@ -17,7 +17,6 @@ from dnnfix.api import (
     Source,
     Subject,
     graph,
-    spell,
     structure,
     trees,
 )
@@ -63,25 +62,7 @@ class VariableWrapper(ReadTemplate):
             repairs = (("Use the tensor itself", edits, 0.9),)
             yield Fault(source.site(first), {"what": _said(source, first, _given(first))}, repairs)
 
-        for call in source.calls("builtins.isinstance"):
-            asked = call.args[1] if len(call.args) == 2 else None
-            if asked is not None and source.qualified(asked) == VARIABLE:
-                torch = spell(subject, "torch.Tensor")
-                edits = (Replace(source.site(asked), torch.code), *torch.imports)
-                said = {"what": "every tensor is one, and `torch.Tensor` says so"}
-                yield Fault(source.site(asked), said, (("Ask for a tensor", edits, 0.9),))
-
     programs = """
-=== example: asked for
-import torch
-from torch.autograd import Variable
-
-def repackage(h):
--     if isinstance(h, Variable):
-+     if isinstance(h, torch.Tensor):
-        return h.detach()
-    return tuple(repackage(v) for v in h)
-
 === example: a batch
 import torch
 from torch.autograd import Variable
@@ -112,6 +93,12 @@ from torch.autograd import Variable
 def repackage(h):
 -     return Variable(h.data)
 +     return h.detach()
+
+=== reject: asked for, and not made
+from torch.autograd import Variable
+
+def detached(h):
+    return h.detach() if isinstance(h, Variable) else tuple(detached(each) for each in h)
 
 === reject: variables of others
 import tensorflow as tf

@@ -210,6 +210,8 @@ def _is_fragment(source: Source) -> bool:
 def _is_cudnn_open(source: Source, found: tuple[random_state.Seeding, ...], determinism: ast.stmt | None) -> bool:
     """Whether cuDNN may take other algorithms from run to run, as far as the text says."""
     settings = random_state.settings(source)
+    if not settings and "deterministic" in source.words:
+        return False  # set in a way that is not read, as by `setattr`
     for each in settings:
         if each.name == "benchmark" and each.says(True):
             same = any(random_state.in_same_case(source, one.call, each.statement) for one in found)

@@ -17,6 +17,7 @@ from dnnfix.api import (
     Subject,
     kept_graphs,
     loader_uses,
+    structure,
     within,
     words,
 )
@@ -158,6 +159,10 @@ def _keeps_order(source: Source, use: loader_uses.Use) -> bool:
     sampler = use.option("sampler")
     if use.option("batch_sampler") is not None or (sampler is not None and not _may_be_none(source, sampler)):
         return False
+    if any(isinstance(call.func, ast.Attribute) and call.func.attr == "shuffle" for call in source.all_calls):
+        return False  # the text does it
+    if use.loops and not structure.of_kind(source, structure.Kind.BACKWARD):
+        return False  # what goes over it learns nothing
     if OF_ITERATOR.search(ast.unparse(use.data)) or _draws_itself(source, use.data) or BY_DATA.search(source.text):
         return False
     size = use.option("batch_size")
