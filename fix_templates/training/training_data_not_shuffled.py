@@ -161,8 +161,8 @@ def _keeps_order(source: Source, use: loader_uses.Use) -> bool:
         return False
     if any(isinstance(call.func, ast.Attribute) and call.func.attr == "shuffle" for call in source.all_calls):
         return False  # the text does it
-    if use.loops and not structure.of_kind(source, structure.Kind.BACKWARD):
-        return False  # what goes over it learns nothing
+    if _is_looked_at(source, use):
+        return False
     if OF_ITERATOR.search(ast.unparse(use.data)) or _draws_itself(source, use.data) or BY_DATA.search(source.text):
         return False
     size = use.option("batch_size")
@@ -177,6 +177,15 @@ def _keeps_order(source: Source, use: loader_uses.Use) -> bool:
         return False
     around = [epochs for loop in use.loops for epochs in _around(source, loop)]
     return not any(BY_HAND.search(ast.unparse(epochs)) for epochs in around)
+
+
+def _is_looked_at(source: Source, use: loader_uses.Use) -> bool:
+    """Whether all that is done with a loader is to look at its batches: no network is given one, and no function the loader."""
+    asked = any(
+        structure.forward_calls(source, loop) or structure.has(source, loop, structure.Kind.BACKWARD)
+        for loop in use.loops
+    )
+    return bool(use.loops) and not asked and not structure.given_away(source, source.tree, {use.name})
 
 
 def _draws_itself(source: Source, data: ast.expr) -> bool:

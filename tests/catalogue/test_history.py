@@ -522,8 +522,8 @@ def test_what_lives_on_under_another_name_still_works_where_nothing_else_is_know
 
 
 def test_names_below_a_module_that_keeps_its_name_are_written_below_it() -> None:
-    program = "import pytorch_transformers\nfrom pytorch_transformers import modeling_gpt2\n\nprint(pytorch_transformers.AdamW, modeling_gpt2.GPT2Model)\n"
-    assert "pytorch_transformers.AdamW, pytorch_transformers.GPT2Model" in patched(program)
+    program = "import pytorch_transformers\nfrom pytorch_transformers import modeling_gpt2\n\nprint(pytorch_transformers.BertModel, modeling_gpt2.GPT2Model)\n"
+    assert "pytorch_transformers.BertModel, pytorch_transformers.GPT2Model" in patched(program)
 
 
 def test_a_class_that_a_module_showed_beside_its_own_is_the_one_of_the_package() -> None:
@@ -541,8 +541,7 @@ def test_a_class_that_a_module_showed_beside_its_own_is_the_one_of_the_package()
         ("pytorch_pretrained_bert.modeling.BertSelfOutput", "transformers.models.bert.modeling_bert.BertSelfOutput"),
         ("pytorch_pretrained_bert.modeling.CONFIG_NAME", "transformers.utils.CONFIG_NAME"),
         ("pytorch_pretrained_bert.PYTORCH_PRETRAINED_BERT_CACHE", "huggingface_hub.constants.HF_HUB_CACHE"),
-        # what took its place is in torch and has another default: a rule of its own once the import is mended
-        ("pytorch_transformers.AdamW", "transformers.AdamW"),
+        ("pytorch_transformers.AdamW", "torch.optim.AdamW"),
         ("gym.spaces.Box", "gymnasium.spaces.Box"),
     ],
 )

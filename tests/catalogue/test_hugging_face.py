@@ -222,12 +222,41 @@ def test_settings_that_a_call_is_not_given_are_made_for_the_one_keyword_that_mov
     )
 
 
-def test_adam_keeps_the_weight_decay_that_it_had() -> None:
-    program = "from transformers import AdamW\noptimizer = AdamW(parameters, lr=1e-4, correct_bias=False)\n"
-    new = "from torch.optim import AdamW\noptimizer = AdamW(parameters, lr=1e-4, weight_decay=0.0)\n"
-    assert patched(program) == new
-    given = "from transformers import AdamW\noptimizer = AdamW(parameters, weight_decay=0.1)\n"
-    assert patched(given) == given.replace("transformers", "torch.optim")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("lr=1e-4, correct_bias=False", "lr=1e-4, eps=1e-06, weight_decay=0.0"),
+        ("lr=1e-4", "lr=1e-4, eps=1e-06, weight_decay=0.0"),
+        ("eps=1e-8", "eps=1e-8, weight_decay=0.0"),
+        ("weight_decay=0.1, correct_bias=False", "weight_decay=0.1, eps=1e-06"),
+        ("1e-4, (0.9, 0.99), 1e-8", "1e-4, (0.9, 0.99), 1e-8, weight_decay=0.0"),
+        ("1e-4, (0.9, 0.99), 1e-8, 0.1", "1e-4, (0.9, 0.99), 1e-8, 0.1"),
+    ],
+)
+@pytest.mark.parametrize("package", ["transformers", "pytorch_transformers"])
+def test_adam_keeps_the_weight_decay_and_the_eps_that_it_had(package: str, old: str, new: str) -> None:
+    program = f"from {package} import AdamW\noptimizer = AdamW(parameters, {old})\n"
+    assert patched(program) == f"from torch.optim import AdamW\noptimizer = AdamW(parameters, {new})\n"
+
+
+def test_a_schedule_of_pytorch_transformers_is_called_as_that_of_today() -> None:
+    program = "from pytorch_transformers import WarmupLinearSchedule\n{}(optimizer, warmup_steps=2, t_total=20)\n"
+    name = "get_linear_schedule_with_warmup"
+    assert patched(patched(program.format("WarmupLinearSchedule"))) == (
+        f"from transformers import {name}\n{name}(optimizer, num_warmup_steps=2, num_training_steps=20)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("squared=False", "root_{name}(y, p)"), ("squared=True", "{name}(y, p)"), ("squared=flag", "")]
+)
+@pytest.mark.parametrize("name", ["mean_squared_error", "mean_squared_log_error"])
+def test_the_root_of_a_mean_square_stays_a_root(name: str, old: str, new: str) -> None:
+    program = f"import sklearn.metrics\nprint(sklearn.metrics.{name}(y, p, {old}))\n"
+    if new:
+        assert new.format(name=name) in patched(program)
+    else:
+        assert not checked(program).patches and checked(program).findings
 
 
 BLOCK = """\
