@@ -180,12 +180,11 @@ def _keeps_order(source: Source, use: loader_uses.Use) -> bool:
 
 
 def _is_looked_at(source: Source, use: loader_uses.Use) -> bool:
-    """Whether all that is done with a loader is to look at its batches: no network is given one, and no function the loader."""
-    asked = any(
-        structure.forward_calls(source, loop) or structure.has(source, loop, structure.Kind.BACKWARD)
-        for loop in use.loops
-    )
-    return bool(use.loops) and not asked and not structure.given_away(source, source.tree, {use.name})
+    """Whether all that a text does with a loader is to look at its batches: it trains nothing, and gives them to no network and the loader to no function."""
+    if not use.loops or structure.operations(source):
+        return False
+    asked = any(structure.forward_calls(source, loop) for loop in use.loops)
+    return not asked and not structure.given_away(source, source.tree, {use.name})
 
 
 def _draws_itself(source: Source, data: ast.expr) -> bool:
