@@ -194,6 +194,9 @@ def is_whole_network(source: Source, expr: ast.expr) -> bool:
         return False
     if any(".state_dict()" in ast.unparse(value) for value in source.bindings(expr)):
         return False
+    values = source.bindings(expr)
+    if len(values) == 1 and isinstance(values[0], ast.Name) and ast.unparse(values[0]) != ast.unparse(expr):
+        return is_whole_network(source, values[0])  # another name of it
     if structure.is_network(source, expr):
         return not OF_STATE.search(ast.unparse(expr).rpartition(".")[2]) or ast.unparse(expr) in asked_as_network(
             source

@@ -20,7 +20,7 @@ from dnnfix.api import (
 
 OF_NETWORKS = frozenset({"eval", "train", "parameters", "named_parameters", "children", "modules", "named_children"})
 SCRIPTS = ("torch.jit.", "torch.fx.", "torch.quantization.", "torch.ao.", "torch.export.", "torch.onnx.")
-OF_EXPORT = frozenset({"prune", "quantize", "script", "trace"})
+EXPORTS = frozenset({"quantize", "quantize_dynamic", "convert", "script", "trace", "convert_fx"})
 
 
 class WholeNetworkPickled(ReadTemplate):
@@ -105,8 +105,6 @@ net.load_state_dict(checkpoint["net"])
 def _saved(source: Source) -> Iterator[ast.expr]:
     """The networks that are saved as they are, alone or in a dictionary."""
     for save in checkpoints.saves(source):
-        if not OF_EXPORT.isdisjoint(source.words):
-            continue
         for value in save.entries.values() if save.entries is not None else (save.value,):
             if not checkpoints.is_whole_network(source, value) or _is_scripted(source, value):
                 continue
@@ -117,8 +115,13 @@ def _saved(source: Source) -> Iterator[ast.expr]:
 
 def _is_scripted(source: Source, value: ast.expr) -> bool:
     """Whether a network was exported, so that its file is more than its weights."""
-    made = source.constructor(checkpoints.bare(source, value))
-    return made is not None and (source.qualified(made.func) or "").startswith(SCRIPTS)
+    network = checkpoints.bare(source, value)
+    made = source.constructor(network)
+    if made is not None and (source.qualified(made.func) or "").startswith(SCRIPTS):
+        return True
+    named = {ast.unparse(network)}
+    exported = (call for call in source.all_calls if ast.unparse(call.func).rpartition(".")[2] in EXPORTS)
+    return any(ast.unparse(given) in named for call in exported for given in call.args)
 
 
 def _is_used_as_network(source: Source, load: checkpoints.Load) -> bool:
