@@ -43,7 +43,8 @@ HEAD = """# The catalogue
 Every fault that dnnfix knows, made by `dnnfix templates --output-format markdown` from the templates themselves. Rules
 marked *run* need the program to run (`suggest`); the others are also found by `check`. What a rule has earned is counted over the
 open half of the benchmark, whose faults people repaired, and over sound programs: those repairs and the trainings of `docs/field-trials.md`. Many rules were written
-with those faults at hand: that one has fired in none of them says more than that it was right in one.
+with those faults at hand: that one has fired in none of them says more than that it was right in one. How often it fires was counted in public files (`tools/noise.py`); where findings of it were
+read, that was before it was tightened on what was wrong. A *risk* is a fault under conditions that the code does not show; *advice* is about code that works.
 """
 
 
