@@ -141,6 +141,25 @@ class Judge(nn.Module):
 - criterion = nn.BCELoss()
 + criterion = nn.BCEWithLogitsLoss()
 
+=== example: the second of two outputs
+import torch
+import torch.nn as nn
+
+class Judge(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.body = nn.Linear(8, 8)
+        self.real = nn.Sequential(nn.Linear(8, 1), nn.Sigmoid())
+-         self.kind = nn.Sequential(nn.Linear(8, classes), nn.Softmax(dim=1))
++         self.kind = nn.Sequential(nn.Linear(8, classes), nn.Identity())
+
+    def forward(self, x):
+        x = self.body(x)
+        return self.real(x), self.kind(x)
+
+real_loss = nn.BCELoss()
+kind_loss = nn.CrossEntropyLoss()
+
 === reject: softmax for what is shown
 import torch
 import torch.nn as nn

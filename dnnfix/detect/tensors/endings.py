@@ -36,6 +36,8 @@ NAMED = re.compile(r"(^|[._])(log_?)?softmax(ed)?(_\w+)?$", re.IGNORECASE)
 """How values are called that went through a softmax, where nothing else is seen of them."""
 LOGARITHMS = {"exp": ("log_softmax", "softmax"), "log": ("softmax", "log_softmax")}
 """Functions that make one activation of another."""
+OF_CLASSES = re.compile(r"^(CrossEntropyLoss|cross_entropy|NLLLoss|nll_loss)$")
+"""Losses of one class among several."""
 DEPTH = 12
 
 
@@ -194,12 +196,24 @@ def ending_of_loss(source: Source, loss: Loss) -> Ending | None:
     """What the prediction that a loss is given ends in; for one that is only constructed, what the only network of the text ends in."""
     if loss.prediction is not None:
         return ending(source, loss.prediction)
-    found = networks(source)
-    return (
-        ending_of_network(source, found[0])
-        if len(found) == 1 and len({one.name for one in losses(source)}) == 1
-        else None
-    )
+    found, names = networks(source), [one.name for one in losses(source)]
+    if len(found) != 1:
+        return None
+    return ending_of_network(source, found[0]) if len({*names}) == 1 else _own_output(source, found[0], loss, names)
+
+
+def _own_output(
+    source: Source, network: ast.ClassDef | ast.Call | Function, loss: Loss, names: list[str]
+) -> Ending | None:
+    """What that output of several ends in which a loss is there for: a loss of classes for the only softmax, where it is the only one of its kind."""
+    forward = _forward(network) if isinstance(network, ast.ClassDef) else None
+    if forward is None or not OF_CLASSES.search(loss.name) or sum(bool(OF_CLASSES.search(one)) for one in names) > 1:
+        return None
+    returned = [node.value for node in within(forward, ast.Return) if isinstance(node.value, ast.Tuple)]
+    outputs = returned[0].elts if len(returned) == 1 else []
+    ends = [end for each in outputs if (end := ending(source, each)) is not None]
+    chosen = [end for end in ends if end.activation in ("softmax", "log_softmax")]
+    return chosen[0] if len(chosen) == 1 else None
 
 
 # --- values
