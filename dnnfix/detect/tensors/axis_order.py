@@ -603,6 +603,9 @@ def swaps(source: Source, viewing: Viewing) -> tuple[str, str] | None:
     before = layout(source, viewing.base, viewing.call)
     if before is None or not before.axes or before.axes[0] == "<pair>" or _is_of_one_sample(source, viewing.call):
         return None
+    numbers = [_number(size) for size in viewing.sizes]
+    if None not in numbers and sorted(map(str, numbers)) != sorted(before.axes):
+        return None  # numbers alone do not tell which axis is meant
     after = _places(source, viewing, before)
     if after is None:
         return None
