@@ -168,6 +168,7 @@ show(1, wide=True)
     [
         ("inside = 'loop'", [19, 27]),
         ("inside = 'training loop'", [19]),
+        ("inside = 'batch loop'", [19]),
         ("inside = 'no_grad'", [25, 27]),
         ("inside = 'function'", [7, 13]),
         ("inside = 'class'", [7, 13]),

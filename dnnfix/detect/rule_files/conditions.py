@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection
 
 from dnnfix.detect.loops import structure
-from dnnfix.detect.loops.training_loop import function_around, loops_around
+from dnnfix.detect.loops.training_loop import FUNCTIONS, function_around, loops_around
 from dnnfix.detect.rule_files.matches import Match, matches
 from dnnfix.detect.rule_files.reading import Condition
 from dnnfix.source.program import Source
@@ -62,9 +62,12 @@ def _stands_in(source: Source, match: Match, place: str) -> bool:
         case "training loop":
             return any(structure.has(source, loop, structure.Kind.BACKWARD) for loop in loops_around(source, node))
         case "batch loop":
-            return loops_around(source, node)[:1] in [[loop] for loop, _ in structure.batch_loops(source)]
+            innermost = loops_around(source, node)[:1]
+            trains = any([loop] == innermost for loop, _ in structure.batch_loops(source))
+            calls = [call for loop in innermost for call in structure.forward_calls(source, loop)]
+            return trains or any(loops_around(source, call)[:1] == innermost for call in calls)
         case "condition":
-            return source.enclosing(node, ast.If, ast.IfExp) is not None
+            return _is_conditional(source, node)
         case "try":
             return source.enclosing(node, ast.Try) is not None
         case "evaluation":
@@ -75,6 +78,16 @@ def _stands_in(source: Source, match: Match, place: str) -> bool:
             return source.enclosing(node, ast.ClassDef) is not None
         case _:
             return structure.without_gradients(source, node)
+
+
+def _is_conditional(source: Source, node: ast.AST) -> bool:
+    """Whether a node stands under a condition in its function; that a file is run as a program is none."""
+    above = source.parent(node)
+    while above is not None and not isinstance(above, FUNCTIONS):
+        if isinstance(above, (ast.If, ast.IfExp)) and "__name__" not in ast.unparse(above.test):
+            return True
+        above = source.parent(above)
+    return False
 
 
 def _is_in_function(source: Source, match: Match, name: str) -> bool:
