@@ -57,7 +57,10 @@ def _programs() -> Iterator[Any]:
     for template in registry.templates():
         running = [example for example in template.examples if example.runs]
         for example in running[:1]:
-            wanted = Source.from_bytes(example.before.encode(), "program.py").frameworks
+            source = Source.from_bytes(example.before.encode(), "program.py")
+            named = [name.name for node in source.nodes(ast.Import) for name in node.names]
+            named += [node.module or "" for node in source.nodes(ast.ImportFrom)]
+            wanted = source.frameworks | {name.partition(".")[0] for name in named}
             missing = sorted(name for name in wanted if importlib.util.find_spec(name) is None)
             marks = [pytest.mark.skip(reason=f"{', '.join(missing)} is not installed")] if missing else []
             if not missing and kept.setdefault(template.family, template.code) != template.code:
