@@ -11,7 +11,7 @@ import ast
 from dnnfix.detect.loops.training_loop import Function, block_of, function_around
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
-from dnnfix.source.tree import position
+from dnnfix.source.tree import parameter_names, position
 
 
 @record
@@ -64,7 +64,7 @@ def written_above(source: Source, expr: ast.expr, at: ast.AST) -> Written | None
     statement = at if isinstance(at, ast.stmt) else source.statement_of(at)
     before = [one for one in own if position(one.statement)[:2] < position(statement)[:2]]
     if not before:
-        is_local = around is not None and isinstance(expr, ast.Name) and (own or _is_parameter(around, text))
+        is_local = around is not None and isinstance(expr, ast.Name) and (own or text in parameter_names(around))
         above = [] if is_local or around is None else _assignments(source).get((None, text), [])
         return above[-1] if len(above) == 1 else None
     last = before[-1]
@@ -84,11 +84,6 @@ def all_written(source: Source, expr: ast.expr) -> list[Written]:
     """Every assignment to what has this text, wherever it stands."""
     text = ast.unparse(expr)
     return [one for (_, name), group in _assignments(source).items() if name == text for one in group]
-
-
-def _is_parameter(function: Function, name: str) -> bool:
-    given = function.args
-    return any(one.arg == name for one in (*given.posonlyargs, *given.args, *given.kwonlyargs))
 
 
 def _above(source: Source, node: ast.AST) -> list[ast.AST]:

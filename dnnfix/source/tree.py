@@ -269,6 +269,12 @@ def names_in(root: ast.AST) -> set[str]:
     return {node.id for node in within(root, ast.Name)}
 
 
+def parameter_names(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> tuple[str, ...]:
+    """The names of the parameters of a function in their order, but for those that gather the rest."""
+    arguments = function.args
+    return tuple(one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+
+
 def receiver(call: ast.Call) -> str:
     """The source of the object whose method is called; empty where a plain name is called."""
     return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""

@@ -11,7 +11,7 @@ from dnnfix.detect.loops.training_loop import Function, function_around, loops_a
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import stored_names, within
+from dnnfix.source.tree import parameter_names, stored_names, within
 
 HELPERS = re.compile(
     r"teacher|targ(et)?(_|$|\.)|ema|policy|actor|critic|agent|(^|\.)(pi|q\d?|v)$|(^|[._])old|ref(_|$)|frozen|fixed|extractor|vgg|lpips|inception|perceptual|clip",
@@ -170,9 +170,7 @@ def mode_is_open(source: Source, evaluation: Evaluation) -> bool:
         around: ast.AST = function_around(source, caller) or source.tree
         if any(one.kind is Kind.EVAL and one.at is not caller for one in structure.happenings(source, around)):
             return True
-    given = network in {
-        each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-    }
+    given = network in parameter_names(function)
     if not given and any(
         one.on == network and function_around(source, one.node) is None for one in structure.of_kind(source, Kind.EVAL)
     ):

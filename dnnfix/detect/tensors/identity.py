@@ -10,6 +10,7 @@ import ast
 
 from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
+from dnnfix.source.tree import parameter_names
 from dnnfix.subject import Subject
 
 MAX_CALLERS = 4
@@ -32,7 +33,7 @@ def same_thing(subject: Subject, one: ast.expr, other: ast.expr) -> bool:
 
 def _things(source: Source, node: ast.expr, depth: int) -> frozenset[Thing]:
     home = _home(source, node)
-    if not isinstance(node, ast.Name) or not isinstance(home, Function) or node.id not in _parameters(home):
+    if not isinstance(node, ast.Name) or not isinstance(home, Function) or node.id not in parameter_names(home):
         return frozenset({(ast.dump(node), home)})
     given = _given(source, home, node.id) if depth else ()
     found = [_things(source, argument, depth - 1) for argument in given]
@@ -50,7 +51,7 @@ def _home(source: Source, node: ast.expr) -> ast.AST:
     while function is not None:
         if root.id in _bound(source, function):
             owner = source.parent(function)
-            own = isinstance(owner, ast.ClassDef) and _parameters(function)[:1] == (root.id,)
+            own = isinstance(owner, ast.ClassDef) and parameter_names(function)[:1] == (root.id,)
             return owner if own and owner is not None else function
         function = _function(source, function)
     return source.tree
@@ -61,15 +62,10 @@ def _function(source: Source, node: ast.AST) -> Function | None:
     return found if isinstance(found, Function) else None
 
 
-def _parameters(function: Function) -> tuple[str, ...]:
-    arguments = function.args
-    return tuple(one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
-
-
 @once
 def _bound(source: Source, function: Function) -> frozenset[str]:
     """The names that a function binds itself: its parameters and what it assigns to, but for what it calls global."""
-    found = set(_parameters(function))
+    found = set(parameter_names(function))
     outer: set[str] = set()
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -83,7 +79,7 @@ def _given(source: Source, function: Function, name: str) -> tuple[ast.expr, ...
     """What the calls of a plain function give for one of its parameters."""
     if isinstance(function, ast.Lambda) or isinstance(source.parent(function), ast.ClassDef):
         return ()
-    position = _parameters(function).index(name)
+    position = parameter_names(function).index(name)
     found: list[ast.expr] = []
     for call in _calls_of(source, function):
         keyword = keyword_value(call, name)

@@ -15,6 +15,7 @@ from dnnfix.network.facts import argument_position, signature
 from dnnfix.records import Call, Component, Edit, Replace, SetArgument
 from dnnfix.records.record import record
 from dnnfix.source.arithmetic import number
+from dnnfix.source.tree import parameter_names
 from dnnfix.subject import Subject
 from dnnfix.synthesize.edits.formulas import MAX_RATIO, Around, around, spoken_for
 from dnnfix.synthesize.literals import passed
@@ -252,8 +253,9 @@ def _is_unused_parameter(subject: Subject, at: ast.AST, name: str) -> bool:
     function = subject.source.enclosing(at, ast.FunctionDef, ast.AsyncFunctionDef)
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
-    taken = {each.arg for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
-    return name in taken and not any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(function))
+    return name in parameter_names(function) and not any(
+        isinstance(node, ast.Name) and node.id == name for node in ast.walk(function)
+    )
 
 
 def _always_same(subject: Subject, of: Call | Component, name: str) -> bool:
