@@ -22,7 +22,7 @@ def write_guard(file: Path, before: bytes, report: FileReport, patches: Sequence
     Only patches that were proven to bring a program to its end are guarded. A fault that the source shows is looked for in the source; any
     other in a run. Nothing is written over, and no test that does not tell the program before from the program after.
     """
-    settled = {id for patch in patches if not patch.remains for id in (patch.id,)}
+    settled = {patch.id for patch in patches if not patch.remains}
     found = [
         result.finding for result in report.findings if settled & set(result.patches) and not result.finding.site.path
     ]

@@ -6,7 +6,7 @@ import ast
 import re
 
 from dnnfix.detect.loops import structure
-from dnnfix.detect.loops.training_loop import LOOPS
+from dnnfix.detect.loops.training_loop import loops_around
 from dnnfix.network.losses import LOSSES
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
@@ -125,11 +125,6 @@ def _prints(root: ast.AST) -> list[ast.Call]:
 
 def loop_around(source: Source, node: ast.AST) -> ast.For | ast.While | None:
     """The innermost loop around a node in its function; `None` where it stands in its header or in none."""
-    child, above = node, source.parent(node)
-    while above is not None and not isinstance(
-        above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-    ):
-        if isinstance(above, LOOPS) and child in above.body:
-            return above if isinstance(above, (ast.For, ast.While)) else None
-        child, above = above, source.parent(above)
+    for loop in loops_around(source, node)[:1]:
+        return loop if isinstance(loop, (ast.For, ast.While)) else None
     return None

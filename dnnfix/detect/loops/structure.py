@@ -16,7 +16,7 @@ from dnnfix.detect.loops.training_loop import FUNCTIONS, Function, Loop, functio
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import within
+from dnnfix.source.tree import last_name, receiver, within
 
 OPTIMIZERS = (
     "torch.optim.",
@@ -152,13 +152,15 @@ def _step(source: Source, call: ast.Call, stepped: ast.expr, statement: ast.stmt
         return Operation(Kind.SCHEDULE, on, call, statement)
     if "scaler" in on.lower() and call.args:
         return Operation(Kind.UPDATE, ast.unparse(call.args[0]), call, statement)
-    cleared = any(
-        isinstance(c.func, ast.Attribute) and c.func.attr == "zero_grad" and ast.unparse(c.func.value) == on
-        for c in source.nodes(ast.Call)
-    )
-    if cleared or is_optimizer(source, stepped):
+    if on in _cleared(source) or is_optimizer(source, stepped):
         return Operation(Kind.UPDATE, on, call, statement)
     return None
+
+
+@once
+def _cleared(source: Source) -> frozenset[str]:
+    """The texts of what `zero_grad` is called on."""
+    return frozenset(receiver(call) for call in source.nodes(ast.Call) if last_name(call.func) == "zero_grad")
 
 
 def is_optimizer(source: Source, expr: ast.expr) -> bool:
@@ -353,7 +355,7 @@ def without_gradients(source: Source, node: ast.AST) -> bool:
         if any(is_ungraded(source, one) for one in asked):
             return True
         above = source.parent(above)
-    return any(_turned_off(source, call, node) for call in source.nodes(ast.Call))
+    return any(_turned_off(source, call, node) for call in _switches_off(source))
 
 
 def is_ungraded(source: Source, expr: ast.expr) -> bool:
@@ -367,11 +369,19 @@ def is_ungraded(source: Source, expr: ast.expr) -> bool:
     return name in UNGRADED or name.rpartition(".")[2] in ("no_grad", "inference_mode", "no_grad_wrapper")
 
 
+@once
+def _switches_off(source: Source) -> tuple[ast.Call, ...]:
+    """The calls of `set_grad_enabled(False)`."""
+    if "set_grad_enabled" not in source.words:
+        return ()
+    off = (call for call in source.nodes(ast.Call) if ast.unparse(call).endswith("(False)"))
+    return tuple(
+        call for call in off if (source.qualified(call.func) or ast.unparse(call.func)).endswith("set_grad_enabled")
+    )
+
+
 def _turned_off(source: Source, call: ast.Call, node: ast.AST) -> bool:
-    """Whether a call turned gradients off above a node in the same function."""
-    name = source.qualified(call.func) or ast.unparse(call.func)
-    if not name.endswith("set_grad_enabled") or not ast.unparse(call).endswith("(False)"):
-        return False
+    """Whether a call that turns gradients off does so for a node: at once for the whole text, or above it in its function."""
     around = function_around(source, call)
     at_once = around is None or around.name == "__init__"
     return at_once or (around is function_around(source, node) and call.lineno < getattr(node, "lineno", 0))
@@ -386,7 +396,8 @@ def evaluates(source: Source, node: ast.AST) -> bool:
     return any(OF_HELD_OUT.search(ast.unparse(each)) for each in gone_over)
 
 
-def batch_loops(source: Source) -> list[tuple[Loop, Happening]]:
+@once
+def batch_loops(source: Source) -> tuple[tuple[Loop, Happening], ...]:
     """The innermost loops in which a backward pass happens, each with the first of its passes, in source order."""
     found: dict[Loop, Happening] = {}
     loops: list[Loop] = [*source.nodes(ast.For), *source.nodes(ast.While), *source.nodes(ast.AsyncFor)]
@@ -396,4 +407,4 @@ def batch_loops(source: Source) -> list[tuple[Loop, Happening]]:
             nested = loops_around(source, each.operation.node) if each.at is not each.operation.node else []
             if each.kind is Kind.BACKWARD and innermost and not nested:
                 found.setdefault(loop, each)
-    return sorted(found.items(), key=lambda pair: (pair[0].lineno, pair[0].col_offset))
+    return tuple(sorted(found.items(), key=lambda pair: (pair[0].lineno, pair[0].col_offset)))

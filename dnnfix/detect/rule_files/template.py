@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import fill
@@ -137,6 +138,4 @@ def template_of(path: Path, name: str = "") -> type[FixTemplate]:
 
 def is_rule_file(path: Path) -> bool:
     """Whether a TOML file is a rule, and no table of API changes."""
-    import re
-
     return re.search(r"^\s*\[rule\]", path.read_text("utf-8", "replace"), re.MULTILINE) is not None
