@@ -75,6 +75,11 @@ def repaired(path: Path, program: str) -> str:
         ("[find]\npattern = 'f($X)'\n[fix]\ntitle = 'use $Q'\n", 9, "[fix] title: nothing fills $Q"),
         ("[find]\npattern = 'f($X)'\n[[where]]\nhole = 'X'\n", 8, "[where]: a condition says what has to hold"),
         ("[find]\npattern = 'f($X)'\n[[where]]\nposition = -1\n", 9, "[where] position: is a whole number from 1"),
+        ("[[case]]\nreplace = 'f()'\n", 6, "[case]: pattern is missing"),
+        ("[[case]]\npattern = 'f($X)'\n[[case]]\npattern = 'g($Y)'\nreplace = 'g($X)'\n", 10, "nothing fills $X"),
+        ("[case]\npattern = 'f($X)'\n", 6, "each case is a table of its own. Write [[case]]"),
+        ("[[case]]\npattern = 'f($X)'\n[fix]\nremove = true\n", 8, "[fix]: a rule has [[case]] or [fix]"),
+        ("[[case]]\npattern = 'f($X)'\ninside = 'loop'\n", 8, "[case] inside: there is no such key"),
     ],
 )
 def test_of_a_bad_file_the_line_and_the_key_are_named(tmp_path: Path, rest: str, line: int, said: str) -> None:
@@ -119,7 +124,7 @@ def test_a_hole_for_any_number_of_arguments_may_be_empty() -> None:
     source = Source.from_bytes(b"f(k=1)\nf(1, k=1)\nf(k=1, z=2)\nf(1, 2, k=1, z=2)\nf(k=2)\n", "program.py")
     hits = list(matches(source, "f($$$A, k=1, $$$B)"))
     assert [hit.site.line for hit in hits] == [1, 2, 3, 4]
-    assert [(hit.holes["A"].text if "A" in hit.holes else "") for hit in hits] == ["", "1", "", "1, 2"]
+    assert [hit.holes["A"].text for hit in hits] == ["", "1", "", "1, 2"]
 
 
 def test_places_are_those_of_the_program_after_other_than_ascii_characters() -> None:
@@ -254,6 +259,32 @@ def test_code_of_several_lines_is_indented_as_its_place_is(
 ) -> None:
     path = written(tmp_path, f"[find]\npattern = '{pattern}'\n[fix]\nreplace = '''\n{replace}\n'''\n")
     assert repaired(path, before) == after
+
+
+CASES = """
+[[case]]
+pattern = "f($X)"
+message = "$X is given to f"
+replace = "g($X)"
+
+[[case]]
+pattern = "drop($Y)"
+remove = true
+
+[[where]]
+hole = "Y"
+text = "b"
+"""
+
+
+def test_each_case_has_its_own_message_and_fix_and_only_the_conditions_of_its_holes(tmp_path: Path) -> None:
+    path = written(tmp_path, CASES)
+    program = "drop(a)\nf(a)\ndrop(b)\n"
+    assert found(path, program) == [2, 3]
+    subject = Subject(Source.from_bytes(program.encode(), "program.py"))
+    assert [one.message for one in template_of(path)().detect(subject)] == ["a is given to f", "found it"]
+    assert repaired(path, "f(a)\n") == "g(a)\n"
+    assert repaired(path, "drop(b)\nk()\n") == "k()\n"
 
 
 def test_advice_is_shown_only_and_a_fix_is_safe_where_the_file_says_so(tmp_path: Path) -> None:

@@ -13,6 +13,11 @@ from dnnfix.detect.rule_files.reading import Condition
 from dnnfix.source.program import Source
 
 
+def is_about(condition: Condition, match: Match) -> bool:
+    """Whether a condition concerns a match: one that names a hole of another case's pattern does not."""
+    return not condition.hole or condition.hole.lstrip("$") in match.holes
+
+
 def holds(source: Source, match: Match, condition: Condition) -> bool:
     """Whether all that a condition states holds for a match."""
     hole = match.holes.get(condition.hole.lstrip("$")) if condition.hole else None

@@ -71,7 +71,7 @@ def _all(source: Source, pattern: str) -> tuple[Match, ...]:
     for one in _variants(pattern):
         if all(piece.search(source.text) for piece in _pieces(one)):
             found |= {
-                match.site: match for match in (_match(source, n, one) for n in _root(source).find_all(pattern=one))
+                match.site: match for match in (_match(source, n, pattern) for n in _root(source).find_all(pattern=one))
             }
     return tuple(match for _, match in sorted(found.items()))
 

@@ -5,6 +5,7 @@
     [[where]]                 a condition; all of them have to hold
     [[unless]]                the same; none of them may hold
     [fix]                     what to write in place of what was found, before it, after it, or that it goes
+    [[case]]                  instead of [find] and [fix], for a rule that looks for several things: pattern, message, and the keys of [fix]
     programs = "…"            in [rule]: examples and rejects, written as those of any rule (`dnnfix.examples`)
 
 `docs/rules.md` leads through it. Patterns are code in which `$NAME` stands for any expression or statement and `$$$NAME` for any
@@ -84,6 +85,15 @@ class Fix:
 
 
 @record
+class Case:
+    """Code that a rule looks for, how it is repaired, and what is said of it."""
+
+    patterns: tuple[str, ...]
+    message: str
+    fix: Fix = Fix()
+
+
+@record
 class Rule:
     """A rule file as it was read."""
 
@@ -92,16 +102,16 @@ class Rule:
     name: str
     message: str
     why: str
-    patterns: tuple[str, ...]
+    cases: tuple[Case, ...]
     where: tuple[Condition, ...] = ()
     unless: tuple[Condition, ...] = ()
-    fix: Fix = Fix()
     family: Family = Family.OPINIONATED
     fix_pattern: FixPattern = FixPattern.API_CONTRACT
     nature: Nature = Nature.FAULT
     applicability: Applicability = Applicability.UNSAFE
     safety: str = ""
     references: tuple[str, ...] = ()
+    formerly: tuple[str, ...] = ()
     confidence: float = 0.8
     silent: int = 0
     default: bool = True
@@ -111,7 +121,7 @@ class Rule:
     @property
     def triggers(self) -> tuple[str, ...]:
         """For each pattern a word that a program needs to have, where it has one: the longest of those that stand outside of holes."""
-        found = [max(_words(pattern), key=len, default="") for pattern in self.patterns]
+        found = [max(_words(pattern), key=len, default="") for case in self.cases for pattern in case.patterns]
         return tuple(dict.fromkeys(found)) if all(found) else ()
 
 
@@ -121,15 +131,16 @@ def _words(pattern: str) -> set[str]:
 
 
 _PLAIN = ("code", "name", "message", "why", "safety", "confidence", "silent", "default", "default_in_check", "programs")
-_OF_RULE = (*_PLAIN, "family", "fix_pattern", "nature", "references")
+_OF_RULE = (*_PLAIN, "family", "fix_pattern", "nature", "references", "formerly")
 _TABLES = {
     "rule": _OF_RULE,
     "find": ("pattern", "patterns"),
     "where": tuple(f.name for f in fields(Condition)),
     "unless": tuple(f.name for f in fields(Condition)),
     "fix": tuple(f.name for f in fields(Fix)),
+    "case": ("pattern", "patterns", "message", *(f.name for f in fields(Fix))),
 }
-_LISTS = ("named", "made_by", "derives_from", "references", "patterns", "imports")
+_LISTS = ("named", "made_by", "derives_from", "references", "formerly", "patterns", "imports")
 
 
 _KINDS: dict[str, type] = {
@@ -169,39 +180,71 @@ class _Reading:
         for key in ("code", "name", "message", "why"):
             if not about.get(key):
                 raise self.wrong("rule", "", f"{key} is missing. A rule states code, name, message and why")
-        find = self.table("find")
-        patterns = (*find.get("patterns", ()), *([find["pattern"]] if "pattern" in find else ()))
-        if not patterns:
-            raise self.wrong("find", "", "pattern is missing: the code to look for, such as `print($$$ARGS)`")
-        for pattern in patterns:
-            self.sound("find", "pattern" if "pattern" in find else "patterns", pattern)
-        known = {name for pattern in patterns for name in HOLE.findall(pattern)}
-        fix = Fix(**self.table("fix"))
-        if fix.set_argument and not re.fullmatch(r"\w+ *=.+", fix.set_argument, re.DOTALL):
-            raise self.wrong(
-                "fix", "set_argument", f"is a keyword and its value, as num_workers=2. Received: {fix.set_argument!r}"
-            )
-        for key in ("replace", "before", "after", "set_argument", "title"):
-            self.filled("fix", key, getattr(fix, key), known)
-        for key in ("replace", "before", "after"):
-            self.is_code("fix", key, getattr(fix, key))
-        for line in fix.imports:
-            if not isinstance(self.is_code("fix", "imports", line), (ast.Import, ast.ImportFrom)):
-                raise self.wrong("fix", "imports", f"is a list of imports, such as 'import math'. Received: {line!r}")
-        self.filled("rule", "message", about["message"], known)
+        cases = self.cases(about["message"])
+        known = {name for case in cases for pattern in case.patterns for name in HOLE.findall(pattern)}
         named = {key: about[key] for key in _PLAIN if key in about}
         return Rule(
             path=self.path,
-            patterns=patterns,
+            cases=cases,
             where=self.conditions("where", known),
             unless=self.conditions("unless", known),
-            fix=fix,
             family=self.choice("family", Family, Family.OPINIONATED),
             fix_pattern=self.choice("fix_pattern", FixPattern, FixPattern.API_CONTRACT),
             nature=self.choice("nature", Nature, Nature.FAULT),
             references=tuple(about.get("references", ())),
+            formerly=tuple(about.get("formerly", ())),
             **named,
         )
+
+    def cases(self, message: str) -> tuple[Case, ...]:
+        """What the rule looks for: each `[[case]]`, or the one of `[find]` and `[fix]`."""
+        if "case" not in self.tables:
+            fix = self.table("fix")
+            return (self.case("find", self.table("find"), message, "fix", fix),)
+        for name in ("find", "fix"):
+            if name in self.tables:
+                raise self.wrong(name, "", f"a rule has [[case]] or [{name}]. Move its keys into a [[case]]")
+        return tuple(
+            self.case("case", entry, entry.pop("message", message), "case", entry, number)
+            for number, entry in enumerate(self.entries("case"))
+        )
+
+    def case(
+        self, find: str, looked_for: dict[str, Any], message: str, fix: str, repair: dict[str, Any], number: int = 0
+    ) -> Case:
+        """A case: what two tables, or two parts of one, say of code to look for and of its repair."""
+        one = [looked_for.pop("pattern")] if "pattern" in looked_for else []
+        patterns = (*looked_for.pop("patterns", ()), *one)
+        if not patterns:
+            raise self.wrong(find, "", "pattern is missing: the code to look for, such as `print($$$ARGS)`", number)
+        for pattern in patterns:
+            self.sound(find, "pattern" if one else "patterns", pattern, number)
+        known = {name for pattern in patterns for name in HOLE.findall(pattern)}
+        made = Fix(**repair)
+        if made.set_argument and not re.fullmatch(r"\w+ *=.+", made.set_argument, re.DOTALL):
+            said = f"is a keyword and its value, as num_workers=2. Received: {made.set_argument!r}"
+            raise self.wrong(fix, "set_argument", said, number)
+        for key in ("replace", "before", "after", "set_argument", "title"):
+            self.filled(fix, key, getattr(made, key), known, number)
+        for key in ("replace", "before", "after"):
+            self.is_code(fix, key, getattr(made, key), number)
+        for line in made.imports:
+            if not isinstance(self.is_code(fix, "imports", line, number), (ast.Import, ast.ImportFrom)):
+                said = f"is a list of imports, such as 'import math'. Received: {line!r}"
+                raise self.wrong(fix, "imports", said, number)
+        self.filled("rule", "message", message, known)
+        return Case(patterns, message, made)
+
+    def entries(self, name: str) -> list[dict[str, Any]]:
+        """The tables of a list of them, whose keys and kinds of values are checked."""
+        found = self.tables.get(name, [])
+        if not isinstance(found, list):
+            each = "condition" if name in ("where", "unless") else name
+            raise self.wrong(name, "", f"each {each} is a table of its own. Write [[{name}]], not [{name}]")
+        return [
+            {key: self.value(name, key, value, number) for key, value in entry.items()}
+            for number, entry in enumerate(found)
+        ]
 
     def table(self, name: str) -> dict[str, Any]:
         """A table, whose keys and kinds of values are checked."""
@@ -211,12 +254,8 @@ class _Reading:
         return {key: self.value(name, key, value) for key, value in found.items()}
 
     def conditions(self, name: str, known: set[str]) -> tuple[Condition, ...]:
-        found = self.tables.get(name, [])
-        if not isinstance(found, list):
-            raise self.wrong(name, "", f"each condition is a table of its own. Write [[{name}]], not [{name}]")
         made = []
-        for number, entry in enumerate(found):
-            given = {key: self.value(name, key, value, number) for key, value in entry.items()}
+        for number, given in enumerate(self.entries(name)):
             condition = Condition(**given)
             if condition.hole and condition.hole.lstrip("$") not in known:
                 raise self.wrong(
@@ -280,20 +319,20 @@ class _Reading:
                 number,
             )
 
-    def filled(self, table: str, key: str, text: str, known: set[str]) -> None:
+    def filled(self, table: str, key: str, text: str, known: set[str], number: int = 0) -> None:
         """Refuse a text with a hole that nothing fills."""
         for name in HOLE.findall(text):
             if name not in known:
-                raise self.wrong(table, key, f"nothing fills ${name}. The pattern has {_listed(known)}")
+                raise self.wrong(table, key, f"nothing fills ${name}. The pattern has {_listed(known)}", number)
 
-    def is_code(self, table: str, key: str, text: str) -> ast.stmt | None:
+    def is_code(self, table: str, key: str, text: str, number: int = 0) -> ast.stmt | None:
         """The last statement of code with holes; refuse what is none."""
         filled = HOLE.sub(r"hole_\1", text)
         try:
             body = ast.parse(dedent(filled).strip()).body
             return body[-1] if body else None
         except SyntaxError as error:
-            raise self.wrong(table, key, f"is not Python: {error.msg} in {text!r}") from None
+            raise self.wrong(table, key, f"is not Python: {error.msg} in {text!r}", number) from None
 
     def wrong(self, table: str, key: str, what: str, number: int = 0) -> CatalogueError:
         """An error with the place of a key, or of its table's head."""

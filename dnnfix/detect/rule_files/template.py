@@ -8,9 +8,9 @@ from pathlib import Path
 from textwrap import fill
 
 from dnnfix.detect.rule_files import filling
-from dnnfix.detect.rule_files.conditions import holds
+from dnnfix.detect.rule_files.conditions import holds, is_about
 from dnnfix.detect.rule_files.matches import Match, matches
-from dnnfix.detect.rule_files.reading import Fix, Rule, read_rule
+from dnnfix.detect.rule_files.reading import Case, Fix, Rule, read_rule
 from dnnfix.records import (
     AddImport,
     Applicability,
@@ -25,6 +25,7 @@ from dnnfix.records import (
     RemoveArgument,
     Replace,
     SetArgument,
+    Site,
 )
 from dnnfix.source.program import Source, once
 from dnnfix.subject import Subject
@@ -39,7 +40,7 @@ WIDTH = 120
 
 
 OF_TEMPLATE = (
-    "code", "name", "family", "fix_pattern", "nature", "silent", "default", "default_in_check", "triggers", "programs"
+    "code", "name", "formerly", "family", "fix_pattern", "nature", "silent", "default", "default_in_check", "triggers", "programs"
 )  # fmt: skip
 """What a template states as a rule file does."""
 
@@ -51,38 +52,41 @@ class RuleFile(FixTemplate):
     message = "{what}"
 
     def detect(self, subject: Subject) -> Iterator[Finding]:
-        for match in found(subject.source, self.rule):
-            what = filling.said(self.rule.message, match)
+        for case, match in found(subject.source, self.rule):
+            what = filling.said(case.message, match)
             yield self.finding(match.site, confidence=self.rule.confidence, what=what)
 
     def propose(self, finding: Finding, subject: Subject) -> Iterator[Candidate | Decline]:
-        match = next((one for one in found(subject.source, self.rule) if one.site == finding.site), None)
-        edits = tuple(_edits(subject.source, self.rule, match)) if match is not None else ()
-        if match is None or not edits:
+        every = found(subject.source, self.rule)
+        case, match = next(((case, match) for case, match in every if match.site == finding.site), (None, None))
+        edits = tuple(_edits(subject.source, case.fix, match)) if case is not None and match is not None else ()
+        if case is None or match is None or not edits:
             yield Decline("the rule says nothing of how it is repaired")
             return
         safe = self.rule.safety.startswith("safe") and self.nature is not Nature.ADVICE
-        title = filling.said(self.rule.fix.title, match) or _title(self.rule, match)
+        title = filling.said(case.fix.title, match) or _title(case.fix, match)
         yield self.candidate(
             finding, title, *edits, applicability=Applicability.SAFE if safe else None, prior=self.rule.confidence
         )
 
 
 @once
-def found(source: Source, rule: Rule) -> tuple[Match, ...]:
-    """The matches of a rule in a program that fulfil its conditions, in source order."""
-    every = {match.site: match for pattern in reversed(rule.patterns) for match in matches(source, pattern)}
+def found(source: Source, rule: Rule) -> tuple[tuple[Case, Match], ...]:
+    """The matches of a rule's cases in a program that fulfil its conditions, in source order."""
+    every: dict[Site, tuple[Case, Match]] = {}
+    for case in reversed(rule.cases):
+        for pattern in reversed(case.patterns):
+            every |= {match.site: (case, match) for match in matches(source, pattern)}
     return tuple(
-        match
-        for _, match in sorted(every.items())
-        if all(holds(source, match, one) for one in rule.where)
-        and not any(holds(source, match, one) for one in rule.unless)
+        (case, match)
+        for _, (case, match) in sorted(every.items(), key=lambda one: one[0])
+        if all(holds(source, match, one) for one in rule.where if is_about(one, match))
+        and not any(holds(source, match, one) for one in rule.unless if is_about(one, match))
     )
 
 
-def _edits(source: Source, rule: Rule, match: Match) -> Iterator[Edit]:
-    """The edits of a rule's fix at a match."""
-    fix = rule.fix
+def _edits(source: Source, fix: Fix, match: Match) -> Iterator[Edit]:
+    """The edits of a fix at a match."""
     statement = source.site(source.statement_of(match.node)) if match.node is not None else None
     if fix.replace:
         yield Replace(match.site, filling.code(fix.replace, match).strip("\n"))
@@ -101,26 +105,22 @@ def _edits(source: Source, rule: Rule, match: Match) -> Iterator[Edit]:
         yield AddImport(line)
 
 
-def _title(rule: Rule, match: Match) -> str:
+def _title(fix: Fix, match: Match) -> str:
     """What a fix does, where its file does not say it."""
-    if rule.fix.replace:
-        return f"write {filling.said(rule.fix.replace, match).strip()}"
-    if rule.fix.set_argument or rule.fix.remove_argument:
-        return (
-            f"give it {filling.said(rule.fix.set_argument, match)}"
-            if rule.fix.set_argument
-            else f"leave {rule.fix.remove_argument} out"
-        )
-    return (
-        "take it away" if rule.fix.remove else f"add {filling.said(rule.fix.before or rule.fix.after, match).strip()}"
-    )
+    if fix.replace:
+        return f"write {filling.said(fix.replace, match).strip()}"
+    if fix.set_argument:
+        return f"give it {filling.said(fix.set_argument, match)}"
+    if fix.remove_argument:
+        return f"leave {fix.remove_argument} out"
+    return "take it away" if fix.remove else f"add {filling.said(fix.before or fix.after, match).strip()}"
 
 
 def template_of(path: Path, name: str = "") -> type[FixTemplate]:
     """The template that a rule file is, under a name of the file, which is else its path. Raises `CatalogueError`, which names line and key, where it is not sound."""
     rule = read_rule(path)
     safety = SAFETY.get(rule.safety or "unsafe", rule.safety)
-    if rule.fix == Fix():
+    if all(case.fix == Fix() for case in rule.cases):
         safety = "nothing is changed."
     elif rule.nature is Nature.ADVICE:
         safety = "as it is advice, the patch is shown and never applied."
