@@ -197,14 +197,9 @@ def is_whole_network(source: Source, expr: ast.expr) -> bool:
     values = source.bindings(expr)
     if len(values) == 1 and isinstance(values[0], ast.Name) and ast.unparse(values[0]) != ast.unparse(expr):
         return is_whole_network(source, values[0])  # another name of it
-    if structure.is_network(source, expr):
-        return not OF_STATE.search(ast.unparse(expr).rpartition(".")[2]) or ast.unparse(expr) in asked_as_network(
-            source
-        )
     text = ast.unparse(expr)
-    made = source.constructor(expr)
-    unknown = made is not None and (source.qualified(made.func) is None) and not structure.is_optimizer(source, expr)
-    return bool(unknown and structure.OF_NETWORK.search(text)) and not OF_STATE.search(text.rpartition(".")[2])
+    named = not OF_STATE.search(text.rpartition(".")[2]) or text in asked_as_network(source)
+    return named and structure.is_network(source, expr)
 
 
 @once

@@ -219,7 +219,7 @@ def _of_another(source: Source, node: ast.Assign, network: str) -> Iterator[Faul
         asked = {
             ast.unparse(call.func)
             for call in within(loop, ast.Call)
-            if call.lineno <= backward.at.lineno and call.args and _is_network(source, call.func)
+            if call.lineno <= backward.at.lineno and call.args and structure.is_network(source, call.func)
         }
         made = {
             ast.unparse(call.func.value)
@@ -236,17 +236,6 @@ def _of_another(source: Source, node: ast.Assign, network: str) -> Iterator[Faul
             yield Fault.with_repair(
                 source.site(node), said, f"Give it those of `{other}`", Replace(held, other), prior=0.8
             )
-
-
-def _is_network(source: Source, called: ast.expr) -> bool:
-    """Whether what is called is a network, by what is known of it or by its name and a class that the text does not have."""
-    made = source.constructor(called) if isinstance(called, (ast.Name, ast.Attribute)) else None
-    if made is not None and re.search(r"Loss$|Criterion$", ast.unparse(made.func)):
-        return False
-    if structure.is_network(source, called):
-        return True
-    unknown = made is not None and source.qualified(made.func) is None and source.definition(made.func) is None
-    return unknown and bool(structure.OF_NETWORK.search(ast.unparse(called).rstrip("0123456789_")))
 
 
 def _made_of(source: Source, other: str, network: str) -> bool:

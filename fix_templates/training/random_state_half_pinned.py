@@ -17,7 +17,6 @@ from dnnfix.api import (
     ReadTemplate,
     Source,
     Subject,
-    graph_flow,
     random_state,
     structure,
     training_loop,
@@ -181,7 +180,7 @@ def _is_made_before(source: Source, found: tuple[random_state.Seeding, ...]) -> 
     for each in block[: block.index(statement)] if statement in block else []:
         if not isinstance(each, ast.Assign) or not isinstance(each.value, ast.Call) or not _is_class(each.value.func):
             continue
-        if graph_flow.is_network(source, each.targets[0]):
+        if structure.is_network(source, each.targets[0]):
             return True
     return False
 

@@ -156,17 +156,6 @@ OF_DATA = re.compile(
     re.IGNORECASE,
 )
 OF_TARGETS = re.compile(r"target|label|truth|true|^gt|device|config|batch_size|loader|criterion", re.IGNORECASE)
-OF_LOSS = re.compile(
-    r"loss|crit(?!ic)|objective|cross_?entropy|(^|[._])(mse|bce|ce|nll|kld?|l1|l2|dice|iou|cost|err|error)(_|$|\d)|error$",
-    re.IGNORECASE,
-)
-OF_ACTION = re.compile(
-    r"^(eval|test|valid|train|get|load|save|make|create|build|init|update|sync|copy|print|count|set|freeze|export)\w*_",
-    re.IGNORECASE,
-)
-OF_OBJECT = re.compile(
-    r"loader|dataset|data$|trainer|optim|sched|config|logger|writer|env$|buffer|memory", re.IGNORECASE
-)
 OF_WEIGHTS = re.compile(r"weight|bias|param|embed|kernel|token", re.IGNORECASE)
 OF_OUTPUT = re.compile(r"loss|pred|output|logits?|(^|[._])outs?$|y_?hat|scores?$", re.IGNORECASE)
 OF_LAYER = re.compile(
@@ -381,9 +370,9 @@ class _Run:
                 for one, reading in zip(target.elts, parts, strict=True):
                     self._names(one, reading)
                 return
-        of_loss = isinstance(expr, ast.Call) and bool(OF_LOSS.search(_text(expr.func)))
+        of_loss = isinstance(expr, ast.Call) and bool(structure.OF_LOSS.search(_text(expr.func)))
         for place, one in enumerate(target.elts):
-            if of_loss and value.flow is Flow.GRAPH and not OF_LOSS.search(_text(one)):
+            if of_loss and value.flow is Flow.GRAPH and not structure.OF_LOSS.search(_text(one)):
                 self._names(one, UNKNOWN)
                 continue
             indices = place == 1 and isinstance(expr, ast.Call) and _last(expr.func) in INDICES
@@ -523,7 +512,7 @@ class _Run:
             return _cut(self.value(func.value), call, f"{last}()")
         if last == "requires_grad_":
             return self._flag(call, func)
-        if is_network(self.source, func) or last == "forward" or structure.callee(self.source, call):
+        if structure.is_network(self.source, func) or last == "forward" or structure.callee(self.source, call):
             return None
         if isinstance(func.value, ast.Name) and func.value.id in ("self", "cls"):
             return None
@@ -595,11 +584,11 @@ class _Run:
         body = structure.callee(source, call)
         if body is not None and self.depth < 3:
             return self._own(body, call, given)[0]
-        if is_network(source, call.func) or self._is_layer(call):
+        if structure.is_network(source, call.func) or self._is_layer(call):
             if call.args:
                 self.given.append(Pass(call.args[0], given[0], self.function))
             return GRAPH
-        if OF_LOSS.search(_text(call.func)):
+        if structure.OF_LOSS.search(_text(call.func)):
             return joined([parts, UNKNOWN]) if self._hands_over_network(call) else parts
         return parts if name and parts.flow is not Flow.GRAPH else UNKNOWN
 
@@ -619,7 +608,7 @@ class _Run:
         func = call.func
         if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or func.value.id != "self":
             return False
-        if OF_LOSS.search(func.attr):
+        if structure.OF_LOSS.search(func.attr):
             return False
         made = self.source.constructor(func)
         named = (self.source.qualified(made.func) or "") if made is not None else ""
@@ -658,20 +647,6 @@ def _given_back(
 
 
 @once
-def is_network(source: Source, expr: ast.expr) -> bool:
-    """Whether an expression is a network, and no loss, which has no weights."""
-    made = source.constructor(expr)
-    named = _text(made.func) if made is not None else _text(expr)
-    if OF_LOSS.search(named) or (made is None and isinstance(expr, ast.Name) and OF_ACTION.search(expr.id)):
-        return False
-    unseen = made is not None and not source.qualified(made.func) and source.definition(made.func) is None
-    if unseen and named[:1].isupper() and isinstance(expr, (ast.Name, ast.Attribute)):
-        names = (_text(expr), named)
-        return any(structure.OF_NETWORK.search(each) for each in names) and not OF_OBJECT.search(named)
-    return structure.is_network(source, expr)
-
-
-@once
 def is_loss_function(source: Source, function: Function | None) -> bool:
     """Whether a function, or the method of a class, computes a loss of a prediction and a target that it is given."""
     if function is None:
@@ -684,7 +659,7 @@ def is_loss_function(source: Source, function: Function | None) -> bool:
         return False
     given = [each.arg for each in function.args.args if each.arg != "self"]
     own_calls = within(function, ast.Call)
-    return len(given) >= 2 and not any(is_network(source, call.func) for call in own_calls)
+    return len(given) >= 2 and not any(structure.is_network(source, call.func) for call in own_calls)
 
 
 @once
@@ -756,4 +731,4 @@ def _is_named_loss(source: Source, call: ast.Call) -> bool:
     """Whether what a call makes is kept under the name of a loss: no weight, but the beginning of a sum."""
     above = source.parent(call)
     targets = above.targets if isinstance(above, ast.Assign) else []
-    return any(OF_LOSS.search(_text(target)) for target in targets)
+    return any(structure.OF_LOSS.search(_text(target)) for target in targets)

@@ -62,7 +62,7 @@ def _is_kept(source: Source, each: Kept) -> bool:
         return bool(around) and evaluates and not _is_made_in(around[0], each) and not _is_trained(source, each)
     loop = trains[0]
     is_loss = isinstance(each.node, ast.Name) and each.node.id in {*_ends(source, loop)}
-    by_network = each.value == graph_flow.BY_NETWORK and graph_flow.OF_LOSS.search(ast.unparse(each.node))
+    by_network = each.value == graph_flow.BY_NETWORK and structure.OF_LOSS.search(ast.unparse(each.node))
     has_graph = each.value.flow is Flow.GRAPH or bool(by_network) or (is_loss and each.value.flow is Flow.UNKNOWN)
     return has_graph and not _is_made_in(loop, each) and not _is_trained(source, each)
 
@@ -133,7 +133,7 @@ def _carried_by(source: Source, loop: Loop) -> Iterator[Carried]:
             continue
         given = {ast.unparse(one) for arg in (*call.args, *(k.value for k in call.keywords)) for one in bare(arg)}
         stored = {ast.unparse(one) for target in statement.targets for one in bare(target)}
-        network = graph_flow.is_network(source, call.func) or bool(graph_flow.OF_LAYER.search(ast.unparse(call.func)))
+        network = structure.is_network(source, call.func) or bool(graph_flow.OF_LAYER.search(ast.unparse(call.func)))
         for state in sorted(given & stored):
             if network and OF_STATE.search(state) and not _is_let_go(source, loop, state, statement):
                 yield Carried(state, call, statement, loop)

@@ -37,6 +37,17 @@ OF_NO_NETWORK = re.compile(
     r"(^|[._])([A-Z][a-z]+[A-Z]\w*|[A-Z][a-z]{2,}|(get|make|read|export|from|to|fetch|freeze|build|load|wrap|save|train|test|eval|plot|init|update|run|set|print|define|parse|setup|prepare|compile|convert|copy|check|count)_?\w*|\w*(loss|criterion|dataset|loader|optim\w*|config|params?|name|path|file|dir|type|fn|args|summary|info))$"
 )
 """Names of what is called beside networks: classes, functions named by what they do, losses, data."""
+OF_LOSS = re.compile(
+    r"loss|crit(?!ic)|objective|cross_?entropy|(^|[._])(mse|bce|ce|nll|kld?|l1|l2|dice|iou|cost|err|error)(_|$|\d)|error$",
+    re.IGNORECASE,
+)
+OF_ACTION = re.compile(
+    r"^(eval|test|valid|train|get|load|save|make|create|build|init|update|sync|copy|print|count|set|freeze|export)\w*_",
+    re.IGNORECASE,
+)
+OF_OBJECT = re.compile(
+    r"loader|dataset|data$|trainer|optim|sched|config|logger|writer|env$|buffer|memory", re.IGNORECASE
+)
 OF_EVALUATION = re.compile(
     r"(^|_)(eval|evaluat\w*|val|valid|validat\w*|test|testing|infer\w*|predict\w*|accuracy)(_|$|\d)",
     re.IGNORECASE,
@@ -276,12 +287,20 @@ def is_network(source: Source, expr: ast.expr) -> bool:
     if text in _by_use(source):
         return not OF_NO_NETWORK.search(text)
     made = source.constructor(expr)
+    if OF_LOSS.search(ast.unparse(made.func) if made is not None else text):
+        return False
     name = (source.qualified(made.func) or "") if made is not None else ""
     if name.startswith(("torch.", "torchvision.", "numpy.", "builtins.")):
-        return name.startswith(("torch.nn.", "torchvision.models.")) and "Loss" not in name
+        return name.startswith(("torch.nn.", "torchvision.models."))
     if made is not None and isinstance(source.definition(made.func), ast.ClassDef):
         return is_network_class(source, made.func)
+    if (
+        made is not None and not name and (of := ast.unparse(made.func))[:1].isupper()
+    ):  # a class that the text does not have
+        return any(OF_NETWORK.search(each) for each in (text, of)) and not OF_OBJECT.search(of)
     if source.definition(expr) is not None or source.qualified(expr):
+        return False
+    if made is None and isinstance(expr, ast.Name) and OF_ACTION.search(text):
         return False
     if isinstance(expr, ast.Attribute) and "_" in expr.attr and not text.startswith("self."):
         return False  # `accelerator.unwrap_model` does something
