@@ -61,6 +61,15 @@ def is_device(source: Source, expr: ast.expr) -> bool:
     return bool(re.search(r"device|cuda|gpu|\bdev\b|rank", text, re.IGNORECASE)) and "cpu" not in text
 
 
+OF_MACHINE = re.compile(r"[\w.]*(cuda|gpu|mps|device)[\w.]*(\(\))?( (==|!=|is|is not) [\w.'\"]+)?", re.IGNORECASE)
+
+
+def is_asked_for(test: ast.expr) -> bool:
+    """Whether a condition asks what machine there is, and nothing else: `use_cuda`, `torch.cuda.is_available()`, `device.type == "mps"`."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    return all(OF_MACHINE.fullmatch(ast.unparse(part)) for part in parts)
+
+
 def works(source: Source, call: ast.Call) -> bool:
     """Whether a call gives a GPU work: a network, a loss, a backward pass, an operation of tensors."""
     name = source.qualified(call.func) or ""

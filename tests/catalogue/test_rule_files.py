@@ -173,7 +173,7 @@ show(1, wide=True)
     [
         ("inside = 'loop'", [19, 27]),
         ("inside = 'training loop'", [19]),
-        ("inside = 'batch loop'", [19]),
+        ("inside = 'batch loop'", [7, 13, 19]),
         ("inside = 'no_grad'", [25, 27]),
         ("inside = 'function'", [7, 13]),
         ("inside = 'class'", [7, 13]),
@@ -194,6 +194,40 @@ def test_conditions(tmp_path: Path, condition: str, lines: list[int]) -> None:
     assert found(written(tmp_path, f"{rest}[[where]]\n{condition}\n"), LOOP) == lines
     every = found(written(tmp_path, rest), LOOP)
     assert found(written(tmp_path, f"{rest}[[unless]]\n{condition}\n"), LOOP) == [n for n in every if n not in lines]
+
+
+STEPS = """import torch
+for name, each_loader in loaders.items():
+    show(name)
+    for x in each_loader:
+        show(x)
+if wanted:
+    for x in test_loader:
+        try:
+            score(x)
+        except ValueError:
+            show(x)
+        if torch.cuda.is_available():
+            show(1)
+        if x > 3:
+            show(2)
+def training_step(batch):
+    show(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "lines"),
+    [
+        ("inside = 'batch loop'", [5, 11, 13, 15, 17]),
+        ("inside = 'condition'", [15]),
+        ("inside = 'try'", [11]),
+        ("inside = 'except'", [11]),
+    ],
+)
+def test_what_is_done_for_each_batch_and_under_what_condition(tmp_path: Path, condition: str, lines: list[int]) -> None:
+    path = written(tmp_path, f"[find]\npattern = 'show($X)'\n[[where]]\n{condition}\n")
+    assert found(path, STEPS) == lines
 
 
 def test_resolved_names_and_arguments_that_are_lacking(tmp_path: Path) -> None:

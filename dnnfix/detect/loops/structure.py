@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from enum import StrEnum
 
-from dnnfix.detect.loops.training_loop import FUNCTIONS, Function, Loop, function_around, loops_around
+from dnnfix.detect.loops.training_loop import FUNCTIONS, LOOPS, Function, Loop, function_around, loops_around
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
@@ -57,6 +57,11 @@ OF_HELD_OUT = re.compile(
     re.IGNORECASE,
 )
 OF_DATA = re.compile(r"load|data|dl\b|iter|batch|gen\b|test|valid|val\b|samples|images", re.IGNORECASE)
+OF_LOADER = re.compile(r"loader(?!s\b)|batches\b|(_|\b)dl\b|iterator\b|_iter\b", re.IGNORECASE)
+OF_STEP = re.compile(
+    r"(train(ing)?|valid(ation)?|test|eval(uation)?|predict(ion)?)_(step|batch)(_end)?|on_(train|validation|test|predict)_batch_(start|end)"
+)
+"""Names of functions that are called for each batch."""
 UNGRADED = words("torch.no_grad torch.inference_mode torch.autograd.no_grad torch.autograd.grad_mode.no_grad")
 SAME = words("cuda to cpu float half double requires_grad_ share_memory")
 """Methods of networks that give the network itself back."""
@@ -427,3 +432,37 @@ def batch_loops(source: Source) -> tuple[tuple[Loop, Happening], ...]:
             if each.kind is Kind.BACKWARD and innermost and not nested:
                 found.setdefault(loop, each)
     return tuple(sorted(found.items(), key=lambda pair: (pair[0].lineno, pair[0].col_offset)))
+
+
+def is_done_for_each_batch(source: Source, node: ast.AST) -> bool:
+    """Whether a node stands in the rounds of a loop over batches, or in a function that is called for each of them.
+
+    The innermost loop around it is one over batches if it trains, calls a network, or goes over a loader, and holds no loop that trains:
+    that is a loop over epochs or over whole trainings.
+    """
+    around = function_around(source, node)
+    loop = next(iter(loops_around(source, node)), None)
+    if loop is None:
+        return around is not None and (
+            OF_STEP.fullmatch(around.name) is not None
+            or around.name == "forward"
+            and isinstance(above := source.parent(around), ast.ClassDef)
+            and is_module(source, above)
+        )
+    training = [one for one, _ in batch_loops(source)]
+    if loop in training:
+        return True
+    inner = within(loop, *LOOPS)
+    if any(one in training or isinstance(one, ast.For) and goes_over_loader(one) for one in inner if one is not loop):
+        return False
+    if has(source, loop, Kind.BACKWARD):
+        return False
+    calls = forward_calls(source, loop)
+    return any(loops_around(source, call)[:1] == [loop] for call in calls) or (
+        isinstance(loop, ast.For) and goes_over_loader(loop)
+    )
+
+
+def goes_over_loader(loop: ast.For) -> bool:
+    """Whether a loop goes over the batches of a loader, by the names of what it goes over."""
+    return bool(OF_LOADER.search(ast.unparse(loop.iter)))

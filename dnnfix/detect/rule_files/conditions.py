@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Callable, Collection
 
+from dnnfix.detect import devices
 from dnnfix.detect.loops import structure
-from dnnfix.detect.loops.training_loop import FUNCTIONS, function_around, loops_around
+from dnnfix.detect.loops.training_loop import FUNCTIONS, LOOPS, function_around, loops_around
 from dnnfix.detect.rule_files.matches import Match, matches
 from dnnfix.detect.rule_files.reading import Condition
 from dnnfix.source.program import Source
@@ -67,14 +68,13 @@ def _stands_in(source: Source, match: Match, place: str) -> bool:
         case "training loop":
             return any(structure.has(source, loop, structure.Kind.BACKWARD) for loop in loops_around(source, node))
         case "batch loop":
-            innermost = loops_around(source, node)[:1]
-            trains = any([loop] == innermost for loop, _ in structure.batch_loops(source))
-            calls = [call for loop in innermost for call in structure.forward_calls(source, loop)]
-            return trains or any(loops_around(source, call)[:1] == innermost for call in calls)
+            return structure.is_done_for_each_batch(source, node)
         case "condition":
             return _is_conditional(source, node)
         case "try":
             return source.enclosing(node, ast.Try) is not None
+        case "except":
+            return source.enclosing(node, ast.ExceptHandler) is not None
         case "evaluation":
             return structure.evaluates(source, node) or structure.without_gradients(source, node)
         case "function":
@@ -86,10 +86,15 @@ def _stands_in(source: Source, match: Match, place: str) -> bool:
 
 
 def _is_conditional(source: Source, node: ast.AST) -> bool:
-    """Whether a node stands under a condition in its function; that a file is run as a program is none."""
+    """Whether a node stands under a condition in its function, or in its loop where it stands in one.
+
+    That a file is run as a program is none, nor is that there is a GPU: it is the same in every round and every run of the machine.
+    """
     above = source.parent(node)
-    while above is not None and not isinstance(above, FUNCTIONS):
-        if isinstance(above, (ast.If, ast.IfExp)) and "__name__" not in ast.unparse(above.test):
+    while above is not None and not isinstance(above, (*FUNCTIONS, *LOOPS)):
+        if isinstance(above, (ast.If, ast.IfExp)) and not (
+            "__name__" in ast.unparse(above.test) or devices.is_asked_for(above.test)
+        ):
             return True
         above = source.parent(above)
     return False

@@ -28,7 +28,18 @@ from dnnfix.errors import CatalogueError
 from dnnfix.records import Applicability, Family, FixPattern, Nature
 from dnnfix.records.record import record
 
-PLACES = ("loop", "training loop", "batch loop", "evaluation", "function", "class", "condition", "try", "no_grad")
+PLACES = (
+    "loop",
+    "training loop",
+    "batch loop",
+    "evaluation",
+    "function",
+    "class",
+    "condition",
+    "try",
+    "except",
+    "no_grad",
+)
 """Where `inside` can say that a match stands."""
 
 HOLE = re.compile(r"\${1,3}([A-Z_][A-Z0-9_]*)")
