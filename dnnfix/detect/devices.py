@@ -13,16 +13,17 @@ from dnnfix.source.public_names import words
 from dnnfix.source.tree import last_name, names_in, within
 
 WAITS = words(
-    "synchronize item cpu numpy tolist barrier wait wait_stream nonzero all_reduce block_until_ready asnumpy get"
+    """synchronize item cpu numpy tolist barrier wait wait_stream nonzero all_reduce block_until_ready asnumpy get
+    generate decode batch_decode nms batched_nms non_max_suppression masked_select unique save"""
 )
-"""Methods and functions that wait for the GPU, or copy what it has to compute first."""
+"""Methods and functions that wait for the GPU, or copy what it has to compute first: also those whose results have a size that it decides."""
 OF_WORK = words("""matmul mm bmm einsum conv1d conv2d conv3d linear addmm svd inverse cholesky fft ifft sort topk interpolate softmax
     relu exp dot backward""")
 """Functions and methods of tensors that take a GPU time."""
 SHOWING = words("print add_scalar update info log write debug add")
 """Functions and methods that show a value, or keep it as a number."""
 PLAIN = words(
-    "print len range enumerate zip str int format append update zero_grad step iter next tqdm sum max min round"
+    "print len range enumerate zip str int format append update zero_grad step iter next tqdm sum max min round scale unscale_"
 )
 """Calls that do no work on a GPU and wait for none."""
 
@@ -90,7 +91,8 @@ def works(source: Source, call: ast.Call) -> bool:
         and not name.startswith("builtins.")
     ):
         return True
-    return name.startswith("torch.") and (name in LOSSES or name.rpartition(".")[2] in OF_WORK)
+    last = name.rpartition(".")[2]
+    return name.startswith("torch.") and (name in LOSSES and last.islower() or last in OF_WORK)
 
 
 def waits(source: Source, root: ast.AST, depth: int = 3) -> bool:

@@ -25,7 +25,8 @@ from dnnfix.api import (
 )
 
 CLOCKS = words(
-    "time.time time.perf_counter time.monotonic time.process_time timeit.default_timer time.time_ns time.perf_counter_ns"
+    "time.time time.perf_counter time.monotonic time.process_time time.clock timeit.default_timer time.time_ns time.perf_counter_ns"
+    " datetime.datetime.now datetime.now datetime.datetime.utcnow"
 )
 SPELT = words("time perf_counter default_timer monotonic timer perf_counter_ns process_time")
 
@@ -51,11 +52,11 @@ class GpuTimedWithoutWaiting(ReadTemplate):
     nature = Nature.RISK
     silent = 13
     default = False
-    triggers = ("time", "perf_counter", "default_timer", "timeit", "elapsed_time")
+    triggers = ("time", "perf_counter", "default_timer", "timeit", "elapsed_time", "datetime")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks or not devices.uses_gpu(source):
+        if source.frameworks and "torch" not in source.frameworks or not devices.uses_gpu(source):
             return
         seen: set[ast.stmt] = set()
         for first, end in (*_measured(source), *_in_a_row(source)):
@@ -89,6 +90,52 @@ def measure(model, x, device):
         y = model(x)
 +     torch.cuda.synchronize()
     print("took", time.perf_counter() - t0)
+
+=== example: in a cell, by the date
+from datetime import datetime
+
+began = datetime.now()
+depth = depth_net(frame.to(device))
++ torch.cuda.synchronize()
+print(datetime.now() - began)
+
+=== reject: two readings that are not compared
+import time
+import torch
+
+for x in loader:
+    began = time.time()
+    t0 = time.time()
+    out = model(x.cuda())
+    t1 = time.time()
+    total += out.mean().item()
+    ended = time.time()
+    print(ended - began)
+    rounds += 1
+
+=== reject: what is made of the results is not seen, or is text
+import time
+import torch
+
+start = time.time()
+boxes = detector(picture.cuda())
+kept = self.tools.only_certain(boxes, 0.5)
+print(time.time() - start)
+
+start = time.time()
+said = model.generate(prompt.cuda())
+print(time.time() - start)
+
+=== reject: a training that a module from elsewhere does
+import time
+import torch
+from torch import nn
+from ours import engine
+
+begin = time.time()
+loss_fn = nn.CrossEntropyLoss()
+engine.fit(net.cuda(), loader, loss_fn)
+print(time.time() - begin)
 
 === reject: it waits
 import time
@@ -165,19 +212,20 @@ def _measured(source: Source) -> Iterator[tuple[ast.stmt, ast.stmt]]:
 
 
 def _in_a_row(source: Source) -> Iterator[tuple[ast.stmt, ast.stmt]]:
-    """Readings of a clock into two names one after the other, in a fragment that ends before their difference is computed."""
+    """Readings of a clock into two names one after the other, which are used together, or in a fragment that ends before they are."""
     kept = [
         node
         for node in source.nodes(ast.Assign)
         if _is_clock(source, node.value) and isinstance(node.targets[0], ast.Name)
     ]
-    subtracted = {
-        name for node in source.nodes(ast.BinOp) if isinstance(node.op, ast.Sub) for name in trees.names_in(node)
-    }
+    read = [node for node in source.nodes(ast.Name) if isinstance(node.ctx, ast.Load)]
+    last = source.tree.body[-1]
     for first, second in itertools.pairwise(kept):
         names = {ast.unparse(first.targets[0]), ast.unparse(second.targets[0])}
         in_one = function_around(source, first) is function_around(source, second)
-        if len(names) == 2 and in_one and names.isdisjoint(subtracted):
+        uses = [source.statement_of(node) for node in read if node.id in names]
+        together = any(names <= trees.names_in(one) for one in uses if not hasattr(one, "body"))
+        if len(names) == 2 and in_one and (together or not uses and (last.end_lineno or 0) - second.lineno <= 2):
             yield first, second
 
 
@@ -218,7 +266,7 @@ def _is_uneasy(source: Source, start: ast.stmt, end: ast.stmt) -> bool:
             results |= trees.stored_names(statement) if isinstance(statement, ast.Assign) else set()
     if any(devices.looks_at(source, one, results) for one in statements):
         return False
-    return not any(_unknown(source, call) for call in after if call not in work)
+    return not any(_unknown(source, call, results) for call in after if call not in work)
 
 
 def _works_inside(source: Source, call: ast.Call) -> bool:
@@ -227,12 +275,17 @@ def _works_inside(source: Source, call: ast.Call) -> bool:
     return body is not None and any(devices.works(source, inner) for inner in within(body, ast.Call))
 
 
-def _unknown(source: Source, call: ast.Call) -> bool:
-    """Whether a call of a function from elsewhere, given results, may wait for them."""
-    if structure.callee(source, call) is not None or isinstance(call.func, ast.Attribute):
+def _unknown(source: Source, call: ast.Call, results: set[str]) -> bool:
+    """Whether a call of a function or method from elsewhere, given results, may wait for them."""
+    if structure.callee(source, call) is not None:
         return False
     name = source.qualified(call.func) or ""
     if name.startswith(("torch.", "builtins.")) or source.constructor(call.func) is not None:
         return False
     text = ast.unparse(call.func)
-    return text not in devices.PLAIN and not ("loss" in text or "crit" in text) and bool(call.args)
+    if trees.last_name(call.func) in devices.PLAIN or "loss" in text or "crit" in text:
+        return False
+    if not isinstance(call.func, ast.Attribute):
+        return bool(call.args)
+    given = {each for one in (*call.args, *(k.value for k in call.keywords)) for each in trees.names_in(one)}
+    return bool(results & given) and results.isdisjoint(trees.names_in(call.func))
