@@ -28,7 +28,7 @@ BACK = words("cpu numpy")
 
 
 class MovedInEveryRound(ReadTemplate):
-    """A network, a loss or a tensor that no round changes is moved to the GPU in a loop over batches; or a result goes to the CPU and back.
+    """A network, a loss or a tensor that no round changes is moved to the GPU for each batch, or a network in each epoch; or a result goes to the CPU and back.
 
     Each transfer takes time, and one to the CPU waits for all work that was asked for. What stays the same is moved once, before the
     loop; new tensors are made where they are needed, with `device=`.
@@ -57,9 +57,16 @@ class MovedInEveryRound(ReadTemplate):
             return
         for call in source.all_calls:
             loop = devices.loop_around(source, call) if devices.moves(source, call) else None
-            if loop is None or not isinstance(call.func, ast.Attribute) or not _is_over_batches(source, loop):
+            if loop is None or not isinstance(call.func, ast.Attribute):
                 continue
             moved = call.func.value
+            if not structure.is_done_for_each_batch(source, call):
+                if _is_over_epochs(source, loop, moved) and _stays(source, loop, call, moved):
+                    what = f"`{ast.unparse(moved)}` stays where it is and is moved in every epoch"
+                    yield Fault(source.site(call), {"what": what}, (Decline(self.declined),))
+                continue
+            if _is_now_and_then(source, loop, call):
+                continue
             made = _made_here(source, moved)
             if made is not None and structure.has(source, loop, structure.Kind.BACKWARD):
                 what = f"`{ast.unparse(made.func)}` makes a tensor on the CPU in every round, which is then moved"
@@ -85,6 +92,48 @@ for x, y in loader:
     loss = criterion(net(noise), y)
     loss.backward()
 
+=== finds: a network in each epoch
+import torch
+
+def fit(self, epochs):
+    for epoch in range(epochs):
+        self.net.to(self.device)
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            self.criterion(self.net(x.to(self.device)), y.to(self.device)).backward()
+            self.optimizer.step()
+
+=== reject: pictures that are shown now and then
+import torch
+
+for step, x in enumerate(loader):
+    loss = criterion(net(x.to(device)), x)
+    loss.backward()
+    if step % 50 == 0:
+        show(net(torch.randn(8, 20).to(device)))
+
+=== reject: something that each of several trainings needs
+import torch
+
+for seed in range(5):
+    weights = torch.ones(10).to(device)
+    net = Net().to(device)
+    for x, y in loader:
+        loss = criterion(net(x.to(device)), y.to(device))
+        loss.backward()
+    print(net(test_x))
+
+=== reject: a network that waits on the CPU
+import torch
+
+for epoch in range(20):
+    net.to(device)
+    for x, y in loader:
+        loss = criterion(net(x.to(device)), y.to(device))
+        loss.backward()
+    net.to("cpu")
+    torch.save(net.state_dict(), "net.pt")
+
 === reject: batches are moved
 import torch
 
@@ -103,11 +152,25 @@ for rate in rates:
 """
 
 
-def _is_over_batches(source: Source, loop: ast.For | ast.While) -> bool:
-    """Whether the rounds of a loop are those of batches: a network is called in it, and in no loop within."""
-    return any(
-        devices.works(source, call) and devices.loop_around(source, call) is loop for call in within(loop, ast.Call)
-    )
+def _is_over_epochs(source: Source, loop: ast.For | ast.While, moved: ast.expr) -> bool:
+    """Whether a loop trains a network in each of its rounds, which nothing takes from the GPU."""
+    text = ast.unparse(moved)
+    if not structure.is_network(source, moved) or not isinstance(loop, ast.For):
+        return False
+    over_epochs = "epoch" in ast.unparse(loop.target).lower() or "epoch" in ast.unparse(loop.iter).lower()
+    asked = [call for call in source.all_calls if trees.receiver(call) == text]
+    taken = any(trees.last_name(call.func) in ("to", *BACK) and not devices.moves(source, call) for call in asked)
+    return over_epochs and not taken and structure.has(source, loop, structure.Kind.BACKWARD)
+
+
+def _is_now_and_then(source: Source, loop: ast.For | ast.While, call: ast.Call) -> bool:
+    """Whether a move happens in some rounds of a loop only, of which the count decides."""
+    above = source.parent(call)
+    while above is not None and above is not loop:
+        if isinstance(above, ast.If) and any(isinstance(node.op, ast.Mod) for node in within(above.test, ast.BinOp)):
+            return True
+        above = source.parent(above)
+    return False
 
 
 def _made_here(source: Source, moved: ast.expr) -> ast.Call | None:
