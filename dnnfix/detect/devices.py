@@ -82,7 +82,7 @@ def works(source: Source, call: ast.Call) -> bool:
         and structure.is_network(source, call.func.value)
     ):
         return True
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "mm", "bmm"):
         return True
     above = source.parent(source.statement_of(call))
     if (
@@ -93,6 +93,13 @@ def works(source: Source, call: ast.Call) -> bool:
         return True
     last = name.rpartition(".")[2]
     return name.startswith("torch.") and (name in LOSSES and last.islower() or last in OF_WORK)
+
+
+def is_tensor(source: Source, expr: ast.expr) -> bool:
+    """Whether an expression is seen to be a tensor of PyTorch: what it was made by says so."""
+    values = source.bindings(expr) if isinstance(expr, (ast.Name, ast.Attribute)) else (expr,)
+    calls = [call for value in values for call in within(value, ast.Call)]
+    return any(moves(source, call) or (source.qualified(call.func) or "").startswith("torch.") for call in calls)
 
 
 def waits(source: Source, root: ast.AST, depth: int = 3) -> bool:

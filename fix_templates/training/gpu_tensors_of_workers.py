@@ -23,7 +23,11 @@ from dnnfix.api import (
     keyword_value,
     structure,
     within,
+    words,
 )
+
+OF_POOL = words("map imap imap_unordered starmap starmap_async map_async apply apply_async submit")
+"""Methods that give the processes of a pool something to do."""
 
 
 class GpuTensorsOfWorkers(ReadTemplate):
@@ -83,6 +87,49 @@ net.cuda()
 + out = net(x).to("cpu")
 print(out.numpy())
 
+=== example: all samples are kept on the GPU
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Spectra(Dataset):
+    def __init__(self, values):
+-         self.values = torch.tensor(values).cuda()
++         self.values = torch.tensor(values)
+
+    def __getitem__(self, i):
+        return self.values[i]
+
+train = DataLoader(Spectra(values), batch_size=32, num_workers=6)
+
+=== finds: a network is given to a process that is forked
+import torch
+import torch.multiprocessing as mp
+from rollouts import collect
+
+net = Net().cuda()
+mp.Process(target=collect, args=(net, 3)).start()
+
+=== reject: all samples are kept on the GPU, and there are no workers
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Spectra(Dataset):
+    def __init__(self, values):
+        self.values = torch.tensor(values).cuda()
+
+    def __getitem__(self, i):
+        return self.values[i]
+
+train = DataLoader(Spectra(values), batch_size=32)
+
+=== reject: what is forked is no work for a GPU
+import multiprocessing
+import torch
+
+net = Net().cuda()
+pool = multiprocessing.Pool(8)
+texts = pool.map(tokenize, read("corpus.txt"))
+
 === reject: moved in the loop
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -137,12 +184,24 @@ def _samples(source: Source) -> Iterator[tuple[ast.expr, str]]:
     for function in structure.functions(source):
         if function.name != "__getitem__" and not function.name.startswith("collate"):
             continue
-        for call in within(function, ast.Call):
+        for call in (*within(function, ast.Call), *_held(source, function)):
             given = keyword_value(call, "device")
             made = given is not None and devices.is_device(source, given)
             if devices.moves(source, call) or made:
                 yield call, "each worker of the loader moves its samples to the GPU by itself"
                 break
+
+
+def _held(source: Source, function: structure.Function) -> Iterator[ast.Call]:
+    """What makes the tensors that a data set keeps on the GPU and takes its samples from, where a loader is seen to have workers."""
+    kind = source.parent(function)
+    loaders = [call for call in source.all_calls if ast.unparse(call.func).endswith("DataLoader")]
+    if not isinstance(kind, ast.ClassDef) or not any(_number_of_workers(call) for call in loaders):
+        return
+    read = {ast.unparse(node) for node in within(function, ast.Attribute)}
+    for statement in within(kind, ast.Assign):
+        if ast.unparse(statement.targets[0]) in read and isinstance(statement.value, ast.Call):
+            yield statement.value
 
 
 def _number_of_workers(call: ast.Call) -> int | None:
@@ -162,15 +221,32 @@ def _forked(source: Source) -> Iterator[tuple[ast.expr, str]]:
             "Process",
             "ProcessPoolExecutor",
         )
-        if (
-            of_module
-            and _has_used_cuda(source, call)
-            and (keyword_value(call, "target") is not None or name.endswith(("Pool", "Executor")))
-        ):
+        if of_module and _has_used_cuda(source, call) and any(_works(source, *work) for work in _given(source, call)):
             yield (
                 call,
                 "a process is forked that cannot use the CUDA of its parent, and shares nothing of it: it has to be spawned",
             )
+
+
+def _given(source: Source, process: ast.Call) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
+    """What a process, or a pool of them, is given to do: functions, with what they are called with."""
+    target = keyword_value(process, "target")
+    if target is not None:
+        handed = keyword_value(process, "args")
+        yield target, [*handed.elts] if isinstance(handed, (ast.Tuple, ast.List)) else []
+        return
+    for call in source.all_calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in OF_POOL and call.args:
+            yield call.args[0], call.args[1:]
+
+
+def _works(source: Source, does: ast.expr, given: list[ast.expr]) -> bool:
+    """Whether a function gives the GPU work, or is given a network; one from elsewhere may do anything."""
+    body = source.definition(does)
+    calls = within(body, ast.Call) if isinstance(body, (ast.FunctionDef, ast.Lambda)) else ()
+    return any(devices.moves(source, call) or devices.works(source, call) for call in calls) or any(
+        structure.is_network(source, one) for one in given
+    )
 
 
 def _has_used_cuda(source: Source, process: ast.Call) -> bool:

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    Decline,
     Family,
     Fault,
     FixPattern,
@@ -65,6 +66,15 @@ class GpuTimedWithoutWaiting(ReadTemplate):
                 edit = InsertBefore(source.site(end), "torch.cuda.synchronize()")
                 title = "Wait for the GPU before the clock is read"
                 yield Fault.with_repair(source.site(end), {}, title, edit, prior=0.8)
+        for call in source.calls("timeit.timeit", "timeit.repeat"):
+            timed = call.args[0] if call.args else None
+            inside = within(timed, ast.Call) if isinstance(timed, ast.Lambda) else ()
+            if (
+                timed is not None
+                and any(devices.works(source, one) for one in inside)
+                and not devices.waits(source, timed)
+            ):
+                yield Fault(source.site(call), {}, (Decline("what is timed has to wait: write a function that does"),))
 
     programs = """
 === example: a forward pass
@@ -98,6 +108,37 @@ began = datetime.now()
 depth = depth_net(frame.to(device))
 + torch.cuda.synchronize()
 print(datetime.now() - began)
+
+=== example: a product of matrices
+import time
+import torch
+
+left = torch.rand(4000, 4000, device="cuda")
+right = torch.rand(4000, 4000, device="cuda")
+start = time.time()
+both = left @ right
++ torch.cuda.synchronize()
+print("took", time.time() - start)
+
+=== finds: by timeit
+import timeit
+import torch
+
+net = Net().cuda()
+print(timeit.timeit(lambda: net(x), number=100))
+
+=== reject: by timeit, and it waits; a product of arrays
+import time
+import timeit
+import numpy as np
+import torch
+
+net = Net().cuda()
+print(timeit.timeit(lambda: net(x).cpu(), number=100))
+left = np.ones((40, 40))
+start = time.time()
+both = left @ left
+print(time.time() - start)
 
 === reject: two readings that are not compared
 import time
@@ -240,14 +281,18 @@ def _is_uneasy(source: Source, start: ast.stmt, end: ast.stmt) -> bool:
     around: ast.AST = function_around(source, end) or source.tree
     between = [
         call
-        for call in within(around, ast.Call)
+        for call in within(around, ast.Call, ast.BinOp)
         if (start.end_lineno or start.lineno) < call.lineno
         and (call.end_lineno or call.lineno) <= end.lineno
         and source.statement_of(call) is not end
     ]
     if isinstance(source.parent(start), (ast.For, ast.While)) and source.parent(start) is not source.parent(end):
         return False
-    work = [call for call in between if devices.works(source, call) or _works_inside(source, call)]
+    work = [
+        call
+        for call in between
+        if isinstance(call, ast.Call) and devices.works(source, call) or _works_inside(source, call)
+    ]
     if not work:
         return False
     last = max(work, key=lambda call: call.lineno)
@@ -266,12 +311,14 @@ def _is_uneasy(source: Source, start: ast.stmt, end: ast.stmt) -> bool:
             results |= trees.stored_names(statement) if isinstance(statement, ast.Assign) else set()
     if any(devices.looks_at(source, one, results) for one in statements):
         return False
-    return not any(_unknown(source, call, results) for call in after if call not in work)
+    return not any(_unknown(source, call, results) for call in after if isinstance(call, ast.Call) and call not in work)
 
 
-def _works_inside(source: Source, call: ast.Call) -> bool:
-    """Whether a function of this text that is called gives the GPU work."""
-    body = structure.callee(source, call)
+def _works_inside(source: Source, node: ast.Call | ast.BinOp) -> bool:
+    """Whether a function of this text that is called gives the GPU work, or a product of tensors is computed."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.MatMult) and devices.is_tensor(source, node.left)
+    body = structure.callee(source, node)
     return body is not None and any(devices.works(source, inner) for inner in within(body, ast.Call))
 
 
