@@ -230,6 +230,24 @@ def test_what_is_done_for_each_batch_and_under_what_condition(tmp_path: Path, co
     assert found(path, STEPS) == lines
 
 
+def test_what_a_loop_changes_does_not_stay_and_what_stays_moves_before_it(tmp_path: Path) -> None:
+    program = (
+        "for a in b:\n    for c in d:\n        f(a)\n        f(e)\n        f(g.h)\n    g.h = f(k)\n    k = f(k)\nf(a)\n"
+    )
+    path = written(tmp_path, "[find]\npattern = 'f($X)'\n[[where]]\nhole = 'X'\nstays = true\n")
+    assert found(path, program) == [4, 7, 8]
+    moves = "[find]\npattern = 'f($X)'\n[fix]\nbefore_loop = 'f($X)'\nremove = true\n"
+    assert repaired(written(tmp_path, moves), "for a in b:\n    for c in d:\n        f(1)\n        g(c)\n") == (
+        "f(1)\nfor a in b:\n    for c in d:\n        g(c)\n"
+    )
+
+
+def test_one_of_several_patterns_is_enough(tmp_path: Path) -> None:
+    rest = "[find]\npattern = 'show($X)'\n[[where]]\n"
+    assert found(written(tmp_path, rest + "preceded_by = ['keep($X)', '$X = 1']\n"), "a = 1\nshow(a)\nshow(b)\n") == [2]
+    assert found(written(tmp_path, rest + "program_has = ['keep($X)', 'go($X)']\n"), "show(a)\ngo(a)\n") == [1]
+
+
 def test_resolved_names_and_arguments_that_are_lacking(tmp_path: Path) -> None:
     program = "import torch.utils.data as d\nd.DataLoader(x)\nd.DataLoader(x, 1, True)\nd.DataLoader(x, shuffle=s)\nd.DataLoader(**k)\nDataLoader(x)\n"
     rest = "[find]\npattern = '$F($$$ARGS)'\n[[where]]\nnamed = 'torch.utils.data.DataLoader'\nlacks_argument = 'shuffle'\nposition = 3\n"

@@ -12,6 +12,7 @@ from dnnfix.detect.loops.training_loop import FUNCTIONS, LOOPS, function_around,
 from dnnfix.detect.rule_files.matches import Match, matches
 from dnnfix.detect.rule_files.reading import Condition
 from dnnfix.source.program import Source
+from dnnfix.source.tree import within
 
 
 def is_about(condition: Condition, match: Match) -> bool:
@@ -35,7 +36,10 @@ def holds(source: Source, match: Match, condition: Condition) -> bool:
         "lacks_argument": lambda: isinstance(node, ast.Call) and _lacks(node, condition),
         "followed_by": lambda: _beside(source, match, condition.followed_by, after=True),
         "preceded_by": lambda: _beside(source, match, condition.preceded_by, after=False),
-        "program_has": lambda: any(_same_holes(match, other) for other in matches(source, condition.program_has)),
+        "program_has": lambda: any(
+            _same_holes(match, other) for pattern in condition.program_has for other in matches(source, pattern)
+        ),
+        "stays": lambda: _stays(source, match, text),
     }
     return all(test() for key, test in tests.items() if getattr(condition, key))
 
@@ -129,14 +133,28 @@ def _lacks(call: ast.Call, condition: Condition) -> bool:
     return not spread and condition.lacks_argument not in given and not by_place
 
 
-def _beside(source: Source, match: Match, pattern: str, after: bool) -> bool:
-    """Whether a pattern is found after (or before) a match in its function, or outside of all; in a loop, anywhere in it."""
+def _stays(source: Source, match: Match, text: str) -> bool:
+    """Whether no loop around a match binds a name or an attribute of a text, but for the match itself."""
+    named = {*re.findall(r"[A-Za-z_]\w*", text), *re.findall(r"[A-Za-z_][\w.]*", text)}
+    loops = loops_around(source, match.node) if match.node is not None else []
+    own = source.statement_of(match.node) if match.node is not None else None
+    bound = {
+        ast.unparse(node)
+        for loop in loops[-1:]
+        for node in within(loop, ast.Name, ast.Attribute)
+        if isinstance(node.ctx, ast.Store) and source.statement_of(node) is not own
+    }
+    return named.isdisjoint(bound)
+
+
+def _beside(source: Source, match: Match, patterns: Collection[str], after: bool) -> bool:
+    """Whether one of some patterns is found after (or before) a match in its function, or outside of all; in a loop, anywhere in it."""
     node = match.node
     if node is None:
         return False
     around = function_around(source, node)
     loops = loops_around(source, node)
-    for other in matches(source, pattern):
+    for other in (each for pattern in patterns for each in matches(source, pattern)):
         its = other.node
         if its is None or function_around(source, its) is not around or not _same_holes(match, other):
             continue

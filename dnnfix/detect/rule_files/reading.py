@@ -71,12 +71,14 @@ class Condition:
     lacks_argument: str = ""
     """A keyword that the call is not given, neither by name nor, at `position`, by place."""
     position: int = 0
-    followed_by: str = ""
-    """A pattern that comes later in the same function or loop body, with the same code in the same holes."""
-    preceded_by: str = ""
+    followed_by: tuple[str, ...] = ()
+    """A pattern that comes later in the same function or loop body, with the same code in the same holes; one of several."""
+    preceded_by: tuple[str, ...] = ()
     """The same, earlier."""
-    program_has: str = ""
-    """A pattern that is found anywhere in the file."""
+    program_has: tuple[str, ...] = ()
+    """A pattern that is found anywhere in the file; one of several."""
+    stays: bool = False
+    """No round of a loop around it changes what it names."""
 
 
 @record
@@ -87,6 +89,8 @@ class Fix:
     replace: str = ""
     before: str = ""
     after: str = ""
+    before_loop: str = ""
+    """Statements that are written before the outermost loop around it."""
     remove: bool = False
     set_argument: str = ""
     """A keyword that the matched call is given, as `num_workers=2`."""
@@ -151,11 +155,13 @@ _TABLES = {
     "fix": tuple(f.name for f in fields(Fix)),
     "case": ("pattern", "patterns", "message", *(f.name for f in fields(Fix))),
 }
-_LISTS = ("named", "made_by", "derives_from", "references", "formerly", "patterns", "imports")
+_PATTERNS = ("followed_by", "preceded_by", "program_has")
+_LISTS = ("named", "made_by", "derives_from", "references", "formerly", "patterns", "imports", *_PATTERNS)
 
 
 _KINDS: dict[str, type] = {
     "remove": bool,
+    "stays": bool,
     "default": bool,
     "default_in_check": bool,
     "silent": int,
@@ -235,9 +241,9 @@ class _Reading:
         if made.set_argument and not re.fullmatch(r"\w+ *=.+", made.set_argument, re.DOTALL):
             said = f"is a keyword and its value, as num_workers=2. Received: {made.set_argument!r}"
             raise self.wrong(fix, "set_argument", said, number)
-        for key in ("replace", "before", "after", "set_argument", "title"):
+        for key in ("replace", "before", "after", "before_loop", "set_argument", "title"):
             self.filled(fix, key, getattr(made, key), known, number)
-        for key in ("replace", "before", "after"):
+        for key in ("replace", "before", "after", "before_loop"):
             self.is_code(fix, key, getattr(made, key), number)
         for line in made.imports:
             if not isinstance(self.is_code(fix, "imports", line, number), (ast.Import, ast.ImportFrom)):
@@ -274,9 +280,9 @@ class _Reading:
                 )
             if condition.inside and condition.inside not in PLACES:
                 raise self.wrong(name, "inside", f"{condition.inside!r} is none of {', '.join(PLACES)}", number)
-            for key in ("has", "followed_by", "preceded_by", "program_has"):
-                if getattr(condition, key):
-                    self.sound(name, key, getattr(condition, key), number)
+            for key in ("has", *_PATTERNS):
+                for pattern in (condition.has,) if key == "has" and condition.has else getattr(condition, key):
+                    self.sound(name, key, pattern, number)
             for key in ("text", "function"):
                 try:
                     re.compile(getattr(condition, key))

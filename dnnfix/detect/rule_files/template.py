@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import fill
 
+from dnnfix.detect.loops.training_loop import loops_around
 from dnnfix.detect.rule_files import filling
 from dnnfix.detect.rule_files.conditions import holds, is_about
 from dnnfix.detect.rule_files.matches import Match, matches
@@ -101,6 +102,9 @@ def _edits(source: Source, fix: Fix, match: Match) -> Iterator[Edit]:
         yield InsertBefore(statement, filling.code(fix.before, match).strip("\n"))
     if fix.after and statement is not None:
         yield InsertAfter(statement, filling.code(fix.after, match).strip("\n"))
+    loops = loops_around(source, match.node) if match.node is not None else []
+    if fix.before_loop and loops:
+        yield InsertBefore(source.site(loops[-1]), filling.code(fix.before_loop, match).strip("\n"))
     for line in fix.imports:
         yield AddImport(line)
 
@@ -113,7 +117,8 @@ def _title(fix: Fix, match: Match) -> str:
         return f"give it {filling.said(fix.set_argument, match)}"
     if fix.remove_argument:
         return f"leave {fix.remove_argument} out"
-    return "take it away" if fix.remove else f"add {filling.said(fix.before or fix.after, match).strip()}"
+    added = fix.before or fix.after or fix.before_loop
+    return "take it away" if fix.remove else f"add {filling.said(added, match).strip()}"
 
 
 def template_of(path: Path, name: str = "") -> type[FixTemplate]:
