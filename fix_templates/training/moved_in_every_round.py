@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -53,7 +54,7 @@ class MovedInEveryRound(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks:
+        if source.frameworks and "torch" not in source.frameworks:
             return
         for call in source.all_calls:
             loop = devices.loop_around(source, call) if devices.moves(source, call) else None
@@ -134,6 +135,39 @@ for epoch in range(20):
     net.to("cpu")
     torch.save(net.state_dict(), "net.pt")
 
+=== example: weights of classes
+import torch
+
+for scan, truth in loader:
+-     weights = torch.tensor([0.1, 0.9]).to(device)
++     weights = torch.tensor([0.1, 0.9], device=device)
+    loss = nn.functional.cross_entropy(net(scan.to(device)), truth.to(device), weight=weights)
+    loss.backward()
+
+=== finds: a network for each text, in a fragment
+for text in texts:
+    inputs = tokenizer(text, return_tensors="pt")
+    self.model.to(self.device)
+    answers.append(self.model(inputs.input_ids.to(self.device)).logits)
+
+=== reject: a network that makes room for another one
+import torch
+
+for volume in volumes:
+    model.cuda()
+    out = model(volume.cuda()).cpu()
+    model.cpu()
+    show(other(out.cuda()))
+
+=== reject: a sum begins with nothing
+import torch
+
+for x, y in loader:
+    penalty = torch.tensor(0.0).to(device)
+    for weight in net.parameters():
+        penalty = penalty + weight.abs().sum()
+    (criterion(net(x.to(device)), y.to(device)) + penalty).backward()
+
 === reject: batches are moved
 import torch
 
@@ -153,14 +187,20 @@ for rate in rates:
 
 
 def _is_over_epochs(source: Source, loop: ast.For | ast.While, moved: ast.expr) -> bool:
-    """Whether a loop trains a network in each of its rounds, which nothing takes from the GPU."""
-    text = ast.unparse(moved)
+    """Whether a loop trains a network in each of its rounds, also by a function that says so."""
     if not structure.is_network(source, moved) or not isinstance(loop, ast.For):
         return False
-    over_epochs = "epoch" in ast.unparse(loop.target).lower() or "epoch" in ast.unparse(loop.iter).lower()
-    asked = [call for call in source.all_calls if trees.receiver(call) == text]
-    taken = any(trees.last_name(call.func) in ("to", *BACK) and not devices.moves(source, call) for call in asked)
-    return over_epochs and not taken and structure.has(source, loop, structure.Kind.BACKWARD)
+    if "epoch" not in f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}".lower():
+        return False
+    calls = [call for call in within(loop, ast.Call) if re.match("train|fit", trees.last_name(call.func))]
+    trains = any(ast.unparse(moved) == ast.unparse(each) for call in calls for each in call.args)
+    return trains or structure.has(source, loop, structure.Kind.BACKWARD)
+
+
+def _is_taken(source: Source, moved: ast.expr) -> bool:
+    """Whether something is taken from the GPU anywhere, so that it has to be moved again."""
+    asked = [call for call in source.all_calls if trees.receiver(call) == ast.unparse(moved)]
+    return any(trees.last_name(call.func) in ("to", *BACK) and not devices.moves(source, call) for call in asked)
 
 
 def _is_now_and_then(source: Source, loop: ast.For | ast.While, call: ast.Call) -> bool:
@@ -187,7 +227,10 @@ def _made_here(source: Source, moved: ast.expr) -> ast.Call | None:
         return None
     name = source.qualified(made.func) or ""
     given = any(k.arg == "device" for k in made.keywords)
-    return made if name.startswith("torch.") and name.rpartition(".")[2] in MAKERS and not given else None
+    values = made.args[0] if made.args else None
+    written = name == "torch.tensor" and isinstance(values, ast.List) and not trees.names_in(values)
+    is_made = written or name.startswith("torch.") and name.rpartition(".")[2] in MAKERS
+    return made if is_made and not given else None
 
 
 def _on_device(source: Source, call: ast.Call, made: ast.Call) -> Iterator[tuple[str, tuple[Replace, ...], float]]:
@@ -227,6 +270,8 @@ def _stays(source: Source, loop: ast.For | ast.While, call: ast.Call, moved: ast
     text = ast.unparse(moved)
     statement = source.statement_of(call)
     is_module = structure.is_network(source, moved) or endings.OF_LOSS.fullmatch(text) is not None
+    if is_module and _is_taken(source, moved):
+        return False
     if is_module and statement in loop.body:
         others = [node for node in within(loop, ast.Assign) if node is not statement]
         made = any(ast.unparse(one) == text for node in others for target in node.targets for one in ast.walk(target))

@@ -58,6 +58,7 @@ OF_HELD_OUT = re.compile(
 )
 OF_DATA = re.compile(r"load|data|dl\b|iter|batch|gen\b|test|valid|val\b|samples|images", re.IGNORECASE)
 OF_LOADER = re.compile(r"loader(?!s\b)|batches\b|(_|\b)dl\b|iterator\b|_iter\b", re.IGNORECASE)
+OF_STEPS = re.compile(r".*\brange\(.*(steps|iters?|iterations)\b.*\)", re.IGNORECASE)
 OF_STEP = re.compile(
     r"(train(ing)?|valid(ation)?|test|eval(uation)?|predict(ion)?)_(step|batch)(_end)?|on_(train|validation|test|predict)_batch_(start|end)"
 )
@@ -464,5 +465,7 @@ def is_done_for_each_batch(source: Source, node: ast.AST) -> bool:
 
 
 def goes_over_loader(loop: ast.For) -> bool:
-    """Whether a loop goes over the batches of a loader, by the names of what it goes over."""
-    return bool(OF_LOADER.search(ast.unparse(loop.iter)))
+    """Whether a loop goes over the batches of a loader, or counts steps with no loop in them, by the names of what it goes over."""
+    text = ast.unparse(loop.iter)
+    counts = OF_STEPS.fullmatch(text) is not None and len(list(within(loop, *LOOPS))) <= 1
+    return counts or bool(OF_LOADER.search(text))
