@@ -22,6 +22,7 @@ from dnnfix.api import (
     function_around,
     keyword_value,
     structure,
+    training_loop,
     within,
     words,
 )
@@ -192,7 +193,7 @@ def _samples(source: Source) -> Iterator[tuple[ast.expr, str]]:
                 break
 
 
-def _held(source: Source, function: structure.Function) -> Iterator[ast.Call]:
+def _held(source: Source, function: training_loop.Function) -> Iterator[ast.Call]:
     """What makes the tensors that a data set keeps on the GPU and takes its samples from, where a loader is seen to have workers."""
     kind = source.parent(function)
     loaders = [call for call in source.all_calls if ast.unparse(call.func).endswith("DataLoader")]

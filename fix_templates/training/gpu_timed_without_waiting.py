@@ -288,11 +288,7 @@ def _is_uneasy(source: Source, start: ast.stmt, end: ast.stmt) -> bool:
     ]
     if isinstance(source.parent(start), (ast.For, ast.While)) and source.parent(start) is not source.parent(end):
         return False
-    work = [
-        call
-        for call in between
-        if isinstance(call, ast.Call) and devices.works(source, call) or _works_inside(source, call)
-    ]
+    work = [node for node in between if _is_work(source, node)]
     if not work:
         return False
     last = max(work, key=lambda call: call.lineno)
@@ -314,12 +310,15 @@ def _is_uneasy(source: Source, start: ast.stmt, end: ast.stmt) -> bool:
     return not any(_unknown(source, call, results) for call in after if isinstance(call, ast.Call) and call not in work)
 
 
-def _works_inside(source: Source, node: ast.Call | ast.BinOp) -> bool:
-    """Whether a function of this text that is called gives the GPU work, or a product of tensors is computed."""
+def _is_work(source: Source, node: ast.AST) -> bool:
+    """Whether a call gives the GPU work, also by a function of this text, or a product of tensors is computed."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.MatMult) and devices.is_tensor(source, node.left)
+    if not isinstance(node, ast.Call):
+        return False
     body = structure.callee(source, node)
-    return body is not None and any(devices.works(source, inner) for inner in within(body, ast.Call))
+    inside = within(body, ast.Call) if body is not None else ()
+    return devices.works(source, node) or any(devices.works(source, inner) for inner in inside)
 
 
 def _unknown(source: Source, call: ast.Call, results: set[str]) -> bool:

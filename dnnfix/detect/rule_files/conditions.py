@@ -142,7 +142,9 @@ def _stays(source: Source, match: Match, text: str) -> bool:
         ast.unparse(node)
         for loop in loops[-1:]
         for node in within(loop, ast.Name, ast.Attribute)
-        if isinstance(node.ctx, ast.Store) and source.statement_of(node) is not own
+        if isinstance(node, (ast.Name, ast.Attribute))
+        and isinstance(node.ctx, ast.Store)
+        and source.statement_of(node) is not own
     }
     return named.isdisjoint(bound)
 
