@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 
 from dnnfix.records.record import record
@@ -39,9 +41,14 @@ SEEDS = {
     "torch.cuda.set_rng_state_all": (Origin.CUDA,),
 }
 SEEDERS = re.compile(
-    r"^(\w*_)?(seed_everything|set_all_seeds?|set_(random_|global_)?seeds?|fix_(random_)?seeds?|setup_seed|init_seeds?|seed_all|seed_torch|(make_|set_)?(reproducib|determinis)\w*)$"
+    r"^(\w*_)?(seed_\w+|(set|fix|init|initiali[sz]e|setup|make|same|apply|ensure|enforce|global|random|all)_(\w+_)?(seeds?|seeding)(_\w+)?|(set|fix|init|setup|random)\w*Seeds?"
+    r"|(make_|set_|ensure_|enable_)?(reproducib|determinis)\w*)$"
 )
 """Functions from elsewhere that seed several generators."""
+
+
+SETTINGS = ("benchmark", "deterministic", "enabled")
+"""The settings of cuDNN that choose its algorithms."""
 
 
 @record
@@ -72,13 +79,22 @@ class Seeding:
 @once
 def settings(source: Source) -> tuple[Setting, ...]:
     """The settings of cuDNN that a text assigns, in its order."""
-    found = []
+    return tuple(each for each in _assigned(source) if each.name in SETTINGS)
+
+
+@once
+def misspelt(source: Source) -> tuple[Setting, ...]:
+    """What a text assigns to cuDNN that is meant for a setting and is none, by the name that is meant."""
+    near = [(each, difflib.get_close_matches(each.name, SETTINGS, 1, 0.8)) for each in _assigned(source)]
+    return tuple(Setting(meant[0], each.value, each.statement) for each, meant in near if meant and each.name != meant[0])
+
+
+def _assigned(source: Source) -> Iterator[Setting]:
+    """What a text assigns to attributes of cuDNN, settings or none."""
     for node in source.nodes(ast.Assign):
         for target, value in (pair for one in node.targets for pair in _pairs(one, node.value)):
-            is_setting = isinstance(target, ast.Attribute) and target.attr in ("benchmark", "deterministic", "enabled")
-            if isinstance(target, ast.Attribute) and is_setting and _is_cudnn(source, target):
-                found.append(Setting(target.attr, value, node))
-    return tuple(found)
+            if isinstance(target, ast.Attribute) and _is_cudnn(source, target):
+                yield Setting(target.attr, value, node)
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
@@ -113,11 +129,12 @@ def asks_for_determinism(source: Source) -> ast.stmt | None:
 def seedings(source: Source) -> tuple[Seeding, ...]:
     """The calls that seed generators, in the order of the text."""
     found = []
+    own = {each.name for each in source.nodes(ast.FunctionDef)}
     for call in source.all_calls:
-        name = source.qualified(call.func) or ast.unparse(call.func)
-        name = re.sub(r"^np\.", "numpy.", name)
+        name = _name(source, call.func)
+        last = name.rpartition(".")[2]
         origins = SEEDS.get(name)
-        if origins is None and SEEDERS.search(name.rpartition(".")[2]) and source.definition(call.func) is None:
+        if origins is None and SEEDERS.search(last) and last not in own:
             origins = tuple(Origin)
         if origins is None and name in ("numpy.random.RandomState", "numpy.random.default_rng") and call.args:
             origins = (Origin.NUMPY,)
@@ -126,36 +143,71 @@ def seedings(source: Source) -> tuple[Seeding, ...]:
     return tuple(found)
 
 
+@once
+def seeds_overwritten(source: Source) -> tuple[tuple[Origin, ast.Assign], ...]:
+    """Where a function that seeds is given a value in place of being called: nothing is seeded, and the function is lost."""
+    return tuple(
+        (SEEDS[name][0], node)
+        for node in source.nodes(ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Attribute) and (name := _name(source, target)) in SEEDS
+    )
+
+
+def _name(source: Source, func: ast.expr) -> str:
+    """The canonical name of a function; in a fragment, which imports nothing, by the usual names of modules."""
+    return re.sub(r"^np\.", "numpy.", source.qualified(func) or ast.unparse(func))
+
+
 NO_DRAWS = words(
     "seed get_state set_state getstate setstate RandomState default_rng Generator SeedSequence Random PCG64 bit_generator"
 )
+OF_TORCH = re.compile(
+    r"torch\.(rand|randn|randint|randperm|normal|bernoulli|multinomial)(_like)?|(torch\.utils\.data\.|data\.)?random_split"
+)
+OF_NO_RESULT = re.compile(r"seed|port$|(^|_)(uu|gu)?id$|name|suffix|color|colour", re.IGNORECASE)
+OF_SKLEARN = words("train_test_split shuffle KFold StratifiedKFold ShuffleSplit")
 
 
 @once
-def draws(source: Source) -> dict[Origin, ast.Call]:
-    """The first call that draws from each generator, by a function of its module."""
-    found: dict[Origin, ast.Call] = {}
+def draws(source: Source) -> dict[Origin, tuple[ast.Call, ...]]:
+    """The calls that draw from the generator of a module: not from one of its own, and not a seed that is meant to be another one each time."""
+    found: dict[Origin, tuple[ast.Call, ...]] = {}
     for call in source.all_calls:
-        name = re.sub(r"^np\.", "numpy.", source.qualified(call.func) or ast.unparse(call.func))
-        last = name.rpartition(".")[2]
-        if last in NO_DRAWS:
-            continue
-        if name.startswith("numpy.random."):
-            found.setdefault(Origin.NUMPY, call)
-        elif re.fullmatch(r"random\.[a-z]+", name):
-            found.setdefault(Origin.PYTHON, call)
-        elif name.startswith("sklearn.") and last in (
-            "train_test_split",
-            "shuffle",
-            "KFold",
-            "StratifiedKFold",
-            "ShuffleSplit",
-        ):
-            fixed = any(k.arg == "random_state" for k in call.keywords)
-            shuffles = last not in ("KFold", "StratifiedKFold") or any(k.arg == "shuffle" for k in call.keywords)
-            if not fixed and shuffles:
-                found.setdefault(Origin.NUMPY, call)
+        origin = _drawn_from(source, call)
+        if origin is not None and not _is_for_no_result(source, call):
+            found[origin] = (*found.get(origin, ()), call)
     return found
+
+
+def is_draw(source: Source, value: ast.expr) -> bool:
+    """Whether a value is drawn from the generator of a module."""
+    return isinstance(value, ast.Call) and _drawn_from(source, value) is not None
+
+
+def _drawn_from(source: Source, call: ast.Call) -> Origin | None:
+    """The generator that a call draws from, by its name and the arguments that are named."""
+    name, given = _name(source, call.func), {k.arg or "": k.value for k in call.keywords}
+    last = name.rpartition(".")[2]
+    if last in NO_DRAWS or "generator" in given or "random_state" in given:
+        return None
+    if re.fullmatch(r"numpy\.random\.\w+", name):
+        return Origin.NUMPY
+    if re.fullmatch(r"random\.[a-z]+", name):
+        return Origin.PYTHON
+    shuffles = isinstance(given.get("shuffle"), ast.Constant) and ast.unparse(given["shuffle"]) == "True"
+    if OF_TORCH.fullmatch(name) or (last == "DataLoader" and shuffles):
+        return Origin.TORCH
+    if (name.startswith("sklearn.") or name == "train_test_split") and last in OF_SKLEARN:
+        return Origin.NUMPY if last not in ("KFold", "StratifiedKFold") or shuffles else None
+    return Origin.NUMPY if last == "sample" and "frac" in given else None  # rows of a table of pandas
+
+
+def _is_for_no_result(source: Source, call: ast.Call) -> bool:
+    """Whether what is drawn becomes a seed, a name or a port."""
+    statement = source.statement_of(call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return ".join(" in ast.unparse(statement) or any(OF_NO_RESULT.search(ast.unparse(each)) for each in targets)
 
 
 OF_CHOICE = re.compile(r"determin|reprod|benchmark|seed is None|not \S*seed", re.IGNORECASE)

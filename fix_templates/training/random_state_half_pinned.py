@@ -15,23 +15,29 @@ from dnnfix.api import (
     InsertAfter,
     Nature,
     ReadTemplate,
+    Replace,
     Source,
     Subject,
     random_state,
     structure,
     training_loop,
+    within,
     words,
 )
 
 Origin = random_state.Origin
 CUDNN = "cuDNN"
-OF_SEEDING = re.compile(r"seed|reproduc|determin|random", re.IGNORECASE)
-OF_BEGINNING = re.compile(r"seed|reproduc|determin|main|^run|train|^setup|^init|^prepare|experiment", re.IGNORECASE)
-OF_INTENT = re.compile(r"reproduc|determinis|random seed|same results?|repeatab", re.IGNORECASE)
+OF_SEEDING = re.compile(r"seed|reproduc|determin|(set|fix|init)\w*random", re.IGNORECASE)
+OF_BEGINNING = re.compile(
+    r"seed|reproduc|determin|^_*(main|run|train|fit|setup|init|prepare|experiment)(?!\w*(split|load|data|sampl|ind[ei]))", re.IGNORECASE
+)
+OF_SHOWING = re.compile(r"plot|show|visuali|display|demo|example|test", re.IGNORECASE)
+"""Names of functions that draw what is looked at, and trained on by nobody."""
 OF_PARTS = re.compile(r"worker|get_state|time|getpid|index|\bidx\b|initial_seed|urandom")
 """Words of seeds that are to differ: from worker to worker, from sample to sample."""
 DRAWING = words("backward Module optim Linear Conv2d randn Dropout LSTM Sequential")
 """Words of texts in which torch draws random numbers."""
+MIXING = words("shuffle permutation choice sample train_test_split")
 LOADED = words("load_state_dict from_pretrained pretrained load load_weights")
 LAYERS = words("Linear Embedding Transformer TransformerEncoder MultiheadAttention LayerNorm")
 BY_CUDNN = words(
@@ -54,7 +60,7 @@ class RandomStateHalfPinned(ReadTemplate):
 
     code = "DNF765"
     name = "random-state-half-pinned"
-    message = "there is a seed for {seeded}, and nothing pins {open}: runs differ all the same"
+    message = "{seeded}, and nothing pins {open}: runs differ all the same"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
     nature = Nature.RISK
@@ -68,14 +74,21 @@ class RandomStateHalfPinned(ReadTemplate):
         source = subject.source
         if "torch" not in source.frameworks:
             return
+        lost = random_state.seeds_overwritten(source)
+        for origin, statement in lost:
+            func = ast.unparse(statement.targets[0])
+            said = {"seeded": f"`{func}` is given a value and not called", "open": origin}
+            edit = Replace(source.site(statement), f"{func}({ast.unparse(statement.value)})")
+            yield Fault.with_repair(source.site(statement), said, "Call it", edit)
         found = tuple(each for each in random_state.seedings(source) if _is_for_all(source, each.call))
         seeded = {origin for each in random_state.seedings(source) for origin in each.origins}
+        seeded |= {origin for origin, _ in lost}
         missing = [*_missing(source, found, seeded)] if found else []
         if not missing:
             return
         last = found[-1]
         shown = seeded - {Origin.CUDA} if Origin.TORCH in seeded else seeded
-        said = {"seeded": " and ".join(sorted(shown)), "open": " and ".join(missing)}
+        said = {"seeded": f"there is a seed for {' and '.join(sorted(shown))}", "open": " and ".join(missing)}
         site, edits = source.site(last.call), _edits(source, last.call, missing)
         yield Fault(site, said, (("Pin the rest", edits, 0.7),), confidence=self.confidence)
 
@@ -108,6 +121,115 @@ def set_seed(seed):
     torch.cuda.manual_seed_all(seed)
 +     torch.backends.cudnn.deterministic = True
 +     torch.backends.cudnn.benchmark = False
+
+=== example: tables are mixed, and loaders
+import numpy as np
+import torch
+
+for fold, number in enumerate(numbers):
+    np.random.seed(number)
++     torch.manual_seed(number)
+    chosen = rows_of(fold)
+    loader = torch.utils.data.DataLoader(chosen, batch_size=32, shuffle=True)
+
+=== example: another generator draws
+import random
+import torch
+
+def some_of(records, seed):
+    random.seed(seed)
++     torch.manual_seed(seed)
+    return [records[int(torch.randint(len(records), (1,)))] for _ in range(5)]
+
+=== example: a function that is overwritten
+import random
+import torch
+
+random.seed(7)
+- torch.manual_seed = 7
++ torch.manual_seed(7)
+net = torch.nn.Linear(3, 1)
+
+=== example: the setting is misspelt
+import numpy as np
+import torch
+
+class Trial:
+    def set_seed(self, seed):
+        np.random.seed(seed)
+        torch.manual_seed(seed)
++         torch.backends.cudnn.deterministic = True
++         torch.backends.cudnn.benchmark = False
+        torch.backends.cudnn.determinstic = True
+
+    def fit(self):
+        self.set_seed(1)
+
+=== example: cuDNN tries its algorithms
+import torch
+
+torch.manual_seed(5)
+- torch.backends.cudnn.benchmark = True
++ torch.backends.cudnn.benchmark = False
+
+=== finds: made before by a function
+import torch
+
+def check():
+    network = build_network()
+    torch.manual_seed(3)
+    return network(torch.rand(2, 3))
+
+=== reject: two generators, and these are all that is drawn from
+import numpy as np
+import torch
+
+def main(options):
+    np.random.seed(options.seed)
+    torch.manual_seed(options.seed)
+    network = torch.nn.Conv2d(3, 8, 3).cuda()
+
+=== reject: a generator of its own
+import numpy as np
+import torch
+
+torch.manual_seed(0)
+for epoch in range(9):
+    np.random.default_rng(epoch).shuffle(rows)
+
+=== reject: speed is chosen
+import torch
+
+torch.manual_seed(0)
+torch.backends.cudnn.deterministic = False
+torch.backends.cudnn.benchmark = True
+
+=== reject: a helper for torch alone
+import torch
+
+def set_deterministic(options):
+    torch.manual_seed(options.seed)
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+    if options.fast:
+        torch.backends.cudnn.deterministic = False
+        torch.backends.cudnn.benchmark = True
+
+=== reject: a split that stays the same
+import numpy as np
+import torch
+
+np.random.seed(11)
+np.random.shuffle(files)
+net = torch.nn.Linear(4, 2)
+
+=== reject: names and ports
+import random
+import torch
+
+torch.manual_seed(0)
+run = "".join(random.choice("abc") for _ in range(8))
+port = random.randint(2000, 3000)
 
 === reject: all of it
 import random
@@ -149,25 +271,65 @@ def _is_for_all(source: Source, call: ast.Call) -> bool:
     if source.enclosing(call, ast.Lambda) is not None:
         return False
     function = source.enclosing(call, ast.FunctionDef)
-    return function is None or not re.search(r"worker|__getitem__|sample|collate", function.name)
+    if function is not None and re.search(r"worker|__getitem__|sample|collate", function.name):
+        return False
+    values = source.bindings(call.args[0]) if call.args else None
+    is_drawn = bool(values) and all(random_state.is_draw(source, each) for each in values or ())
+    return not is_drawn and not _is_for_one_draw(source, call)
+
+
+def _is_for_one_draw(source: Source, call: ast.Call) -> bool:
+    """Whether NumPy or Python is seeded for the sake of what is drawn right below, as a split that is to stay the same."""
+    statement = source.statement_of(call)
+    block = training_loop.block_of(source, statement)
+    below = block[block.index(statement) + 1 :][:2]
+    mixed = (one for each in below for one in within(each, ast.Call) if random_state.is_draw(source, one))
+    return "torch" not in ast.unparse(call.func) and any(ast.unparse(one.func).rpartition(".")[2] in MIXING for one in mixed)
 
 
 def _missing(source: Source, found: tuple[random_state.Seeding, ...], seeded: set[Origin]) -> Iterator[str]:
     """What the text leaves open, in words."""
-    if Origin.TORCH not in seeded and (Origin.CUDA in seeded or _is_program(source, found)):
-        yield Origin.TORCH
-    draws, several = random_state.draws(source), len(seeded - {Origin.CUDA}) > 1
-    determinism = random_state.asks_for_determinism(source)
-    for origin in (Origin.PYTHON, Origin.NUMPY):
-        is_used = origin in draws or ((several or determinism is not None) and _is_fragment(source))
-        if origin not in seeded and is_used and Origin.TORCH in seeded:
-            yield origin
-    if Origin.TORCH in seeded and _is_made_before(source, found):
-        yield "the weights that are made before"
-    if any(len(each.origins) == len(Origin) for each in found):
+    draws = random_state.draws(source)
+    if Origin.TORCH not in seeded:
+        if Origin.CUDA in seeded or _is_torch_drawn(source, found):
+            yield Origin.TORCH
         return
-    if (Origin.TORCH in seeded or Origin.CUDA in seeded) and _is_cudnn_open(source, found, determinism):
+    for origin in (Origin.PYTHON, Origin.NUMPY):
+        if origin not in seeded and any(_is_reached(source, found, call) for call in draws.get(origin, ())):
+            yield origin
+    if _is_made_before(source, found):
+        yield "the weights that are made before"
+    if not any(len(each.origins) == len(Origin) for each in found) and _is_cudnn_open(source, found):
         yield CUDNN
+
+
+def _around(source: Source, each: random_state.Seeding) -> str | None:
+    """The name of the function that a seed is set in; `None` at the top of the text."""
+    function = training_loop.function_around(source, each.call)
+    return None if function is None else function.name
+
+
+def _is_reached(source: Source, found: tuple[random_state.Seeding, ...], drawn: ast.Call) -> bool:
+    """Whether a seed of the program is meant for what is drawn: it is set where the program begins, or in the same function."""
+    inside = training_loop.function_around(source, drawn)
+    names = {_around(source, each) for each in found}
+    if inside is not None and inside.name in names:
+        return True
+    shown = inside is not None and OF_SHOWING.search(inside.name)
+    return not shown and any(name is None or OF_BEGINNING.search(name) for name in names)
+
+
+def _is_torch_drawn(source: Source, found: tuple[random_state.Seeding, ...]) -> bool:
+    """Whether torch draws what is computed behind seeds of other generators, or a helper that seeds them all leaves it out."""
+    if any(_is_reached(source, found, call) for call in random_state.draws(source).get(Origin.TORCH, ())):
+        return True
+    names = {_around(source, each) for each in found} - {"__init__"}
+    if any(name and OF_SEEDING.search(name) for name in names):
+        return True
+    makes = not DRAWING.isdisjoint(source.words) or any(
+        structure.is_network(source, call.func) for call in source.all_calls
+    )
+    return makes and any(name is None or OF_BEGINNING.search(name) for name in names)
 
 
 def _is_made_before(source: Source, found: tuple[random_state.Seeding, ...]) -> bool:
@@ -178,59 +340,39 @@ def _is_made_before(source: Source, found: tuple[random_state.Seeding, ...]) -> 
     statement = source.statement_of(first.call)
     block = training_loop.block_of(source, statement)
     for each in block[: block.index(statement)] if statement in block else []:
-        if not isinstance(each, ast.Assign) or not isinstance(each.value, ast.Call) or not _is_class(each.value.func):
+        if not isinstance(each, ast.Assign) or not isinstance(each.value, ast.Call) or not _is_maker(each.value.func):
             continue
         if structure.is_network(source, each.targets[0]):
             return True
     return False
 
 
-def _is_class(func: ast.expr) -> bool:
-    """Whether what is called is named as classes are."""
-    return ast.unparse(func).rpartition(".")[2][:1].isupper()
+def _is_maker(func: ast.expr) -> bool:
+    """Whether what is called is named as classes are, or as functions that make something new."""
+    return bool(re.match(r"_*([A-Z]|(build|make|create|init)_)", ast.unparse(func).rpartition(".")[2]))
 
 
-def _is_program(source: Source, found: tuple[random_state.Seeding, ...]) -> bool:
-    """Whether seeds are set where a program begins, or in a function that is there for it, and torch computes something in sight."""
-    functions = [source.enclosing(each.call, ast.FunctionDef) for each in found]
-    begins = any(each is None or OF_BEGINNING.search(each.name) for each in functions)
-    makes = not DRAWING.isdisjoint(source.words) or any(
-        structure.is_network(source, call.func) for call in source.all_calls
-    )
-    helper = any(each is not None and OF_SEEDING.search(each.name) for each in functions)
-    return begins and (makes or helper)
-
-
-def _is_fragment(source: Source) -> bool:
-    """Whether the text is a part of a program, as far as is seen: what the rest of it imports, and draws from, is not known."""
-    return not any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in source.tree.body)
-
-
-def _is_cudnn_open(source: Source, found: tuple[random_state.Seeding, ...], determinism: ast.stmt | None) -> bool:
-    """Whether cuDNN may take other algorithms from run to run, as far as the text says."""
+def _is_cudnn_open(source: Source, found: tuple[random_state.Seeding, ...]) -> bool:
+    """Whether the text plainly leaves open which algorithms cuDNN takes: it lets cuDNN try them, misspells the setting, or seeds all there is but for this."""
     settings = random_state.settings(source)
-    if not settings and "deterministic" in source.words:
-        return False  # set in a way that is not read, as by `setattr`
-    for each in settings:
-        if each.name == "benchmark" and each.says(True):
-            same = any(random_state.in_same_case(source, one.call, each.statement) for one in found)
-            chosen = any(one.name == "benchmark" and not one.says(True) for one in settings)
-            return same and not chosen and not random_state.is_chosen(source, each.statement)
-    if determinism is not None or any(
-        each.name in ("deterministic", "benchmark", "enabled") for each in settings if not each.says(True)
-    ):
+    determinism = random_state.asks_for_determinism(source)
+    if determinism is None and any(each.name == "deterministic" for each in random_state.misspelt(source)):
+        return True
+    if any(each.says(False) for each in settings if each.name != "enabled"):
+        return False  # somebody has chosen
+    if tried := [each.statement for each in settings if each.name == "benchmark" and each.says(True)]:
+        return any(
+            not random_state.is_chosen(source, each) and random_state.in_same_case(source, one.call, each)
+            for each in tried
+            for one in found
+        )
+    if settings or "deterministic" in source.words or determinism is not None:
         return False
     if not LAYERS.isdisjoint(source.words) and BY_CUDNN.isdisjoint(source.words):
         return False
-    functions = [source.enclosing(each.call, ast.FunctionDef) for each in found]
-    is_helper = any(each is not None and OF_SEEDING.search(each.name) for each in functions)
-    by_option = any(isinstance(arg, ast.Attribute) for each in found for arg in each.call.args)
-    is_meant = is_helper or by_option or bool(OF_INTENT.search(source.text))
-    if any("cuda" in ast.unparse(each.call.func) for each in found):
-        return True
-    if random_state.uses_gpu(source) and is_meant:
-        return True
-    return is_helper and len({origin for each in found for origin in each.origins}) == len(Origin)
+    seeding = [each for each in found if OF_SEEDING.search(_around(source, each) or "")]
+    on_gpu = any("cuda" in ast.unparse(each.call.func) for each in seeding)
+    return on_gpu and len({origin for each in seeding for origin in each.origins}) == len(Origin)
 
 
 def _edits(source: Source, call: ast.Call, missing: list[str]) -> tuple[Edit, ...] | None:
@@ -239,19 +381,22 @@ def _edits(source: Source, call: ast.Call, missing: list[str]) -> tuple[Edit, ..
         return None
     number = ast.unparse(call.args[0])
     lines: list[str] = []
-    imports: list[Edit] = []
+    others: list[Edit] = []
     names = {what: name for name, what in source.imported_names}
     for each in missing:
         if each == Origin.TORCH:
             lines.append(f"torch.manual_seed({number})")
-            imports += [] if "torch" in names else [AddImport("import torch")]
+            others += [] if "torch" in names else [AddImport("import torch")]
         elif each == Origin.NUMPY:
             lines.append(f"{names.get('numpy', 'np')}.random.seed({number})")
-            imports += [] if "numpy" in names else [AddImport("import numpy as np")]
+            others += [] if "numpy" in names else [AddImport("import numpy as np")]
         elif each == Origin.PYTHON:
             lines.append(f"random.seed({number})")
-            imports += [] if "random" in names else [AddImport("import random")]
+            others += [] if "random" in names else [AddImport("import random")]
+        elif each == CUDNN and (tried := [one for one in random_state.settings(source) if one.name == "benchmark"]):
+            others += [Replace(source.site(one.value), "False") for one in tried if one.says(True)]
         elif each == CUDNN:
             lines += ["torch.backends.cudnn.deterministic = True", "torch.backends.cudnn.benchmark = False"]
     statement = source.statement_of(call)
-    return (InsertAfter(source.site(statement), "\n".join(lines)), *imports) if lines else None
+    inserted = (InsertAfter(source.site(statement), "\n".join(lines)),) if lines else ()
+    return (*inserted, *others) or None
