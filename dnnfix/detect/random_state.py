@@ -211,6 +211,7 @@ def _is_for_no_result(source: Source, call: ast.Call) -> bool:
 
 
 OF_CHOICE = re.compile(r"determin|reprod|benchmark|seed is None|not \S*seed", re.IGNORECASE)
+OF_GPU = re.compile(r"cuda|gpu|__name__")
 ON_DEVICE = re.compile(r"dev|gpu|cuda", re.IGNORECASE)
 
 
@@ -246,6 +247,16 @@ def is_chosen(source: Source, statement: ast.stmt) -> bool:
             return True
         above = source.parent(above)
     return False
+
+
+def is_on_every_way(source: Source, statement: ast.stmt) -> bool:
+    """Whether a setting is made in any case, or in any that has a GPU: no other condition stands around it in its function."""
+    above = source.parent(statement)
+    while above is not None and not isinstance(above, (ast.FunctionDef, ast.ClassDef)):
+        if isinstance(above, ast.If) and not OF_GPU.search(ast.unparse(above.test)):
+            return False
+        above = source.parent(above)
+    return True
 
 
 def in_same_case(source: Source, one: ast.AST, other: ast.AST) -> bool:

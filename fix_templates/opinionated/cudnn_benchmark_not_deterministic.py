@@ -18,9 +18,14 @@ from dnnfix.api import (
     Subject,
     keyword_value,
     random_state,
+    training_loop,
 )
 
-OF_INTENT = re.compile(r"(?<!un)(?<!not )(?<!non-)(reproduc|determinis)", re.IGNORECASE)
+OF_INTENT = re.compile(r"(?<!un)(?<!not )(?<!non-)(?<!non)(?<!ir)(reproduc|determinis)", re.IGNORECASE)
+OF_CODE = re.compile(r"=|cudnn|\b(false|off|disable)", re.IGNORECASE)
+"""Comments that are code, or tell when to choose otherwise."""
+OF_SEEDING = re.compile(r"seed|reproduc|determin", re.IGNORECASE)
+OF_WORK = re.compile(r"^_*(main|run|start|train|fit|test|eval|work)", re.IGNORECASE)
 
 
 class CudnnBenchmarkNotDeterministic(ReadTemplate):
@@ -49,10 +54,14 @@ class CudnnBenchmarkNotDeterministic(ReadTemplate):
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         yield from _of_trainers(source)
-        found = [each for each in random_state.settings(source) if each.name == "benchmark"]
-        if any(each.says(False) for each in found):
-            return
+        settings = random_state.settings(source)
+        if any(each.name == "deterministic" and each.says(False) for each in settings):
+            return  # a pair that somebody has chosen
+        found = [each for each in settings if each.name == "benchmark"]
+        is_off = any(each.says(False) for each in found)
         for each in found:
+            if is_off and not _is_taken_back(source, each, settings):
+                continue
             asked = _asked(source, each.statement)
             if not each.says(True) or not asked or random_state.is_chosen(source, each.statement):
                 continue
@@ -80,6 +89,58 @@ def set_seed(seed):
     torch.cuda.manual_seed_all(seed)
 -     cudnn.benchmark = True
 +     cudnn.benchmark = False
+
+=== example: taken back
+import numpy as np
+import torch
+
+def fix_all(number):
+    np.random.seed(number)
+    torch.manual_seed(number)
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+
+fix_all(8)
+if torch.cuda.is_available():
+-     torch.backends.cudnn.benchmark = True
++     torch.backends.cudnn.benchmark = False
+net = Net()
+
+=== reject: set before the helper
+import torch
+
+torch.backends.cudnn.benchmark = True
+
+def set_seed(number):
+    torch.manual_seed(number)
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+
+set_seed(8)
+
+=== reject: a helper for each
+import torch
+
+def set_seed(number):
+    torch.manual_seed(number)
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+
+def be_fast():
+    torch.backends.cudnn.benchmark = True
+
+=== reject: a pair
+import torch
+
+torch.manual_seed(0)
+torch.backends.cudnn.deterministic = False
+torch.backends.cudnn.benchmark = True
+
+=== reject: a comment that is code
+import torch
+
+# torch.backends.cudnn.deterministic = False
+torch.backends.cudnn.benchmark = True
 
 === reject: one or the other
 import torch
@@ -121,6 +182,25 @@ def _of_trainers(source: Source) -> Iterator[Fault]:
             yield Fault.with_repair(source.site(call), said, "Let cuDNN choose by its rules", edit)
 
 
+def _is_taken_back(source: Source, tried: random_state.Setting, settings: tuple[random_state.Setting, ...]) -> bool:
+    """Whether a setting changes what a function of seeds has set before it: that is called above, or is there for all the work that this belongs to."""
+    around = training_loop.function_around(source, tried.statement)
+    if not random_state.is_on_every_way(source, tried.statement):
+        return False
+    for each in settings:
+        helper = training_loop.function_around(source, each.statement)
+        if each.name != "deterministic" or not each.says(True) or helper is None or helper is around:
+            continue
+        calls = [call for call in source.all_calls if ast.unparse(call.func).rpartition(".")[2] == helper.name]
+        if any(
+            training_loop.function_around(source, call) is around and call.lineno < tried.statement.lineno for call in calls
+        ):
+            return True
+        if OF_SEEDING.search(helper.name) and around is not None and OF_WORK.search(around.name):
+            return True
+    return False
+
+
 def _asked(source: Source, statement: ast.stmt) -> str:
     """What in the text asks for equal results, on the same way as a statement; empty where nothing does."""
     determinism = random_state.asks_for_determinism(source)
@@ -131,7 +211,8 @@ def _asked(source: Source, statement: ast.stmt) -> str:
             else ""
         )
     above = source.text.split("\n")[max(statement.lineno - 3, 0) : statement.lineno]
-    if any(OF_INTENT.search(line.partition("#")[2]) for line in above):
+    comments = [line.partition("#")[2] for line in above]
+    if any(OF_INTENT.search(each) and not OF_CODE.search(each) for each in comments):
         return "the text speaks of equal results"
     for each in random_state.seedings(source):
         unseen = len(each.origins) == len(

@@ -55,7 +55,7 @@ class CudnnBenchmarkOfVaryingSizes(ReadTemplate):
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         found = [each for each in random_state.settings(source) if each.name == "benchmark"]
-        if not found or not all(each.says(True) for each in found):
+        if not found or not all(each.says(True) and random_state.is_on_every_way(source, each.statement) for each in found):
             return
         why = _why(source)
         if why:
@@ -98,6 +98,19 @@ for path in paths:
     image = to_tensor(cv2.resize(cv2.imread(path), (224, 224))).cuda()
     boxes = net(image)
 
+=== reject: on for some inputs
+import torch
+
+# the others may have varying sizes
+if options.crop == "center":
+    torch.backends.cudnn.benchmark = True
+
+=== reject: an option
+import torch
+
+parser.add_argument("--multi_scale", action="store_true")
+torch.backends.cudnn.benchmark = True
+
 === reject: off
 import cv2
 import torch
@@ -112,7 +125,7 @@ def _why(source: Source) -> str:
     """What in a text shows that sizes vary; empty where nothing does."""
     for line in source.text.split("\n"):
         said = VARYING.search(line)
-        if said is not None and not NOT_SO.search(line):
+        if said is not None and not NOT_SO.search(line) and "add_argument" not in line:
             return f"`{said.group(0)}`"
     if FIXES.search(source.text):
         return ""

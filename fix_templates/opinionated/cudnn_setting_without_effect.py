@@ -6,7 +6,7 @@ import ast
 import difflib
 from collections.abc import Iterator
 
-from dnnfix.api import Family, Fault, FixPattern, Nature, ReadTemplate, Replace, Source, Subject, words
+from dnnfix.api import Family, Fault, FixPattern, Nature, ReadTemplate, Replace, Source, Subject, random_state, words
 
 SETTINGS = words("enabled benchmark benchmark_limit deterministic allow_tf32 fp32_precision conv rnn flags set_flags")
 ELSEWHERE = words("torch torch.backends torch.cuda torch.cudnn torch.backends.cuda torch.nn")
@@ -100,7 +100,7 @@ def _assigned(source: Source, target: ast.Attribute) -> Iterator[Fault]:
         said = {"setting": text, "why": "torch.backends.cudnn has no such setting"}
         edits = (Replace(site, f"{ast.unparse(target.value)}.{meant[0]}"),) if meant else None
         yield Fault(site, said, (("Spell it as torch does", edits, 0.95),))
-    elif target.attr in ("benchmark", "deterministic") and source.qualified(target.value) in ELSEWHERE:
+    elif target.attr in random_state.SETTINGS and source.qualified(target.value) in ELSEWHERE:
         said = {"setting": text, "why": "the setting is that of torch.backends.cudnn"}
         is_spelt_out = text.startswith("torch.")
         edits = (Replace(site, f"torch.backends.cudnn.{target.attr}"),) if is_spelt_out else None

@@ -273,7 +273,8 @@ def _is_for_all(source: Source, call: ast.Call) -> bool:
     function = source.enclosing(call, ast.FunctionDef)
     if function is not None and re.search(r"worker|__getitem__|sample|collate", function.name):
         return False
-    values = source.bindings(call.args[0]) if call.args else None
+    named = call.args[0].value if call.args and isinstance(call.args[0], ast.Subscript) else None
+    values = source.bindings(named or call.args[0]) if call.args else None
     is_drawn = bool(values) and all(random_state.is_draw(source, each) for each in values or ())
     return not is_drawn and not _is_for_one_draw(source, call)
 
