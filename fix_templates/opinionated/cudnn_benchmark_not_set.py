@@ -17,12 +17,13 @@ from dnnfix.api import (
     Subject,
     random_state,
     structure,
-    words,
+    training_loop,
 )
 
-OF_CONVOLUTIONS = words(
-    "Conv2d Conv3d ConvTranspose2d models resnet18 resnet34 resnet50 resnet101 vgg16 densenet121 efficientnet timm"
+OF_CONVOLUTIONS = re.compile(
+    r"\bConv[23]d\b|\bConvTranspose2d\b|\bmodels\.\w+\(|\bresnet(18|34|50|101)\b|\bvgg16\b|\bdensenet121\b|\befficientnet|\btimm\b"
 )
+OF_WORK = re.compile(r"main|run|train|fit|__init__", re.IGNORECASE)
 OF_ONE_SIZE = re.compile(
     r"Resize\(|CenterCrop\(|RandomResizedCrop\(|RandomCrop\(|CIFAR|MNIST|img_?size|image_?size|input_size|ImageNet",
     re.IGNORECASE,
@@ -60,7 +61,7 @@ class CudnnBenchmarkNotSet(ReadTemplate):
         if "torch" not in source.frameworks or "cudnn" in source.words or not OF_SPEED.search(source.text):
             return
         if (
-            OF_CONVOLUTIONS.isdisjoint(source.words)
+            not OF_CONVOLUTIONS.search(source.text)
             or not OF_ONE_SIZE.search(source.text)
             or not structure.of_kind(source, structure.Kind.BACKWARD)
         ):
@@ -125,7 +126,10 @@ def _on_gpu(source: Source) -> ast.stmt | None:
         return None
     for call in source.all_calls:
         func = call.func
-        if isinstance(func, ast.Attribute) and func.attr in ("cuda", "to"):
+        if isinstance(func, ast.Attribute) and func.attr in ("cuda", "to") and ast.unparse(func.value) != "self":
+            function = training_loop.function_around(source, call)
+            if function is not None and not OF_WORK.search(function.name):
+                continue
             statement = source.statement_of(call)
             made = isinstance(func.value, ast.Call)
             named = structure.is_network(source, func.value)
