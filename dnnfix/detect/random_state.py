@@ -30,7 +30,6 @@ SEEDS = {
     "random.setstate": (Origin.PYTHON,),
     "torch.manual_seed": (Origin.TORCH, Origin.CUDA),
     "torch.random.manual_seed": (Origin.TORCH, Origin.CUDA),
-    "torch.seed": (Origin.TORCH, Origin.CUDA),
     "torch.set_rng_state": (Origin.TORCH,),
     "torch.random.set_rng_state": (Origin.TORCH,),
     "torch.cuda.manual_seed": (Origin.CUDA,),
@@ -196,7 +195,7 @@ def _drawn_from(source: Source, call: ast.Call) -> Origin | None:
     if re.fullmatch(r"random\.[a-z]+", name):
         return Origin.PYTHON
     shuffles = isinstance(given.get("shuffle"), ast.Constant) and ast.unparse(given["shuffle"]) == "True"
-    if OF_TORCH.fullmatch(name) or (last == "DataLoader" and shuffles):
+    if OF_TORCH.fullmatch(name) or (last == "DataLoader" and shuffles) or last in ("RandomSampler", "SubsetRandomSampler"):
         return Origin.TORCH
     if (name.startswith("sklearn.") or name == "train_test_split") and last in OF_SKLEARN:
         return Origin.NUMPY if last not in ("KFold", "StratifiedKFold") or shuffles else None

@@ -18,6 +18,7 @@ from dnnfix.api import (
     Replace,
     Source,
     Subject,
+    keyword_value,
     random_state,
     structure,
     training_loop,
@@ -33,9 +34,10 @@ OF_BEGINNING = re.compile(
 )
 OF_SHOWING = re.compile(r"plot|show|visuali|display|demo|example|test", re.IGNORECASE)
 """Names of functions that draw what is looked at, and trained on by nobody."""
+SAVED = words("set_rng_state fork_rng")
 OF_PARTS = re.compile(r"worker|get_state|time|getpid|index|\bidx\b|initial_seed|urandom")
 """Words of seeds that are to differ: from worker to worker, from sample to sample."""
-DRAWING = words("backward Module optim Linear Conv2d randn Dropout LSTM Sequential")
+DRAWING = words("backward Module optim Linear Conv2d Dropout LSTM Sequential")
 """Words of texts in which torch draws random numbers."""
 MIXING = words("shuffle permutation choice sample train_test_split")
 LOADED = words("load_state_dict from_pretrained pretrained load load_weights")
@@ -60,7 +62,6 @@ class RandomStateHalfPinned(ReadTemplate):
 
     code = "DNF765"
     name = "random-state-half-pinned"
-    message = "{seeded}, and nothing pins {open}: runs differ all the same"
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
     nature = Nature.RISK
@@ -77,9 +78,10 @@ class RandomStateHalfPinned(ReadTemplate):
         lost = random_state.seeds_overwritten(source)
         for origin, statement in lost:
             func = ast.unparse(statement.targets[0])
-            said = {"seeded": f"`{func}` is given a value and not called", "open": origin}
+            said = f"`{func}` is given a value and not called: nothing pins {origin}"
             edit = Replace(source.site(statement), f"{func}({ast.unparse(statement.value)})")
             yield Fault.with_repair(source.site(statement), said, "Call it", edit)
+        yield from _of_workers(source)
         found = tuple(each for each in random_state.seedings(source) if _is_for_all(source, each.call))
         seeded = {origin for each in random_state.seedings(source) for origin in each.origins}
         seeded |= {origin for origin, _ in lost}
@@ -88,7 +90,7 @@ class RandomStateHalfPinned(ReadTemplate):
             return
         last = found[-1]
         shown = seeded - {Origin.CUDA} if Origin.TORCH in seeded else seeded
-        said = {"seeded": f"there is a seed for {' and '.join(sorted(shown))}", "open": " and ".join(missing)}
+        said = f"there is a seed for {' and '.join(sorted(shown))}, and nothing pins {' and '.join(missing)}: runs differ all the same"
         site, edits = source.site(last.call), _edits(source, last.call, missing)
         yield Fault(site, said, (("Pin the rest", edits, 0.7),), confidence=self.confidence)
 
@@ -172,6 +174,30 @@ torch.manual_seed(5)
 - torch.backends.cudnn.benchmark = True
 + torch.backends.cudnn.benchmark = False
 
+=== example: each worker alike
+import numpy as np
+from torch.utils.data import DataLoader
+
+def start(number):
+-     np.random.seed(99)
++     np.random.seed(99 + number)
+
+loader = DataLoader(scans, batch_size=4, num_workers=2, worker_init_fn=start)
+
+=== finds: put on a GPU before
+import torch
+
+net = UNet(1, 2).cuda()
+torch.manual_seed(0)
+
+=== finds: mixed before
+import numpy as np
+import torch
+
+order = np.random.permutation(50)
+np.random.seed(0)
+torch.manual_seed(0)
+
 === finds: made before by a function
 import torch
 
@@ -196,6 +222,32 @@ import torch
 torch.manual_seed(0)
 for epoch in range(9):
     np.random.default_rng(epoch).shuffle(rows)
+
+=== reject: nothing is drawn by torch
+import numpy as np
+import torch
+
+np.random.seed(0)
+points = torch.from_numpy(np.random.randn(50, 2))
+
+=== reject: the state is put back
+import random
+import torch
+
+state = torch.get_rng_state()
+torch.manual_seed(1)
+shown = torch.randn(16, 100)
+torch.set_rng_state(state)
+chosen = random.choice(rows)
+
+=== reject: workers told apart
+import numpy as np
+import torch
+
+def start(number):
+    np.random.seed(torch.initial_seed() % 2**32)
+
+loader = torch.utils.data.DataLoader(scans, num_workers=2, worker_init_fn=start)
 
 === reject: speed is chosen
 import torch
@@ -260,15 +312,32 @@ order = np.random.permutation(100)
 """
 
 
+def _of_workers(source: Source) -> Iterator[Fault]:
+    """Functions that each worker of a loader calls, and that seed all workers alike."""
+    if "worker_init_fn" not in source.words:
+        return
+    begun = [keyword_value(call, "worker_init_fn") for call in source.all_calls]
+    functions = {source.definition(each) for each in begun if isinstance(each, ast.Name)}
+    for each in random_state.seedings(source):
+        function = source.enclosing(each.call, ast.FunctionDef)
+        if function not in functions or not isinstance(function, ast.FunctionDef) or not each.call.args:
+            continue
+        given = each.call.args[0]
+        if isinstance(given, ast.Constant) and isinstance(given.value, int) and each.origins[0] is Origin.NUMPY and function.args.args:
+            said = "each worker of the loader is given the same seed: all draw the same numbers"
+            edit = Replace(source.site(given), f"{ast.unparse(given)} + {function.args.args[0].arg}")
+            yield Fault.with_repair(source.site(each.call), said, "Tell the workers apart", edit)
+
+
 def _is_for_all(source: Source, call: ast.Call) -> bool:
     """Whether a seed is set for the whole program, and not for one object, one worker or one sample."""
-    name = ast.unparse(call.func).rpartition(".")[2]
+    name = _name(call)
     if name in ("RandomState", "default_rng", "set_state", "setstate") or "rng_state" in name:
         return False
     given = " ".join(ast.unparse(each) for each in (*call.args, *(k.value for k in call.keywords)))
     if not given or OF_PARTS.search(given):
         return False
-    if source.enclosing(call, ast.Lambda) is not None:
+    if source.enclosing(call, ast.Lambda) is not None or not SAVED.isdisjoint(source.words):
         return False
     function = source.enclosing(call, ast.FunctionDef)
     if function is not None and re.search(r"worker|__getitem__|sample|collate", function.name):
@@ -285,7 +354,7 @@ def _is_for_one_draw(source: Source, call: ast.Call) -> bool:
     block = training_loop.block_of(source, statement)
     below = block[block.index(statement) + 1 :][:2]
     mixed = (one for each in below for one in within(each, ast.Call) if random_state.is_draw(source, one))
-    return "torch" not in ast.unparse(call.func) and any(ast.unparse(one.func).rpartition(".")[2] in MIXING for one in mixed)
+    return "torch" not in ast.unparse(call.func) and any(_name(one) in MIXING for one in mixed)
 
 
 def _missing(source: Source, found: tuple[random_state.Seeding, ...], seeded: set[Origin]) -> Iterator[str]:
@@ -298,8 +367,7 @@ def _missing(source: Source, found: tuple[random_state.Seeding, ...], seeded: se
     for origin in (Origin.PYTHON, Origin.NUMPY):
         if origin not in seeded and any(_is_reached(source, found, call) for call in draws.get(origin, ())):
             yield origin
-    if _is_made_before(source, found):
-        yield "the weights that are made before"
+    yield from _made_before(source, found)
     if not any(len(each.origins) == len(Origin) for each in found) and _is_cudnn_open(source, found):
         yield CUDNN
 
@@ -328,29 +396,38 @@ def _is_torch_drawn(source: Source, found: tuple[random_state.Seeding, ...]) -> 
     if any(name and OF_SEEDING.search(name) for name in names):
         return True
     makes = not DRAWING.isdisjoint(source.words) or any(
-        structure.is_network(source, call.func) for call in source.all_calls
+        structure.is_network(source, call.func) or _is_made(source, source.statement_of(call))
+        for call in source.all_calls
     )
     return makes and any(name is None or OF_BEGINNING.search(name) for name in names)
 
 
-def _is_made_before(source: Source, found: tuple[random_state.Seeding, ...]) -> bool:
-    """Whether a network is made above the first seed of torch, in the same block."""
-    first = next((each for each in found if Origin.TORCH in each.origins), None)
-    if first is None or not LOADED.isdisjoint(source.words):
+def _made_before(source: Source, found: tuple[random_state.Seeding, ...]) -> Iterator[str]:
+    """What is made or mixed above the first seed that is meant for it, in the same block."""
+    for origin, what in ((Origin.TORCH, "the weights"), (Origin.NUMPY, "the order"), (Origin.PYTHON, "the order")):
+        first = next((each for each in found if origin in each.origins), None)
+        statement = source.statement_of(first.call) if first is not None else None
+        block = training_loop.block_of(source, statement) if statement is not None else []
+        above = block[: block.index(statement)] if statement in block else []
+        mixed = [source.statement_of(call) for call in random_state.draws(source).get(origin, ()) if _name(call) in MIXING]
+        if any(_is_made(source, each) if origin is Origin.TORCH else each in mixed for each in above):
+            yield f"{what} made before"
+
+
+def _is_made(source: Source, statement: ast.stmt) -> bool:
+    """Whether a statement makes a network, with weights that are drawn: by a class, or by a function that is named as one that makes something new."""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("cuda", "to"):
+        value = value.func.value
+    if not isinstance(value, ast.Call) or not isinstance(statement, ast.Assign) or not LOADED.isdisjoint(source.words):
         return False
-    statement = source.statement_of(first.call)
-    block = training_loop.block_of(source, statement)
-    for each in block[: block.index(statement)] if statement in block else []:
-        if not isinstance(each, ast.Assign) or not isinstance(each.value, ast.Call) or not _is_maker(each.value.func):
-            continue
-        if structure.is_network(source, each.targets[0]):
-            return True
-    return False
+    is_maker = re.match(r"_*([A-Z]|(build|make|create|init)_)", _name(value))
+    return bool(is_maker) and structure.is_network(source, statement.targets[0])
 
 
-def _is_maker(func: ast.expr) -> bool:
-    """Whether what is called is named as classes are, or as functions that make something new."""
-    return bool(re.match(r"_*([A-Z]|(build|make|create|init)_)", ast.unparse(func).rpartition(".")[2]))
+def _name(call: ast.Call) -> str:
+    """The last name of what is called."""
+    return ast.unparse(call.func).rpartition(".")[2]
 
 
 def _is_cudnn_open(source: Source, found: tuple[random_state.Seeding, ...]) -> bool:
