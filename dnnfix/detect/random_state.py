@@ -85,7 +85,9 @@ def settings(source: Source) -> tuple[Setting, ...]:
 def misspelt(source: Source) -> tuple[Setting, ...]:
     """What a text assigns to cuDNN that is meant for a setting and is none, by the name that is meant."""
     near = [(each, difflib.get_close_matches(each.name, SETTINGS, 1, 0.8)) for each in _assigned(source)]
-    return tuple(Setting(meant[0], each.value, each.statement) for each, meant in near if meant and each.name != meant[0])
+    return tuple(
+        Setting(meant[0], each.value, each.statement) for each, meant in near if meant and each.name != meant[0]
+    )
 
 
 def _assigned(source: Source) -> Iterator[Setting]:
@@ -195,7 +197,11 @@ def _drawn_from(source: Source, call: ast.Call) -> Origin | None:
     if re.fullmatch(r"random\.[a-z]+", name):
         return Origin.PYTHON
     shuffles = isinstance(given.get("shuffle"), ast.Constant) and ast.unparse(given["shuffle"]) == "True"
-    if OF_TORCH.fullmatch(name) or (last == "DataLoader" and shuffles) or last in ("RandomSampler", "SubsetRandomSampler"):
+    if (
+        OF_TORCH.fullmatch(name)
+        or (last == "DataLoader" and shuffles)
+        or last in ("RandomSampler", "SubsetRandomSampler")
+    ):
         return Origin.TORCH
     if (name.startswith("sklearn.") or name == "train_test_split") and last in OF_SKLEARN:
         return Origin.NUMPY if last not in ("KFold", "StratifiedKFold") or shuffles else None

@@ -193,7 +193,8 @@ def _is_taken_back(source: Source, tried: random_state.Setting, settings: tuple[
             continue
         calls = [call for call in source.all_calls if ast.unparse(call.func).rpartition(".")[2] == helper.name]
         if any(
-            training_loop.function_around(source, call) is around and call.lineno < tried.statement.lineno for call in calls
+            training_loop.function_around(source, call) is around and call.lineno < tried.statement.lineno
+            for call in calls
         ):
             return True
         if OF_SEEDING.search(helper.name) and around is not None and OF_WORK.search(around.name):

@@ -55,7 +55,9 @@ class CudnnBenchmarkOfVaryingSizes(ReadTemplate):
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         found = [each for each in random_state.settings(source) if each.name == "benchmark"]
-        if not found or not all(each.says(True) and random_state.is_on_every_way(source, each.statement) for each in found):
+        if not found or not all(
+            each.says(True) and random_state.is_on_every_way(source, each.statement) for each in found
+        ):
             return
         why = _why(source)
         if why:

@@ -30,7 +30,8 @@ Origin = random_state.Origin
 CUDNN = "cuDNN"
 OF_SEEDING = re.compile(r"seed|reproduc|determin|(set|fix|init)\w*random", re.IGNORECASE)
 OF_BEGINNING = re.compile(
-    r"seed|reproduc|determin|^_*(main|run|train|fit|setup|init|prepare|experiment)(?!\w*(split|load|data|sampl|ind[ei]))", re.IGNORECASE
+    r"seed|reproduc|determin|^_*(main|run|train|fit|setup|init|prepare|experiment)(?!\w*(split|load|data|sampl|ind[ei]))",
+    re.IGNORECASE,
 )
 OF_SHOWING = re.compile(r"plot|show|visuali|display|demo|example|test", re.IGNORECASE)
 """Names of functions that draw what is looked at, and trained on by nobody."""
@@ -323,7 +324,12 @@ def _of_workers(source: Source) -> Iterator[Fault]:
         if function not in functions or not isinstance(function, ast.FunctionDef) or not each.call.args:
             continue
         given = each.call.args[0]
-        if isinstance(given, ast.Constant) and isinstance(given.value, int) and each.origins[0] is Origin.NUMPY and function.args.args:
+        if (
+            isinstance(given, ast.Constant)
+            and isinstance(given.value, int)
+            and each.origins[0] is Origin.NUMPY
+            and function.args.args
+        ):
             said = "each worker of the loader is given the same seed: all draw the same numbers"
             edit = Replace(source.site(given), f"{ast.unparse(given)} + {function.args.args[0].arg}")
             yield Fault.with_repair(source.site(each.call), said, "Tell the workers apart", edit)
@@ -409,7 +415,9 @@ def _made_before(source: Source, found: tuple[random_state.Seeding, ...]) -> Ite
         statement = source.statement_of(first.call) if first is not None else None
         block = training_loop.block_of(source, statement) if statement is not None else []
         above = block[: block.index(statement)] if statement in block else []
-        mixed = [source.statement_of(call) for call in random_state.draws(source).get(origin, ()) if _name(call) in MIXING]
+        mixed = [
+            source.statement_of(call) for call in random_state.draws(source).get(origin, ()) if _name(call) in MIXING
+        ]
         if any(_is_made(source, each) if origin is Origin.TORCH else each in mixed for each in above):
             yield f"{what} made before"
 
