@@ -217,6 +217,12 @@ def _is_for_no_result(source: Source, call: ast.Call) -> bool:
 
 OF_CHOICE = re.compile(r"determin|reprod|benchmark|seed is None|not \S*seed", re.IGNORECASE)
 OF_GPU = re.compile(r"cuda|gpu|__name__")
+OF_TRADE = re.compile(
+    r"(\b(not|less|lose|cost|sacrific|break|instead|non|faster|speed)|\b(un|ir|non)).*(reproduc|determin)"
+    r"|(reproduc|determin).*\b(not |lose|lost|cost|sacrific|false|off|disable|faster|speed|trade)",
+    re.IGNORECASE,
+)
+"""Comments that know of unequal results, and take them for speed."""
 ON_DEVICE = re.compile(r"dev|gpu|cuda", re.IGNORECASE)
 
 
@@ -244,8 +250,17 @@ def _is_cpu(source: Source, call: ast.Call) -> bool:
     return all("cpu" in text and "cuda" not in text for text in given)
 
 
+def comments(source: Source, statement: ast.stmt) -> list[str]:
+    """What is said of a statement on its line, and on a line above that says nothing else; code that is commented out says nothing."""
+    lines = source.text.split("\n")[: statement.lineno]
+    said = [lines[-1].partition("#")[2], *(line.strip()[1:] for line in lines[-2:-1] if line.strip().startswith("#"))]
+    return [each for each in said if each and not re.search(r"cudnn\.\w+ *=", each)]
+
+
 def is_chosen(source: Source, statement: ast.stmt) -> bool:
-    """Whether a setting stands where its user chose against equal results."""
+    """Whether a setting stands where its user chose against equal results: in a condition, or by a comment of its own."""
+    if any(OF_TRADE.search(each) for each in comments(source, statement)):
+        return True
     above = source.parent(statement)
     while above is not None and not isinstance(above, (ast.FunctionDef, ast.ClassDef)):
         if isinstance(above, ast.If) and OF_CHOICE.search(ast.unparse(above.test)):

@@ -21,9 +21,7 @@ from dnnfix.api import (
     training_loop,
 )
 
-OF_INTENT = re.compile(r"(?<!un)(?<!not )(?<!non-)(?<!non)(?<!ir)(reproduc|determinis)", re.IGNORECASE)
-OF_CODE = re.compile(r"=|cudnn|\b(false|off|disable)", re.IGNORECASE)
-"""Comments that are code, or tell when to choose otherwise."""
+OF_INTENT = re.compile(r"reproduc|determinis", re.IGNORECASE)
 OF_SEEDING = re.compile(r"seed|reproduc|determin", re.IGNORECASE)
 OF_WORK = re.compile(r"^_*(main|run|start|train|fit|test|eval|work)", re.IGNORECASE)
 
@@ -158,6 +156,12 @@ torch.manual_seed(args.seed)
 if not args.deterministic:
     torch.backends.cudnn.benchmark = True
 
+=== reject: speed is taken, and what it costs is known
+import torch
+
+torch.manual_seed(0)
+torch.backends.cudnn.benchmark = True  # faster, at the cost of reproducible runs
+
 === reject: speed alone
 import torch
 
@@ -211,9 +215,7 @@ def _asked(source: Source, statement: ast.stmt) -> str:
             if random_state.in_same_case(source, determinism, statement)
             else ""
         )
-    above = source.text.split("\n")[max(statement.lineno - 3, 0) : statement.lineno]
-    comments = [line.partition("#")[2] for line in above]
-    if any(OF_INTENT.search(each) and not OF_CODE.search(each) for each in comments):
+    if any(OF_INTENT.search(each) for each in random_state.comments(source, statement)):
         return "the text speaks of equal results"
     for each in random_state.seedings(source):
         unseen = len(each.origins) == len(

@@ -19,6 +19,7 @@ from dnnfix.api import (
     Source,
     Subject,
     keyword_value,
+    once,
     random_state,
     structure,
     training_loop,
@@ -36,7 +37,7 @@ OF_BEGINNING = re.compile(
 OF_SHOWING = re.compile(r"plot|show|visuali|display|demo|example|test", re.IGNORECASE)
 """Names of functions that draw what is looked at, and trained on by nobody."""
 SAVED = words("set_rng_state fork_rng")
-OF_PARTS = re.compile(r"worker|get_state|time|getpid|index|\bidx\b|initial_seed|urandom")
+OF_PARTS = re.compile(r"worker|get_state|time|getpid|index|\bidx\b|initial_seed|urandom|epoch")
 """Words of seeds that are to differ: from worker to worker, from sample to sample."""
 DRAWING = words("backward Module optim Linear Conv2d Dropout LSTM Sequential")
 """Words of texts in which torch draws random numbers."""
@@ -313,25 +314,23 @@ order = np.random.permutation(100)
 """
 
 
+@once
+def _workers(source: Source) -> tuple[ast.AST | None, ...]:
+    """The functions of the text that each worker of a loader calls as it begins."""
+    begun = [keyword_value(call, "worker_init_fn") for call in source.all_calls]
+    return tuple(source.definition(each) for each in begun if isinstance(each, ast.Name))
+
+
 def _of_workers(source: Source) -> Iterator[Fault]:
     """Functions that each worker of a loader calls, and that seed all workers alike."""
-    if "worker_init_fn" not in source.words:
-        return
-    begun = [keyword_value(call, "worker_init_fn") for call in source.all_calls]
-    functions = {source.definition(each) for each in begun if isinstance(each, ast.Name)}
     for each in random_state.seedings(source):
-        function = source.enclosing(each.call, ast.FunctionDef)
-        if function not in functions or not isinstance(function, ast.FunctionDef) or not each.call.args:
+        function = training_loop.function_around(source, each.call)
+        if function is None or function not in _workers(source) or not each.call.args or not function.args.args:
             continue
         given = each.call.args[0]
-        if (
-            isinstance(given, ast.Constant)
-            and isinstance(given.value, int)
-            and each.origins[0] is Origin.NUMPY
-            and function.args.args
-        ):
+        if each.origins[0] is Origin.NUMPY and isinstance(given, ast.Constant) and isinstance(given.value, int):
+            edit = Replace(source.site(given), f"{given.value} + {function.args.args[0].arg}")
             said = "each worker of the loader is given the same seed: all draw the same numbers"
-            edit = Replace(source.site(given), f"{ast.unparse(given)} + {function.args.args[0].arg}")
             yield Fault.with_repair(source.site(each.call), said, "Tell the workers apart", edit)
 
 
@@ -345,8 +344,9 @@ def _is_for_all(source: Source, call: ast.Call) -> bool:
         return False
     if source.enclosing(call, ast.Lambda) is not None or not SAVED.isdisjoint(source.words):
         return False
-    function = source.enclosing(call, ast.FunctionDef)
-    if function is not None and re.search(r"worker|__getitem__|sample|collate", function.name):
+    function = training_loop.function_around(source, call)
+    is_part = function is not None and re.search(r"worker|__getitem__|sample|collate", function.name)
+    if is_part or (function is not None and function in _workers(source)):
         return False
     named = call.args[0].value if call.args and isinstance(call.args[0], ast.Subscript) else None
     values = source.bindings(named or call.args[0]) if call.args else None
