@@ -31,7 +31,8 @@ class CudnnBenchmarkNotDeterministic(ReadTemplate):
 
     Results then differ from run to run, in spite of seeds and of `deterministic = True`, which leaves the choice among the deterministic
     ones. Reported where the text asks for deterministic algorithms or seeds torch, on the same way through the program. What one of two branches says
-    is left alone: there somebody chooses.
+    is left alone, as is a pair of `deterministic = False` and `benchmark = True`: there somebody chooses. What a function of seeds has pinned and a later statement
+    takes back is reported.
 
     Fix safety: unsafe. Training may be slower.
 

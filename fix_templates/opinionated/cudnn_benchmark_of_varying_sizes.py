@@ -34,7 +34,7 @@ class CudnnBenchmarkOfVaryingSizes(ReadTemplate):
     """With `benchmark = True` the first batch of each new size is slow, for all algorithms are tried on it.
 
     It pays where all batches have one size. Reported where the text says that sizes vary (several scales, padded sequences), or gives a network images as they are read, one
-    after the other, and resizes none.
+    after the other, and resizes none. A setting that a condition asks for is left alone.
 
     Fix safety: unsafe. cuDNN takes the algorithm that its rules choose.
 

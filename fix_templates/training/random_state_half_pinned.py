@@ -54,8 +54,9 @@ class RandomStateHalfPinned(ReadTemplate):
 
     Python's `random`, NumPy and torch have generators of their own, each with its seed; `torch.cuda.manual_seed` seeds a GPU and not the weights that are made on the CPU;
     cuDNN may take other algorithms from run to run unless `cudnn.deterministic` is set; worker processes of a loader begin
-    with seeds of their own. Reported where torch is not seeded and others are; where numbers are drawn from a generator that is not seeded while others are; and where
-    a text that seeds several generators leaves out one of those that such a text has to pin.
+    with seeds of their own. Reported where the text draws from a generator that is not seeded while others are, and the seeds are those of the program: not of one split,
+    one worker or one sample; where weights or an order are made above their seed; where cuDNN tries its algorithms in spite of seeds, or is left out by a function that
+    seeds all the rest, the GPU too; where all workers of a loader are given one seed; and where a function that seeds is given a value and not called.
 
     Fix safety: unsafe. The program draws other numbers from now on.
 
@@ -144,6 +145,15 @@ def some_of(records, seed):
     random.seed(seed)
 +     torch.manual_seed(seed)
     return [records[int(torch.randint(len(records), (1,)))] for _ in range(5)]
+
+=== example: an option of the program, though a split is all that it pins
+import numpy as np
+import torch
+
+np.random.seed(options.seed)
++ torch.manual_seed(options.seed)
+np.random.shuffle(files)
+net = torch.nn.Linear(4, 2)
 
 === example: a function that is overwritten
 import random
@@ -355,7 +365,9 @@ def _is_for_all(source: Source, call: ast.Call) -> bool:
 
 
 def _is_for_one_draw(source: Source, call: ast.Call) -> bool:
-    """Whether NumPy or Python is seeded for the sake of what is drawn right below, as a split that is to stay the same."""
+    """Whether NumPy or Python is seeded for the sake of what is drawn right below, as a split that is to stay the same; an option of the program is for more."""
+    if any(isinstance(each, ast.Attribute) and ast.unparse(each.value) != "self" for each in call.args):
+        return False
     statement = source.statement_of(call)
     block = training_loop.block_of(source, statement)
     below = block[block.index(statement) + 1 :][:2]
