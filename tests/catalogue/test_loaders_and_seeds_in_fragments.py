@@ -87,7 +87,7 @@ train_loader = DataLoader(Pairs(), batch_size=8)
         ("torch.manual_seed(0)\nx = torch.randn(3)\n", []),
         ("torch.manual_seed(0)\norder = np.random.permutation(9)\n", [1]),
         ("model = Net()\ntorch.manual_seed(0)\nnp.random.seed(0)\nrandom.seed(0)\n", [4]),
-        ("torch.manual_seed(args.seed)\nmodel = Net().to(device)\n", [1]),
+        ("torch.manual_seed(args.seed)\nmodel = Net().to(device)\n", []),
         ("torch.manual_seed(0)\nnp.random.seed(0)\nrandom.seed(0)\nmodel = Net()\n", []),
         ("def init_worker(worker_id):\n    np.random.seed(worker_id)\nmodel = Net()\nmodel.backward()\n", []),
         ("import torch\nimport numpy as np\ntorch.manual_seed(0)\nprint(np.mean([1]))\n", []),
