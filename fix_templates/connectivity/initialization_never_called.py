@@ -60,8 +60,9 @@ class InitializationNeverCalled(ReadTemplate):
                 takes = [each.arg for each in function.args.args[1:]]
                 if init is None or not _is_plain(source, owner) or (takes and takes not in OF_MODULES):
                     continue
-                if _is_module(source) and function.name != "reset_parameters" and not _is_made(source, owner.name):
-                    continue
+                is_own = function.name == "reset_parameters" or _is_made(source, owner.name)
+                if not is_own and not structure.is_fragment(source):
+                    continue  # another module may call it
                 code = f"self.apply(self.{function.name})" if takes else f"self.{function.name}()"
                 edits: tuple[Edit, ...] | None = (InsertAfter(source.site(init.body[-1]), code),)
                 repair = f"Call it at the end of __init__: {code}", edits, 0.8
@@ -213,14 +214,9 @@ def _network(source: Source) -> tuple[ast.stmt, str] | None:
             name = source.qualified(call.func) or ""
             if structure.is_network_class(source, call.func) or name == "torch.nn.Sequential":
                 return node, target.id
-    if _is_module(source):
-        return None
+    if not structure.is_fragment(source):
+        return None  # another module may call what is in it
     return (source.tree.body[-1], "") if any(_has_forward(node) for node in source.nodes(ast.ClassDef)) else None
-
-
-def _is_module(source: Source) -> bool:
-    """Whether the text is a whole module, as it imports something: another one may call what is in it."""
-    return any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in source.tree.body)
 
 
 def _is_made(source: Source, name: str) -> bool:

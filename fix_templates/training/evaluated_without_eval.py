@@ -52,7 +52,7 @@ class EvaluatedWithoutEval(ReadTemplate):
             if each.mode is structure.Kind.EVAL or (each.mode is None and evaluations.mode_is_open(source, each)):
                 continue
             cares = evaluations.cares_for_mode(source, each.calls[0].func)
-            if cares is False or (cares is None and not evaluations.is_fragment(source)):
+            if cares is False or (cares is None and not structure.is_fragment(source)):
                 continue  # of a network from another file, nothing is known
             place = _outermost(source, each)
             mode = "in training mode" if each.mode is structure.Kind.TRAIN else "without eval()"

@@ -109,7 +109,7 @@ def _is_called_without(source: Source, function: training_loop.Function) -> bool
 
 def _gives_back(source: Source, each: evaluations.Evaluation) -> bool:
     """Whether a function gives the outputs of the network back as they are, and a caller that is not seen may learn from them."""
-    if each.function is None or evaluations.is_fragment(source):
+    if each.function is None or structure.is_fragment(source):
         return False
     outputs = {ast.unparse(call) for call in each.recorded}
     for assign in within(each.function, ast.Assign):

@@ -180,7 +180,7 @@ def mode_is_open(source: Source, evaluation: Evaluation) -> bool:
     )
     if not given or _is_reached(source, function, frozenset()):
         return False
-    if is_fragment(source):  # whose other lines would call it, where there are any
+    if structure.is_fragment(source):  # whose other lines would call it, where there are any
         return any(
             not isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for each in source.tree.body
         )
@@ -205,11 +205,6 @@ def _comes_from_elsewhere(source: Source, network: ast.expr) -> bool:
         return False
     name = (source.qualified(made.func) or ast.unparse(made.func)).rpartition(".")[2]
     return name[:1].islower()
-
-
-def is_fragment(source: Source) -> bool:
-    """Whether a text imports nothing, so that it is a part of a program."""
-    return not source.nodes(ast.Import) and not source.nodes(ast.ImportFrom)
 
 
 def _changes_mode(source: Source, owner: ast.ClassDef) -> bool:

@@ -200,6 +200,11 @@ def _let_go(source: Source, node: ast.Assign) -> Operation | None:
 # --- where operations happen
 
 
+def is_fragment(source: Source) -> bool:
+    """Whether a text imports nothing, so that it is a part of a program: what the rest of it does is not known."""
+    return not source.nodes(ast.Import) and not source.nodes(ast.ImportFrom)
+
+
 def functions(source: Source) -> list[Function]:
     """The functions and methods of the text."""
     return [*source.nodes(ast.FunctionDef), *source.nodes(ast.AsyncFunctionDef)]
