@@ -192,7 +192,9 @@ def is_unset(source: Source, expr: ast.expr) -> bool:
         return True
     if isinstance(expr.func, ast.Attribute) and expr.func.attr == "new_empty":
         return True
-    return name in UNSET and bool(expr.args) and all(_is_size(each) for each in expr.args) and not expr.keywords
+    if name not in UNSET or not expr.args or expr.keywords:
+        return False
+    return len(expr.args) > 1 or _is_size(expr.args[0])  # data are one argument
 
 
 def _is_size(expr: ast.expr) -> bool:

@@ -134,6 +134,42 @@ state_dict = torch.load("net.pt")
 net.eval()
 print(net(x))
 
+=== finds: vectors that nobody takes
+class Tagger(nn.Module):
+    def __init__(self, vectors):
+        super().__init__()
+        self.words = nn.Embedding(*vectors.shape)
+        self.words.from_pretrained(vectors)
+
+=== finds: a network that is given its own weights
+import torch
+
+online, target = Net(), Net()
+target.load_state_dict(target.state_dict())
+
+=== finds: into a copy
+import copy
+import torch
+
+net = Net()
+copy.deepcopy(net).load_state_dict(torch.load("net.pt"))
+print(net(x))
+
+=== reject: a method of this text, vectors that are kept, and a state that was changed before
+import torch
+from torch import nn
+
+class Encoder(nn.Module):
+    def from_pretrained(self, path):
+        self.load_state_dict(torch.load(path))
+
+encoder = Encoder()
+encoder.from_pretrained("encoder.pt")
+words = nn.Embedding(100, 20)
+words = words.from_pretrained(vectors)
+encoder.load_state_dict(average(encoder.state_dict()))
+wrapper.from_pretrained("model")
+
 === reject: weights that are used
 import torch
 
@@ -235,7 +271,8 @@ def _into_nothing(source: Source) -> Iterator[Fault]:
         if not isinstance(made, ast.Call) or not isinstance(source.parent(call), ast.Expr):
             continue
         last = ast.unparse(made.func).rpartition(".")[2]
-        if not last[:1].isupper() and not structure.is_network_class(source, made.func):
+        is_copy = source.qualified(made.func) == "copy.deepcopy"
+        if not last[:1].isupper() and not is_copy and not structure.is_network_class(source, made.func):
             continue
         same = [
             ast.unparse(node.targets[0])
@@ -442,6 +479,8 @@ def _not_called(source: Source) -> Iterator[Fault]:
             yield Fault(source.site(node), {"what": f"`{ast.unparse(target)}` is a method, which is overwritten"}, ())
     for statement in source.nodes(ast.Expr):
         value = statement.value
+        if isinstance(value, ast.Call) and (what := _from_nowhere(source, value)):
+            yield Fault(source.site(statement), {"what": what}, ())
         if isinstance(value, ast.Attribute) and value.attr == "load_state_dict":
             yield Fault(source.site(statement), {"what": f"`{ast.unparse(value)}` is not called"}, ())
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "update":
@@ -452,6 +491,22 @@ def _not_called(source: Source) -> Iterator[Fault]:
         is_load = isinstance(value, ast.Call) and source.qualified(value.func) == "torch.load"
         if is_load and source.enclosing(value, ast.Try, ast.With) is None:
             yield Fault(source.site(statement), {"what": "what `torch.load` returns is not kept"}, ())
+
+
+def _from_nowhere(source: Source, call: ast.Call) -> str:
+    """Why a call gives a network nothing, by whose weights it loads or what becomes of them; empty where it may give it some."""
+    if not isinstance(call.func, ast.Attribute):
+        return ""
+    on = call.func.value
+    if call.func.attr == "load_state_dict" and len(call.args) == 1 and not isinstance(on, ast.Call):
+        given = call.args[0]
+        own = isinstance(given, ast.Call) and checkpoints.state_of(given) == ast.unparse(on)
+        return f"`{ast.unparse(on)}` is given its own" if own else ""
+    made = source.constructor(on) if call.func.attr == "from_pretrained" else None
+    name = (source.qualified(made.func) or "") if made is not None else ""
+    if name.startswith(("torch.nn.Embedding", "transformers.")) and call.args:
+        return f"`{ast.unparse(call.func)}` makes another object, which nobody keeps"
+    return ""
 
 
 def _of_another(source: Source) -> Iterator[Fault]:

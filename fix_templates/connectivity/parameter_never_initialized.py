@@ -74,6 +74,19 @@ def start(m):
     if isinstance(m, nn.Linear):
         nn.init.xavier_uniform_(m.weight)
 
+=== example: sizes, by any names
+import torch
+from torch import nn
+
+class Bilinear(nn.Module):
+    def __init__(self, left, right):
+        super().__init__()
+        self.form = nn.Parameter(torch.FloatTensor(left, right))
++         nn.init.xavier_uniform_(self.form)
+
+    def forward(self, a, b):
+        return a @ self.form @ b.t()
+
 === reject: initialized in every way
 import math
 import torch
