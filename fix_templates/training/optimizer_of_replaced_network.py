@@ -21,6 +21,7 @@ from dnnfix.api import (
     checkpoints,
     function_around,
     structure,
+    training_loop,
     trees,
     within,
 )
@@ -52,7 +53,7 @@ class OptimizerOfReplacedNetwork(ReadTemplate):
     nature = Nature.RISK
     silent = 1
     default = False
-    triggers = ("parameters",)
+    triggers = ("parameters", "load")
     declined = "which network is meant is not told"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
@@ -73,6 +74,7 @@ class OptimizerOfReplacedNetwork(ReadTemplate):
                 break
         if len(made) == 1:
             yield from _of_another(source, *made[0])
+        yield from _of_before(source)
 
     programs = """
 === example: a head that is put in afterwards
@@ -109,6 +111,59 @@ for x, y in loader:
     loss = criterion(second(x), y)
     loss.backward()
     optimizer.step()
+
+=== example: the last layer of what is not frozen
+from torch import nn, optim
+
+- optimizer = optim.Adam(filter(lambda p: p.requires_grad, net.parameters()), lr=1e-3)
+net.classifier[6] = nn.Linear(4096, 2)
++ optimizer = optim.Adam(filter(lambda p: p.requires_grad, net.parameters()), lr=1e-3)
+fit(net, optimizer)
+
+=== finds: a network that is loaded after it
+import os
+import torch
+
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+if os.path.exists("net.pt"):
+    net = torch.load("net.pt")
+for x, y in loader:
+    optimizer.zero_grad()
+    criterion(net(x), y).backward()
+    optimizer.step()
+
+=== finds: a fragment that loads what an older optimizer is to train
+net = torch.load("net.pt")
+for x, y in loader:
+    optimizer.zero_grad()
+    criterion(net(x), y).backward()
+    optimizer.step()
+
+=== reject: made anew to be evaluated
+import torch
+
+net = Net()
+optimizer = torch.optim.Adam(net.parameters())
+criterion(net(x), y).backward()
+optimizer.step()
+torch.save(net.state_dict(), "net.pt")
+net = Net()
+net.load_state_dict(torch.load("net.pt"))
+print(net(x))
+
+=== reject: a fragment whose optimizer is made of what was loaded, and one that trains another network
+net = torch.load("net.pt")
+optimizer = make_optimizer(net)
+for x, y in loader:
+    optimizer.zero_grad()
+    criterion(net(x), y).backward()
+    optimizer.step()
+teacher = torch.load("teacher.pt")
+for x in loader:
+    other.zero_grad()
+    criterion(student(x), teacher(x)).backward()
+    other.step()
 
 === reject: wrapped, moved, and made for each fold
 import torch
@@ -151,40 +206,41 @@ def _optimizers(source: Source) -> Iterator[tuple[ast.Assign, str]]:
     """The statements that make an optimizer of the weights of one network, each with its text."""
     for node in source.nodes(ast.Assign):
         call, target = node.value, node.targets[0]
-        if not isinstance(call, ast.Call) or not call.args or not isinstance(target, (ast.Name, ast.Attribute)):
+        if not isinstance(call, ast.Call) or not isinstance(target, (ast.Name, ast.Attribute)):
             continue
         name = source.qualified(call.func) or ast.unparse(call.func)
-        first = call.args[0]
         if not name.startswith(structure.OPTIMIZERS) or name.startswith(structure.SCHEDULES):
             continue
-        is_whole = (
-            isinstance(first, ast.Call) and isinstance(first.func, ast.Attribute) and first.func.attr == "parameters"
-        )
-        if isinstance(first, ast.Call) and isinstance(first.func, ast.Attribute) and is_whole:
-            yield node, ast.unparse(first.func.value)
+        held = {
+            ast.unparse(each.func.value)
+            for each in within(call, ast.Call)
+            if isinstance(each.func, ast.Attribute) and each.func.attr == "parameters"
+        }
+        if len(held) == 1:
+            yield node, held.pop()
 
 
 def _replaced(
     source: Source, node: ast.Assign, network: str, optimizers: list[ast.Assign]
 ) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements below an optimizer, in its block, that make its network or a layer of it anew; none where an optimizer is made again."""
+    """The statements below an optimizer, in its block or a branch there, that make its network or a layer of it anew; none where an optimizer is made again."""
     around = function_around(source, node)
-    block = source.parent(node)
+    block = training_loop.block_of(source, node)
     for other in source.nodes(ast.Assign):
         if (
             other.lineno <= node.lineno
-            or source.parent(other) is not block
+            or not _is_below(source, other, block)
             or function_around(source, other) is not around
         ):
             continue
         if any(other.lineno < again.lineno for again in optimizers if function_around(source, again) is around):
             continue
         target, value = ast.unparse(other.targets[0]), other.value
-        if not isinstance(value, ast.Call) or not _is_trained(source, other, network):
+        if not isinstance(value, ast.Call) or not _goes_on(source, other, ast.unparse(node.targets[0])):
             continue
-        called = ast.unparse(value.func)
+        called = source.qualified(value.func) or ast.unparse(value.func)
         if target == network and not _holds(value, network) and not WRAPPERS.fullmatch(called.rpartition(".")[2]):
-            if called.rpartition(".")[2][:1].isupper() or "deepcopy" in called:
+            if called.rpartition(".")[2][:1].isupper() or "deepcopy" in called or called == "torch.load":
                 yield other, f"`{network}` is made anew after it"
         elif target.startswith(f"{network}.") and LAYER.search(source.qualified(value.func) or ""):
             yield other, f"`{target}` is put in after it"
@@ -195,14 +251,27 @@ def _holds(value: ast.Call, network: str) -> bool:
     return checkpoints.uses_name(value, network.partition(".")[0]) and "deepcopy" not in ast.unparse(value.func)
 
 
-def _is_trained(source: Source, after: ast.stmt, network: str) -> bool:
-    """Whether the network is asked, or an update is done, below a statement."""
+def _is_below(source: Source, statement: ast.AST, block: list[ast.stmt]) -> bool:
+    """Whether a statement stands in a block, or in a condition or an attempt there."""
+    while statement not in block:
+        above = source.parent(statement)
+        if not isinstance(above, (ast.If, ast.Try, ast.ExceptHandler, ast.With)):
+            return False
+        statement = above
+    return True
+
+
+def _goes_on(source: Source, after: ast.stmt, optimizer: str) -> bool:
+    """Whether an optimizer updates something below a statement, or is given to a function that may do so."""
     around: ast.AST = function_around(source, after) or source.tree
-    for call in within(around, ast.Call):
-        if call.lineno > after.lineno:
-            text = ast.unparse(call.func)
-            given = [ast.unparse(each) for each in call.args]
-            if text in (network, f"{network}.train") or text.endswith(".step") or network in given:
+    is_attribute = "." in optimizer
+    for call in within(source.tree if is_attribute else around, ast.Call):
+        if call.lineno > after.lineno or is_attribute:
+            if ast.unparse(call.func) == f"{optimizer}.step":
+                return True
+            given = {ast.unparse(each) for each in (*call.args, *(k.value for k in call.keywords))}
+            name = source.qualified(call.func) or ""
+            if optimizer in given and not name.startswith((structure.SCHEDULES, "builtins.", "torch.save")):
                 return True
     return False
 
@@ -236,6 +305,34 @@ def _of_another(source: Source, node: ast.Assign, network: str) -> Iterator[Faul
             yield Fault.with_repair(
                 source.site(node), said, f"Give it those of `{other}`", Replace(held, other), prior=0.8
             )
+
+
+def _of_before(source: Source) -> Iterator[Fault]:
+    """Networks that a fragment loads as objects and trains with an optimizer that it does not make, and that is older therefore."""
+    loaded = {
+        name: load.call
+        for load in checkpoints.loads(source)
+        if isinstance(node := source.parent(load.call), ast.Assign) and function_around(source, node) is None
+        for name in trees.stored_names(node.targets[0])
+    }
+    if not loaded or not structure.is_fragment(source):
+        return
+    for loop, backward in structure.batch_loops(source):
+        stepped = {each.operation.on for each in structure.happenings(source, loop) if each.kind is structure.Kind.UPDATE}
+        asked = {
+            ast.unparse(call.func): call
+            for call in structure.forward_calls(source, loop)
+            if call.lineno <= backward.at.lineno
+        }
+        calls = [loaded.get(name) for name in asked]
+        if not calls or len(stepped) != 1 or any(call is None or call.lineno > loop.lineno for call in calls):
+            continue
+        optimizer = stepped.pop()
+        if "." not in optimizer and not any(
+            node.id == optimizer and isinstance(node.ctx, ast.Store) for node in source.nodes(ast.Name)
+        ):
+            said = {"optimizer": optimizer, "what": f"`{next(iter(asked))}` is another object since it was loaded"}
+            yield Fault(source.site(next(iter(loaded.values()))), said, ())
 
 
 def _made_of(source: Source, other: str, network: str) -> bool:

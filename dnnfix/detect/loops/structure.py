@@ -66,6 +66,8 @@ OF_STEP = re.compile(
 UNGRADED = words("torch.no_grad torch.inference_mode torch.autograd.no_grad torch.autograd.grad_mode.no_grad")
 SAME = words("cuda to cpu float half double requires_grad_ share_memory")
 """Methods of networks that give the network itself back."""
+NETWORKS = words("torch.hub.load torch.jit.load torch.jit.script torch.jit.trace torch.compile")
+"""Functions of torch that give networks."""
 HARMLESS = words(
     "print len range enumerate zip list tuple dict set str int float isinstance type id tqdm max min sum sorted format"
 )
@@ -301,8 +303,10 @@ def is_network(source: Source, expr: ast.expr) -> bool:
     if OF_LOSS.search(ast.unparse(made.func) if made is not None else text):
         return False
     name = (source.qualified(made.func) or "") if made is not None else ""
+    if name == "torch.load":
+        return bool(OF_NETWORK.search(text)) and not OF_NO_NETWORK.search(text)  # it may be a state as well
     if name.startswith(("torch.", "torchvision.", "numpy.", "builtins.")):
-        return name.startswith(("torch.nn.", "torchvision.models."))
+        return name.startswith(("torch.nn.", "torchvision.models.")) or name in NETWORKS
     if made is not None and isinstance(source.definition(made.func), ast.ClassDef):
         return is_network_class(source, made.func)
     if (
