@@ -54,14 +54,14 @@ def saves(source: Source) -> tuple[Save, ...]:
     found = []
     for call in source.all_calls:
         name = source.qualified(call.func) or ast.unparse(call.func)
-        if not call.args:
-            continue
         is_pickle = name in PICKLES or name.endswith(("torch.save", "th.save"))
         if is_pickle or OF_SAVING.search(name.rpartition(".")[2]):
-            for value in call.args[:1] if is_pickle else call.args:
+            named = {keyword.arg: keyword.value for keyword in call.keywords}
+            given = [*call.args, *(named[each] for each in ("obj", "f") if is_pickle and each in named)]
+            for value in given[:1] if is_pickle else given:
                 if not isinstance(value, ast.Starred):
                     entries, is_open = _entries(source, value, call)
-                    path = ast.unparse(call.args[1]) if is_pickle and len(call.args) > 1 else ""
+                    path = ast.unparse(given[1]) if is_pickle and len(given) > 1 else ""
                     if is_pickle or entries is not None:
                         found.append(Save(call, value, entries, is_open, path))
     return tuple(found)

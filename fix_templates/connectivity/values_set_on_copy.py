@@ -162,7 +162,9 @@ def _is_weight(source: Source, node: ast.Assign, name: str) -> bool:
     if not re.search(r"\.(named_)?parameters\(\)", ast.unparse(loop.iter)):
         return False
     given = [ast.unparse(each) for each in node.value.args] if isinstance(node.value, ast.Call) else []
-    if not _is_pure(source, node.value) and any(each.partition(".")[0] == name and each.removesuffix(".data") == name for each in given):
+    if not _is_pure(source, node.value) and any(
+        each.partition(".")[0] == name and each.removesuffix(".data") == name for each in given
+    ):
         return False  # what it is given is changed in place
     read = [use for use in within(loop, ast.Name) if use.id == name and isinstance(use.ctx, ast.Load)]
     return not any(use.lineno > (node.end_lineno or node.lineno) for use in read)

@@ -60,8 +60,8 @@ class WholeNetworkPickled(ReadTemplate):
             yield Fault(site, said, (("Save the weights alone", (Wrap(site, "", ".state_dict()"),), 0.8),))
         if not networks:
             for load in checkpoints.loads(source):
-                if load.name and _is_used_as_network(source, load):
-                    said = f"`{load.name}` is loaded as a pickled object, which needs the class as it was"
+                if _is_used_as_network(source, load):
+                    said = f"`{load.name or source.segment(source.site(load.call))}` is loaded as a pickled object, which needs the class as it was"
                     yield Fault(source.site(load.call), said, ())
 
     programs = """
@@ -80,12 +80,29 @@ torch.save({
     "optimizer": optimizer.state_dict(),
 }, path)
 
+=== example: by its keyword
+- torch.save(obj=unet, f="unet.pt")
++ torch.save(obj=unet.state_dict(), f="unet.pt")
+
+=== finds: two networks in a list
+torch.save([encoder, decoder], "both.pt")
+
+=== finds: a network that is loaded and asked
+def segment(path, image):
+    loaded = torch.load(path, map_location="cpu")
+    return loaded(image).argmax(1)
+
+=== finds: a network that is put into its mode as it is loaded
+net = torch.load("net.pt").eval()
+
 === reject: weights, tensors and scripts
 import torch
 
 torch.save(net.state_dict(), "net.pt")
 torch.save(model_state, "state.pt")
 torch.save(torch.zeros(3), "zeros.pt")
+torch.save([net.state_dict(), optimizer.state_dict(), model_name], "list.pt")
+torch.save(obj=net.state_dict(), f="net.pt")
 scripted = torch.jit.script(net)
 torch.save(scripted, "script.pt")
 torch.save({"net": net.state_dict(), "model_name": model_name, "model": args.model}, "all.pt")
@@ -96,6 +113,8 @@ import torch
 
 state = torch.load("net.pt")
 net.load_state_dict(state)
+first = torch.load("images.pt").to(device)
+mask = net(torch.load("image.pt"))
 net.eval()
 checkpoint = torch.load("all.pt")
 net.load_state_dict(checkpoint["net"])
@@ -103,9 +122,10 @@ net.load_state_dict(checkpoint["net"])
 
 
 def _saved(source: Source) -> Iterator[ast.expr]:
-    """The networks that are saved as they are, alone or in a dictionary."""
+    """The networks that are saved as they are, alone or among others."""
     for save in checkpoints.saves(source):
-        for value in save.entries.values() if save.entries is not None else (save.value,):
+        held = save.value.elts if isinstance(save.value, (ast.Tuple, ast.List)) else (save.value,)
+        for value in save.entries.values() if save.entries is not None else held:
             if not checkpoints.is_whole_network(source, value) or _is_scripted(source, value):
                 continue
             plain = ast.unparse(checkpoints.bare(source, value))
@@ -128,14 +148,22 @@ def _is_used_as_network(source: Source, load: checkpoints.Load) -> bool:
     """Whether what was loaded is put into a mode, asked for its parameters, or called."""
     if load.taken:
         return False
+    statement = source.statement_of(load.call)
+    asked = [node for node in within(statement, ast.Attribute) if node.attr in OF_NETWORKS and source.is_called(node)]
+    if any(checkpoints.bare(source, node.value) is load.call for node in asked):
+        return True
+    if not load.name:
+        return False
     others = [
         node
         for node in source.nodes(ast.Assign)
-        if any(ast.unparse(target) == load.name for target in node.targets) and node.value is not load.call
+        if any(ast.unparse(target) == load.name for target in node.targets)
+        and checkpoints.bare(source, node.value) is not load.call
     ]
     made_anew = any(load.name not in ast.unparse(node.value) for node in others)
     for call in within(source.tree, ast.Call):
         is_own = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == load.name
-        if is_own and isinstance(call.func, ast.Attribute) and call.func.attr in OF_NETWORKS:
+        asks = isinstance(call.func, ast.Attribute) and call.func.attr in OF_NETWORKS
+        if (is_own and asks) or ast.unparse(call.func) == load.name:
             return call.lineno >= load.call.lineno and not made_anew
     return False

@@ -20,6 +20,7 @@ from dnnfix.api import (
     once,
     structure,
     training_loop,
+    within,
     words,
 )
 
@@ -28,6 +29,8 @@ OF_RESUMING = words(
 )
 """Words of programs that go on with a training."""
 COUNTS = re.compile(r"epoch|iter|step|round", re.IGNORECASE)
+OF_RESTORING = re.compile(r"load|restore|resume", re.IGNORECASE)
+"""Parts of the names of functions that may give an optimizer its state back."""
 OF_OPTIMIZER = re.compile(r"opt|solver|adam|sgd", re.IGNORECASE)
 OF_SCHEDULE = re.compile(r"sched|(^|_)lr(_|$)", re.IGNORECASE)
 OF_WEIGHTS = re.compile(r"model|state|net|weights|encoder|decoder|generator|discriminator|params", re.IGNORECASE)
@@ -73,6 +76,8 @@ class CheckpointLacksState(ReadTemplate):
                 if part not in said:
                     said.add(part)
                     yield fault
+        if "the optimizer" not in said:
+            yield from _resumed_with_weights_alone(source)
 
     programs = """
 === example: no optimizer
@@ -97,6 +102,49 @@ for epoch in range(start_epoch, epochs):
         "optimizer": optimizer.state_dict(),
 +         "scheduler": scheduler.state_dict(),
     }, is_best)
+
+=== finds: an epoch to begin with, and the weights alone
+if opt.start:
+    net.load_state_dict(torch.load(f"net_{opt.start}.pt"))
+optimizer = torch.optim.Adam(net.parameters())
+for epoch in range(opt.start, opt.epochs):
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        optimizer.step()
+
+=== finds: the epoch is read from the name of the file
+first = 0
+if path:
+    net.load_state_dict(torch.load(path))
+    first = int(path.split("_")[-1])
+optimizer = make_optimizer(net)
+for epoch in range(first, epochs):
+    train(net, optimizer, loader)
+
+=== reject: pretrained weights, a helper that restores, and a file for the optimizer
+import torch
+
+if pretrained:
+    net.load_state_dict(torch.load(pretrained))
+    warmup = 5
+for epoch in range(1, epochs + 1):
+    train(net, optimizer, loader)
+
+=== reject: what is loaded for the optimizer as well
+first = 0
+if resume:
+    net.load_state_dict(torch.load("net.pt"))
+    load_optimizer("optimizer.pt", optimizer)
+    first = int(resume)
+for epoch in range(first, epochs):
+    train(net, optimizer, loader)
+
+=== reject: tested from a later sample on
+if first:
+    net.load_state_dict(torch.load("net.pt"))
+for index in range(first, len(samples)):
+    print(net(samples[index]))
 
 === reject: all of it
 for epoch in range(start_epoch, epochs):
@@ -294,3 +342,58 @@ def _not_restored(source: Source, load: checkpoints.Load) -> Iterator[tuple[Faul
     ):
         said = {"part": "the schedule", "what": f"`{schedule}` begins anew"}
         yield Fault(source.site(load.call), said, ()), "the schedule"
+
+
+def _resumed_with_weights_alone(source: Source) -> Iterator[Fault]:
+    """A load of the weights of a network alone, by what tells at which epoch its training goes on."""
+    optimizer = _optimizer(source)
+    if not optimizer or any(checkpoints.is_optimizer_name(name) for name in _kept_states(source)):
+        return
+    if any(
+        OF_RESTORING.search(ast.unparse(each.func)) and checkpoints.uses_name(each, optimizer)
+        for each in source.all_calls
+    ):
+        return
+    for name, call in checkpoints.restored(source):
+        given = call.args[0] if call.args else None
+        if not isinstance(given, ast.Call) or source.qualified(given.func) != "torch.load":
+            continue
+        around = training_loop.function_around(source, call)
+        begins = _set_along(source, call)
+        for loop in source.nodes(ast.For):
+            start = _start(loop)
+            is_below = loop.lineno > call.lineno and training_loop.function_around(source, loop) is around
+            if start in begins and is_below and _trains(source, loop, optimizer):
+                said = {"part": "the optimizer", "what": f"`{name}` gets its weights, and `{optimizer}` begins anew"}
+                yield Fault(source.site(call), said, ())
+                return
+
+
+def _set_along(source: Source, call: ast.Call) -> set[str]:
+    """What is asked before a load, set beside it, or part of the name of its file."""
+    found = {ast.unparse(node) for node in (*within(call, ast.Name), *within(call, ast.Attribute))}
+    statement: ast.AST | None = source.statement_of(call)
+    block = training_loop.block_of(source, source.statement_of(call))
+    while isinstance(statement := source.parent(statement) if statement is not None else None, (ast.If, ast.Try)):
+        if isinstance(statement, ast.If):
+            asked = statement.test
+            found |= {ast.unparse(node) for node in (*within(asked, ast.Name), *within(asked, ast.Attribute))}
+            found |= {ast.unparse(target) for each in block if isinstance(each, ast.Assign) for target in each.targets}
+    return found
+
+
+def _start(loop: ast.For) -> str:
+    """The text of what a loop begins to count at; empty where it counts from 0, or goes over something else."""
+    over = loop.iter
+    while isinstance(over, ast.Call) and len(over.args) == 1:
+        over = over.args[0]  # as within `tqdm`
+    if not isinstance(over, ast.Call) or ast.unparse(over.func) not in ("range", "trange") or len(over.args) < 2:
+        return ""
+    return ast.unparse(over.args[0]).removesuffix(" + 1")
+
+
+def _trains(source: Source, loop: ast.For, optimizer: str) -> bool:
+    """Whether a loop over epochs updates something, is given the optimizer, or is cut off before that."""
+    if structure.has(source, loop, structure.Kind.UPDATE) or checkpoints.uses_name(loop, optimizer):
+        return True
+    return bool(COUNTS.search(ast.unparse(loop.target))) and all(isinstance(each, ast.Pass) for each in loop.body)

@@ -318,7 +318,9 @@ def _of_before(source: Source) -> Iterator[Fault]:
     if not loaded or not structure.is_fragment(source):
         return
     for loop, backward in structure.batch_loops(source):
-        stepped = {each.operation.on for each in structure.happenings(source, loop) if each.kind is structure.Kind.UPDATE}
+        stepped = {
+            each.operation.on for each in structure.happenings(source, loop) if each.kind is structure.Kind.UPDATE
+        }
         asked = {
             ast.unparse(call.func): call
             for call in structure.forward_calls(source, loop)

@@ -99,6 +99,53 @@ train(model, loader)
 for key, value in model.state_dict().items():
     print((value - before[key]).abs().max())
 
+=== example: an entry of what is best so far
+import copy
+
+for epoch in range(epochs):
+    train(net, loader)
+    score = validate(net)
+    if score > best["score"]:
+        best["score"] = score
+-         best["net"] = net.state_dict()
++         best["net"] = copy.deepcopy(net.state_dict())
+
+=== example: beside its score
+import copy
+
+for epoch in range(epochs):
+    train(net, loader)
+    score = validate(net)
+    if score > best[0]:
+-         best = (score, net.state_dict())
++         best = copy.deepcopy((score, net.state_dict()))
+
+=== example: a helper that watches the loss
+import copy
+
+class Watch:
+    def update(self, loss, net):
+        if loss < self.best:
+            self.best = loss
+-             self.weights = net.state_dict()
++             self.weights = copy.deepcopy(net.state_dict())
+
+=== reject: a helper that writes at once, an entry that is saved, and a pair that is handed on
+class Watch:
+    def update(self, loss, net):
+        if loss < self.best:
+            self.best = loss
+            self.weights = net.state_dict()
+            self.save_weights()
+
+for epoch in range(epochs):
+    train(net, loader)
+    if score > best["score"]:
+        best["net"] = net.state_dict()
+        torch.save(best, "best.pt")
+    pair = (score, net.state_dict())
+    send(pair)
+
 === reject: read before the training, and of another network
 state = model.state_dict()
 print(len(state))

@@ -21,6 +21,8 @@ OF_BEST = re.compile(
 """Usual names of what is kept for the end."""
 OF_PAST = re.compile(r"(^|[._])(old|prev|before|init|orig|best|start|backup|saved|snapshot|first)", re.IGNORECASE)
 """Beginnings of the names of what is compared with, or gone back to, later."""
+OF_WRITING = re.compile(r"^self\.\w*(save|write|dump|store|checkpoint)")
+"""Methods that may write what their object keeps."""
 OF_TRAINING = re.compile(r"(^|[._])(train|fit|optimi[sz]e|step|backward)\w*$")
 
 
@@ -140,12 +142,19 @@ def _appended(source: Source) -> Iterator[Kept]:
 def _parts(statement: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
     """The names and attributes that an assignment binds, each with its value."""
     for target in statement.targets:
-        if isinstance(target, (ast.Name, ast.Attribute)):
+        if isinstance(target, (ast.Name, ast.Attribute)) or _is_best_entry(target):
             yield target, statement.value
         elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
             for one, other in zip(target.elts, statement.value.elts, strict=False):
                 if isinstance(one, (ast.Name, ast.Attribute)):
                     yield one, other
+
+
+def _is_best_entry(target: ast.expr) -> bool:
+    """Whether a target is an entry of a dictionary that says that it is the best: `best["weights"]`, `kept["best"]`."""
+    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Constant):
+        return False
+    return any(OF_BEST.search(each) for each in (ast.unparse(target.value), str(target.slice.value)))
 
 
 def _state(value: ast.expr) -> str:
@@ -158,8 +167,9 @@ def _state(value: ast.expr) -> str:
 
 def shared_with(source: Source, value: ast.expr) -> str:
     """The network whose own tensors a value holds: its state, a shallow copy of that, or the network itself; empty otherwise."""
-    if isinstance(value, ast.Dict):
-        held = [shared_with(source, each) for each in value.values if _state(each)]
+    if isinstance(value, (ast.Dict, ast.Tuple, ast.List)):
+        parts = value.values if isinstance(value, ast.Dict) else value.elts
+        held = [shared_with(source, each) for each in parts if _state(each)]
         return held[0] if held else ""
     if isinstance(value, ast.DictComp):
         over = ast.unparse(value.generators[0].iter)
@@ -194,16 +204,17 @@ def _is_kept(source: Source, kept: Kept) -> bool:
         return False  # another network is made in each turn
     trains = any(_trains(source, loop) for loop in loops)
     chosen = isinstance(source.parent(kept.statement), ast.If)
-    if loops and not trains or not (loops or (chosen and OF_BEST.search(kept.name))):
+    of_best = bool(OF_BEST.search(kept.name)) or kept.name.endswith("]")
+    if loops and not trains:
         return False
-    if not loops and not _goes_on(source, kept):
+    if not loops and not (chosen and (of_best or kept.name.startswith("self.")) and _goes_on(source, kept)):
         return False
     if checkpoints.is_optimizer_name(kept.network) or structure.OF_SCHEDULE.search(kept.network):
         return False
     following = _following(source, kept.statement)
     if any(_hands_on(source, one, kept.name) for one in following) or _is_stopped(following):
         return False
-    return bool(OF_BEST.search(kept.name)) or (chosen and bool(loops)) or _is_append(kept)
+    return of_best or chosen or _is_append(kept)
 
 
 def _makes(loop: ast.AST, network: str) -> bool:
@@ -251,8 +262,10 @@ def _hands_on(source: Source, statement: ast.stmt, name: str) -> bool:
         ast.unparse(target).startswith(f"{name}[") for node in within(statement, ast.Assign) for target in node.targets
     ):
         return True  # its entries are made anew
+    name = name.partition("[")[0]
     return any(
         any(checkpoints.uses_name(each, name) for each in (*call.args, *(k.value for k in call.keywords)))
+        or (name.startswith("self.") and OF_WRITING.search(ast.unparse(call.func)))
         for call in within(statement, ast.Call)
         if source.qualified(call.func) not in ("builtins.print", "builtins.len")
     )
