@@ -106,6 +106,42 @@ for x, y in loader:
     criterion(model(x), y).backward()
     optimizer.step()
 
+=== example: a target that follows, in a dictionary
+import torch
+
+online, target = Net(), Net()
+target.load_state_dict(online.state_dict())
+slow = target.state_dict()
+fast = online.state_dict()
+for key in fast:
+    slow[key] = fast[key] * 0.01 + slow[key] * 0.99
++ target.load_state_dict(slow)
+print(target(x))
+
+=== example: entries that fit, and nothing more
+import torch
+
+saved = torch.load("old.pt")
+own = net.state_dict()
+for name, weight in saved.items():
+    if name in own and own[name].shape == weight.shape:
+        own[name] = weight
++ net.load_state_dict(own)
+net.eval()
+
+=== reject: changed in place
+own = net.state_dict()
+for name, weight in saved.items():
+    if name in own and own[name].size() == weight.size():
+        own[name].copy_(weight)
+mean = net.state_dict()
+for name in mean:
+    mean[name] += other[name]
+kept = net.state_dict()
+for name in kept:
+    kept[name] = kept[name].half()
+    total += kept[name].sum()
+
 === example: a fragment that makes the network anew
 model = Net()
 model.load_state_dict(torch.load(path))
@@ -304,7 +340,9 @@ def _never_given(source: Source) -> Iterator[Fault]:
         ):
             continue
         if network and any(
-            call in within(where, ast.Call) for on, call in checkpoints.restored(source) if on == network
+            call.lineno > node.lineno and call in within(where, ast.Call)
+            for on, call in checkpoints.restored(source)
+            if on == network
         ):
             continue
         last = max((source.statement_of(use) for use in (*uses, target)), key=lambda one: one.lineno)
@@ -345,9 +383,18 @@ def _puts_in(source: Source, use: ast.Name) -> bool:
 
 def _is_change(source: Source, use: ast.Name) -> bool:
     """Whether a use only puts something into a dictionary, or asks what is in it."""
-    above = source.parent(use)
+    above, statement = source.parent(use), source.statement_of(use)
+    if isinstance(statement, ast.AugAssign) or re.search(r"[a-z]_\(", ast.unparse(statement).partition("\n")[0]):
+        return False  # a tensor that is in it is changed in place
+    if isinstance(above, ast.For) and above.iter is use:
+        return True
     if isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
         return True
+    if isinstance(above, ast.Subscript) and isinstance(statement, ast.Assign):
+        kept = statement.targets[0]  # its own entry is put into it again
+        return isinstance(kept, ast.Subscript) and ast.unparse(kept.value) == use.id
+    if isinstance(above, ast.Subscript) and isinstance(asked := source.parent(above), ast.Attribute):
+        return asked.attr in ("shape", "size")
     if isinstance(above, ast.Attribute) and above.attr in CHANGES:
         return source.is_called_in_vain(above)
     if isinstance(above, ast.Attribute) and above.attr in ("keys", "items"):
@@ -402,7 +449,7 @@ def _loses(source: Source, statement: ast.stmt, name: str) -> tuple[str, Edit | 
         if isinstance(made, ast.Call) and not checkpoints.uses_name(made, name.partition(".")[0]):
             anew = _class_of(made)
             if (
-                anew[:1].isupper()
+                (anew[:1].isupper() or (source.qualified(made.func) or "").startswith("torchvision.models."))
                 and "DataParallel" not in anew
                 and not any(
                     word in ast.unparse(made) for word in ("load", "pretrained", "weights", "checkpoint", "ckpt")

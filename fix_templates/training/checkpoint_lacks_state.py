@@ -122,6 +122,24 @@ optimizer = make_optimizer(net)
 for epoch in range(first, epochs):
     train(net, optimizer, loader)
 
+=== finds: an option says that it is resumed, and another one where
+import torch
+
+class Trainer:
+    def __init__(self, options):
+        self.net = Net()
+        self.options = options
+        if options.resume:
+            self.net.load_state_dict(torch.load(options.resume))
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def fit(self):
+        for epoch in range(self.options.start_epoch, self.options.epochs):
+            for x, y in self.loader:
+                self.optimizer.zero_grad()
+                criterion(self.net(x), y).backward()
+                self.optimizer.step()
+
 === reject: pretrained weights, a helper that restores, and a file for the optimizer
 import torch
 
@@ -360,10 +378,12 @@ def _resumed_with_weights_alone(source: Source) -> Iterator[Fault]:
             continue
         around = training_loop.function_around(source, call)
         begins = _set_along(source, call)
+        named = any("resum" in each.lower() for each in begins)
         for loop in source.nodes(ast.For):
             start = _start(loop)
-            is_below = loop.lineno > call.lineno and training_loop.function_around(source, loop) is around
-            if start in begins and is_below and _trains(source, loop, optimizer):
+            of_resuming = named and start.rpartition(".")[2] in OF_RESUMING
+            same = training_loop.function_around(source, loop) is around or "." in start
+            if (start in begins or of_resuming) and same and loop.lineno > call.lineno and _trains(source, loop, optimizer):
                 said = {"part": "the optimizer", "what": f"`{name}` gets its weights, and `{optimizer}` begins anew"}
                 yield Fault(source.site(call), said, ())
                 return
