@@ -17,6 +17,7 @@ from dnnfix.api import (
     Subject,
     initialization,
     structure,
+    within,
 )
 
 OF_MODULES = (["m"], ["module"], ["layer"], ["mod"])
@@ -75,8 +76,11 @@ class InitializationNeverCalled(ReadTemplate):
                 if made is None or (layers and not initialization.fitting_kinds(asked, layers)):
                     continue
                 statement, network = made
-                edits = (InsertAfter(source.site(statement), f"{network}.apply({function.name})"),) if network else None
-                repair = f"Apply it to the network: {network}.apply({function.name})", edits, 0.8
+                inside = {node.attr for node in within(function, ast.Attribute)}
+                takes_all = not inside.isdisjoint(initialization.COMPREHENSIVE)
+                code = f"{function.name}({network})" if takes_all else f"{network}.apply({function.name})"
+                edits = (InsertAfter(source.site(statement), code),) if network else None
+                repair = f"Apply it to the network: {code}", edits, 0.8
             else:
                 continue
             yield Fault(source.site(function), {"function": function.name}, (repair,))
@@ -124,6 +128,27 @@ net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU())
 + net.apply(weights_init)
 optimizer.zero_grad()
 net(x).sum().backward()
+
+=== example: a fragment that trains a network whose class is not seen
+def initialize_weights(model):
+    for p in model.parameters():
+        if p.dim() > 1:
+            nn.init.xavier_uniform_(p)
+
+net = Seq2SeqModel(vocabulary)
++ initialize_weights(net)
+optimizer = optim.Adam(net.parameters())
+for x, y in loader:
+    optimizer.zero_grad()
+    criterion(net(x), y).backward()
+    optimizer.step()
+
+=== reject: a fragment whose training is not seen
+def initialize_weights(model):
+    for p in model.parameters():
+        nn.init.normal_(p)
+
+net = Seq2SeqModel(vocabulary)
 
 === reject: called, applied, and called by a framework
 from torch import nn
@@ -214,9 +239,17 @@ def _network(source: Source) -> tuple[ast.stmt, str] | None:
             name = source.qualified(call.func) or ""
             if structure.is_network_class(source, call.func) or name == "torch.nn.Sequential":
                 return node, target.id
+            if structure.is_fragment(source) and structure.is_network(source, target) and _is_trained(source, target):
+                return node, target.id
     if not structure.is_fragment(source):
         return None  # another module may call what is in it
     return (source.tree.body[-1], "") if any(_has_forward(node) for node in source.nodes(ast.ClassDef)) else None
+
+
+def _is_trained(source: Source, network: ast.Name) -> bool:
+    """Whether the text asks a network and updates something below the place where it is made."""
+    asked = any(ast.unparse(call.func) == network.id for call in source.all_calls if call.lineno > network.lineno)
+    return asked and any(each.node.lineno > network.lineno for each in structure.of_kind(source, structure.Kind.UPDATE))
 
 
 def _is_made(source: Source, name: str) -> bool:

@@ -23,6 +23,7 @@ from dnnfix.api import (
 )
 
 PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
+DRAWN = frozenset({"torch.randn", "torch.rand", "torch.normal", "torch.empty", "torch.Tensor", "torch.FloatTensor"})
 WITHOUT_WEIGHTS = frozenset({"pooling", "padding", "dropout", "shape", "merge"})
 
 
@@ -43,6 +44,7 @@ class LayerMadeInForward(ReadTemplate):
     confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION
+    silent = 1
     triggers = ("Module", "Model", "Layer")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
@@ -108,6 +110,37 @@ class Gate(layers.Layer):
 -         gate = layers.Dense(self.units, activation="sigmoid")(inputs)
 +         gate = self.dense(inputs)
         return gate * self.scale(inputs)
+
+=== finds: a parameter that each pass draws anew
+import torch
+from torch import nn
+
+class Attention(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+
+    def score(self, states):
+        self.query = nn.Parameter(torch.randn(states.size(0), self.size, 1))
+        return torch.bmm(states, self.query)
+
+    def forward(self, states):
+        return self.score(states).softmax(1)
+
+=== reject: a parameter that is made once
+import torch
+from torch import nn
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query = None
+
+    def forward(self, states):
+        if self.query is None:
+            self.query = nn.Parameter(torch.randn(states.size(2), 1))
+        self.shift = nn.Parameter(self.query.detach())
+        return states @ self.query
 
 === reject: layers without weights
 from torch import nn
@@ -208,16 +241,26 @@ def _weighted_classes(source: Source) -> tuple[ast.ClassDef, ...]:
 
 
 def _kept(subject: Subject, call: ast.Call) -> bool:
-    """Whether the layer is stored in `self`, or passed to a method that may store it."""
+    """Whether the layer is stored in `self`, or passed to a method that may store it: a parameter that each pass stores anew is not kept."""
     statement = subject.source.statement_of(call)
     if isinstance(statement, ast.Assign) and any(
         isinstance(t, (ast.Attribute, ast.Subscript)) for t in statement.targets
     ):
-        return True
+        return not _drawn_anew(subject, call, statement)
     parent = subject.source.parent(call)
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and call in parent.args:
         return parent.func.attr in ("append", "add_module", "register_module", "register_parameter", "setattr", "add")
     return False
+
+
+def _drawn_anew(subject: Subject, call: ast.Call, statement: ast.Assign) -> bool:
+    """Whether a statement of a method's own block gives an attribute a parameter of values that are drawn in it."""
+    if subject.source.qualified(call.func) not in PARAMETERS or not call.args:
+        return False
+    whole = isinstance(subject.source.parent(statement), ast.FunctionDef) and statement.value is call
+    values = call.args[0]
+    drawn = isinstance(values, ast.Call) and subject.source.qualified(values.func) in DRAWN
+    return whole and drawn and not any(keyword.arg == "requires_grad" for keyword in call.keywords)
 
 
 def _within_another(subject: Subject, call: ast.Call) -> bool:

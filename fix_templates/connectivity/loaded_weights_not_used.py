@@ -206,6 +206,13 @@ words = words.from_pretrained(vectors)
 encoder.load_state_dict(average(encoder.state_dict()))
 wrapper.from_pretrained("model")
 
+=== example: pretrained, and made anew for the classes
+from torchvision import models
+
+model = models.resnet18(pretrained=True)
+- model = models.resnet18(num_classes=7)
+train(model)
+
 === reject: weights that are used
 import torch
 
@@ -449,7 +456,7 @@ def _loses(source: Source, statement: ast.stmt, name: str) -> tuple[str, Edit | 
         if isinstance(made, ast.Call) and not checkpoints.uses_name(made, name.partition(".")[0]):
             anew = _class_of(made)
             if (
-                (anew[:1].isupper() or (source.qualified(made.func) or "").startswith("torchvision.models."))
+                (anew[:1].isupper() or "models" in (source.qualified(made.func) or ast.unparse(made.func)).split("."))
                 and "DataParallel" not in anew
                 and not any(
                     word in ast.unparse(made) for word in ("load", "pretrained", "weights", "checkpoint", "ckpt")

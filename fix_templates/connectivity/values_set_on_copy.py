@@ -18,6 +18,7 @@ from dnnfix.api import (
     checkpoints,
     initialization,
     spell,
+    training_loop,
     trees,
     within,
 )
@@ -26,6 +27,11 @@ OF_INITIALIZING = re.compile(r"init|reset|xavier|kaiming|weight", re.IGNORECASE)
 """Parts of the names of functions that are applied to initialize a network."""
 OF_VALUES = re.compile(r"rand|normal|uniform|zero|one|weight|value|init|xavier|kaiming", re.IGNORECASE)
 """Parts of the names of functions that give values for a size."""
+
+SETS = re.compile(
+    r"(?:\w+\.)*init\.\w+_\(([\w.]+)\.(?:weight|bias)\b|([\w.]+)\.(?:weight|bias)(?:\.data)?\.[a-z]\w*_\(|([\w.]+)\.apply\("
+)
+"""A statement that gives a layer or a network values."""
 
 
 class ValuesSetOnCopy(ReadTemplate):
@@ -70,8 +76,15 @@ class ValuesSetOnCopy(ReadTemplate):
                 )
                 yield Fault(source.site(node), {"what": what}, (("Copy the values into the weight", edits, 0.8),))
         for statement in source.nodes(ast.Expr):
-            if isinstance(statement.value, (ast.Call, ast.BinOp)) and (what := _dropped(source, statement.value)):
+            if not isinstance(statement.value, (ast.Call, ast.BinOp)):
+                continue
+            if what := _dropped(source, statement.value):
                 yield Fault(source.site(statement), {"what": what}, ())
+            elif again := _made_again(source, statement):
+                on = ast.unparse(again.targets[0])
+                yield Fault(
+                    source.site(statement), {"what": f"`{on}` is made anew after it, on line {again.lineno}"}, ()
+                )
 
     programs = """
 === example: a name
@@ -115,6 +128,31 @@ import torch
 net = Net()
 Net().apply(init_weights)
 train(net)
+
+=== finds: a layer that is initialized, and made anew then
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 2)
+        nn.init.xavier_uniform_(self.head.weight)
+        self.head = nn.Linear(8, 4)
+
+=== finds: a network that is initialized, and made anew then
+net = Net(3)
+net.apply(init_weights)
+net = Net(5).to(device)
+fit(net)
+
+=== reject: another network under a name, and a wrapper
+net = Net()
+net.apply(init_weights)
+train(net)
+net = Net()
+net.fc.weight.data.fill_(0.5)
+net = nn.DataParallel(net)
+net.apply(init_weights)
+out = net(x)
+net = Other()
 
 === reject: sizes that are told, copies that are kept, networks that are handed on
 import torch
@@ -219,3 +257,24 @@ def _in_initializer(source: Source, node: ast.AST) -> bool:
     """Whether a node stands in a function that initializes weights, by its name."""
     around = source.enclosing(node, ast.FunctionDef)
     return around is not None and bool(initialization.OF_INITIALIZER.search(around.name))
+
+
+def _made_again(source: Source, statement: ast.Expr) -> ast.Assign | None:
+    """The statement that makes anew what another one initializes, where nothing reads it between them; `None` where there is none."""
+    text = ast.unparse(statement)
+    found = SETS.match(text)
+    on = next((each for each in found.groups() if each), "") if found is not None else ""
+    given = text.partition(".apply(")[2]
+    if not on or (given and not OF_INITIALIZING.search(given)):
+        return None
+    block = training_loop.block_of(source, statement)
+    for following in block[block.index(statement) + 1 :]:
+        says = ast.unparse(following)
+        if isinstance(following, ast.Assign) and says.startswith(f"{on} = "):
+            made = checkpoints.bare(source, following.value)
+            is_new = isinstance(made, ast.Call) and ast.unparse(made.func).rpartition(".")[2][:1].isupper()
+            return following if is_new and on not in ast.unparse(made) else None
+        again = SETS.match(says)
+        if on in says and not (again is not None and on in again.groups()):
+            return None
+    return None
