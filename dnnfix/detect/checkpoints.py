@@ -40,12 +40,16 @@ class Save:
 
 @record
 class Load:
-    """A call of `torch.load`: `name` is what it is kept under, `taken` are the keys that are read of it with their places."""
+    """A call of `torch.load`: `name` is what it is kept under, `taken` are the keys that are read of it with their places.
+
+    `keys` has those that are asked for by `get` as well.
+    """
 
     call: ast.Call
     path: str
     name: str
     taken: tuple[tuple[str, ast.Subscript], ...]
+    keys: frozenset[str]
 
 
 @once
@@ -141,7 +145,8 @@ def loads(source: Source) -> tuple[Load, ...]:
         elif isinstance(above, ast.Subscript) and above.value is call and isinstance(above.slice, ast.Constant):
             taken = [(str(above.slice.value), above)]
         name = ast.unparse(kept) if kept is not None else ""
-        found.append(Load(call, ast.unparse(call.args[0]), name, tuple(taken)))
+        keys = frozenset(key for key, _ in taken) | (_asked(source, call, name) if name else frozenset())
+        found.append(Load(call, ast.unparse(call.args[0]), name, tuple(taken), keys))
     return tuple(found)
 
 
@@ -164,6 +169,20 @@ def _taken(source: Source, call: ast.Call, name: str) -> list[tuple[str, ast.Sub
         and call.lineno <= node.lineno <= end
         and function_around(source, node) is around
     ]
+
+
+def _asked(source: Source, load: ast.Call, name: str) -> frozenset[str]:
+    """The keys that the function of a load asks of what is kept under a name, by `get`."""
+    around = function_around(source, load)
+    return frozenset(
+        call.args[0].value
+        for call in source.all_calls
+        if ast.unparse(call.func) == f"{name}.get"
+        and call.args
+        and isinstance(call.args[0], ast.Constant)
+        and isinstance(call.args[0].value, str)
+        and function_around(source, call) is around
+    )
 
 
 def bare(source: Source, expr: ast.expr) -> ast.expr:
@@ -190,6 +209,8 @@ def is_whole_network(source: Source, expr: ast.expr) -> bool:
     expr = bare(source, expr)
     if isinstance(expr, ast.Name) and expr.id == "self":
         return _is_in_module(source, expr)
+    if isinstance(expr, ast.Subscript):
+        return ast.unparse(expr) in asked_as_network(source)
     if not isinstance(expr, (ast.Name, ast.Attribute)) or re.match(OF_SETTINGS, ast.unparse(expr)):
         return False
     if any(".state_dict()" in ast.unparse(value) for value in source.bindings(expr)):

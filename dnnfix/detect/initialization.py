@@ -11,7 +11,7 @@ from dnnfix.detect.loops.training_loop import Function
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import is_true, names_in, within
+from dnnfix.source.tree import is_true, last_name, names_in, within
 
 OF_INITIALIZING = re.compile(
     r"init|reset|xavier|kaiming|glorot|orthogonal|trunc_normal|fill|copy|load|normal|uniform|zeros|ones|constant",
@@ -19,8 +19,9 @@ OF_INITIALIZING = re.compile(
 )
 """Parts of the names of functions that give weights values."""
 OF_INITIALIZER = re.compile(
-    r"^_?(weights?_?init\w*|init_?weights?|init(ialize|ialise)?_?(model_?|net\w*_?|all_?)?(weights?|params?|parameters|layers?|modules?)?"
-    r"|init(ialize|ialise)?_(model|net\w*)|reset_(model_)?parameters|weight_reset|(conv|linear|fc|layer|xavier|kaiming)_init\w*|(xavier|kaiming)\w*_init\w*|set_weights)_?$"
+    r"^_?(weights?_?init\w*|init_?[wW]eights?|init(ialize|ialise)?_?(model_?|net\w*_?|all_?)?(weights?|params?|parameters|layers?|modules?)?"
+    r"|init(ialize|ialise)?_(model|net\w*)|reset_(model_)?parameters|weight_reset|(conv|linear|fc|layer|xavier|kaiming)_init\w*|(xavier|kaiming)\w*_init\w*|set_weights"
+    r"|(w_init|init_?(w|fn|normal|uniform|xavier|kaiming|orthogonal|layer|linear|conv|lstm|gru|rnn|emb|embeddings?)))_?$"
 )
 """Usual names of functions that initialize a network."""
 LOADED_LATER = words(
@@ -31,9 +32,12 @@ COMPREHENSIVE = words("parameters named_parameters modules named_modules childre
 
 
 def initializers(source: Source) -> Iterator[Function]:
-    """The functions and methods of the text that initialize weights, by their names and by what they do."""
+    """The functions and methods of the text that initialize weights, by their names or as they are applied, and by what they do."""
+    given = (call.args[0] for call in source.all_calls if last_name(call.func) == "apply" and len(call.args) == 1)
+    applied = {last_name(each) for each in given}
     for function in structure.functions(source):
-        if OF_INITIALIZER.search(function.name) and sets_values(source, function):
+        named = OF_INITIALIZER.search(function.name) or function.name in applied
+        if named and sets_values(source, function):
             yield function
 
 

@@ -160,10 +160,9 @@ def _is_used_as_network(source: Source, load: checkpoints.Load) -> bool:
         if any(ast.unparse(target) == load.name for target in node.targets)
         and checkpoints.bare(source, node.value) is not load.call
     ]
-    made_anew = any(load.name not in ast.unparse(node.value) for node in others)
-    for call in within(source.tree, ast.Call):
-        is_own = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == load.name
-        asks = isinstance(call.func, ast.Attribute) and call.func.attr in OF_NETWORKS
-        if (is_own and asks) or ast.unparse(call.func) == load.name:
-            return call.lineno >= load.call.lineno and not made_anew
-    return False
+    if any(load.name not in ast.unparse(node.value) for node in others):
+        return False  # made anew
+    uses = [call for call in within(source.tree, ast.Call) if call.lineno >= load.call.lineno]
+    return any(
+        ast.unparse(call.func) in (load.name, *(f"{load.name}.{method}" for method in OF_NETWORKS)) for call in uses
+    )

@@ -140,6 +140,21 @@ class Trainer:
                 criterion(self.net(x), y).backward()
                 self.optimizer.step()
 
+=== finds: keys that are asked for
+saved = torch.load(path)
+net.load_state_dict(saved.get("model"))
+first = saved.get("epoch", 0)
+optimizer = torch.optim.Adam(net.parameters())
+for epoch in range(first, epochs):
+    fit(net, optimizer)
+
+=== finds: a training that is resumed, and saves its weights alone
+if options.resume:
+    net.load_state_dict(torch.load(options.resume))
+for epoch in range(options.epochs):
+    fit(net, optimizer, loader)
+    torch.save(net.state_dict(), "last.pt")
+
 === reject: pretrained weights, a helper that restores, and a file for the optimizer
 import torch
 
@@ -238,7 +253,7 @@ def _resumes(source: Source) -> bool:
         *(node.id for node in source.nodes(ast.Name)),
         *(node.attr for node in source.nodes(ast.Attribute)),
     )
-    counted = any(COUNTS.search(key) for load in checkpoints.loads(source) for key, _ in load.taken)
+    counted = any(COUNTS.search(key) for load in checkpoints.loads(source) for key in load.keys)
     return counted or not OF_RESUMING.isdisjoint(named)
 
 
@@ -276,7 +291,7 @@ def _weights_alone(source: Source, save: checkpoints.Save) -> Iterator[tuple[Fau
     if not _resumes(source) and not _is_loaded_before(source, save, network):
         return
     loops = training_loop.loops_around(source, save.call)
-    if not loops or not structure.has(source, loops[-1], structure.Kind.UPDATE):
+    if not loops or not _trains(source, loops[-1], optimizer):
         return
     if not any(checkpoints.is_optimizer_name(name) for name in _kept_states(source)):
         said = {"part": "the optimizer", "what": f"the text saves and loads no state of `{optimizer}`"}
@@ -345,18 +360,18 @@ def _not_restored(source: Source, load: checkpoints.Load) -> Iterator[tuple[Faul
     """The parts that a text which resumes its training does not restore."""
     optimizer, schedule = _optimizer(source), _schedule(source)
     restored = {name for name, _ in checkpoints.restored(source)}
-    counts = any(COUNTS.search(key) for key, _ in load.taken)
-    weights = any(OF_WEIGHTS.search(key) and not OF_OPTIMIZER.search(key) for key, _ in load.taken)
+    counts = any(COUNTS.search(key) for key in load.keys)
+    weights = any(OF_WEIGHTS.search(key) and not OF_OPTIMIZER.search(key) for key in load.keys)
     resumes = (counts and _resumes(source)) or _goes_on(source, load)
     if not weights or not resumes or not restored:
         return
-    if optimizer and not any(OF_OPTIMIZER.search(name) for name in (*restored, *(key for key, _ in load.taken))):
+    if optimizer and not any(OF_OPTIMIZER.search(name) for name in (*restored, *(key for key in load.keys))):
         said = {"part": "the optimizer", "what": f"`{optimizer}` is not given back what was saved of it"}
         yield Fault(source.site(load.call), said, ()), "the optimizer"
     elif (
         schedule
         and optimizer
-        and not any(OF_SCHEDULE.search(name) for name in (*restored, *(key for key, _ in load.taken)))
+        and not any(OF_SCHEDULE.search(name) for name in (*restored, *(key for key in load.keys)))
     ):
         said = {"part": "the schedule", "what": f"`{schedule}` begins anew"}
         yield Fault(source.site(load.call), said, ()), "the schedule"
@@ -383,7 +398,12 @@ def _resumed_with_weights_alone(source: Source) -> Iterator[Fault]:
             start = _start(loop)
             of_resuming = named and start.rpartition(".")[2] in OF_RESUMING
             same = training_loop.function_around(source, loop) is around or "." in start
-            if (start in begins or of_resuming) and same and loop.lineno > call.lineno and _trains(source, loop, optimizer):
+            if (
+                (start in begins or of_resuming)
+                and same
+                and loop.lineno > call.lineno
+                and _trains(source, loop, optimizer)
+            ):
                 said = {"part": "the optimizer", "what": f"`{name}` gets its weights, and `{optimizer}` begins anew"}
                 yield Fault(source.site(call), said, ())
                 return
@@ -412,8 +432,9 @@ def _start(loop: ast.For) -> str:
     return ast.unparse(over.args[0]).removesuffix(" + 1")
 
 
-def _trains(source: Source, loop: ast.For, optimizer: str) -> bool:
+def _trains(source: Source, loop: training_loop.Loop, optimizer: str) -> bool:
     """Whether a loop over epochs updates something, is given the optimizer, or is cut off before that."""
     if structure.has(source, loop, structure.Kind.UPDATE) or checkpoints.uses_name(loop, optimizer):
         return True
-    return bool(COUNTS.search(ast.unparse(loop.target))) and all(isinstance(each, ast.Pass) for each in loop.body)
+    counts = isinstance(loop, ast.For) and COUNTS.search(ast.unparse(loop.target))
+    return bool(counts) and all(isinstance(each, ast.Pass) for each in loop.body)

@@ -133,6 +133,24 @@ for x, y in loader:
     criterion(net(x), y).backward()
     optimizer.step()
 
+=== finds: a new network for each fold, and one optimizer
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for fold in folds:
+    net = Net()
+    for x, y in fold:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        optimizer.step()
+
+=== reject: a network and an optimizer for each fold, by a function
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for fold in folds:
+    net = Net()
+    optimizer = make_optimizer(net)
+    fit(net, optimizer, fold)
+
 === finds: a fragment that loads what an older optimizer is to train
 net = torch.load("net.pt")
 for x, y in loader:
@@ -235,9 +253,12 @@ def _replaced(
             continue
         if any(other.lineno < again.lineno for again in optimizers if function_around(source, again) is around):
             continue
+        if _is_bound(source, ast.unparse(node.targets[0]), other.lineno):
+            continue  # by a function that is not seen
         target, value = ast.unparse(other.targets[0]), other.value
         if not isinstance(value, ast.Call) or not _goes_on(source, other, ast.unparse(node.targets[0])):
             continue
+        value = made if isinstance(made := checkpoints.bare(source, value), ast.Call) else value
         called = source.qualified(value.func) or ast.unparse(value.func)
         if target == network and not _holds(value, network) and not WRAPPERS.fullmatch(called.rpartition(".")[2]):
             if called.rpartition(".")[2][:1].isupper() or "deepcopy" in called or called == "torch.load":
@@ -248,14 +269,20 @@ def _replaced(
 
 def _holds(value: ast.Call, network: str) -> bool:
     """Whether a new object is made of the old one."""
-    return checkpoints.uses_name(value, network.partition(".")[0]) and "deepcopy" not in ast.unparse(value.func)
+    return checkpoints.uses_name(value, network) and "deepcopy" not in ast.unparse(value.func)
+
+
+def _is_bound(source: Source, name: str, line: int) -> bool:
+    """Whether something below a line binds a name."""
+    stored = (*source.nodes(ast.Name), *source.nodes(ast.Attribute))
+    return any(isinstance(node.ctx, ast.Store) and node.lineno > line and ast.unparse(node) == name for node in stored)
 
 
 def _is_below(source: Source, statement: ast.AST, block: list[ast.stmt]) -> bool:
-    """Whether a statement stands in a block, or in a condition or an attempt there."""
+    """Whether a statement stands in a block, or in a condition, an attempt or a loop there."""
     while statement not in block:
         above = source.parent(statement)
-        if not isinstance(above, (ast.If, ast.Try, ast.ExceptHandler, ast.With)):
+        if not isinstance(above, (ast.If, ast.Try, ast.ExceptHandler, ast.With, ast.For, ast.While)):
             return False
         statement = above
     return True

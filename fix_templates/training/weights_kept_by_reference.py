@@ -120,6 +120,15 @@ for epoch in range(epochs):
 -         best = (score, net.state_dict())
 +         best = copy.deepcopy((score, net.state_dict()))
 
+=== example: each trial is to begin with the same weights
+import copy
+
+- begin = net.state_dict()
++ begin = copy.deepcopy(net.state_dict())
+for rate in rates:
+    net.load_state_dict(begin)
+    train(net, rate)
+
 === example: a helper that watches the loss
 import copy
 

@@ -97,6 +97,14 @@ def _is_read_after_training(source: Source, kept: Kept) -> bool:
         and node.lineno > line
     ]
     end = min(again, default=10**9)
+    if any(
+        ast.unparse(call.func) == f"{kept.network}.load_state_dict"
+        and [ast.unparse(each) for each in call.args] == [kept.name]
+        and any(line < loop.lineno <= trained <= (loop.end_lineno or 0) for loop in loops_around(source, call))
+        for call in within(where, ast.Call)
+        if not again
+    ):
+        return True  # each turn of a loop goes back to what the one before has changed
     names = [(node, node.ctx) for node in within(where, ast.Name) if node.id == kept.name]
     attributes = [(node, node.ctx) for node in within(where, ast.Attribute) if ast.unparse(node) == kept.name]
     return any(trained < node.lineno < end and isinstance(context, ast.Load) for node, context in (*names, *attributes))
