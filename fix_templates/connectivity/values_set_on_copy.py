@@ -23,7 +23,7 @@ from dnnfix.api import (
     within,
 )
 
-OF_INITIALIZING = re.compile(r"init|reset|xavier|kaiming|weight", re.IGNORECASE)
+OF_INITIALIZING = re.compile(r"init|reset_param|xavier|kaiming|weight", re.IGNORECASE)
 """Parts of the names of functions that are applied to initialize a network."""
 OF_VALUES = re.compile(r"rand|normal|uniform|zero|one|weight|value|init|xavier|kaiming", re.IGNORECASE)
 """Parts of the names of functions that give values for a size."""

@@ -15,6 +15,7 @@ from dnnfix.api import (
     Subject,
     Wrap,
     checkpoints,
+    structure,
     within,
 )
 
@@ -89,8 +90,8 @@ torch.save([encoder, decoder], "both.pt")
 
 === finds: a network that is loaded and asked
 def segment(path, image):
-    loaded = torch.load(path, map_location="cpu")
-    return loaded(image).argmax(1)
+    unet = torch.load(path, map_location="cpu")
+    return unet(image).argmax(1)
 
 === finds: a network that is put into its mode as it is loaded
 net = torch.load("net.pt").eval()
@@ -115,6 +116,8 @@ state = torch.load("net.pt")
 net.load_state_dict(state)
 first = torch.load("images.pt").to(device)
 mask = net(torch.load("image.pt"))
+vocabulary = torch.load("words.pt")
+numbers = vocabulary(words)
 net.eval()
 checkpoint = torch.load("all.pt")
 net.load_state_dict(checkpoint["net"])
@@ -163,6 +166,8 @@ def _is_used_as_network(source: Source, load: checkpoints.Load) -> bool:
     if any(load.name not in ast.unparse(node.value) for node in others):
         return False  # made anew
     uses = [call for call in within(source.tree, ast.Call) if call.lineno >= load.call.lineno]
+    asking = {f"{load.name}.{method}" for method in OF_NETWORKS}
     return any(
-        ast.unparse(call.func) in (load.name, *(f"{load.name}.{method}" for method in OF_NETWORKS)) for call in uses
+        (text := ast.unparse(call.func)) in asking or (text == load.name and structure.is_network(source, call.func))
+        for call in uses
     )
