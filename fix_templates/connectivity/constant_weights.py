@@ -123,6 +123,17 @@ for p in net.parameters():
 -     nn.init.constant_(p, 0.5)
 +     nn.init.normal_(p, std=0.02)
 
+=== finds: a tensor of ones in place of each weight
+import torch
+from torch import nn
+
+def start(m):
+    if isinstance(m, nn.Linear):
+        m.weight.data = torch.ones(m.out_features, m.in_features)
+
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+net.apply(start)
+
 === reject: normalization, biases, the last layer
 from torch import nn
 
@@ -185,12 +196,24 @@ def _filled(source: Source, call: ast.Call) -> tuple[ast.expr, float | None] | N
         target = call.func.value
         if last == "fill_":
             given = call.args[0] if call.args else None
+    elif name in FILLED and (target := _assigned_to(source, call)) is not None:
+        given = None if "full" in last else given
     if isinstance(target, ast.Attribute) and target.attr == "data":
         target = target.value
     if target is None:
         return None
     value = given.value if isinstance(given, ast.Constant) and isinstance(given.value, (int, float)) else None
     return target, value
+
+
+def _assigned_to(source: Source, call: ast.Call) -> ast.expr | None:
+    """The weight of a layer that is given a new tensor as a whole, itself or as a parameter; `None` where it is none."""
+    above = source.parent(call)
+    if isinstance(above, ast.Call) and source.qualified(above.func) in initialization.PARAMETER:
+        above = source.parent(above)
+    target = above.targets[0] if isinstance(above, ast.Assign) else None
+    whole = isinstance(target, ast.Attribute) and ast.unparse(target).endswith((".weight", ".weight.data"))
+    return target if whole else None
 
 
 def _set_of_all(source: Source, call: ast.Call, target: ast.expr, value: float | None) -> str:

@@ -274,7 +274,7 @@ def _holds(value: ast.Call, network: str) -> bool:
 
 def _is_bound(source: Source, name: str, line: int) -> bool:
     """Whether something below a line binds a name."""
-    stored = (*source.nodes(ast.Name), *source.nodes(ast.Attribute))
+    stored: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
     return any(isinstance(node.ctx, ast.Store) and node.lineno > line and ast.unparse(node) == name for node in stored)
 
 
