@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from dnnfix.api import (
     Decline,
+    Edit,
     Family,
     Fault,
     FixPattern,
@@ -25,6 +26,8 @@ from dnnfix.api import (
 PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 DRAWN = frozenset({"torch.randn", "torch.rand", "torch.normal", "torch.empty", "torch.Tensor", "torch.FloatTensor"})
 WITHOUT_WEIGHTS = frozenset({"pooling", "padding", "dropout", "shape", "merge"})
+
+STORED = Decline("which size the parameter is to have, once and for all, is not told")
 
 
 class LayerMadeInForward(ReadTemplate):
@@ -52,7 +55,9 @@ class LayerMadeInForward(ReadTemplate):
             every = list(_made_in(subject, owner, entry))
             for made in every:
                 name = subject.text(subject.source.site(made.func))
-                moved = init_edits.move_into_init(subject, owner, made, _attribute(subject, owner, every, made))
+                moved: tuple[Edit, ...] | Decline = STORED
+                if not _drawn_anew(subject, made, subject.source.statement_of(made)):
+                    moved = init_edits.move_into_init(subject, owner, made, _attribute(subject, owner, every, made))
                 repair = moved if isinstance(moved, Decline) else (f"Create `{name}` once, in `__init__`", moved, 0.9)
                 yield Fault(subject.source.site(made), {"layer": name, "method": entry}, (repair,), confidence=0.95)
 
@@ -253,14 +258,20 @@ def _kept(subject: Subject, call: ast.Call) -> bool:
     return False
 
 
-def _drawn_anew(subject: Subject, call: ast.Call, statement: ast.Assign) -> bool:
+def _drawn_anew(subject: Subject, call: ast.Call, statement: ast.stmt) -> bool:
     """Whether a statement of a method's own block gives an attribute a parameter of values that are drawn in it."""
     if subject.source.qualified(call.func) not in PARAMETERS or not call.args:
         return False
-    whole = isinstance(subject.source.parent(statement), ast.FunctionDef) and statement.value is call
+    own = isinstance(subject.source.parent(statement), ast.FunctionDef)
+    whole = own and isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute)
     values = call.args[0]
     drawn = isinstance(values, ast.Call) and subject.source.qualified(values.func) in DRAWN
-    return whole and drawn and not any(keyword.arg == "requires_grad" for keyword in call.keywords)
+    return (
+        whole
+        and drawn
+        and subject.source.parent(call) is statement
+        and not any(keyword.arg == "requires_grad" for keyword in call.keywords)
+    )
 
 
 def _within_another(subject: Subject, call: ast.Call) -> bool:

@@ -16,7 +16,7 @@ from dnnfix.source.tree import names_in, within
 
 TRAINING = frozenset({"backward", "step", "train_one_epoch", "train_epoch"})
 OF_BEST = re.compile(
-    r"(^|[._])(\w*best\w*|opt_model|optimal\w*|saved_\w+|final_model|early_stop\w*|min_loss_model)$", re.IGNORECASE
+    r"(^|[._])(\w*best\w*|opt_model|optimal\w*|saved_\w+|early_stop\w*|min_loss_model)$", re.IGNORECASE
 )
 """Usual names of what is kept for the end."""
 OF_PAST = re.compile(r"(^|[._])(old|prev|before|init|orig|best|start|backup|saved|snapshot|first)", re.IGNORECASE)
