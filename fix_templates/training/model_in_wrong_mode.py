@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import cast
 
 from dnnfix.api import (
     Family,
@@ -15,19 +14,16 @@ from dnnfix.api import (
     ReadTemplate,
     Source,
     Subject,
+    evaluations,
     function_around,
     pretrained,
     training_loop,
-    trees,
     within,
     words,
 )
 
 LAYERS = words("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm")
 """Layers that compute something else in evaluation mode than in training mode."""
-DIFFERENT = LAYERS | words("""LazyBatchNorm1d LazyBatchNorm2d dropout resnet18 resnet34 resnet50 vgg16 densenet121 mobilenet_v2
-    inception_v3 efficientnet_b0 alexnet TransformerEncoderLayer Transformer""")
-"""Words of programs whose models may contain such layers."""
 DRAWN = words("sample samples num_samples generator")
 """Words of programs that draw the next token: with `multinomial`, they ask for no chance of dropout."""
 MEASURED = words("argmax max eq topk accuracy_score item mean")
@@ -68,8 +64,7 @@ class ModelInWrongMode(ReadTemplate):
             yield from _loaded_and_asked(source)
         if "torch" not in source.frameworks or source.beside:
             return
-        if not DIFFERENT.isdisjoint(subject.words):
-            yield from _left_in_evaluation(source)
+        yield from _left_in_evaluation(source)
         if training_loop.SAMPLING.isdisjoint(source.words):
             yield from _measured_in_training(source)
 
@@ -304,56 +299,15 @@ for x, y in loader:
 
 
 def _left_in_evaluation(source: Source) -> Iterator[Fault]:
-    """Loops over epochs that train a model, put it in evaluation mode afterwards, and never put it back."""
-    loops: list[ast.For | ast.While] = [*source.nodes(ast.For), *source.nodes(ast.While)]
-    for loop in loops:
-        calls = within(loop, ast.Call)
-        trained = [
-            call
-            for call in training_loop.attribute_calls(loop, "backward")
-            if loop in training_loop.loops_around(source, call)
-        ]
-        if not trained or training_loop.loops_around(source, loop) or any(_puts_back(source, call) for call in calls):
-            continue
-        last = max(each.lineno for each in trained)
-        for call in calls:
-            model = _evaluated(source, call)
-            later = call.lineno > last and training_loop.loops_around(source, call)[:1] == [loop]
-            if later and any(ast.unparse(other.func) == model and other.lineno <= last for other in calls):
-                mode = "stays in evaluation mode after the first epoch, as this loop does not call train()"
-                said = {"model": model, "mode": mode}
-                edit = InsertBefore(source.site(loop.body[0]), f"{model}.train()")
-                yield Fault.with_repair(source.site(call), said, "Put the model in training mode in each epoch", edit)
-                break
-
-
-def _evaluated(source: Source, call: ast.Call) -> str | None:
-    """The model that a call puts in evaluation mode, directly or in a function of the program that is called."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "eval" and not call.args:
-        return ast.unparse(call.func.value)
-    definition = source.definition(call.func)
-    if not isinstance(definition, ast.FunctionDef) or not isinstance(call.func, ast.Name):
-        return None
-    parameters = [each.arg for each in definition.args.args]
-    for put in training_loop.attribute_calls(definition, "eval"):
-        name = ast.unparse(cast(ast.Attribute, put.func).value)
-        given = dict(zip(parameters, call.args, strict=False)).get(name)
-        if isinstance(given, (ast.Name, ast.Attribute)):
-            return ast.unparse(given)
-        if name not in parameters and name.isidentifier():
-            return name if name not in trees.stored_names(definition) else None
-    return None
-
-
-def _puts_back(source: Source, call: ast.Call) -> bool:
-    """Whether a call may put a model in training mode, directly or in a function or method of the program."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "training", "set_mode"):
-        return True
-    definition = source.definition(call.func)
-    if definition is None and isinstance(call.func, ast.Attribute):
-        own = [n for n in source.nodes(ast.FunctionDef) if n.name == call.func.attr]
-        return any(training_loop.attribute_calls(each, "train") for each in own)
-    return definition is not None and bool(training_loop.attribute_calls(definition, "train"))
+    """Loops that train a network, put it in evaluation mode, and train on in it, where the network has layers that care."""
+    for left in evaluations.left_in_evaluation(source):
+        if left.cares:
+            mode = "stays in evaluation mode after the first epoch, as this loop does not call train()"
+            said = {"model": left.network, "mode": mode}
+            edit = InsertBefore(source.site(left.loop.body[0]), f"{left.network}.train()")
+            yield Fault.with_repair(
+                source.site(left.put.at), said, "Put the model in training mode in each epoch", edit
+            )
 
 
 def _measured_in_training(source: Source) -> Iterator[Fault]:

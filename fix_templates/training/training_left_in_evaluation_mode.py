@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -12,11 +11,8 @@ from dnnfix.api import (
     InsertBefore,
     Nature,
     ReadTemplate,
-    Source,
     Subject,
     evaluations,
-    structure,
-    training_loop,
 )
 
 
@@ -46,24 +42,15 @@ class TrainingLeftInEvaluationMode(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks or not evaluations.CARING.isdisjoint(source.words):
+        if "torch" not in source.frameworks:
             return
-        loops: list[ast.For | ast.While] = [*source.nodes(ast.For), *source.nodes(ast.While)]
-        for loop in loops:
-            happening = structure.happenings(source, loop)
-            passes = [each for each in happening if each.kind is structure.Kind.BACKWARD]
-            put = [each for each in happening if each.kind is structure.Kind.EVAL]
-            back = any(each.kind is structure.Kind.TRAIN for each in happening)
-            if training_loop.loops_around(source, loop) or not passes or not put or back:
-                continue
-            first = put[0]
-            if first.at.lineno < passes[0].at.lineno or not _is_trained(source, loop, first.operation.on, passes[0].at):
-                continue
-            network = first.operation.on
-            edit = InsertBefore(source.site(loop.body[0]), f"{network}.train()")
-            said = {"network": network}
+        for left in evaluations.left_in_evaluation(source):
+            if left.cares is False or (left.cares and not source.beside):
+                continue  # the latter is DNF705's
+            edit = InsertBefore(source.site(left.loop.body[0]), f"{left.network}.train()")
+            said = {"network": left.network}
             yield Fault.with_repair(
-                source.site(first.at), said, "Put it in training mode in each turn", edit, prior=0.8
+                source.site(left.put.at), said, "Put it in training mode in each turn", edit, prior=0.8
             )
 
     programs = """
@@ -99,9 +86,3 @@ for x, y in loader:
     teacher.eval()
     print(teacher(x))
 """
-
-
-def _is_trained(source: Source, loop: ast.AST, network: str, learns: ast.expr | ast.stmt) -> bool:
-    """Whether a loop calls a network before it learns: what a function puts in a mode may have another name there."""
-    calls = structure.forward_calls(source, loop)
-    return any(ast.unparse(call.func) == network and call.lineno <= learns.lineno for call in calls)

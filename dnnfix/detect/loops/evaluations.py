@@ -7,11 +7,11 @@ import re
 
 from dnnfix.detect.loops import structure
 from dnnfix.detect.loops.structure import Kind
-from dnnfix.detect.loops.training_loop import Function, function_around, loops_around
+from dnnfix.detect.loops.training_loop import Function, Loop, block_of, function_around, loops_around
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import parameter_names, stored_names, within
+from dnnfix.source.tree import last_name, parameter_names, stored_names, within
 
 HELPERS = re.compile(
     r"teacher|targ(et)?(_|$|\.)|ema|policy|actor|critic|agent|(^|\.)(pi|q\d?|v)$|(^|[._])old|ref(_|$)|frozen|fixed|extractor|vgg|lpips|inception|perceptual|clip",
@@ -240,17 +240,145 @@ def _set_by_helper(source: Source, node: ast.expr) -> bool:
     )
 
 
+ASKING = re.compile(
+    r"eval|val|test|predict|infer|translat|generat|sampl|accura|score|metric|plot|visual|decode|caption", re.IGNORECASE
+)
+"""Functions that ask a network for something, by their names."""
+BY_HELPER = re.compile(r"(^|_)train(ing)?(_mode)?(_on)?$|set_mode|(_to|set|switch)_train")
+"""Functions that may put a network in training mode, by their names."""
+
+
+@record
+class LeftBehind:
+    """A network that a loop trains: `put` leaves it in evaluation mode, and the next turn of the loop trains it so."""
+
+    loop: Loop
+    network: str
+    put: structure.Happening
+    cares: bool | None
+    """Whether the network has layers that care."""
+
+
+@once
+def left_in_evaluation(source: Source) -> tuple[LeftBehind, ...]:
+    """The networks that loops put in evaluation mode, to evaluate them, and train on in it; of nested loops, the outermost says so."""
+    found: dict[ast.AST, LeftBehind] = {}
+    loops: list[Loop] = [*source.nodes(ast.For), *source.nodes(ast.While)]
+    for loop in sorted(loops, key=lambda one: one.lineno):
+        happening = structure.happenings(source, loop) if structure.has(source, loop, Kind.BACKWARD) else ()
+        passes = [each for each in happening if each.kind is Kind.BACKWARD]
+        if not passes or any(each.kind is Kind.TRAIN for each in happening) or _may_put_back(source, loop):
+            continue
+        for put in (each for each in happening if each.kind is Kind.EVAL):
+            learns = passes[0].at
+            later = put.at.lineno > learns.lineno
+            asked = [
+                call
+                for on, call in structure.forwards(source, loop)
+                if on == put.on
+                and (call.lineno <= learns.lineno or not later)
+                and not structure.without_gradients(source, call)
+            ]
+            if (
+                asked
+                and put.at is not learns
+                and (later or _asked_between(source, put, learns))
+                and not structure.made_in(loop, {put.on})
+                and not _is_last(source, put.at, loop)
+            ):
+                named = [node for node in within(loop, ast.Name, ast.Attribute) if ast.unparse(node) == put.on]
+                cares = cares_for_mode(source, named[0] if named else asked[0].func)
+                found.setdefault(put.operation.node, LeftBehind(loop, put.on, put, cares))
+                break
+    return tuple(found.values())
+
+
+def _may_put_back(source: Source, loop: Loop) -> bool:
+    """Whether a loop may put something in training mode in a way that is no plain call of `train`."""
+    if any(node.attr == "training" and isinstance(node.ctx, ast.Store) for node in within(loop, ast.Attribute)):
+        return True
+    known = {operation.node for operation in structure.operations(source)}
+    return any(
+        BY_HELPER.search(last_name(call.func)) and call not in known and structure.callee(source, call) is None
+        for call in within(loop, ast.Call)
+    )
+
+
+def _asked_between(source: Source, put: structure.Happening, learns: ast.AST) -> bool:
+    """Whether a network is evaluated after it was put in evaluation mode and before it is trained: else the mode is for the training."""
+    if put.at is not put.operation.node:
+        return True  # by a function, which evaluates
+    block = block_of(source, source.statement_of(put.at))
+    for statement in block[block.index(source.statement_of(put.at)) + 1 :]:
+        if any(node is learns for node in ast.walk(statement)):
+            return False
+        for call in within(statement, ast.Call):
+            given = put.on in {ast.unparse(each) for each in (*call.args, *(k.value for k in call.keywords))}
+            if ast.unparse(call.func) == put.on or (given and ASKING.search(last_name(call.func))):
+                return not _reaches(source, statement, learns)
+    return False
+
+
+def _reaches(source: Source, statement: ast.stmt, node: ast.AST) -> bool:
+    """Whether a node stands in a statement, or in the loop over batches that the statement is in."""
+    loops = loops_around(source, node)
+    return bool(loops) and loops[0] in loops_around(source, statement)
+
+
+def _is_last(source: Source, node: ast.AST, loop: Loop) -> bool:
+    """Whether a loop ends after a node, by what follows it in its blocks or by the condition around it."""
+    inside: ast.AST = source.statement_of(node)
+    while inside is not loop and isinstance(inside, ast.stmt):
+        block = block_of(source, inside)
+        rest = block[block.index(inside) + 1 :] if inside in block else []
+        leaves = isinstance(source.parent(inside), ast.If) or source.parent(inside) is loop
+        if leaves and any(isinstance(each, (ast.Break, ast.Return, ast.Raise)) for each in rest):
+            return True
+        above = source.parent(inside)
+        if isinstance(above, ast.If) and isinstance(above.test, ast.Compare):
+            is_equal = isinstance(above.test.ops[0], ast.Eq)
+            if is_equal and re.search(
+                r"- 1$|last|max|total|final|epochs|steps$", ast.unparse(above.test.comparators[0])
+            ):
+                return True
+        inside = above if above is not None else loop
+    return False
+
+
 def cares_for_mode(source: Source, network: ast.expr) -> bool | None:
     """Whether a network has layers that care for the mode; `None` where its layers are not seen."""
     made = source.constructor(network)
     name = (source.qualified(made.func) or "") if made is not None else ""
     if name.startswith("torch.nn.") and name != "torch.nn.Sequential":
         return name.rpartition(".")[2] in CARING
+    definition = source.definition(made.func) if made is not None else None
+    if made is not None and (name == "torch.nn.Sequential" or isinstance(definition, ast.ClassDef)):
+        return _has_caring_part(source, definition or made)
     if not CARING.isdisjoint(source.words) or any(map(OF_CARING.match, source.words)):
         return True
-    seen = made is not None and (name == "torch.nn.Sequential" or structure.is_network_class(source, made.func))
     classes = [node for node in source.nodes(ast.ClassDef) if structure.is_module(source, node)]
-    return False if seen or (made is None and classes) else None
+    return False if made is None and classes else None
+
+
+@once
+def _has_caring_part(source: Source, made: ast.AST) -> bool | None:
+    """Whether one of the layers that a class or `Sequential` is made of, also by classes and functions of this text, cares for the mode."""
+    waiting, seen = [made], {made}
+    is_whole = True
+    while waiting:
+        part = waiting.pop()
+        named = {node.id for node in within(part, ast.Name)} | {node.attr for node in within(part, ast.Attribute)}
+        if not CARING.isdisjoint(named) or any(map(OF_CARING.match, named)):
+            return True
+        bases = part.bases if isinstance(part, ast.ClassDef) else []
+        for used in (*bases, *(call.func for call in within(part, ast.Call))):
+            definition = source.definition(used)
+            if definition is not None and definition not in seen:
+                seen.add(definition)
+                waiting.append(definition)
+            elif definition is None and last_name(used)[:1].isupper():
+                is_whole &= (source.qualified(used) or ast.unparse(used)).startswith(("torch.", "nn.", "numpy."))
+    return False if is_whole else None
 
 
 def asks_for_gradients(function: Function | None, source: Source) -> bool:

@@ -16,7 +16,7 @@ from dnnfix.detect.loops.training_loop import FUNCTIONS, LOOPS, Function, Loop, 
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import last_name, receiver, within
+from dnnfix.source.tree import last_name, parameter_names, receiver, stored_names, within
 
 OPTIMIZERS = (
     "torch.optim.",
@@ -99,10 +99,14 @@ class Operation:
 
 @record
 class Happening:
-    """An operation as it happens in a region: `at` is itself, or the call in the region that leads to it."""
+    """An operation as it happens in a region: `at` is itself, or the call in the region that leads to it.
+
+    `on` is what the region calls that which it is done to; empty for what a function has alone.
+    """
 
     operation: Operation
     at: ast.expr | ast.stmt
+    on: str
 
     @property
     def kind(self) -> Kind:
@@ -146,8 +150,8 @@ def _called(source: Source, call: ast.Call) -> Operation | None:
         on = _put(called.value, statement)
     if name == "eval" and not call.args:
         return Operation(Kind.EVAL, on, call, statement)
-    if name == "train" and not call.keywords and len(call.args) <= 1:
-        mode = call.args[0] if call.args else ast.Constant(True)
+    if name == "train" and len(call.args) + len(call.keywords) <= 1:
+        mode = [*call.args, *(keyword.value for keyword in call.keywords), ast.Constant(True)][0]
         if isinstance(mode, ast.Constant) and isinstance(mode.value, bool):
             return Operation(Kind.TRAIN if mode.value else Kind.EVAL, on, call, statement)
     return None
@@ -250,12 +254,49 @@ def happenings(source: Source, root: ast.AST) -> tuple[Happening, ...]:
 
 
 def _happenings(source: Source, root: ast.AST, on_the_way: frozenset[Function]) -> Iterator[Happening]:
-    yield from (Happening(one, one.node) for one in operations(source) if in_region(root, one.node, source))
+    yield from (Happening(one, one.node, one.on) for one in operations(source) if in_region(root, one.node, source))
+    for call, body in _led_to(source, root, on_the_way):
+        for each in _happenings(source, body, on_the_way | {body}):
+            yield Happening(each.operation, call, _as_caller_names(body, call, each.on))
+
+
+def _led_to(source: Source, root: ast.AST, on_the_way: frozenset[Function]) -> Iterator[tuple[ast.Call, Function]]:
+    """The calls of functions of this text in a region, with what they call."""
     for call in within(root, ast.Call):
         body = callee(source, call) if in_region(root, call, source) else None
         if body is not None and body not in on_the_way and body is not root:
-            for each in _happenings(source, body, on_the_way | {body}):
-                yield Happening(each.operation, call)
+            yield call, body
+
+
+def _as_caller_names(body: Function, call: ast.Call, text: str) -> str:
+    """What the caller of a function calls something that the function names so; empty where it is the function's own."""
+    first, dot, rest = text.partition(".")
+    parameters = [*parameter_names(body)]
+    if isinstance(call.func, ast.Attribute) and parameters[:1] == ["self"]:
+        parameters = parameters[1:]
+        if first == "self":
+            return f"{ast.unparse(call.func.value)}{dot}{rest}"
+    given = dict(zip(parameters, call.args, strict=False))
+    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    if first in given:
+        return f"{ast.unparse(given[first])}{dot}{rest}"
+    return "" if first in {*parameters, *stored_names(body)} else text
+
+
+@once
+def forwards(source: Source, root: ast.AST) -> tuple[tuple[str, ast.Call], ...]:
+    """The networks that a region calls, by its own names for them, each with the call in the region that does it or leads to it."""
+    return tuple(_forwards(source, root, frozenset()))
+
+
+def _forwards(source: Source, root: ast.AST, on_the_way: frozenset[Function]) -> Iterator[tuple[str, ast.Call]]:
+    yield from (
+        (receiver(call) if _is_forward(source, call) else ast.unparse(call.func), call)
+        for call in forward_calls(source, root)
+    )
+    for call, body in _led_to(source, root, on_the_way):
+        for on, _ in _forwards(source, body, on_the_way | {body}):
+            yield _as_caller_names(body, call, on), call
 
 
 def has(source: Source, root: ast.AST, kind: Kind) -> bool:
@@ -284,8 +325,12 @@ def given_away(source: Source, root: ast.AST, names: Collection[str]) -> bool:
 
 
 def made_in(root: ast.AST, names: Collection[str]) -> bool:
-    """Whether a region binds one of these objects anew."""
-    return any(ast.unparse(target) in names for node in within(root, ast.Assign) for target in node.targets)
+    """Whether a region binds one of these objects anew, and not to itself, as `model = model.eval()` does."""
+    return any(
+        (made := ast.unparse(target)) in names and not ast.unparse(node.value).startswith(f"{made}.")
+        for node in within(root, ast.Assign)
+        for target in node.targets
+    )
 
 
 # --- phases
