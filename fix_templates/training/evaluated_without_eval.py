@@ -18,7 +18,13 @@ from dnnfix.api import (
     structure,
     training_loop,
     within,
+    words,
 )
+
+LAYERS = words(
+    "Linear LazyLinear Conv1d Conv2d Conv3d RNN LSTM GRU RNNCell LSTMCell GRUCell Embedding Parameter Sequential matmul"
+)
+"""Words of texts that show what their networks are made of."""
 
 
 class EvaluatedWithoutEval(ReadTemplate):
@@ -52,14 +58,17 @@ class EvaluatedWithoutEval(ReadTemplate):
             if each.mode is structure.Kind.EVAL or (each.mode is None and evaluations.mode_is_open(source, each)):
                 continue
             cares = evaluations.cares_for_mode(source, each.calls[0].func)
-            if cares is False or (cares is None and not structure.is_fragment(source)):
+            if cares is False or (cares is None and not _is_whole_story(source)):
                 continue  # of a network from another file, nothing is known
             place = _outermost(source, each)
             mode = "in training mode" if each.mode is structure.Kind.TRAIN else "without eval()"
             said = {"network": each.network, "mode": mode}
-            edit = InsertBefore(source.site(place), f"{each.network}.eval()")
+            edits = [InsertBefore(source.site(place), f"{each.network}.eval()")]
+            trains_on = training_loop.loops_around(source, place)[:1]
+            if trains_on and not structure.has(source, trains_on[0], structure.Kind.TRAIN):
+                edits.append(InsertBefore(source.site(trains_on[0].body[0]), f"{each.network}.train()"))
             yield Fault.with_repair(
-                source.site(each.calls[0]), said, f"Put {each.network} in evaluation mode", edit, prior=0.8
+                source.site(each.calls[0]), said, f"Put {each.network} in evaluation mode", *edits, prior=0.8
             )
 
     programs = """
@@ -99,6 +108,100 @@ for epoch in range(10):
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
+
+=== example: beside the training, on data that is held out
+import torch
+from networks import Denoiser
+
+net = Denoiser()
+for turn in range(500):
++     net.train()
+    loss = loss_fn(net(x_train), y_train)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
++     net.eval()
+    print(loss_fn(net(x_val), y_val).item())
+
+=== example: in a turn of the training
+for step, (wave, word) in enumerate(train_loader):
++     net.train()
+    optimizer.zero_grad()
+    criterion(net(wave), word).backward()
+    optimizer.step()
+    if step % 50 == 0:
+        wave, word = next(iter(val_loader))
++         net.eval()
+        print(criterion(net(wave), word).item())
+
+=== example: weights from a file
+from torchvision.models import densenet121
+
+net = densenet121(num_classes=7)
+net.load_state_dict(torch.load("skin.pt"))
++ net.eval()
+for name in names:
+    print(name, net(read(name)).argmax(1).item())
+
+=== reject: a pretrained network, which comes in evaluation mode
+from transformers import AutoModel, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("bert-base-uncased")
+bert = AutoModel.from_pretrained("bert-base-uncased")
+with torch.no_grad():
+    print(bert(**tokenizer("hello", return_tensors="pt")).pooler_output)
+
+=== reject: made so by a function, and asked by another's function
+import torch
+from torch import nn
+
+def load(path):
+    net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(), nn.Linear(8, 2))
+    net.load_state_dict(torch.load(path))
+    return net.eval()
+
+def ask(model, x):
+    with torch.no_grad():
+        return model(x).argmax(1)
+
+def ask_all(model, rows):
+    return [ask(model, row) for row in rows]
+
+def main():
+    print(ask_all(load("net.pt"), rows))
+
+main()
+
+=== reject: of two networks, the one that is asked has no layer that cares
+import torch
+from torch import nn
+
+class Speaker(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout()
+
+class Listener(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ear = nn.Linear(4, 4)
+
+listener = Listener()
+
+def evaluate(x):
+    with torch.no_grad():
+        return listener(x).mean()
+
+print(evaluate(rows))
+
+=== reject: the class that is derived from may do it
+import torch
+from base import Runner
+
+class Reader(Runner):
+    def validate(self):
+        with torch.no_grad():
+            return sum(self.loss(self.net(x), y).item() for x, y in self.val_loader)
 
 === reject: phases, each in its mode
 import torch
@@ -171,13 +274,26 @@ def _phases(source: Source) -> Iterator[Fault]:
             yield Fault.with_repair(source.site(calls[0]), said, "Put it in the mode of each phase", edit, prior=0.8)
 
 
+def _is_whole_story(source: Source) -> bool:
+    """Whether a text is a part of a program, or trains in view, with layers of another file, and has evaluation mode nowhere."""
+    if structure.is_fragment(source):
+        return True
+    trains = structure.of_kind(source, structure.Kind.BACKWARD)
+    return bool(trains) and LAYERS.isdisjoint(source.words) and not structure.of_kind(source, structure.Kind.EVAL)
+
+
 def _outermost(source: Source, each: evaluations.Evaluation) -> ast.stmt:
     """The statement of the function, or of the loop over epochs, that the evaluation is in."""
     statement = source.statement_of(each.calls[0])
     above = source.parent(statement)
     while above is not None and above is not each.function and not isinstance(above, ast.Module):
         trains = isinstance(above, training_loop.LOOPS) and structure.has(source, above, structure.Kind.BACKWARD)
-        if trains or not isinstance(above, ast.stmt):
+        turn = isinstance(above, ast.If) and training_loop.loops_around(source, above)
+        if (
+            trains
+            or (turn and structure.has(source, turn[0], structure.Kind.BACKWARD))
+            or not isinstance(above, ast.stmt)
+        ):
             break
         statement, above = above, source.parent(above)
     return statement

@@ -69,6 +69,80 @@ for step in range(1000):
     if step % 100 == 0:
         print(test())
 
+=== example: within an epoch, which trains on
+for epoch in range(20):
+    tagger.train()
+    for step, (words, tags) in enumerate(train_loader):
++         tagger.train()
+        optimizer.zero_grad()
+        loss_fn(tagger(words), tags).backward()
+        optimizer.step()
+        if step % 200 == 0:
+            tagger.eval()
+            print(score(tagger, dev_loader))
+
+=== example: by two functions that name it otherwise
+def fit_one(net, batches):
+    for x, y in batches:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        optimizer.step()
+
+def check(network, batches):
+    network.eval()
+    with torch.no_grad():
+        return [network(x) for x, _ in batches]
+
+def main(ranker):
+    for epoch in range(5):
++         ranker.train()
+        fit_one(ranker, train_batches)
+        print(check(ranker, dev_batches))
+
+=== example: before the batches
+for epoch in range(30):
++     vocoder.train()
+    vocoder.eval()
+    plot_sample(vocoder, fixed_mel)
+    for mel, wave in loader:
+        optimizer.zero_grad()
+        criterion(vocoder(mel), wave).backward()
+        optimizer.step()
+
+=== reject: the loop ends with it, or the network is made anew
+for epoch in range(20):
+    tagger.train()
+    for step, (words, tags) in enumerate(train_loader):
+        optimizer.zero_grad()
+        loss_fn(tagger(words), tags).backward()
+        optimizer.step()
+        if step > 200:
+            tagger.eval()
+            print(score(tagger, dev_loader))
+            break
+
+for epoch in range(epochs):
+    for words, tags in train_loader:
+        loss_fn(tagger(words), tags).backward()
+        optimizer.step()
+    if epoch == epochs - 1:
+        tagger.eval()
+
+for fold in folds:
+    tagger = Tagger()
+    for words, tags in fold:
+        loss_fn(tagger(words), tags).backward()
+        optimizer.step()
+    tagger.eval()
+
+=== reject: statistics are kept on purpose
+for epoch in range(30):
+    vocoder.eval()
+    for mel, wave in loader:
+        optimizer.zero_grad()
+        criterion(vocoder(mel), wave).backward()
+        optimizer.step()
+
 === reject: put back in each epoch
 for epoch in range(10):
     model.train()

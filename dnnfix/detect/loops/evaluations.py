@@ -34,6 +34,12 @@ OF_CARING = re.compile(
     re.IGNORECASE,
 )
 """Networks of torchvision and timm, all of which have such layers."""
+OF_HELD_OUT_INPUT = re.compile(
+    r"(^|\W)(x|inputs?|data|images?|imgs?|features?|batch|tensors?|seqs?)s?_?(test|val|valid|validation|dev|eval)(?![a-z])"
+    r"|(^|\W)(test|val|valid|validation|dev|eval)_?(x|inputs?|data|images?|imgs?|features?|batch|tensors?|seqs?)s?(?![a-z])",
+    re.IGNORECASE,
+)
+"""Names of held-out data that networks are given."""
 USES_GRADIENTS = words(
     "grad requires_grad requires_grad_ autograd enable_grad backward saliency attribute attack retain_grad register_hook"
 )
@@ -87,19 +93,59 @@ def _add(
 
 def _is_evaluated(source: Source, call: ast.Call, network: str) -> bool:
     """Whether a call of a network evaluates it: it learns nothing from this call, and its surroundings say so."""
-    for loop in loops_around(source, call)[:1]:
-        if structure.has(source, loop, Kind.BACKWARD):
-            return False
+    loops = loops_around(source, call)
+    if loops and structure.has(source, loops[0], Kind.BACKWARD):
+        return _is_beside_training(source, call, loops[0])
     around = function_around(source, call)
     region: ast.AST = around or source.tree
     trains = structure.has(source, region, Kind.BACKWARD)
     ungraded = structure.without_gradients(source, call)
     if _is_tried(source, call):
         return False
-    if trains and not loops_around(source, call):
-        return ungraded and mode_at(source, call, network) is Kind.EVAL
-    asked = structure.evaluates(source, call) or mode_at(source, call, network) is Kind.EVAL
+    if trains and not loops:
+        in_mode = ungraded and mode_at(source, call, network) is Kind.EVAL
+        return in_mode or _is_beside_training(source, call, region)
+    asked = (
+        structure.evaluates(source, call)
+        or mode_at(source, call, network) is Kind.EVAL
+        or _is_only_asked(source, call, network)
+    )
     return ungraded or (asked and not _learns_elsewhere(source, around))
+
+
+def _is_beside_training(source: Source, call: ast.Call, region: ast.AST) -> bool:
+    """Whether a call comes after all that a region learns from, and is given held-out data, by its names or those of its own block."""
+    passes = [each.at.lineno for each in structure.happenings(source, region) if each.kind is Kind.BACKWARD]
+    if call.lineno <= max(passes, default=0) or not any("train" in word.lower() for word in source.words):
+        return False
+    inside = source.parent(source.statement_of(call))
+    block = inside.body if isinstance(inside, ast.If) else ()
+    given = " ".join(ast.unparse(each) for each in call.args)
+    return bool(OF_HELD_OUT_INPUT.search(given)) or any(
+        structure.OF_HELD_OUT.search(ast.unparse(each)) for each in block
+    )
+
+
+def _is_only_asked(source: Source, call: ast.Call, network: str) -> bool:
+    """Whether a text trains nothing, uses no gradients, and asks a network that has its weights from a file or from a library."""
+    if any(each.kind not in (Kind.EVAL, Kind.TRAIN) for each in structure.operations(source)):
+        return False
+    if any(word in USES_GRADIENTS or "optim" in word.lower() for word in source.words):
+        return False
+    made = source.constructor(call.func)
+    name = last_name(made.func) if made is not None else ""
+    loaded = any(
+        isinstance(each.func, ast.Attribute)
+        and each.func.attr == "load_state_dict"
+        and ast.unparse(each.func.value).removesuffix(".module") == network
+        and function_around(source, each) in (None, function_around(source, call))
+        for each in source.nodes(ast.Call)
+    )
+    return (
+        loaded
+        or name in ("from_pretrained", "load_from_checkpoint")
+        or (made is not None and source.qualified(made.func) == "torch.load")
+    )
 
 
 def _is_tried(source: Source, call: ast.Call) -> bool:
@@ -164,12 +210,11 @@ def mode_is_open(source: Source, evaluation: Evaluation) -> bool:
     owner = source.enclosing(function, ast.ClassDef)
     if owner is not None and network.startswith("self."):
         module = structure.is_module(source, owner)
+        if any(source.definition(base) is None and ast.unparse(base) != "object" for base in owner.bases):
+            return True  # a class that is not seen may see to it
         return module or not structure.OF_EVALUATION.search(function.name) or _changes_mode(source, owner)
-    calls = structure.callers(source, function)
-    for caller in calls:
-        around: ast.AST = function_around(source, caller) or source.tree
-        if any(one.kind is Kind.EVAL and one.at is not caller for one in structure.happenings(source, around)):
-            return True
+    if _is_put_above(source, function, frozenset()):
+        return True
     given = network in parameter_names(function)
     if not given and any(
         one.on == network and function_around(source, one.node) is None for one in structure.of_kind(source, Kind.EVAL)
@@ -185,6 +230,28 @@ def mode_is_open(source: Source, evaluation: Evaluation) -> bool:
             not isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for each in source.tree.body
         )
     return not whole
+
+
+def _is_put_above(source: Source, function: Function, on_the_way: frozenset[Function]) -> bool:
+    """Whether a caller of a function, or a caller of that, puts a network in evaluation mode, or has it made so by a function."""
+    for caller in structure.callers(source, function):
+        around = function_around(source, caller)
+        for one in structure.happenings(source, around or source.tree):
+            own = not on_the_way or one.at is one.operation.node or _gives(source, one.operation)
+            if one.kind is Kind.EVAL and one.at is not caller and own:
+                return True
+        if around is not None and around is not function and around not in on_the_way:
+            if _is_put_above(source, around, on_the_way | {function}):
+                return True
+    return False
+
+
+def _gives(source: Source, operation: structure.Operation) -> bool:
+    """Whether a function gives the network back that it puts in a mode."""
+    body = function_around(source, operation.node)
+    first = operation.on.partition(".")[0]
+    returned = within(body, ast.Return) if body is not None else []
+    return any(node.id == first for each in returned for node in within(each, ast.Name))
 
 
 def _is_reached(source: Source, function: Function, on_the_way: frozenset[Function]) -> bool:
@@ -203,8 +270,8 @@ def _comes_from_elsewhere(source: Source, network: ast.expr) -> bool:
     made = source.constructor(network)
     if made is None or source.definition(made.func) is not None:
         return False
-    name = (source.qualified(made.func) or ast.unparse(made.func)).rpartition(".")[2]
-    return name[:1].islower()
+    name = last_name(made.func)
+    return name[:1].islower() and not OF_CARING.match(name)
 
 
 def _changes_mode(source: Source, owner: ast.ClassDef) -> bool:
@@ -283,7 +350,7 @@ def left_in_evaluation(source: Source) -> tuple[LeftBehind, ...]:
                 asked
                 and put.at is not learns
                 and (later or _asked_between(source, put, learns))
-                and not structure.made_in(loop, {put.on})
+                and (len(_called_also(loop, put.on)) > 1 or not structure.made_in(loop, {put.on}))
                 and not _is_last(source, put.at, loop)
             ):
                 named = [node for node in within(loop, ast.Name, ast.Attribute) if ast.unparse(node) == put.on]
@@ -291,6 +358,12 @@ def left_in_evaluation(source: Source) -> tuple[LeftBehind, ...]:
                 found.setdefault(put.operation.node, LeftBehind(loop, put.on, put, cares))
                 break
     return tuple(found.values())
+
+
+def _called_also(loop: Loop, network: str) -> set[str]:
+    """The names of a network in a loop: its own, and those of the networks that the loop assigns to that name."""
+    same = (node.value for node in within(loop, ast.Assign) if ast.unparse(node.targets[0]) == network)
+    return {network, *(ast.unparse(each) for each in same if isinstance(each, (ast.Name, ast.Attribute)))}
 
 
 def _may_put_back(source: Source, loop: Loop) -> bool:
@@ -331,8 +404,12 @@ def _is_last(source: Source, node: ast.AST, loop: Loop) -> bool:
     while inside is not loop and isinstance(inside, ast.stmt):
         block = block_of(source, inside)
         rest = block[block.index(inside) + 1 :] if inside in block else []
-        leaves = isinstance(source.parent(inside), ast.If) or source.parent(inside) is loop
-        if leaves and any(isinstance(each, (ast.Break, ast.Return, ast.Raise)) for each in rest):
+        leaving = (
+            (ast.Break, ast.Return, ast.Raise)
+            if loops_around(source, inside)[:1] == [loop]
+            else (ast.Return, ast.Raise)
+        )
+        if any(isinstance(each, leaving) for each in rest):
             return True
         above = source.parent(inside)
         if isinstance(above, ast.If) and isinstance(above.test, ast.Compare):
@@ -354,10 +431,21 @@ def cares_for_mode(source: Source, network: ast.expr) -> bool | None:
     definition = source.definition(made.func) if made is not None else None
     if made is not None and (name == "torch.nn.Sequential" or isinstance(definition, ast.ClassDef)):
         return _has_caring_part(source, definition or made)
-    if not CARING.isdisjoint(source.words) or any(map(OF_CARING.match, source.words)):
+    caring = CARING & source.words
+    if caring == {"from_pretrained"} and not structure.of_kind(source, Kind.TRAIN) and _comes_whole(source):
+        return False  # it comes in evaluation mode
+    if caring or any(map(OF_CARING.match, source.words)):
         return True
     classes = [node for node in source.nodes(ast.ClassDef) if structure.is_module(source, node)]
     return False if made is None and classes else None
+
+
+@once
+def _comes_whole(source: Source) -> bool:
+    """Whether the text gets a network, and no mere tokenizer, from `from_pretrained`."""
+    asked = (call.func for call in source.nodes(ast.Call) if last_name(call.func) == "from_pretrained")
+    of = (ast.unparse(each.value) for each in asked if isinstance(each, ast.Attribute))
+    return any(not re.search(r"token|config|process|extractor|dataset|scheduler", each, re.IGNORECASE) for each in of)
 
 
 @once

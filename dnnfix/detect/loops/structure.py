@@ -42,7 +42,7 @@ OF_LOSS = re.compile(
     re.IGNORECASE,
 )
 OF_ACTION = re.compile(
-    r"^(eval|test|valid|train|get|load|save|make|create|build|init|update|sync|copy|print|count|set|freeze|export)\w*_",
+    r"^(eval|test|valid|train|predict|infer|run|process|get|load|save|make|create|build|init|update|sync|copy|print|count|set|freeze|export)\w*_",
     re.IGNORECASE,
 )
 OF_OBJECT = re.compile(
