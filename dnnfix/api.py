@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         loader_uses,
         loaders,
         process_groups,
+        schedules,
         structure,
         training_loop,
     )

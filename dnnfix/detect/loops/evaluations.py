@@ -240,9 +240,9 @@ def _is_put_above(source: Source, function: Function, on_the_way: frozenset[Func
             own = not on_the_way or one.at is one.operation.node or _gives(source, one.operation)
             if one.kind is Kind.EVAL and one.at is not caller and own:
                 return True
-        if around is not None and around is not function and around not in on_the_way:
-            if _is_put_above(source, around, on_the_way | {function}):
-                return True
+        further = around is not None and around is not function and around not in on_the_way
+        if around is not None and further and _is_put_above(source, around, on_the_way | {function}):
+            return True
     return False
 
 
