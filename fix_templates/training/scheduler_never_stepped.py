@@ -14,15 +14,11 @@ from dnnfix.api import (
     Source,
     Subject,
     function_around,
+    schedules,
+    structure,
     training_loop,
-    words,
+    trees,
 )
-
-BY_BATCH = words("OneCycleLR CyclicLR")
-"""Schedulers that are stepped once per batch."""
-BY_EPOCH = words("StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR LinearLR")
-"""Schedulers that are stepped once per epoch; others need a metric."""
-SCHEDULES = tuple(f"torch.optim.lr_scheduler.{name}" for name in sorted(BY_EPOCH | BY_BATCH))
 
 
 class SchedulerNeverStepped(ReadTemplate):
@@ -44,7 +40,7 @@ class SchedulerNeverStepped(ReadTemplate):
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
     silent = 3
-    triggers = ("lr_scheduler",)
+    triggers = ("lr_scheduler", *sorted(schedules.BY_BATCH | schedules.BY_EPOCH))
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
@@ -77,6 +73,61 @@ for epoch in range(10):
     with torch.no_grad():
         print(validate(model))
 +     cosine.step()
+
+=== example: the batches are in a function, which names the optimizer otherwise
+import torch
+from torch.optim.lr_scheduler import ExponentialLR
+
+def one_epoch(net, opt):
+    for x, y in loader:
+        opt.zero_grad()
+        criterion(net(x), y).backward()
+        opt.step()
+
+def main(net):
+    adam = torch.optim.Adam(net.parameters())
+    decay = ExponentialLR(adam, gamma=0.95)
+    for epoch in range(40):
+        one_epoch(net, adam)
+        print(validate(net))
++         decay.step()
+
+=== example: kept by an object that trains
+import torch
+
+class Runner:
+    def __init__(self, net):
+        self.sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        self.decay = torch.optim.lr_scheduler.StepLR(self.sgd, 30)
+        self.net = net
+
+    def run(self, loader):
+        for epoch in range(90):
+            for x, y in loader:
+                self.sgd.zero_grad()
+                self.loss(self.net(x), y).backward()
+                self.sgd.step()
++             self.decay.step()
+
+=== reject: kept by an object, and stepped from without
+import torch
+
+class Runner:
+    def __init__(self, net):
+        self.sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        self.decay = torch.optim.lr_scheduler.StepLR(self.sgd, 30)
+        self.net = net
+
+    def run(self, loader):
+        for epoch in range(90):
+            for x, y in loader:
+                self.sgd.zero_grad()
+                self.loss(self.net(x), y).backward()
+                self.sgd.step()
+            self.after_epoch()
+
+runner = Runner(net)
+runner.after_epoch = lambda: runner.decay.step()
 
 === reject: stepped by a function that gets it
 import torch
@@ -117,35 +168,62 @@ for epoch in range(20):
 
 
 def _idle_schedules(source: Source) -> Iterator[Fault]:
-    """Schedulers that are never read and whose optimizer is stepped in two nested loops."""
-    for made in source.calls(*SCHEDULES):
-        holder = source.parent(made)
-        if not isinstance(holder, ast.Assign) or len(holder.targets) != 1 or holder.value is not made or not made.args:
+    """Schedules that are never read and whose optimizer is stepped in each batch of each epoch."""
+    for schedule in schedules.schedules(source):
+        if schedule.kind not in schedules.BY_EPOCH | schedules.BY_BATCH or _is_read(source, schedule.target):
             continue
-        target = holder.targets[0]
-        if not isinstance(target, ast.Name) or any(target.id in module.words for module in source.beside):
+        epochs, step = _epochs(source, schedule)
+        if epochs is None or step is None:
             continue
-        if any(node.id == target.id and not isinstance(node.ctx, ast.Store) for node in source.nodes(ast.Name)):
-            continue
-        optimizer, around = ast.unparse(made.args[0]), function_around(source, made)
-        steps = [
-            step.statement
-            for step in training_loop.operations_named(source, "step")
-            if step.on == optimizer and function_around(source, step.statement) is around
-        ]
-        loops = training_loop.loops_around(source, steps[0]) if len(steps) == 1 else []
-        if len(loops) != 2 or not isinstance(loops[1], ast.For) or made.lineno >= loops[1].lineno:
-            continue
-        if (source.qualified(made.func) or "").rpartition(".")[2] not in BY_BATCH:
-            after, turn, fits = loops[1].body[-1], "epoch", _reaches_end(loops[1])
+        statement = source.statement_of(step.operation.node)
+        batches = training_loop.loops_around(source, statement)[0]
+        if schedule.kind not in schedules.BY_BATCH:
+            after, turn, fits = epochs.body[-1], "epoch", _reaches_end(epochs)
         else:
-            in_batch = source.parent(steps[0]) is loops[0]
-            after, turn, fits = steps[0], "batch", in_batch and _counts_as_loops(source, made, loops[0], loops[1])
-        if fits:
-            edit = InsertAfter(source.site(after), f"{target.id}.step()")
-            yield Fault.with_repair(
-                source.site(made), {"scheduler": target.id}, f"Step the scheduler once in each {turn}", edit, prior=0.85
+            in_batch = source.parent(statement) is batches and step.at is step.operation.node
+            after, turn, fits = (
+                statement,
+                "batch",
+                in_batch and _counts_as_loops(source, schedule.made, batches, epochs),
             )
+        if fits:
+            edit = InsertAfter(source.site(after), f"{schedule.on}.step()")
+            title = f"Step the scheduler once in each {turn}"
+            yield Fault.with_repair(source.site(schedule.made), {"scheduler": schedule.on}, title, edit, prior=0.85)
+
+
+def _is_read(source: Source, target: ast.expr) -> bool:
+    """Whether a name or attribute is read anywhere in the program."""
+    name = target.attr if isinstance(target, ast.Attribute) else ast.unparse(target)
+    if any(name in module.words for module in source.beside):
+        return True
+    named: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
+    return any(trees.last_name(node) == name and not isinstance(node.ctx, ast.Store) for node in named)
+
+
+def _epochs(source: Source, schedule: schedules.Schedule) -> tuple[ast.For | None, structure.Happening | None]:
+    """The one loop over epochs whose batches step the optimizer of a schedule, where the schedule is known, with that step."""
+    owner = source.enclosing(schedule.made, ast.ClassDef) if isinstance(schedule.target, ast.Attribute) else None
+    found = []
+    for loop in source.nodes(ast.For):
+        within_reach = (
+            source.enclosing(loop, ast.ClassDef) is owner
+            if owner is not None
+            else function_around(source, loop) is function_around(source, schedule.made)
+            and loop.lineno > schedule.made.lineno
+        )
+        if within_reach and not training_loop.loops_around(source, loop):
+            steps = [each for each in structure.happenings(source, loop) if each.kind is structure.Kind.UPDATE]
+            of_it = [each for each in steps if each.on == schedule.optimizer]
+            if of_it:
+                found.append((loop, of_it))
+    if len(found) != 1 or len(found[0][1]) != 1:
+        return None, None
+    loop, (step,) = found[0]
+    around = [*training_loop.loops_around(source, step.operation.node)]
+    if step.at is not step.operation.node:
+        around += training_loop.loops_around(source, step.at)
+    return (loop, step) if len(around) == 2 else (None, None)
 
 
 def _counts_as_loops(source: Source, made: ast.Call, batches: ast.AST, epochs: ast.For) -> bool:
