@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from dnnfix.api import (
@@ -50,12 +51,13 @@ class GradientsNeverCleared(ReadTemplate):
     triggers = ("backward",)
 
     def read(self, subject: Subject) -> Iterator[Fault]:
-        source, other_ways = subject.source, training_loop.OTHER_WAYS & subject.words
-        if "torch" not in source.frameworks or other_ways - {"grad"}:
+        source = subject.source
+        if "torch" not in source.frameworks:
             return
-        if not other_ways or training_loop.only_measures_gradients(source):
-            yield from _uncleared(source, subject.words)
-        yield from _updated_by_hand(source)
+        yield from _uncleared(source, subject.words)
+        yield from _one_of_several(source)
+        if not training_loop.OTHER_WAYS & subject.words - {"grad"}:
+            yield from _updated_by_hand(source)
 
     programs = """
 === example: cleared once an epoch
@@ -98,6 +100,72 @@ for turn in range(200):
         offset -= 0.01 * offset.grad
 +         slope.grad.zero_()
 +         offset.grad.zero_()
+
+=== example: one of two optimizers
+import torch
+
+for real in loader:
+    fake = G(noise(len(real)))
+    d_loss = bce(D(real), ones) + bce(D(fake.detach()), zeros)
++     d_optimizer.zero_grad()
+    d_loss.backward()
+    d_optimizer.step()
+    g_optimizer.zero_grad()
+    g_loss = bce(D(fake), ones)
+    g_loss.backward()
+    g_optimizer.step()
+
+=== example: the wrong one of two networks, in a method for one batch
+class Agent:
+    def learn(self, states, actions, returns):
+        critic_loss = (self.critic(states, actions) - returns).pow(2).mean()
++         self.critic.optimizer.zero_grad()
+        critic_loss.backward()
+        self.critic.optimizer.step()
+        self.actor.zero_grad()
+        actor_loss = -self.critic(states, self.actor(states)).mean()
+        actor_loss.backward()
+        self.actor.optimizer.step()
+
+=== example: with a scaler
+import torch
+
+scaler = torch.amp.GradScaler()
+for x, y in loader:
+    with torch.autocast("cuda"):
+        loss = criterion(model(x), y)
++     optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+
+=== reject: a network that holds both, and optimizers in a list
+import torch
+
+for x, y in loader:
+    model.zero_grad()
+    criterion(model(x), y).backward()
+    encoder_optimizer.step()
+    decoder_optimizer.step()
+
+for x, y in loader:
+    for each in (opt_a, opt_b):
+        each.zero_grad()
+    opt_a.zero_grad()
+    criterion(model(x), y).backward()
+    opt_a.step()
+    opt_b.step()
+
+=== reject: two optimizers of one network
+import torch
+
+fast = torch.optim.SGD(net.parameters(), lr=0.1)
+slow = torch.optim.Adam(net.parameters())
+for x, y in loader:
+    fast.zero_grad()
+    criterion(net(x), y).backward()
+    fast.step()
+    slow.step()
 
 === reject: weights that are recreated in every iteration
 import torch
@@ -198,6 +266,8 @@ def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
         updates = [each for each in happening if each.kind is structure.Kind.UPDATE]
         if not updates or any(each.kind is structure.Kind.CLEAR for each in happening) or _once(loop):
             continue
+        if structure.goes_other_ways(source, loop):
+            continue
         step = updates[0]
         optimizer = step.operation.on
         objects = {optimizer, *(ast.unparse(call.func) for call in structure.forward_calls(source, loop))}
@@ -224,6 +294,82 @@ def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
             )
             edits = (Delete(source.site(outside.statement)), clear)
         yield Fault.with_repair(source.site(step.at), {"step": f"{optimizer}.step()", "why": why}, title, *edits)
+
+
+def _one_of_several(source: Source) -> Iterator[Fault]:
+    """Steps of one of several optimizers, whose gradients nothing clears, where those of another are cleared."""
+    if len({each.on for each in structure.of_kind(source, structure.Kind.UPDATE)}) < 2:
+        return
+    regions: list[ast.AST] = [loop for loop, _ in structure.batch_loops(source)]
+    regions += [each for each in structure.functions(source) if not _has_loop(source, each)]
+    told: set[ast.AST] = set()
+    for region in regions:
+        happening = structure.happenings(source, region)
+        updates = [each for each in happening if each.kind is structure.Kind.UPDATE and each.on]
+        stepped = {each.on for each in updates}
+        cleared = {each.on for each in happening if each.kind is structure.Kind.CLEAR}
+        if len(stepped) < 2 or not cleared or structure.goes_other_ways(source, region):
+            continue
+        everywhere = cleared | {each.on for each in structure.of_kind(source, structure.Kind.CLEAR)}
+        for step in updates:
+            others = stepped - {step.on}
+            if (
+                any(_may_clear(source, region, each, step, others) for each in everywhere)
+                or step.operation.node in told
+            ):
+                continue
+            plain = step.at is step.operation.node and _unconditional(source, step.at, region)
+            if (
+                plain
+                and not structure.given_away(source, region, {step.on})
+                and not structure.made_in(region, {step.on})
+            ):
+                told.add(step.operation.node)
+                code = f"{step.on}.zero_grad()"
+                edit = InsertBefore(source.site(source.statement_of(_first_pass(source, happening, step))), code)
+                said = {"step": f"{step.on}.step()", "why": "nothing clears them, only those of another optimizer"}
+                title = f"Clear the gradients before the backward pass: {code}"
+                yield Fault.with_repair(source.site(step.at), said, title, edit)
+
+
+def _has_loop(source: Source, function: training_loop.Function) -> bool:
+    """Whether a function has a loop of its own with a backward pass."""
+    return any(
+        one.kind is structure.Kind.BACKWARD and training_loop.loops_around(source, one.at)
+        for one in structure.happenings(source, function)
+    )
+
+
+GENERIC = re.compile(r"self|optimi[sz]er|optim|opt|model|network|net|module|solver|trainer|\W|_", re.IGNORECASE)
+"""What names of optimizers and of their networks have beside what tells them apart."""
+
+
+def _may_clear(source: Source, region: ast.AST, cleared: str, step: structure.Happening, others: set[str]) -> bool:
+    """Whether `zero_grad` of something may clear the gradients of an optimizer: it is its own, or nothing says whose it is."""
+    own = step.on
+    if cleared == own or own.startswith(f"{cleared}."):
+        return True
+    if cleared in others or any(each.startswith(f"{cleared}.") for each in others):
+        return _share_weights(source, cleared, step)
+    mine, theirs = GENERIC.sub("", own).lower(), GENERIC.sub("", cleared).lower()
+    others_names = {GENERIC.sub("", each).lower() for each in others}
+    return theirs == mine or theirs not in others_names or not mine
+
+
+def _share_weights(source: Source, cleared: str, step: structure.Happening) -> bool:
+    """Whether two optimizers are made of the same network, or of lists whose weights are not seen."""
+    node = step.operation.node
+    stepped = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    made = source.constructor(stepped) if stepped is not None else None
+    if made is None or not made.args:
+        return False
+    mine = {ast.unparse(each.func) for each in within(made.args[0], ast.Call)}
+    for assign in source.nodes(ast.Assign):
+        other = assign.value if ast.unparse(assign.targets[0]) == cleared else None
+        if isinstance(other, ast.Call) and other.args:
+            theirs = {ast.unparse(each.func) for each in within(other.args[0], ast.Call)}
+            return bool(mine & theirs - {"itertools.chain", "chain", "list", "filter"}) or not mine or not theirs
+    return False
 
 
 def _each_turn(source: Source, loop: ast.AST, happening: structure.Happening) -> bool:

@@ -58,10 +58,11 @@ class TrainingOperationMissing(ReadTemplate):
             return
         named = list(_not_called(source))
         yield from named
-        if not named and not source.beside and not training_loop.goes_other_ways(source, subject.words):
+        if not named and not source.beside:
             yield from _no_step(source)
-            yield from _no_backward(source)
-            yield from _never_used(source)
+            if not training_loop.goes_other_ways(source, subject.words):
+                yield from _no_backward(source)
+                yield from _never_used(source)
 
     programs = """
 === example: no step
@@ -214,7 +215,12 @@ def _no_step(source: Source) -> Iterator[Fault]:
         if not structure.is_optimizer(source, cast(ast.Attribute, cast(ast.Call, clearing.node).func).value):
             continue
         elsewhere = any(each.on == optimizer for each in structure.of_kind(source, structure.Kind.UPDATE))
-        if elsewhere or _does_more(source, optimizer) or _weights_are_written(loop):
+        if (
+            structure.goes_other_ways(source, loop)
+            or elsewhere
+            or _does_more(source, optimizer)
+            or _weights_are_written(loop)
+        ):
             continue
         text, last = f"{optimizer}.step()", [each for each in happening if each.kind is structure.Kind.BACKWARD][-1].at
         yield _missing(source, last, text, InsertAfter(source.site(source.statement_of(last)), text))

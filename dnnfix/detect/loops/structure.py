@@ -12,7 +12,16 @@ import re
 from collections.abc import Collection, Iterator
 from enum import StrEnum
 
-from dnnfix.detect.loops.training_loop import FUNCTIONS, LOOPS, Function, Loop, function_around, loops_around
+from dnnfix.detect.loops.training_loop import (
+    FUNCTIONS,
+    LOOPS,
+    OTHER_WAYS,
+    Function,
+    Loop,
+    function_around,
+    loops_around,
+    only_measures_gradients,
+)
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
@@ -69,7 +78,7 @@ SAME = words("cuda to cpu float half double requires_grad_ share_memory")
 NETWORKS = words("torch.hub.load torch.jit.load torch.jit.script torch.jit.trace torch.compile")
 """Functions of torch that give networks."""
 HARMLESS = words(
-    "print len range enumerate zip list tuple dict set str int float isinstance type id tqdm max min sum sorted format"
+    "print len range enumerate zip list tuple dict set str int float isinstance type id tqdm max min sum sorted format unscale_"
 )
 """Functions that train nothing, whatever they are given."""
 
@@ -299,6 +308,24 @@ def _forwards(source: Source, root: ast.AST, on_the_way: frozenset[Function]) ->
             yield _as_caller_names(body, call, on), call
 
 
+SEEN_HERE = words("grad scaler GradScaler accelerator manual_backward")
+"""Words of other ways to gradients that are read here, or asked for apart."""
+
+
+@once
+def goes_other_ways(source: Source, root: ast.AST) -> bool:
+    """Whether a region, or what it calls in this text, gets or clears gradients in a way that is not read here, or collects them on purpose."""
+    regions: list[ast.AST] = [root]
+    for region in regions:
+        regions += [body for _, body in _led_to(source, region, frozenset()) if body not in regions]
+    named = {node.id for each in regions for node in within(each, ast.Name)}
+    named |= {node.attr for each in regions for node in within(each, ast.Attribute)}
+    named |= {node.arg or "" for each in regions for node in within(each, ast.keyword)}
+    if not named.isdisjoint(OTHER_WAYS - SEEN_HERE) or any("accum" in name.lower() for name in named):
+        return True
+    return "grad" in named and not only_measures_gradients(source)
+
+
 def has(source: Source, root: ast.AST, kind: Kind) -> bool:
     """Whether an operation of a kind happens in a region."""
     return any(one.kind is kind for one in happenings(source, root))
@@ -311,7 +338,10 @@ def callers(source: Source, function: Function) -> tuple[ast.Call, ...]:
 
 def given_away(source: Source, root: ast.AST, names: Collection[str]) -> bool:
     """Whether one of these objects is given to a function from elsewhere in a region, which may do anything with it."""
+    known = {operation.node for operation in operations(source)}
     for call in within(root, ast.Call):
+        if call in known:
+            continue
         given = {ast.unparse(one) for one in (*call.args, *(k.value for k in call.keywords))} & {*names}
         if not given or callee(source, call) is not None:
             continue
