@@ -75,7 +75,7 @@ def turn_of(source: Source, step: structure.Operation) -> Turn | None:
     """Whether a step of a schedule comes with each batch or with each epoch; `None` where that is not seen or depends."""
     loops = loops_around(source, step.node)
     region = loops[0] if loops else function_around(source, step.node)
-    if region is None or not is_unconditional(source, step.node, region):
+    if region is None or not structure.is_unconditional(source, step.node, region):
         return None
     updates = [each for each in structure.happenings(source, region) if each.kind is Kind.UPDATE]
     if not updates:
@@ -93,27 +93,6 @@ def _is_in_further_loop(source: Source, happening: Happening, region: ast.AST) -
     return inside or (
         happening.at is not happening.operation.node and bool(loops_around(source, happening.operation.node))
     )
-
-
-def is_unconditional(source: Source, node: ast.AST, region: ast.AST | None) -> bool:
-    """Whether no condition stands between a node and a region, but for one that asks whether the object is there or the phase is training."""
-    inside: ast.AST = node
-    above = source.parent(node)
-    while above is not None and above is not region:
-        if isinstance(above, (ast.If, ast.IfExp, ast.Try, ast.While)) and not _asks_little(above):
-            return False
-        inside, above = above, source.parent(above)
-    return inside is not region
-
-
-def _asks_little(above: ast.AST) -> bool:
-    test = above.test if isinstance(above, ast.If) else None
-    if isinstance(test, ast.Compare):
-        compared = test.comparators[0]
-        return isinstance(compared, ast.Constant) and (
-            compared.value is None or (isinstance(compared.value, str) and compared.value.lower().startswith("train"))
-        )
-    return isinstance(test, (ast.Name, ast.Attribute))
 
 
 def counts(source: Source, schedule: Schedule) -> Turn | None:

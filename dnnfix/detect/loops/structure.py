@@ -313,7 +313,7 @@ SEEN_HERE = words("grad scaler GradScaler accelerator manual_backward")
 
 
 @once
-def goes_other_ways(source: Source, root: ast.AST) -> bool:
+def goes_other_ways(source: Source, root: ast.AST, may_collect: bool = False) -> bool:
     """Whether a region, or what it calls in this text, gets or clears gradients in a way that is not read here, or collects them on purpose."""
     regions: list[ast.AST] = [root]
     for region in regions:
@@ -321,6 +321,8 @@ def goes_other_ways(source: Source, root: ast.AST) -> bool:
     named = {node.id for each in regions for node in within(each, ast.Name)}
     named |= {node.attr for each in regions for node in within(each, ast.Attribute)}
     named |= {node.arg or "" for each in regions for node in within(each, ast.keyword)}
+    if may_collect:
+        named = {name for name in named if "accum" not in name.lower() or name == "accumulate"}
     if not named.isdisjoint(OTHER_WAYS - SEEN_HERE) or any("accum" in name.lower() for name in named):
         return True
     return "grad" in named and not only_measures_gradients(source)
@@ -329,6 +331,27 @@ def goes_other_ways(source: Source, root: ast.AST) -> bool:
 def has(source: Source, root: ast.AST, kind: Kind) -> bool:
     """Whether an operation of a kind happens in a region."""
     return any(one.kind is kind for one in happenings(source, root))
+
+
+def is_unconditional(source: Source, node: ast.AST, region: ast.AST | None) -> bool:
+    """Whether no condition stands between a node and a region, but for one that asks whether the object is there or the phase is training."""
+    inside: ast.AST = node
+    above = source.parent(node)
+    while above is not None and above is not region:
+        if isinstance(above, (ast.If, ast.IfExp, ast.Try, ast.While)) and not _asks_little(above):
+            return False
+        inside, above = above, source.parent(above)
+    return inside is not region
+
+
+def _asks_little(above: ast.AST) -> bool:
+    test = above.test if isinstance(above, ast.If) else None
+    if isinstance(test, ast.Compare):
+        compared = test.comparators[0]
+        return isinstance(compared, ast.Constant) and (
+            compared.value is None or (isinstance(compared.value, str) and compared.value.lower().startswith("train"))
+        )
+    return isinstance(test, (ast.Name, ast.Attribute))
 
 
 def callers(source: Source, function: Function) -> tuple[ast.Call, ...]:
