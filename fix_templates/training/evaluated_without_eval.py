@@ -57,6 +57,8 @@ class EvaluatedWithoutEval(ReadTemplate):
         for each in evaluations.evaluations(source):
             if each.mode is structure.Kind.EVAL or (each.mode is None and evaluations.mode_is_open(source, each)):
                 continue
+            if evaluations.wants_chance(each.function):
+                continue
             cares = evaluations.cares_for_mode(source, each.calls[0].func)
             if cares is False or (cares is None and not _is_whole_story(source)):
                 continue  # of a network from another file, nothing is known
@@ -202,6 +204,12 @@ class Reader(Runner):
     def validate(self):
         with torch.no_grad():
             return sum(self.loss(self.net(x), y).item() for x, y in self.val_loader)
+
+=== reject: the chance of dropout is asked for
+def spread(model, x, n_samples=30):
+    model.train()
+    with torch.no_grad():
+        return torch.stack([model(x) for _ in range(n_samples)]).std(0)
 
 === reject: phases, each in its mode
 import torch

@@ -127,6 +127,14 @@ class Agent:
         actor_loss.backward()
         self.actor.optimizer.step()
 
+=== example: collected over batches, and cleared before the first of them alone
+optimizer.zero_grad()
+for step, (x, y) in enumerate(loader):
+    (criterion(net(x), y) / 8).backward()
+    if (step + 1) % 8 == 0:
+        optimizer.step()
++         optimizer.zero_grad()
+
 === example: with a scaler
 import torch
 
@@ -266,13 +274,18 @@ def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
         updates = [each for each in happening if each.kind is structure.Kind.UPDATE]
         if not updates or any(each.kind is structure.Kind.CLEAR for each in happening) or _once(loop):
             continue
-        if structure.goes_other_ways(source, loop):
-            continue
         step = updates[0]
+        collected = _every_so_often(source, loop, step)
+        if structure.goes_other_ways(source, loop, may_collect=collected):
+            continue
         optimizer = step.operation.on
         objects = {optimizer, *(ast.unparse(call.func) for call in structure.forward_calls(source, loop))}
         if (
-            (clearings and not (_each_turn(source, loop, step) and _each_turn(source, loop, backward)))
+            (
+                clearings
+                and not collected
+                and not (_each_turn(source, loop, step) and _each_turn(source, loop, backward))
+            )
             or _asks_closure(step)
             or any(each.operation.on != optimizer for each in updates)
             or structure.given_away(source, loop, objects)
@@ -280,20 +293,31 @@ def _uncleared(source: Source, program: frozenset[str]) -> Iterator[Fault]:
         ):
             continue
         code = f"{optimizer}.zero_grad()"
-        clear = InsertBefore(source.site(source.statement_of(_first_pass(source, happening, step))), code)
+        clear: Edit = InsertBefore(source.site(source.statement_of(_first_pass(source, happening, step))), code)
         why, title = "nothing clears them", f"Clear the gradients before each backward pass: {code}"
+        if collected:  # the gradients of the batches that belong together are to stay
+            clear, title = (
+                InsertAfter(source.site(step.operation.statement), code),
+                "Clear the gradients after each step",
+            )
         edits: tuple[Edit, ...] = (clear,)
         if clearings:
             outside = clearings[0]
             around = training_loop.loops_around(source, loop)
             if len(clearings) > 1 or not _is_above(source, outside.statement, loop, around):
                 continue
-            why, title = (
-                "they are cleared only outside this loop",
-                "Clear the gradients in the loop that steps the optimizer",
-            )
-            edits = (Delete(source.site(outside.statement)), clear)
+            why = "they are cleared only outside this loop"
+            if not collected:
+                title = "Clear the gradients in the loop that steps the optimizer"
+                edits = (Delete(source.site(outside.statement)), clear)
         yield Fault.with_repair(source.site(step.at), {"step": f"{optimizer}.step()", "why": why}, title, *edits)
+
+
+def _every_so_often(source: Source, loop: ast.AST, step: structure.Happening) -> bool:
+    """Whether a step comes every so many turns of a loop, for the gradients that were collected until then."""
+    above = source.parent(step.operation.statement)
+    is_own = step.at is step.operation.node and isinstance(above, ast.If) and source.parent(above) is loop
+    return is_own and isinstance(above, ast.If) and any(isinstance(node, ast.Mod) for node in ast.walk(above.test))
 
 
 def _one_of_several(source: Source) -> Iterator[Fault]:

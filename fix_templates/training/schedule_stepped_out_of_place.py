@@ -260,8 +260,8 @@ def _in_other_turn(source: Source) -> Iterator[Fault]:
         updates = [each for each in structure.of_kind(source, structure.Kind.UPDATE) if each.on == schedule.optimizer]
         if turn is schedules.Turn.EPOCH and len(updates) == 1:
             edits = (
-                InsertAfter(source.site(updates[0].statement), f"{step.on}.step()"),
                 Delete(source.site(step.statement)),
+                InsertAfter(source.site(updates[0].statement), f"{step.on}.step()"),
             )
             yield _fault(source, step, what, ("Step it once in each batch", edits, 0.8))
             continue

@@ -143,6 +143,21 @@ for epoch in range(30):
         criterion(vocoder(mel), wave).backward()
         optimizer.step()
 
+=== reject: put back as it was
+def score(net, batches):
+    before = net.training
+    net.eval()
+    with torch.no_grad():
+        outputs = [net(x) for x, _ in batches]
+    net.train(before)
+    return outputs
+
+for epoch in range(10):
+    for x, y in loader:
+        criterion(net(x), y).backward()
+        optimizer.step()
+    score(net, val_loader)
+
 === reject: put back in each epoch
 for epoch in range(10):
     model.train()

@@ -26,7 +26,7 @@ from dnnfix.api import (
     within,
 )
 
-Happening, Kind = structure.Happening, structure.Kind
+Kind = structure.Kind
 CLIPPING = tuple(f"torch.nn.utils.clip_grad_{name}" for name in ("norm", "norm_", "value_"))
 STEPS = (Kind.CLEAR, Kind.BACKWARD, Kind.UPDATE)
 HARMLESS = frozenset({"zero_grad", "train", "print", "append", "info", "debug", "set_description"})
@@ -411,7 +411,7 @@ def _moved(source: Source, statement: ast.stmt, to: ast.stmt, before: bool = Fal
     return Delete(place), put
 
 
-def _own_steps(source: Source, region: ast.AST) -> list[Happening] | None:
+def _own_steps(source: Source, region: ast.AST) -> list[structure.Happening] | None:
     """The operations of a region on one optimizer, in their order, where each happens once in each turn and nothing else may do them."""
     steps = [each for each in structure.happenings(source, region) if each.kind in STEPS]
     updates = [each for each in steps if each.kind is Kind.UPDATE]
@@ -421,20 +421,12 @@ def _own_steps(source: Source, region: ast.AST) -> list[Happening] | None:
     asked = {on for on, _ in structure.forwards(source, region)}
     if any(_closure(each) for each in updates) or structure.given_away(source, region, asked | optimizers):
         return None
-    cleared = [
-        ast.unparse(each.operation.node.func.value)
-        for each in steps
-        if each.kind is Kind.CLEAR
-        and isinstance(each.operation.node, ast.Call)
-        and isinstance(each.operation.node.func, ast.Attribute)
-    ]
-    known = asked | optimizers
-    if any(each.kind is Kind.CLEAR and each.on not in known for each in steps) and cleared:
-        return None
+    if any(each.kind is Kind.CLEAR and each.on not in asked | optimizers for each in steps):
+        return None  # of something else
     return steps
 
 
-def _closure(update: Happening) -> bool:
+def _closure(update: structure.Happening) -> bool:
     """Whether a step is given something, which computes the gradients, and is no step of a scaler."""
     node = update.operation.node
     return (
@@ -486,7 +478,7 @@ def _in_order(source: Source, region: ast.AST) -> Iterator[Fault]:
         yield _fault(source, updates[0], what, title, updates[0], steps[2], before=False)
 
 
-def _side_by_side(source: Source, one: Happening, other: Happening) -> bool:
+def _side_by_side(source: Source, one: structure.Happening, other: structure.Happening) -> bool:
     """Whether two operations stand in one block, and nothing between them binds what they are done to anew."""
     if one.at is not one.operation.node or other.at is not other.operation.node:
         return False
@@ -563,7 +555,14 @@ def _clipped_late(source: Source, region: ast.AST) -> Iterator[Fault]:
 
 
 def _fault(
-    source: Source, update: Happening, what: str, title: str, moved: Happening, to: Happening, *, before: bool
+    source: Source,
+    update: structure.Happening,
+    what: str,
+    title: str,
+    moved: structure.Happening,
+    to: structure.Happening,
+    *,
+    before: bool,
 ) -> Fault:
     """The fault of a step, with the statement to be moved where it is one of its own beside the other."""
     statement, there = source.statement_of(moved.at), source.statement_of(to.at)
@@ -576,7 +575,7 @@ def _fault(
     return Fault(source.site(update.at), {"what": what}, (repair,), confidence=0.95)
 
 
-def _each_turn(source: Source, happening: Happening, region: ast.AST) -> bool:
+def _each_turn(source: Source, happening: structure.Happening, region: ast.AST) -> bool:
     """Whether an operation happens once in each turn of a region, by its own place and that of the call that leads to it."""
     own = happening.operation.node
     in_function = happening.at is own or structure.is_unconditional(

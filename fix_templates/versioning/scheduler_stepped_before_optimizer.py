@@ -122,6 +122,19 @@ for epoch in range(10):
     print(epoch)
 +     sched.step()
 
+=== example: the scaler steps the optimizer
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=1000)
+for x, y in loader:
+    optimizer.zero_grad()
+    scaler.scale(criterion(model(x), y)).backward()
+-     cycle.step()
+    scaler.step(optimizer)
+    scaler.update()
++     cycle.step()
+
 === reject: the order of today
 import torch
 
@@ -220,10 +233,12 @@ def _names_in(
 
 
 def _steps_it(subject: Subject, call: ast.Call, optimizer: str) -> bool:
-    function = call.func
-    if not isinstance(function, ast.Attribute) or function.attr != "step":
-        return False
-    return subject.text(subject.source.site(function.value)) == optimizer
+    updates = structure.of_kind(subject.source, structure.Kind.UPDATE)
+    return any(each.node is call and each.on == optimizer for each in updates) or (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "step"
+        and subject.text(subject.source.site(call.func.value)) == optimizer
+    )
 
 
 def _outside_loops(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -368,13 +368,15 @@ def _called_also(loop: Loop, network: str) -> set[str]:
 
 def _may_put_back(source: Source, loop: Loop) -> bool:
     """Whether a loop may put something in training mode in a way that is no plain call of `train`."""
-    if any(node.attr == "training" and isinstance(node.ctx, ast.Store) for node in within(loop, ast.Attribute)):
-        return True
     known = {operation.node for operation in structure.operations(source)}
-    return any(
-        BY_HELPER.search(last_name(call.func)) and call not in known and structure.callee(source, call) is None
-        for call in within(loop, ast.Call)
-    )
+    for region in structure.reached(source, loop):
+        set_by_hand = (node for node in within(region, ast.Attribute) if node.attr == "training")
+        if any(isinstance(node.ctx, ast.Store) for node in set_by_hand):
+            return True
+        calls = (call for call in within(region, ast.Call) if BY_HELPER.search(last_name(call.func)))
+        if any(call not in known and structure.callee(source, call) is None for call in calls):
+            return True
+    return False
 
 
 def _asked_between(source: Source, put: structure.Happening, learns: ast.AST) -> bool:
@@ -467,6 +469,17 @@ def _has_caring_part(source: Source, made: ast.AST) -> bool | None:
             elif definition is None and last_name(used)[:1].isupper():
                 is_whole &= (source.qualified(used) or ast.unparse(used)).startswith(("torch.", "nn.", "numpy."))
     return False if is_whole else None
+
+
+OF_CHANCE = re.compile(
+    r"(^|_)mc(_|$)|uncertain|bayes|stochastic|monte|(n|num)_?(samples|passes|forward)|mcdrop", re.IGNORECASE
+)
+"""Names in functions that ask a network for the chance of its dropout."""
+
+
+def wants_chance(function: Function | None) -> bool:
+    """Whether a function evaluates a network in training mode on purpose, for the spread of its outputs."""
+    return function is not None and any(map(OF_CHANCE.search, (function.name, *parameter_names(function))))
 
 
 def asks_for_gradients(function: Function | None, source: Source) -> bool:

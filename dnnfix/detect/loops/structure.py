@@ -293,6 +293,15 @@ def _as_caller_names(body: Function, call: ast.Call, text: str) -> str:
 
 
 @once
+def reached(source: Source, root: ast.AST) -> tuple[ast.AST, ...]:
+    """A region and the functions of this text that it calls, also by others."""
+    regions = [root]
+    for region in regions:
+        regions += [body for _, body in _led_to(source, region, frozenset()) if body not in regions]
+    return tuple(regions)
+
+
+@once
 def forwards(source: Source, root: ast.AST) -> tuple[tuple[str, ast.Call], ...]:
     """The networks that a region calls, by its own names for them, each with the call in the region that does it or leads to it."""
     return tuple(_forwards(source, root, frozenset()))
@@ -315,9 +324,7 @@ SEEN_HERE = words("grad scaler GradScaler accelerator manual_backward")
 @once
 def goes_other_ways(source: Source, root: ast.AST, may_collect: bool = False) -> bool:
     """Whether a region, or what it calls in this text, gets or clears gradients in a way that is not read here, or collects them on purpose."""
-    regions: list[ast.AST] = [root]
-    for region in regions:
-        regions += [body for _, body in _led_to(source, region, frozenset()) if body not in regions]
+    regions = reached(source, root)
     named = {node.id for each in regions for node in within(each, ast.Name)}
     named |= {node.attr for each in regions for node in within(each, ast.Attribute)}
     named |= {node.arg or "" for each in regions for node in within(each, ast.keyword)}
