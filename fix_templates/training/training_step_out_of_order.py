@@ -70,7 +70,7 @@ class TrainingStepOutOfOrder(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks:
+        if "torch" not in source.frameworks or not structure.of_kind(source, Kind.UPDATE):
             return
         loops: list[ast.AST] = [*source.nodes(ast.For), *source.nodes(ast.While)]
         for region in (*loops, *structure.functions(source)):

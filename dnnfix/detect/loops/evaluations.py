@@ -330,6 +330,8 @@ class LeftBehind:
 def left_in_evaluation(source: Source) -> tuple[LeftBehind, ...]:
     """The networks that loops put in evaluation mode, to evaluate them, and train on in it; of nested loops, the outermost says so."""
     found: dict[ast.AST, LeftBehind] = {}
+    if not structure.of_kind(source, Kind.EVAL) or not structure.of_kind(source, Kind.BACKWARD):
+        return ()
     loops: list[Loop] = [*source.nodes(ast.For), *source.nodes(ast.While)]
     for loop in sorted(loops, key=lambda one: one.lineno):
         happening = structure.happenings(source, loop) if structure.has(source, loop, Kind.BACKWARD) else ()

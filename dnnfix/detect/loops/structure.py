@@ -234,6 +234,7 @@ def _bodies(source: Source) -> dict[str, list[Function]]:
     return found
 
 
+@once
 def callee(source: Source, call: ast.Call) -> Function | None:
     """The function of this text that a call calls, where only one can be meant."""
     definition = source.definition(call.func)
@@ -271,10 +272,13 @@ def _happenings(source: Source, root: ast.AST, on_the_way: frozenset[Function]) 
 
 def _led_to(source: Source, root: ast.AST, on_the_way: frozenset[Function]) -> Iterator[tuple[ast.Call, Function]]:
     """The calls of functions of this text in a region, with what they call."""
-    for call in within(root, ast.Call):
-        body = callee(source, call) if in_region(root, call, source) else None
-        if body is not None and body not in on_the_way and body is not root:
-            yield call, body
+    return ((call, body) for call, body in _calls(source, root) if body not in on_the_way and body is not root)
+
+
+@once
+def _calls(source: Source, root: ast.AST) -> tuple[tuple[ast.Call, Function], ...]:
+    found = ((call, callee(source, call)) for call in within(root, ast.Call) if in_region(root, call, source))
+    return tuple((call, body) for call, body in found if body is not None)
 
 
 def _as_caller_names(body: Function, call: ast.Call, text: str) -> str:
@@ -324,6 +328,9 @@ SEEN_HERE = words("grad scaler GradScaler accelerator manual_backward")
 @once
 def goes_other_ways(source: Source, root: ast.AST, may_collect: bool = False) -> bool:
     """Whether a region, or what it calls in this text, gets or clears gradients in a way that is not read here, or collects them on purpose."""
+    known = source.words
+    if known.isdisjoint(OTHER_WAYS) and not any("accum" in word.lower() for word in known):
+        return False
     regions = reached(source, root)
     named = {node.id for each in regions for node in within(each, ast.Name)}
     named |= {node.attr for each in regions for node in within(each, ast.Attribute)}
@@ -467,15 +474,16 @@ def _by_use(source: Source) -> frozenset[str]:
     return frozenset(found - optimizers)
 
 
-def forward_calls(source: Source, root: ast.AST) -> list[ast.Call]:
+@once
+def forward_calls(source: Source, root: ast.AST) -> tuple[ast.Call, ...]:
     """The calls of networks in a region."""
-    return [
+    return tuple(
         call
         for call in within(root, ast.Call)
-        if (is_network(source, call.func) or _is_forward(source, call))
+        if (call.args or call.keywords)
         and in_region(root, call, source)
-        and (call.args or call.keywords)
-    ]
+        and (is_network(source, call.func) or _is_forward(source, call))
+    )
 
 
 def _is_forward(source: Source, call: ast.Call) -> bool:
