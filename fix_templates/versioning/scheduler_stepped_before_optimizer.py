@@ -135,6 +135,13 @@ for x, y in loader:
     scaler.update()
 +     cycle.step()
 
+=== example: epochs that are functions of another file
+for epoch in range(50):
+-     scheduler.step()
+    train(model, train_loader, optimizer)
+    validate(model, val_loader)
++     scheduler.step()
+
 === reject: the order of today
 import torch
 
@@ -187,6 +194,8 @@ def _optimizer(subject: Subject, call: ast.Call) -> str:
     made = source.constructor(call.func.value) if isinstance(call.func, ast.Attribute) else None
     if made is None and any(each.node is call for each in structure.of_kind(source, structure.Kind.SCHEDULE)):
         stepped = {each.on for each in structure.of_kind(source, structure.Kind.UPDATE)}
+        if not stepped:
+            stepped = {node.id for node in source.nodes(ast.Name) if structure.is_optimizer(source, node)}
         return (
             stepped.pop() if len(stepped) == 1 else ""
         )  # a part of a program, in which only the one optimizer can be meant
@@ -202,7 +211,7 @@ def _steps(subject: Subject, statement: ast.stmt, optimizer: str) -> bool:
     for node in ast.walk(statement):
         if not isinstance(node, ast.Call):
             continue
-        if _steps_it(subject, node, optimizer):
+        if _steps_it(subject, node, optimizer) or _trains_with(subject, node, optimizer):
             return True
         definition = subject.source.definition(node.func)
         if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
@@ -215,6 +224,18 @@ def _steps(subject: Subject, statement: ast.stmt, optimizer: str) -> bool:
         ):
             return True
     return False
+
+
+def _trains_with(subject: Subject, call: ast.Call, optimizer: str) -> bool:
+    """Whether a function that is not seen is called to train, and gets the optimizer."""
+    name = ast.unparse(call.func).rpartition(".")[2].lower()
+    trains = name.startswith("train") or name.endswith(("_train", "train_epoch", "fit_epoch"))
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    return (
+        trains
+        and subject.source.definition(call.func) is None
+        and any(subject.text(subject.source.site(each)) == optimizer for each in given)
+    )
 
 
 def _names_in(
