@@ -36,7 +36,7 @@ class ModelInWrongMode(ReadTemplate):
     training mode, dropout drops activations at random, and batch normalization uses the statistics of the batch and
     adds them to its running ones. Nothing crashes.
 
-    Reported where a loop over epochs trains a model, then puts it in evaluation mode, itself or in a function it calls,
+    Reported where a loop trains a model, puts it in evaluation mode for an evaluation, itself or in a function it calls,
     and never puts it back; and where a program with such layers trains a model, evaluates it under `torch.no_grad()`,
     and never changes the mode. And where a program that trains nothing loads a model with `torch.load` or
     `load_from_checkpoint`, which come in training mode, and calls it. Programs that draw samples with dropout are left alone.
@@ -302,7 +302,7 @@ def _left_in_evaluation(source: Source) -> Iterator[Fault]:
     """Loops that train a network, put it in evaluation mode, and train on in it, where the network has layers that care."""
     for left in evaluations.left_in_evaluation(source):
         if left.cares:
-            mode = "stays in evaluation mode after the first epoch, as this loop does not call train()"
+            mode = "stays in evaluation mode from then on, as the loop that trains it does not call train()"
             said = {"model": left.network, "mode": mode}
             edit = InsertBefore(source.site(left.loop.body[0]), f"{left.network}.train()")
             yield Fault.with_repair(
