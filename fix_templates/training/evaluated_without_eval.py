@@ -211,6 +211,14 @@ def spread(model, x, n_samples=30):
     with torch.no_grad():
         return torch.stack([model(x) for _ in range(n_samples)]).std(0)
 
+=== reject: the loader has a title, and the mode is set around the loop
+for epoch in range(epochs):
+    model.train()
+    for x, y in tqdm(loader, desc="Training", leave=False):
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+
 === reject: phases, each in its mode
 import torch
 
@@ -263,7 +271,8 @@ for x, y in loader:
 def _phases(source: Source) -> Iterator[Fault]:
     """Loops over the phases of an epoch that never change the mode."""
     for loop in source.nodes(ast.For):
-        phases = [each.value for each in within(loop.iter, ast.Constant)]
+        listed = within(loop.iter, ast.List, ast.Tuple)
+        phases = [each.value for one in listed for each in one.elts if isinstance(each, ast.Constant)]
         trained = [phase for phase in phases if isinstance(phase, str) and phase.lower().startswith("train")]
         changed = any(
             isinstance(node.func, ast.Attribute) and node.func.attr in ("train", "eval")
