@@ -271,7 +271,7 @@ for x, y in loader:
 def _phases(source: Source) -> Iterator[Fault]:
     """Loops over the phases of an epoch that never change the mode."""
     for loop in source.nodes(ast.For):
-        listed = within(loop.iter, ast.List, ast.Tuple)
+        listed: list[ast.List | ast.Tuple] = [*within(loop.iter, ast.List), *within(loop.iter, ast.Tuple)]
         phases = [each.value for one in listed for each in one.elts if isinstance(each, ast.Constant)]
         trained = [phase for phase in phases if isinstance(phase, str) and phase.lower().startswith("train")]
         changed = any(
