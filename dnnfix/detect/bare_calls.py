@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
-from dnnfix.detect.graph import holds_tensor, imported, is_module_made_by, keras_modules, torch_modules
+from dnnfix.detect.graph import (
+    holds_tensor,
+    imported,
+    is_display,
+    is_module_made_by,
+    keras_modules,
+    read_again,
+    torch_modules,
+)
 from dnnfix.network.facts import ACTIVATION_FORMS, component_kind, layer_facts
+from dnnfix.source.program import Source
 from dnnfix.source.public_names import words
 from dnnfix.source.tree import is_self
 from dnnfix.subject import Subject
@@ -33,6 +43,32 @@ FUNCTIONS = words("""torch.unsqueeze torch.squeeze torch.reshape torch.permute t
 
 TENSOR_CLASSES = words("Tensor FloatTensor LongTensor DoubleTensor IntTensor Variable")
 IN_PLACE = frozenset({"inplace", "out"})
+
+
+def discarded(subject: Subject) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """The calls whose result is discarded, each with what it was meant for, where this is read later and the call is no display or trial."""
+    source = subject.source
+    for statement in source.nodes(ast.Expr):
+        call = statement.value
+        target = meant_for(subject, call) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or target is None or is_display(source, statement):
+            continue
+        if not _is_tried(source, statement) and read_again(source, statement, target):
+            yield call, target
+
+
+def _is_tried(source: Source, statement: ast.stmt) -> bool:
+    """Whether the statement is only there to see if it raises: in a `try`, or in `with pytest.raises(…)`."""
+    above = source.parent(statement)
+    if isinstance(above, ast.Try) and statement in above.body and above.handlers:
+        return len(above.body) == 1
+    while above is not None and not isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(above, ast.With) and any(
+            "raises" in ast.unparse(item.context_expr).lower() for item in above.items
+        ):
+            return True
+        above = source.parent(above)
+    return False
 
 
 def meant_for(subject: Subject, call: ast.Call) -> ast.expr | None:

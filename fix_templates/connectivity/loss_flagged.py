@@ -43,6 +43,8 @@ class LossFlagged(ReadTemplate):
             is_leaf = each.value.flow is graph_flow.Flow.DATA and not re.search("loss", text, re.IGNORECASE)
             if each.function in reported or is_leaf or not (text in ends or graph_flow.OF_OUTPUT.search(text)):
                 continue
+            if text.endswith((".weight", ".bias")):
+                continue  # a parameter, whatever it is a part of
             if f"{text}.grad" in source.text or f"[{text}]" in source.text:
                 continue
             statement = source.statement_of(each.end)
@@ -101,6 +103,11 @@ output.requires_grad_()
 loss = criterion(output, y)
 loss.backward()
 print(output.grad)
+
+=== reject: the weights of an output layer
+import torch
+
+net.output.weight.requires_grad = old.output.weight.requires_grad
 
 === reject: frozen layers
 import torch

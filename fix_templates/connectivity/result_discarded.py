@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, bare_calls, graph, trees
+from dnnfix.api import Family, Fault, FixPattern, ReadTemplate, Replace, Subject, bare_calls, trees
 
 
 class ResultDiscarded(ReadTemplate):
@@ -30,20 +30,13 @@ class ResultDiscarded(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        for statement in source.nodes(ast.Expr) if source.frameworks else ():
-            call = statement.value
-            target = bare_calls.meant_for(subject, call) if isinstance(call, ast.Call) else None
-            if (
-                isinstance(call, ast.Call)
-                and target is not None
-                and not graph.is_display(source, statement)
-                and not _is_tried(subject, statement)
-                and graph.read_again(source, statement, target)
-            ):
-                kept, site = source.segment(source.site(target)), source.site(call)
-                words = {"operation": _operation(call), "kept": kept}
-                edit = Replace(site, f"{kept} = {subject.text(site)}")
-                yield Fault.with_repair(site, words, f"Assign the result to `{kept}`", edit)
+        for call, target in bare_calls.discarded(subject) if source.frameworks else ():
+            if _operation(call) == "detach()":
+                continue  # a rule of its own says what comes of it
+            kept, site = source.segment(source.site(target)), source.site(call)
+            words = {"operation": _operation(call), "kept": kept}
+            edit = Replace(site, f"{kept} = {subject.text(site)}")
+            yield Fault.with_repair(site, words, f"Assign the result to `{kept}`", edit)
 
     programs = """
 === example: axes meant to be swapped
@@ -158,20 +151,6 @@ x.view(2, 3)
 # In[2]:
 print(x)
 """
-
-
-def _is_tried(subject: Subject, statement: ast.stmt) -> bool:
-    """Whether the statement is only there to see if it raises: in a `try`, or in `with pytest.raises(…)`."""
-    above = subject.source.parent(statement)
-    if isinstance(above, ast.Try) and statement in above.body and above.handlers:
-        return len(above.body) == 1
-    while above is not None and not isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        if isinstance(above, ast.With) and any(
-            "raises" in ast.unparse(item.context_expr).lower() for item in above.items
-        ):
-            return True
-        above = subject.source.parent(above)
-    return False
 
 
 def _operation(call: ast.Call) -> str:

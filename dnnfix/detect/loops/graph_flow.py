@@ -150,7 +150,7 @@ PASSING = words(
 """Methods of tensors whose result has a graph if the tensor has."""
 OF_DATA = re.compile(
     r"(^|_)(x|y|xs|ys|data|datas?|inputs?|targets?|labels?|images?|imgs?|batch|batches|masks?|ids?|rewards?|done|dones|device|args|config|cfg|opt|epochs?|i|j"
-    r"|idx|step|lr|alpha|beta|gamma|lambda\w*|lam|eps|epsilon|n|num|weights?|real|gt|truth|ground_truth|true|onehot|len\w*|size|temperature|tau"
+    r"|idx|step|lr|alpha|beta|gamma|lambda\w*|lam|eps|epsilon|n|num|(?<!loss_)(?<!task_)weights?|real|gt|truth|ground_truth|true|onehot|len\w*|size|temperature|tau"
     r"|scale|returns?|advantages?|coef\w*|ratio|samples?|noise|action|actions|tgt|trg|src|text|texts|seq|loader|dataloader|dl|criterion)\d*(_|$)"
     r"|^(?-i:[A-Z_0-9]{2,}|X|Y)$|(train|test|val)(_?(set|loader|data|iter))|label|target|loader",
     re.IGNORECASE,
@@ -520,7 +520,7 @@ class _Run:
         if last in PASSING:
             return joined([on, *given])
         if on.flow is not Flow.GRAPH and structure.is_network(self.source, func.value):
-            return BY_NETWORK
+            return UNKNOWN if structure.OF_EVALUATION.search(last) else BY_NETWORK
         return UNKNOWN if on.flow is not Flow.GRAPH and not _is_text(func.value) else on
 
     def _flag(self, call: ast.Call, func: ast.Attribute) -> Value:

@@ -63,7 +63,8 @@ def _is_kept(source: Source, each: Kept) -> bool:
     loop = trains[0]
     is_loss = isinstance(each.node, ast.Name) and each.node.id in {*_ends(source, loop)}
     by_network = each.value == graph_flow.BY_NETWORK and structure.OF_LOSS.search(ast.unparse(each.node))
-    has_graph = each.value.flow is Flow.GRAPH or bool(by_network) or (is_loss and each.value.flow is Flow.UNKNOWN)
+    may = each.value.flow is Flow.UNKNOWN and not structure.evaluates(source, each.node)
+    has_graph = each.value.flow is Flow.GRAPH or (may and (is_loss or bool(by_network)))
     return has_graph and not _is_made_in(loop, each) and not _is_trained(source, each)
 
 

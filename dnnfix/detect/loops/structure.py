@@ -25,7 +25,10 @@ from dnnfix.detect.loops.training_loop import (
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import last_name, parameter_names, receiver, stored_names, within
+from dnnfix.source.tree import is_self, last_name, parameter_names, receiver, stored_names, within
+=======
+from dnnfix.source.tree import is_self, last_name, receiver, within
+>>>>>>> 9ac2c6f6 (A discarded copy of detach() has a rule of its own; parameters that are flagged, numbers of an evaluation and the forward of a part are no longer misread)
 
 OPTIMIZERS = (
     "torch.optim.",
@@ -51,6 +54,7 @@ OF_LOSS = re.compile(
     re.IGNORECASE,
 )
 OF_ACTION = re.compile(
+<<<<<<< HEAD
     r"^(eval|test|valid|train|predict|infer|run|process|get|load|save|make|create|build|init|update|sync|copy|print|count|set|freeze|export)\w*_",
     re.IGNORECASE,
 )
@@ -242,6 +246,8 @@ def callee(source: Source, call: ast.Call) -> Function | None:
         return definition
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     own = _bodies(source).get(name, [])
+    if name == "forward" and isinstance(call.func, ast.Attribute) and not is_self(call.func.value):
+        return None  # every network has one: that of a part of a network is not its own
     is_method = len(own) == 1 and isinstance(source.parent(own[0]), ast.ClassDef)
     return own[0] if is_method and name not in ("step", "backward", "zero_grad", "train", "eval") else None
 
