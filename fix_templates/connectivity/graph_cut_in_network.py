@@ -48,6 +48,9 @@ class GraphCutInNetwork(ReadTemplate):
     silent = 5
     default = False
     triggers = (
+        "torch",
+        "nn",
+        "F",
         "forward",
         "loss",
         "training_step",
@@ -113,6 +116,49 @@ def my_loss(output, target):
 +     output = output
     return torch.mean((output - target) ** 2)
 
+=== finds: a step that gives back a number
+class Regressor(LightningModule):
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        loss = nn.functional.mse_loss(self(x), y)
+        return {"loss": loss.item()}
+
+=== finds: a loss of numbers
+def smooth_loss(outputs, targets):
+    total = 0
+    for output, target in zip(outputs, targets):
+        total += abs(output.item() - target)
+    return torch.tensor(total, requires_grad=True)
+
+=== finds: a loss of decisions
+def overlap_loss(output, target):
+    decided = (torch.sigmoid(output) > 0.5).float()
+    return 1 - (decided * target).sum() / target.sum()
+
+=== finds: a forward whose class is not seen
+def forward(self, x):
+    x = self.conv1(x)
+    x = torch.tensor(x.detach().cpu().numpy())
+    return self.fc(x)
+
+=== reject: a step that does the backward pass itself
+class Regressor(LightningModule):
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        loss = nn.functional.mse_loss(self(x), y)
+        self.manual_backward(loss)
+        return loss.item()
+
+=== reject: an operation with a gradient of its own
+class Rounded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
 === reject: classes choose rows of an embedding
 import torch
 from torch import nn
@@ -150,10 +196,12 @@ def _results(source: Source, account: graph_flow.Account) -> Iterator[tuple[str,
         ):
             continue
         if graph_flow.is_loss_function(source, function):
-            if last.value.how not in NUMBERS and last.value.how != "no_grad":
+            is_number = last.value.how in NUMBERS and not _makes_tensor(source, last.end)
+            if not is_number and last.value.how != "no_grad":
                 yield f"what `{function.name}` gives back", last
-        elif function.name == "training_step" and last.value.how not in NUMBERS:
-            yield "what `training_step` gives back", last
+        elif function.name == "training_step":
+            if last.value.how not in NUMBERS or _is_step_of_trainer(source, function):
+                yield "what `training_step` gives back", last
         elif function.name == "forward" and _is_network(source, function):
             is_frozen = last.value.how in ON_PURPOSE and "requires_grad" in ast.unparse(
                 source.parent(function) or function
@@ -190,15 +238,32 @@ def _given(source: Source, account: graph_flow.Account) -> Iterator[tuple[str, g
             "argsort()",
             "tolist()",
         )
-        is_forward = function is None or (function.name == "forward" and _is_network(source, function))
+        is_forward = function is None or (
+            isinstance(function, ast.FunctionDef) and function.name == "forward" and _is_network(source, function)
+        )
         if not is_forward or whole or value.how in ON_PURPOSE:
             continue
         yield f"`{ast.unparse(each.end)}`, which a layer is given,", each
 
 
-def _is_network(source: Source, function: ast.AST) -> bool:
-    """Whether a method is one of a network with layers."""
+def _makes_tensor(source: Source, expr: ast.expr) -> bool:
+    """Whether an expression makes a tensor of numbers, to be trained as a loss."""
+    return isinstance(expr, ast.Call) and (source.qualified(expr.func) or "") in graph_flow.MAKERS
+
+
+def _is_step_of_trainer(source: Source, function: ast.FunctionDef) -> bool:
+    """Whether a trainer of Lightning runs the backward pass from what a `training_step` gives back: for it does none itself."""
     owner = source.parent(function)
-    return isinstance(owner, ast.ClassDef) and any(
-        "Module" in ast.unparse(base) or structure.is_network_class(source, base) for base in owner.bases
-    )
+    bases = " ".join(ast.unparse(base) for base in owner.bases) if isinstance(owner, ast.ClassDef) else ""
+    is_lightning = "Lightning" in bases or function.args.args[-1].arg == "batch_idx"
+    by_hand = "automatic_optimization" in source.words or structure.has(source, function, structure.Kind.BACKWARD)
+    return is_lightning and not by_hand
+
+
+def _is_network(source: Source, function: ast.FunctionDef) -> bool:
+    """Whether a `forward` is that of a network with layers; in a fragment the class need not be seen."""
+    owner = source.parent(function)
+    if isinstance(owner, ast.ClassDef):
+        bases = " ".join(ast.unparse(base) for base in owner.bases)
+        return bool(bases) and "Function" not in bases and structure.is_module(source, owner)
+    return isinstance(owner, ast.Module) and [each.arg for each in function.args.args][:1] == ["self"]
