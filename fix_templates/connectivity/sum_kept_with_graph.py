@@ -79,6 +79,99 @@ def evaluate(model, loader, criterion):
 +         val_loss += criterion(model(x), y).detach()
     return val_loss / len(loader)
 
+=== example: a step that gives its loss back
+import torch
+
+def step(x, y):
+    optimizer.zero_grad()
+    loss = criterion(net(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+total = 0
+for x, y in loader:
+-     total += step(x, y)
++     total += step(x, y).detach()
+
+=== example: a place of its own in a dictionary
+import torch
+
+record = {}
+for turn in range(100):
+    loss = criterion(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+-     record[turn] = loss
++     record[turn] = loss.detach()
+
+=== example: outputs that are joined
+import torch
+
+seen = torch.zeros(0, 10)
+for x, y in loader:
+    logits = net(x)
+    loss = criterion(logits, y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+-     seen = torch.cat((seen, logits))
++     seen = torch.cat((seen, logits.detach()))
+
+=== example: a meter
+import torch
+
+meter = AverageMeter()
+for x, y in loader:
+    loss = criterion(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+-     meter.update(loss, len(x))
++     meter.update(loss.detach(), len(x))
+
+=== reject: places of an array, and the last value of each kind
+import numpy as np
+import torch
+
+curve, last = np.zeros(100), {}
+for turn in range(100):
+    loss = criterion(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    curve[turn] = loss
+    last["loss"] = loss
+
+=== reject: a metric of a library, and a meter that takes numbers
+import torch
+from torchmetrics import MeanMetric
+
+class Meter:
+    def update(self, value, count):
+        self.total += value.item() * count
+
+metric, meter = MeanMetric(), Meter()
+for x, y in loader:
+    loss = criterion(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    metric.update(loss)
+    meter.update(loss, len(x))
+
+=== reject: steps whose losses are trained together
+import torch
+
+for x, y in loader:
+    seen = torch.zeros(0, 10)
+    for part in x:
+        logits = net(part)
+        seen = torch.cat((seen, logits))
+    loss = criterion(seen, y)
+    loss.backward()
+
 === reject: an evaluation without gradients
 import torch
 

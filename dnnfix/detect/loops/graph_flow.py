@@ -137,6 +137,7 @@ FRESH = words(
 )
 NUMBERS = words("builtins.float builtins.int builtins.bool builtins.round builtins.abs")
 OF_NUMBERS = ("numpy.", "math.", "sklearn.", "scipy.", "pandas.", "random.")
+JOINING = words("cat concat hstack vstack")
 INDICES = words("max min topk sort median mode kthvalue cummax cummin")
 """Functions that give values and their indices, if they are asked along an axis."""
 ATTRIBUTES = words(
@@ -252,6 +253,7 @@ class _Run:
             for target in node.targets:
                 if isinstance(node.value, ast.BinOp):
                     self._summands(node.value, target)
+                self._stored(node, target, value)
                 self._bind(target, node.value, value)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             self._bind(node.target, node.value, self.value(node.value))
@@ -324,13 +326,28 @@ class _Run:
                 if each.flow is Flow.CUT:
                     self.lost.append(Lost(part, each, _text(target)))
 
+    def _stored(self, node: ast.Assign, target: ast.expr, value: Value) -> None:
+        """Note what goes into a place of its own in a store, or is joined to what a name holds."""
+        call = node.value
+        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
+            self.kept.append(Kept(call, _text(target.value), value, node))
+        joins = isinstance(call, ast.Call) and _last(call.func) in JOINING and call.args
+        if joins and isinstance(call, ast.Call) and isinstance(call.args[0], (ast.Tuple, ast.List)):
+            name, joined_ones = _text(target), call.args[0].elts
+            if name in {_text(each) for each in joined_ones}:
+                for each in joined_ones:
+                    if _text(each) != name:
+                        self.kept.append(Kept(each, name, self.value(each), node))
+
     def _expression(self, node: ast.expr) -> None:
         value = self.value(node)
         call = node
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             return
         name, on = call.func.attr, _text(call.func.value)
-        if name in ("append", "extend", "insert", "add", "appendleft", "put", "push") and call.args:
+        if name == "update" and call.args:
+            self.kept.append(Kept(call.args[0], on, self.value(call.args[0]), self.source.statement_of(call)))
+        elif name in ("append", "extend", "insert", "add", "appendleft", "put", "push") and call.args:
             given = self.value(call.args[-1])
             if name in ("append", "extend", "appendleft", "insert"):
                 self.kept.append(Kept(call.args[-1], on, given, self.source.statement_of(call)))

@@ -32,6 +32,9 @@ LETS_GO = re.compile(
     r"detach|\.data\b|repackage|init_?hidden|init_?state|reset|zeros|requires_grad|no_grad|initHidden|truncate"
 )
 
+NO_GRAPH = re.compile(r"item\(|detach|\.data\b|no_grad|float\(|numpy|cpu\(")
+"""What lets go of a graph in a meter."""
+
 OF_TENSOR = words("item detach cpu data numpy tolist backward")
 """Attributes of tensors that numbers do not have, or that a report does not need."""
 
@@ -53,9 +56,13 @@ def kept(source: Source) -> tuple[Kept, ...]:
 
 
 def _is_kept(source: Source, each: Kept) -> bool:
-    if not OF_RESULT.search(f"{each.keeper} {ast.unparse(each.node)}"):
-        return False
     around = loops_around(source, each.node)
+    ended = {name for loop in around for name in _ends(source, loop)}
+    is_end = isinstance(each.node, ast.Name) and each.node.id in ended
+    if not _may_keep(source, each):
+        return False
+    if not is_end and not OF_RESULT.search(f"{each.keeper} {_given_back(source, each.node)}"):
+        return False
     trains = [loop for loop in around if structure.has(source, loop, Kind.BACKWARD)]
     if not trains:
         evaluates = structure.evaluates(source, each.node) and each.value.flow is Flow.GRAPH
@@ -66,6 +73,45 @@ def _is_kept(source: Source, each: Kept) -> bool:
     may = each.value.flow is Flow.UNKNOWN and not structure.evaluates(source, each.node)
     has_graph = each.value.flow is Flow.GRAPH or (may and (is_loss or bool(by_network)))
     return has_graph and not _is_made_in(loop, each) and not _is_trained(source, each)
+
+
+def _given_back(source: Source, node: ast.expr) -> str:
+    """An expression as text; of the call of a training step that the text has, what this gives back."""
+    body = structure.callee(source, node) if isinstance(node, ast.Call) else None
+    if body is None or not structure.has(source, body, Kind.BACKWARD):
+        return ast.unparse(node)
+    return " ".join(ast.unparse(each.value) for each in within(body, ast.Return) if each.value is not None)
+
+
+def _may_keep(source: Source, each: Kept) -> bool:
+    """Whether what a value goes into holds on to it: a sum or a list does, a place of an array of NumPy or a metric of a library does not."""
+    statement = each.statement
+    if isinstance(statement, ast.Assign) and isinstance(target := statement.targets[0], ast.Subscript):
+        made = source.bindings(target.value)
+        return bool(made) and all(_is_store(source, one) for one in made)
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "update":
+        meter = source.constructor(call.func.value)
+        return meter is not None and _adds_up(source, meter)
+    return True
+
+
+def _is_store(source: Source, made: ast.expr) -> bool:
+    """Whether an expression makes a dictionary, a list or a tensor."""
+    if isinstance(made, ast.BinOp):
+        return isinstance(made.left, ast.List)
+    name = source.qualified(made.func) or "" if isinstance(made, ast.Call) else ""
+    return isinstance(made, (ast.Dict, ast.List)) or name in graph_flow.FRESH or name.endswith((".dict", ".list"))
+
+
+def _adds_up(source: Source, meter: ast.Call) -> bool:
+    """Whether a meter adds up what it is given as it is: by its class, or by the name of the one that everybody copies."""
+    definition = source.definition(meter.func)
+    if isinstance(definition, ast.ClassDef):
+        update = next((one for one in within(definition, ast.FunctionDef) if one.name == "update"), None)
+        adds = update is not None and any(within(update, ast.AugAssign))
+        return adds and update is not None and not NO_GRAPH.search(ast.unparse(update))
+    return ast.unparse(meter.func).rpartition(".")[2] == "AverageMeter"
 
 
 def _ends(source: Source, loop: ast.AST) -> Iterator[str]:
@@ -82,7 +128,7 @@ def _is_made_in(loop: Loop, each: Kept) -> bool:
         for target in node.targets:
             texts = {ast.unparse(one) for one in within(target, ast.Name, ast.Attribute)}
             anew = keeper not in {ast.unparse(one) for one in within(node.value, ast.Name, ast.Attribute)}
-            if keeper in texts and anew and node in loop.body:
+            if keeper in texts and anew and node in loop.body and node is not each.statement:
                 return True
     made = {name.id for name in within(loop.target, ast.Name)} if isinstance(loop, (ast.For, ast.AsyncFor)) else set()
     return keeper.partition(".")[0] in made - {"self"}
