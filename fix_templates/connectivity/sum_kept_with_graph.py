@@ -182,6 +182,20 @@ def evaluate(model, loader, criterion):
             val_loss += criterion(model(x), y)
     return val_loss / len(loader)
 
+=== reject: a method that another one calls without gradients
+import torch
+
+class Forecast:
+    def predict(self, loader):
+        with torch.no_grad():
+            return self.predict_all(loader)
+
+    def predict_all(self, loader):
+        outputs = []
+        for x, _ in loader:
+            outputs.append(self.model(x))
+        return torch.cat(outputs)
+
 === reject: a loss of several parts
 import torch
 

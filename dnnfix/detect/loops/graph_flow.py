@@ -14,12 +14,12 @@ from enum import IntEnum
 from typing import TypeVar
 
 from dnnfix.detect.loops import structure
-from dnnfix.detect.loops.training_loop import Function
+from dnnfix.detect.loops.training_loop import Function, function_around
 from dnnfix.records.record import record
 from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import within
+from dnnfix.source.tree import receiver, within
 
 
 class Flow(IntEnum):
@@ -680,17 +680,24 @@ def is_loss_function(source: Source, function: Function | None) -> bool:
 
 
 @once
-def _is_ungraded(source: Source, function: Function) -> bool:
+def _is_ungraded(source: Source, function: Function, depth: int = 0) -> bool:
     """Whether a function is defined where no gradients are recorded, or is called there and nowhere else."""
     if UNGRADED.isdisjoint(source.words):
         return False
     around = source.enclosing(function, ast.FunctionDef)
     if around is not None and any(_turns_off(source, one) for one in around.decorator_list):
         return True
-    if isinstance(source.parent(function), ast.ClassDef):
-        return False  # the method of another class may have its name
     calls = structure.callers(source, function)
-    return bool(calls) and all(structure.without_gradients(source, call) for call in calls)
+    if isinstance(source.parent(function), ast.ClassDef) and any(receiver(call) != "self" for call in calls):
+        return False  # the method of another class may have its name
+    return bool(calls) and all(_is_called_ungraded(source, call, depth) for call in calls)
+
+
+def _is_called_ungraded(source: Source, call: ast.Call, depth: int) -> bool:
+    """Whether a call stands where no gradients are recorded, by a block around it or by the callers of its function."""
+    around = function_around(source, call)
+    by_callers = around is not None and depth < 3 and _is_ungraded(source, around, depth + 1)
+    return structure.without_gradients(source, call) or by_callers
 
 
 def _turns_off(source: Source, expr: ast.expr) -> bool:

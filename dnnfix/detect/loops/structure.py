@@ -46,7 +46,7 @@ OF_NETWORK = re.compile(
     r"|backbone|critic|actor|policy|(\w+_)?classifier|rnn|lstm|gru|cnn|mlp|resnet\w*|vgg\w*|unet|bert|gpt\d?|transformer|autoencoder|(c?v)?ae|[dgDG])(\.module)?$"
 )
 OF_NO_NETWORK = re.compile(
-    r"(^|[._])([A-Z][a-z]+[A-Z]\w*|[A-Z][a-z]{2,}|(get|make|read|export|from|to|fetch|freeze|build|load|wrap|save|train|test|eval|plot|init|update|run|set|print|define|parse|setup|prepare|compile|convert|copy|check|count)_?\w*|\w*(loss|criterion|dataset|loader|optim\w*|config|params?|name|path|file|dir|type|fn|args|summary|info))$"
+    r"(^|[._])([A-Z][a-z]+[A-Z]\w*|[A-Z][a-z]{2,}|(?<!_)[A-Z]{2,}_[a-z]{3,}\w*|(get|make|read|export|from|to|fetch|freeze|build|load|wrap|save|train|test|eval|plot|init|update|run|set|print|define|parse|setup|prepare|compile|convert|copy|check|count)_?\w*|\w*(loss|criterion|dataset|loader|optim\w*|config|params?|name|path|file|dir|type|fn|args|summary|info))$"
 )
 """Names of what is called beside networks: classes, functions named by what they do, losses, data."""
 OF_LOSS = re.compile(
