@@ -164,6 +164,38 @@ dataset.data = dataset.data[:2]
 args.data = "folder"
 batch.data = None
 
+=== reject: gradients of one's own
+class Descent:
+    def step(self):
+        for p in self.params:
+            p.data -= self.rate * p.grad
+
+    def clear(self):
+        for p in self.params:
+            p.grad = 0
+
+=== reject: another library
+from tinygrad.tensor import Tensor
+
+def step(weights):
+    for w in weights:
+        w.data -= 0.1 * w.grad
+
+=== reject: matrices with few entries
+import numpy as np
+import scipy.sparse as sparse
+import torch
+
+links = sparse.coo_matrix(table)
+links.data = np.ones(len(links.data))
+rows = links.tocsr()
+rows.data *= 2
+
+=== reject: the type of a weight
+import torch
+
+layer.weight.data = layer.weight.data.half()
+
 === reject: under no_grad
 import torch
 

@@ -69,6 +69,25 @@ for p in model.parameters():
 -     before.append(p.data.clone())
 +     before.append(p.detach().clone())
 
+=== example: an expression, and what takes its own place
+import torch
+
+a = mean + spread * torch.randn(3)
+- a = a.data
++ a = a.detach()
+
+=== example: a difference
+import torch
+
+- code = x + (nearest - x).data
++ code = x + (nearest - x).detach()
+
+=== example: what a distribution gives
+import torch
+
+- old = policy(state).log_prob(action).data
++ old = policy(state).log_prob(action).detach()
+
 === reject: what else is called data
 import torch
 from torch.utils.data import DataLoader
@@ -98,4 +117,6 @@ def _is_wrapped(source: Source, node: ast.Attribute) -> bool:
 def _detached(source: Source, node: ast.Attribute) -> str:
     """The tensor without its graph; a gradient has none."""
     of = source.segment(source.site(node.value))
+    if isinstance(node.value, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+        of = f"({of})"
     return of if of.endswith(".grad") else f"{of}.detach()"

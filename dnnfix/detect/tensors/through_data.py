@@ -11,6 +11,7 @@ import re
 
 from dnnfix.detect.graph import TENSOR_MAKERS
 from dnnfix.detect.loops import structure
+from dnnfix.detect.loops.training_loop import function_around
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
@@ -19,7 +20,7 @@ from dnnfix.source.tree import names_in
 OF_TENSOR = re.compile(
     r"""(^|[._])(p|q|w|b|w\d|b\d|params?\d?|\w*_params?|parameters?|weights?\d?|\w*_weights?|weight_\w+|bias|bias_\w+|grads?|\w*_grad
     |loss(es)?|\w*_loss|loss_\w+|err|err[A-Z]\w*|\w*_err|outputs?|out|\w*_outputs?|output_\w+|logits|preds?|predictions?|\w*_preds?|pred_\w+|hidden|\w*_hidden
-    |embeddings?|tensor|[xyzh]\d?|inputs?|targets?|labels?|images?|imgs?|mu|logvar|scores?|actions?|values?|state|adv_\w+|perturb\w*|var|log_probs?|probs?|noise|mask|features?|theta|eps|delta|adv|\w*_adv|adv_\w+|x_\w+)(\[[^\]]*\])*$""",
+    |embeddings?|tensor|[xyzh]\d?|[hc]_?[nt0x]|inputs?|targets?|labels?|images?|imgs?|mu|logvar|scores?|actions?|values?|state|adv_\w+|perturb\w*|var|log_probs?|probs?|noise|mask|features?|theta|eps|delta|adv|\w*_adv|adv_\w+|x_\w+)(\[[^\]]*\])*$""",
     re.VERBOSE,
 )
 """Usual names of tensors."""
@@ -36,6 +37,14 @@ ONLY_TENSORS = words("""cpu cuda numpy clone item topk detach norm view unsqueez
     element_size narrow repeat_interleave contiguous permute chunk eq gt lt ge le ne expm1 sigmoid softmax is_cuda device
     index_copy index_add addmm mm matmul bmm sub mul div add pow_ sign tanh relu""")
 """Attributes that tensors have, and arrays and data sets do not."""
+GIVES_TENSOR = words("""view reshape squeeze unsqueeze transpose permute contiguous clone float double half cpu cuda expand gather index_select
+    norm mean sum matmul mm bmm log_prob entropy sigmoid tanh softmax log_softmax clamp detach repeat masked_fill exp log""")
+"""Methods whose result is a tensor in a text that speaks of torch."""
+CONVERTS = words("half float double bfloat16 to cuda cpu type")
+OF_ARRAY = re.compile(r"(^|[._])(to)?(coo|csr|csc|lil|dok|bsr)(_matrix|_array)?$|(^|[._])(masked_array|memmap)$")
+"""Makers of matrices and arrays that keep their entries in `data`."""
+OF_OTHER_GRADIENTS = words("tinygrad mytorch needle chainer dezero micrograd minitorch nanograd cupy jax mxnet")
+"""Libraries of gradients, usually of one's own, whose tensors keep an array in `data`."""
 RESHAPES = words("t_ transpose_ unsqueeze_ squeeze_ swapaxes_ swapdims_ resize_ resize_as_ set_ as_strided_")
 """Methods that change the shape, which `.data` does not pass on: a rule of their own reports them."""
 PARAMETERS = words("torch.nn.Parameter torch.nn.parameter.Parameter")
@@ -56,18 +65,45 @@ def uses(source: Source) -> tuple[ThroughData, ...]:
     """Each `.data` of a tensor in the text, in source order."""
     if "data" not in source.words or not ({"torch"} & source.frameworks or not source.frameworks):
         return ()
+    if "torch" not in source.words and _has_other_tensors(source):
+        return ()
     found = []
     for node in source.nodes(ast.Attribute):
         if node.attr != "data" or not _is_of_tensor(source, node):
             continue
         last = _outermost(source, node)
-        if isinstance(last, ast.Attribute) and last.attr in RESHAPES:
+        if (isinstance(last, ast.Attribute) and last.attr in RESHAPES) or _is_converted(source.statement_of(node)):
             continue
         initializes = _is_initialized(source, node)
         found.append(
             ThroughData(node, source.statement_of(node), initializes or _is_changed(source, node), initializes)
         )
     return tuple(found)
+
+
+@once
+def _has_other_tensors(source: Source) -> bool:
+    """Whether a text without a word of torch has gradients of its own, or those of another library: arrays, numbers and classes of them."""
+    if not OF_OTHER_GRADIENTS.isdisjoint(source.words):
+        return True
+    if any(each.name in ("Tensor", "Value", "Variable", "Parameter") for each in source.nodes(ast.ClassDef)):
+        return True
+    for node in (*source.nodes(ast.Assign), *source.nodes(ast.AugAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        held = {each.attr for target in targets for each in ast.walk(target) if isinstance(each, ast.Attribute)}
+        is_number = isinstance(node.value, ast.Constant) and isinstance(node.value.value, (int, float))
+        by_numpy = any((source.qualified(call.func) or "").startswith("numpy.") for call in _calls(node.value))
+        if ("grad" in held and is_number) or (held & {"grad", "data"} and by_numpy):
+            return True
+    return False
+
+
+def _is_converted(statement: ast.stmt) -> bool:
+    """Whether a statement moves or casts a tensor in its place, as `nn.Module` does: its values stay, and nothing else can do that."""
+    if not isinstance(statement, ast.Assign) or not isinstance(call := statement.value, ast.Call):
+        return False
+    of = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in CONVERTS else None
+    return of is not None and ast.unparse(of) in [ast.unparse(target) for target in statement.targets]
 
 
 def _is_of_tensor(source: Source, node: ast.Attribute) -> bool:
@@ -79,6 +115,11 @@ def _is_of_tensor(source: Source, node: ast.Attribute) -> bool:
         return False  # `utils.data.DataLoader`
     if isinstance(of, (ast.Name, ast.Attribute)) and source.qualified(of) is not None:
         return False
+    if isinstance(of, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+        return True
+    if isinstance(above, ast.Assign) and node in above.targets and isinstance(above.value, ast.Call):
+        if (source.qualified(above.value.func) or "").startswith("numpy."):
+            return False  # a tensor takes no array
     text = ast.unparse(of)
     if re.search(r"\.(grad|weight|bias)$", text) or _is_parameter(source, of):
         return True
@@ -86,6 +127,10 @@ def _is_of_tensor(source: Source, node: ast.Attribute) -> bool:
         return False
     made = source.constructor(of) if isinstance(of, (ast.Name, ast.Attribute)) else of
     if isinstance(made, ast.Call):
+        if OF_ARRAY.search(ast.unparse(made.func)):
+            return False
+        if made is of and isinstance(made.func, ast.Attribute) and made.func.attr in GIVES_TENSOR:
+            return True
         name = source.qualified(made.func) or ""
         if name in TENSOR_MAKERS | PARAMETERS or name.startswith(("torch.nn.functional.", "torch.autograd.")):
             return True
@@ -93,7 +138,27 @@ def _is_of_tensor(source: Source, node: ast.Attribute) -> bool:
             return True
         if made is not of and name and not name.startswith("torch."):
             return False
+    if isinstance(of, ast.Name) and _is_computed(source, of):
+        return True
     return _is_used_as_tensor(source, node) or bool(OF_TENSOR.search(text) and _is_bare(source, node))
+
+
+def _is_computed(source: Source, name: ast.Name) -> bool:
+    """Whether a name holds what was computed with tensors, where its own `.data` takes its place (`a = a.data`)."""
+    here = source.statement_of(name)
+    if not isinstance(here, ast.Assign) or ast.unparse(here.targets[0]) != name.id or "torch" not in source.frameworks:
+        return False
+    around = function_around(source, name)
+    before = [
+        each.value
+        for each in source.nodes(ast.Assign)
+        if each.lineno < here.lineno
+        and name.id in [ast.unparse(target) for target in each.targets]
+        and function_around(source, each) is around
+    ]
+    last = before[-1] if before else None
+    by_torch = isinstance(last, ast.Call) and (source.qualified(last.func) or "").startswith("torch.")
+    return by_torch or isinstance(last, ast.BinOp)
 
 
 def _is_loss(source: Source, called: ast.expr) -> bool:
