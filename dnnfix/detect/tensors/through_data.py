@@ -15,12 +15,12 @@ from dnnfix.detect.loops.training_loop import function_around
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import names_in
+from dnnfix.source.tree import last_name, names_in
 
 OF_TENSOR = re.compile(
     r"""(^|[._])(p|q|w|b|w\d|b\d|params?\d?|\w*_params?|parameters?|weights?\d?|\w*_weights?|weight_\w+|bias|bias_\w+|grads?|\w*_grad
     |loss(es)?|\w*_loss|loss_\w+|err|err[A-Z]\w*|\w*_err|outputs?|out|\w*_outputs?|output_\w+|logits|preds?|predictions?|\w*_preds?|pred_\w+|hidden|\w*_hidden
-    |embeddings?|tensor|[xyzh]\d?|[hc]_?[nt0x]|inputs?|targets?|labels?|images?|imgs?|mu|logvar|scores?|actions?|values?|state|adv_\w+|perturb\w*|var|log_probs?|probs?|noise|mask|features?|theta|eps|delta|adv|\w*_adv|adv_\w+|x_\w+)(\[[^\]]*\])*$""",
+    |embeddings?|tensor|[xyzh]\d?|[hc]_?[nt0x]|means?|stds?|sigma|fakes?|fake_\w+|costs?|states|latents?|centers?|prototypes?|inputs?|targets?|labels?|images?|imgs?|mu|logvar|scores?|actions?|values?|state|adv_\w+|perturb\w*|var|log_probs?|probs?|noise|mask|features?|theta|eps|delta|adv|\w*_adv|adv_\w+|x_\w+)(\[[^\]]*\])*$""",
     re.VERBOSE,
 )
 """Usual names of tensors."""
@@ -115,7 +115,9 @@ def _is_of_tensor(source: Source, node: ast.Attribute) -> bool:
         return False  # `utils.data.DataLoader`
     if isinstance(of, (ast.Name, ast.Attribute)) and source.qualified(of) is not None:
         return False
-    if isinstance(of, (ast.BinOp, ast.UnaryOp, ast.Compare)):
+    chosen = of.value if isinstance(of, ast.Subscript) else None
+    is_maximum = isinstance(chosen, ast.Call) and last_name(chosen.func) in ("max", "min", "topk", "sort")
+    if is_maximum or isinstance(of, (ast.BinOp, ast.UnaryOp, ast.Compare)):
         return True
     if isinstance(above, ast.Assign) and node in above.targets and isinstance(above.value, ast.Call):
         if (source.qualified(above.value.func) or "").startswith("numpy."):
