@@ -84,6 +84,26 @@ for x, y in loader:
     optimizer.step()
 h, c = hidden
 
+=== example: a state that is given another name
+import torch
+
+for x, y in loader:
+    optimizer.zero_grad()
++     hidden = hidden.detach()
+    out, new = model(x, hidden)
+    criterion(out, y).backward(retain_graph=True)
+    optimizer.step()
+    hidden = new
+
+=== reject: detached under the other name
+import torch
+
+for x, y in loader:
+    out, new = model(x, hidden)
+    criterion(out, y).backward()
+    new = new.detach()
+    hidden = new
+
 === reject: detached
 import torch
 

@@ -119,6 +119,37 @@ for x, y in loader:
 -     seen = torch.cat((seen, logits))
 +     seen = torch.cat((seen, logits.detach()))
 
+=== example: a running mean
+import torch
+
+for x, y in loader:
+    loss = criterion(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+-     smooth = 0.9 * smooth + 0.1 * loss
++     smooth = 0.9 * smooth + (0.1 * loss).detach()
+
+=== example: a sum that is written as a call
+import torch
+
+for x, y in loader:
+    loss = criterion(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+-     whole = torch.add(whole, loss)
++     whole = torch.add(whole, loss.detach())
+
+=== reject: a mean that the loss is compared with
+import torch
+
+for x, y in loader:
+    error = criterion(net(x), y)
+    smooth = 0.9 * smooth + 0.1 * error
+    loss = error + (error - smooth).abs()
+    loss.backward()
+
 === example: a meter
 import torch
 

@@ -160,7 +160,7 @@ OF_TARGETS = re.compile(r"target|label|truth|true|^gt|device|config|batch_size|l
 OF_WEIGHTS = re.compile(r"weight|bias|param|embed|kernel|token", re.IGNORECASE)
 OF_OUTPUT = re.compile(r"loss|pred|output|logits?|(^|[._])outs?$|y_?hat|scores?$", re.IGNORECASE)
 OF_LAYER = re.compile(
-    r"(^|[._])(conv|fc|lin|linear|layer|dense|dec|enc|head|out|proj|embed|lstm|gru|rnn|bn|norm|block|attn|classif|mlp|up|down|pool|act|relu|feature|stem|body|trunk|backbone|gat|gcn|rel|model|net)",
+    r"(^|[._])(conv|fc|lin|linear|layer|dense|dec|enc|head|out|proj|embed|lstm|gru|rnn|bn|norm|block|attn|classif|mlp|up|down|pool|act|relu|feature|stem|body|trunk|backbone|gat|gcn|rel|model|net|cell)",
     re.IGNORECASE,
 )
 
@@ -318,9 +318,11 @@ class _Run:
         parts = list(_parts(value))
         readings = [self.value(part) for part in parts]
         name = _text(target)
-        if len(parts) == 2 and name in {_text(part) for part in parts}:
-            own = parts.index(next(part for part in parts if _text(part) == name))
-            self.kept.append(Kept(parts[1 - own], name, readings[1 - own], self.source.statement_of(value)))
+        summands = list(_parts(_unscaled(value)))
+        holders = [part for part in summands if name in {_text(each) for each in ast.walk(part)}]
+        for part in summands if len(summands) > 1 and len(holders) == 1 else ():
+            if part is not holders[0]:
+                self.kept.append(Kept(part, name, self.value(part), self.source.statement_of(value)))
         if len(parts) > 1 and any(each.flow is Flow.GRAPH for each in readings):
             for part, each in zip(parts, readings, strict=True):
                 if each.flow is Flow.CUT:
@@ -331,6 +333,10 @@ class _Run:
         call = node.value
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
             self.kept.append(Kept(call, _text(target.value), value, node))
+        if isinstance(call, ast.Call) and _last(call.func) == "add" and call.args:
+            added = [call.func.value, *call.args] if isinstance(call.func, ast.Attribute) else call.args
+            if _text(target) in {_text(each) for each in added}:
+                self.kept.append(Kept(call.args[-1], _text(target), self.value(call.args[-1]), node))
         joins = isinstance(call, ast.Call) and _last(call.func) in JOINING and call.args
         if joins and isinstance(call, ast.Call) and isinstance(call.args[0], (ast.Tuple, ast.List)):
             name, joined_ones = _text(target), call.args[0].elts
@@ -345,7 +351,7 @@ class _Run:
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             return
         name, on = call.func.attr, _text(call.func.value)
-        if name == "update" and call.args:
+        if name in ("update", "add_") and call.args:
             self.kept.append(Kept(call.args[0], on, self.value(call.args[0]), self.source.statement_of(call)))
         elif name in ("append", "extend", "insert", "add", "appendleft", "put", "push") and call.args:
             given = self.value(call.args[-1])
@@ -724,6 +730,11 @@ def _parts(expr: ast.expr) -> Iterator[ast.expr]:
         yield from _parts(expr.right)
     else:
         yield expr
+
+
+def _unscaled(expr: ast.expr) -> ast.expr:
+    """A sum without what it is divided by as a whole: `a + b` of `(a + b) / n`."""
+    return expr.left if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Div) else expr
 
 
 def _text(node: ast.AST) -> str:

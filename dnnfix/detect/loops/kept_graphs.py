@@ -23,7 +23,7 @@ from dnnfix.source.public_names import words
 from dnnfix.source.tree import within
 
 OF_STATE = re.compile(
-    r"hid|(^|[._])(h|c|hc|state\w*|hx|cx|h_?n|c_?n|h_?t|c_?t|mems?|memory|context|h_?\d|c_?\d)$", re.IGNORECASE
+    r"hid|(^|[._])(h|c|hs|cs|[hc]_?(prev|last|old)|carry|hc|state\w*|hx|cx|h_?n|c_?n|h_?t|c_?t|mems?|memory|context|h_?\d|c_?\d)$", re.IGNORECASE
 )
 OF_RESULT = re.compile(
     r"loss|cost|crit(?!ic)|(^|[ _.])err(or)?s?($| )|pred|output|logit|(^|[ _.])outs?($| )|mse|metric", re.IGNORECASE
@@ -87,6 +87,8 @@ def _may_keep(source: Source, each: Kept) -> bool:
     """Whether what a value goes into holds on to it: a sum or a list does, a place of an array of NumPy or a metric of a library does not."""
     statement = each.statement
     if isinstance(statement, ast.Assign) and isinstance(target := statement.targets[0], ast.Subscript):
+        if statement.value is not each.node:
+            return True  # a sum
         made = source.bindings(target.value)
         return bool(made) and all(_is_store(source, one) for one in made)
     call = statement.value if isinstance(statement, ast.Expr) else None
@@ -181,9 +183,20 @@ def _carried_by(source: Source, loop: Loop) -> Iterator[Carried]:
         given = {ast.unparse(one) for arg in (*call.args, *(k.value for k in call.keywords)) for one in bare(arg)}
         stored = {ast.unparse(one) for target in statement.targets for one in bare(target)}
         network = structure.is_network(source, call.func) or bool(graph_flow.OF_LAYER.search(ast.unparse(call.func)))
-        for state in sorted(given & stored):
-            if network and OF_STATE.search(state) and not _is_let_go(source, loop, state, statement):
+        passing = [node for node in within(loop, ast.Assign) if _passes_on(node, stored, statement)]
+        passed = {ast.unparse(one): node for node in passing for target in node.targets for one in bare(target)}
+        for state in sorted(given & (stored | passed.keys())):
+            own = [statement, passed[state]] if state in passed else [statement]
+            kept_whole = not any(_is_let_go(source, loop, each, own) for each in {state, *(stored if len(own) > 1 else ())})
+            if network and OF_STATE.search(state) and kept_whole:
                 yield Carried(state, call, statement, loop)
+
+
+def _passes_on(node: ast.Assign, stored: set[str], own: ast.stmt) -> bool:
+    """Whether a later statement only gives what a call gave another name: as a whole, or a part of it."""
+    names = {each.id for each in within(node.value, ast.Name)}
+    is_plain = not any(within(node.value, ast.Call, ast.BinOp, ast.Attribute))
+    return node.lineno > own.lineno and is_plain and bool(names) and names <= stored
 
 
 def goes_round(source: Source, loop: Loop) -> bool:
@@ -213,11 +226,11 @@ def bare(expr: ast.expr) -> Iterator[ast.expr]:
         yield expr
 
 
-def _is_let_go(source: Source, loop: Loop, state: str, own: ast.stmt) -> bool:
+def _is_let_go(source: Source, loop: Loop, state: str, own: list[ast.Assign]) -> bool:
     """Whether a turn of a loop makes the state anew, or lets its graph go, in any way."""
-    inner = [one for one in loops_around(source, own) if one is not loop]
+    inner = [one for one in loops_around(source, own[0]) if one is not loop]
     for node in within(loop, ast.Assign):
-        if node is own:
+        if node in own:
             continue
         stored = {ast.unparse(one) for target in node.targets for one in bare(target)}
         if state in stored and not (
