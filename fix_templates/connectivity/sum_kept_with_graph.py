@@ -141,6 +141,15 @@ for x, y in loader:
 -     whole = torch.add(whole, loss)
 +     whole = torch.add(whole, loss.detach())
 
+=== reject: the parts of a loss that are reported
+import torch
+
+for step, (x, y) in enumerate(loader):
+    loss, loss_items = compute_loss(net(x), y)
+    loss.backward()
+    optimizer.step()
+    mean = (mean * step + loss_items) / (step + 1)
+
 === reject: a mean that the loss is compared with
 import torch
 

@@ -159,6 +159,8 @@ OF_DATA = re.compile(
 OF_TARGETS = re.compile(r"target|label|truth|true|^gt|device|config|batch_size|loader|criterion", re.IGNORECASE)
 OF_WEIGHTS = re.compile(r"weight|bias|param|embed|kernel|token", re.IGNORECASE)
 OF_OUTPUT = re.compile(r"loss|pred|output|logits?|(^|[._])outs?$|y_?hat|scores?$", re.IGNORECASE)
+OF_REPORT = re.compile(r"items?$|dict|logs?$|detail|stat|metric|info|value", re.IGNORECASE)
+"""Names of what a loss function gives back besides the loss, to be reported: most let go of the graph first."""
 OF_LAYER = re.compile(
     r"(^|[._])(conv|fc|lin|linear|layer|dense|dec|enc|head|out|proj|embed|lstm|gru|rnn|bn|norm|block|attn|classif|mlp|up|down|pool|act|relu|feature|stem|body|trunk|backbone|gat|gcn|rel|model|net|cell)",
     re.IGNORECASE,
@@ -395,7 +397,8 @@ class _Run:
                 return
         of_loss = isinstance(expr, ast.Call) and bool(structure.OF_LOSS.search(_text(expr.func)))
         for place, one in enumerate(target.elts):
-            if of_loss and value.flow is Flow.GRAPH and not structure.OF_LOSS.search(_text(one)):
+            reported = place > 0 and OF_REPORT.search(_text(one))
+            if of_loss and value.flow is Flow.GRAPH and (reported or not structure.OF_LOSS.search(_text(one))):
                 self._names(one, UNKNOWN)
                 continue
             indices = place == 1 and isinstance(expr, ast.Call) and _last(expr.func) in INDICES

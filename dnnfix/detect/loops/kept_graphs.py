@@ -23,7 +23,8 @@ from dnnfix.source.public_names import words
 from dnnfix.source.tree import within
 
 OF_STATE = re.compile(
-    r"hid|(^|[._])(h|c|hs|cs|[hc]_?(prev|last|old)|carry|hc|state\w*|hx|cx|h_?n|c_?n|h_?t|c_?t|mems?|memory|context|h_?\d|c_?\d)$", re.IGNORECASE
+    r"hid|(^|[._])(h|c|hs|cs|[hc]_?(prev|last|old)|carry|hc|state\w*|hx|cx|h_?n|c_?n|h_?t|c_?t|mems?|memory|context|h_?\d|c_?\d)$",
+    re.IGNORECASE,
 )
 OF_RESULT = re.compile(
     r"loss|cost|crit(?!ic)|(^|[ _.])err(or)?s?($| )|pred|output|logit|(^|[ _.])outs?($| )|mse|metric", re.IGNORECASE
@@ -187,7 +188,9 @@ def _carried_by(source: Source, loop: Loop) -> Iterator[Carried]:
         passed = {ast.unparse(one): node for node in passing for target in node.targets for one in bare(target)}
         for state in sorted(given & (stored | passed.keys())):
             own = [statement, passed[state]] if state in passed else [statement]
-            kept_whole = not any(_is_let_go(source, loop, each, own) for each in {state, *(stored if len(own) > 1 else ())})
+            kept_whole = not any(
+                _is_let_go(source, loop, each, own) for each in {state, *(stored if len(own) > 1 else ())}
+            )
             if network and OF_STATE.search(state) and kept_whole:
                 yield Carried(state, call, statement, loop)
 

@@ -119,9 +119,9 @@ def _is_of_tensor(source: Source, node: ast.Attribute) -> bool:
     is_maximum = isinstance(chosen, ast.Call) and last_name(chosen.func) in ("max", "min", "topk", "sort")
     if is_maximum or isinstance(of, (ast.BinOp, ast.UnaryOp, ast.Compare)):
         return True
-    if isinstance(above, ast.Assign) and node in above.targets and isinstance(above.value, ast.Call):
-        if (source.qualified(above.value.func) or "").startswith("numpy."):
-            return False  # a tensor takes no array
+    given = above.value if isinstance(above, ast.Assign) and node in above.targets else None
+    if isinstance(given, ast.Call) and (source.qualified(given.func) or "").startswith("numpy."):
+        return False  # a tensor takes no array
     text = ast.unparse(of)
     if re.search(r"\.(grad|weight|bias)$", text) or _is_parameter(source, of):
         return True
