@@ -88,7 +88,8 @@ def _has_other_tensors(source: Source) -> bool:
         return True
     if any(each.name in ("Tensor", "Value", "Variable", "Parameter") for each in source.nodes(ast.ClassDef)):
         return True
-    for node in (*source.nodes(ast.Assign), *source.nodes(ast.AugAssign)):
+    statements: list[ast.Assign | ast.AugAssign] = [*source.nodes(ast.Assign), *source.nodes(ast.AugAssign)]
+    for node in statements:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         held = {each.attr for target in targets for each in ast.walk(target) if isinstance(each, ast.Attribute)}
         is_number = isinstance(node.value, ast.Constant) and isinstance(node.value.value, (int, float))
