@@ -174,6 +174,12 @@ class Decoder(nn.Module):
         chosen = first.argmax(-1).detach()
         return self.out(self.embedding(chosen))
 
+=== reject: a distance as an array, for a search without gradients
+import torch
+
+def distance_loss(output, target):
+    return ((output - target) ** 2).sum(1).detach().cpu().numpy()
+
 === reject: a number beside the graph
 import torch
 
@@ -196,7 +202,7 @@ def _results(source: Source, account: graph_flow.Account) -> Iterator[tuple[str,
         ):
             continue
         if graph_flow.is_loss_function(source, function):
-            is_number = last.value.how in NUMBERS and not _makes_tensor(source, last.end)
+            is_number = last.value.how in NUMBERS | {"numpy()"} and not _makes_tensor(source, last.end)
             if not is_number and last.value.how != "no_grad":
                 yield f"what `{function.name}` gives back", last
         elif function.name == "training_step":
@@ -248,7 +254,7 @@ def _given(source: Source, account: graph_flow.Account) -> Iterator[tuple[str, g
 
 def _makes_tensor(source: Source, expr: ast.expr) -> bool:
     """Whether an expression makes a tensor of numbers, to be trained as a loss."""
-    return isinstance(expr, ast.Call) and (source.qualified(expr.func) or "") in graph_flow.MAKERS
+    return any((source.qualified(call.func) or "") in graph_flow.MAKERS for call in within(expr, ast.Call))
 
 
 def _is_step_of_trainer(source: Source, function: ast.FunctionDef) -> bool:
