@@ -85,6 +85,15 @@ for x, y in batches:
 + total = sum(losses)
 total.backward()
 
+=== finds: numbers that a comparison chooses
+import torch
+
+for x, y in loader:
+    out = net(x)
+    decided = torch.tensor([1.0 if each > 0 else 0.0 for each in out], requires_grad=True)
+    criterion(decided, y).backward()
+    optimizer.step()
+
 === reject: samples of a generator in the loss of the discriminator
 import torch
 

@@ -434,7 +434,8 @@ class _Run:
         if isinstance(node, ast.UnaryOp):
             return self.value(node.operand) if not isinstance(node.op, ast.Not) else DATA
         if isinstance(node, ast.IfExp):
-            return joined([self.value(node.body), self.value(node.orelse)])
+            chosen, decision = joined([self.value(node.body), self.value(node.orelse)]), self.value(node.test)
+            return decision if chosen.flow is Flow.DATA and decision.flow is Flow.CUT else chosen
         if isinstance(node, ast.Subscript):
             return self._element(node)
         if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
