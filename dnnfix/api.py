@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from dnnfix.detect.loops.training_loop import function_around
     from dnnfix.detect.tensors import axes as tensor_axes
     from dnnfix.detect.tensors import (
+        axis_layouts,
         axis_order,
         dtypes,
         endings,

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnnfix.api import Decline, Family, Fault, FixPattern, Nature, ReadTemplate, Replace, Subject, axis_order
+from dnnfix.api import (
+    Decline,
+    Family,
+    Fault,
+    FixPattern,
+    Nature,
+    ReadTemplate,
+    Replace,
+    Subject,
+    axis_layouts,
+    axis_order,
+)
 
 
 class SizesInAnotherOrder(ReadTemplate):
@@ -33,7 +44,7 @@ class SizesInAnotherOrder(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        for viewing in axis_order.viewings(source):
+        for viewing in axis_layouts.viewings(source):
             found = axis_order.swaps(source, viewing)
             if found is None:
                 if what := axis_order.mixed_heads(source, viewing):

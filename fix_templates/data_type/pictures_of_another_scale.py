@@ -18,7 +18,7 @@ from dnnfix.api import (
     Source,
     Subject,
     argument_value,
-    axis_order,
+    axis_layouts,
     training_loop,
     trees,
     words,
@@ -256,7 +256,7 @@ def _arrays(source: Source) -> Iterator[Read]:
             or not call.args
         ):
             continue
-        inside = axis_order.layout(source, call.args[0], call)
+        inside = axis_layouts.layout(source, call.args[0], call)
         if inside is None or not inside.pictures:
             continue
         statement = source.statement_of(call)

@@ -1,601 +1,32 @@
-"""The order of the axes of tensors, as the text tells: by what their sizes are called, by what made them, by how they were permuted.
+"""Views that give the sizes of a tensor's axes in another order than these have, so that values of other samples are mixed.
 
-`b, c, h, w = x.shape` tells it of `x`; a recurrent layer of its output; a library of pictures of its arrays. A `view` keeps the order of
-the values, so that sizes in another order mean values of other samples. What the text leaves open is `None`.
+A `view` keeps the order of the values. What the axes are is asked of `axis_layouts`; what the text leaves open is no fault.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
 
-from dnnfix.detect.loops import structure
-from dnnfix.detect.loops.training_loop import function_around
-from dnnfix.detect.written import Written, all_written, last_written, written_above
-from dnnfix.network.activations import ACTIVATION_FORMS
-from dnnfix.records.record import record
-from dnnfix.source.arguments import argument_value, keyword_value
-from dnnfix.source.program import Source, once
-from dnnfix.source.public_names import words
-from dnnfix.source.tree import is_true, last_name, position, within
-
-BATCH, STEPS, LAYERS, HIDDEN = "<batch>", "<steps>", "<layers>", "<hidden>"
-HEIGHT, WIDTH, CHANNELS = "<height>", "<width>", "<channels>"
-ROLES = {
-    BATCH: re.compile(r"(^|[._])(\w*batch(_?size|_?sz|_?len)?|bs|bsz|bsize|b|n_?batch(es)?)$", re.IGNORECASE),
-    STEPS: re.compile(
-        r"(^|[._])(\w*(seq|steps?|time)(_?(len(gth)?|size|steps?))?|t|timesteps|look_?back|maxlen)$", re.IGNORECASE
-    ),
-    LAYERS: re.compile(r"(^|[._])(n|num|nb)?_?(layers|directions|layer_num|num_dir\w*)$", re.IGNORECASE),
-    HIDDEN: re.compile(r"(^|[._])\w*(hid(den)?)_?(size|dim|units)?\w*$", re.IGNORECASE),
-}
-"""How sizes of these axes are called."""
-KEPT = words("""contiguous float double half long int bool cpu cuda to detach clone type type_as requires_grad_ relu sigmoid tanh
-    softmax log_softmax masked_fill masked_fill_ div mul add sub clamp exp abs astype numpy copy dropout relu_ round byte data gelu
-    normalize layer_norm leaky_relu elu silu""")
-"""Methods and functions that give a tensor with the same axes."""
-READ_PICTURES = words("""cv2.imread PIL.Image.open imageio.imread imageio.v2.imread skimage.io.imread matplotlib.pyplot.imread
-    matplotlib.image.imread scipy.misc.imread skimage.transform.resize cv2.resize cv2.cvtColor torchvision.io.read_video""")
-"""Functions whose arrays have height, width and channels in this order."""
-ARRAYS = words(
-    "array asarray stack from_numpy tensor as_tensor Tensor FloatTensor ascontiguousarray float32 uint8 expand_dims"
+from dnnfix.detect.tensors.axis_layouts import (
+    BATCH,
+    CHANNELS,
+    HIDDEN,
+    LAYERS,
+    POINTWISE_LAYER,
+    ROLES,
+    STEPS,
+    UNNAMED,
+    Layout,
+    Viewing,
+    factors_of,
+    is_self_method,
+    layout,
+    text_of,
+    whole_number,
 )
-RECURRENT = re.compile(r"^torch\.nn\.(LSTM|GRU|RNN)$")
-RECURRENT_NAME = re.compile(r"(^|\.)(\w*_)?(bi)?(lstm|gru|rnn)\d*$", re.IGNORECASE)
-POINTWISE_LAYER = re.compile(
-    r"(drop(out)?|norm|ln|bn|relu|act(ivation)?|fc|linear|proj|lin|dense|query|key|value|q|k|v|wq|wk|wv|w_[qkv])\w*\d*$",
-    re.IGNORECASE,
-)
-VIEWS = words("view reshape")
-UNNAMED = "axis "
-"""How the axes of a tensor of which nothing else is known are called, with their numbers."""
-DEPTH = 14
-
-
-@record
-class Layout:
-    """The sizes of a tensor's axes by what they are called, in their order; `more` tells that others may follow."""
-
-    axes: tuple[str, ...]
-    more: bool = False
-    many_layers: bool | None = None
-    """For the last state of a recurrent layer: whether it has several layers or directions; `None` where that is not seen."""
-    pictures: bool = False
-    attended: bool = False
-    """Whether it is that of what attention gave."""
-
-
-@record
-class Viewing:
-    """A call of `view` or `reshape`: what it is called on, and the sizes that it is given."""
-
-    call: ast.Call
-    base: ast.expr
-    sizes: tuple[ast.expr, ...]
-
-
-@once
-def viewings(source: Source) -> tuple[Viewing, ...]:
-    """The calls of `view` and `reshape` of the text, in source order."""
-    found = []
-    for call in source.all_calls:
-        one = _viewing(source, call)
-        if one is not None:
-            found.append(one)
-    return tuple(found)
-
-
-def _viewing(source: Source, call: ast.Call) -> Viewing | None:
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in (*VIEWS, "resize"):
-        return None
-    name = source.qualified(call.func) or ""
-    base: ast.expr | None = call.func.value
-    sizes: Sequence[ast.expr] = call.args
-    if name in ("torch.reshape", "numpy.reshape"):
-        base, sizes = argument_value(call, "input", 0), call.args[1:]
-        if name == "numpy.reshape" and base is None:
-            base = keyword_value(call, "a")
-    elif ast.unparse(call.func) == "np.reshape" and call.args:
-        base, sizes = call.args[0], call.args[1:]
-    elif name or call.func.attr == "resize":
-        return None
-    if not sizes:
-        sizes = [k.value for k in call.keywords if k.arg in ("shape", "size", "newshape")]
-    if len(sizes) == 1 and isinstance(sizes[0], (ast.Tuple, ast.List)):
-        sizes = sizes[0].elts
-    if base is None or not sizes or any(isinstance(one, ast.Starred) for one in sizes):
-        return None
-    if call.keywords and any(k.arg == "order" for k in call.keywords):
-        return None
-    return Viewing(call, base, tuple(sizes))
-
-
-# --- what sizes are called
-
-
-def _read_of_size(expr: ast.expr) -> tuple[ast.expr, int] | None:
-    """The tensor and the axis that `x.size(1)`, `x.shape[1]` or `len(x)` reads."""
-    if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr == "size":
-        given = argument_value(expr, "dim", 0)
-        axis = _number(given) if given is not None else None
-        return (expr.func.value, axis) if axis is not None else None
-    if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Name) and expr.func.id == "len" and len(expr.args) == 1:
-        return expr.args[0], 0
-    if isinstance(expr, ast.Subscript):
-        axis = _number(expr.slice)
-        if axis is not None and _is_shape(expr.value):
-            value = expr.value
-            return (value.func.value if isinstance(value, ast.Call) else value.value), axis  # type: ignore[attr-defined]
-    return None
-
-
-def _is_shape(expr: ast.expr) -> bool:
-    """Whether an expression is `x.shape` or `x.size()`."""
-    if isinstance(expr, ast.Call):
-        return isinstance(expr.func, ast.Attribute) and expr.func.attr == "size" and not expr.args and not expr.keywords
-    return isinstance(expr, ast.Attribute) and expr.attr == "shape"
-
-
-def _number(expr: ast.expr | None) -> int | None:
-    if isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.USub):
-        inner = _number(expr.operand)
-        return None if inner is None else -inner
-    is_number = isinstance(expr, ast.Constant) and isinstance(expr.value, int) and not isinstance(expr.value, bool)
-    return expr.value if is_number and isinstance(expr, ast.Constant) and isinstance(expr.value, int) else None
-
-
-@record
-class _Reading:
-    """The statement that reads sizes of a tensor into names: `names` by axis, whether all axes are read."""
-
-    statement: ast.stmt
-    names: tuple[tuple[int, str], ...]
-    whole: bool
-
-
-@once
-def _readings(source: Source) -> dict[tuple[ast.AST | None, str], list[_Reading]]:
-    """The readings of sizes by function and text of the tensor."""
-    found: dict[tuple[ast.AST | None, str], list[_Reading]] = {}
-    for node in source.nodes(ast.Assign):
-        target, value = node.targets[0], node.value
-        around = function_around(source, node)
-        if isinstance(target, (ast.Tuple, ast.List)):
-            if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
-                for one, given in zip(target.elts, value.elts, strict=True):
-                    read = _read_of_size(given)
-                    if read is not None and isinstance(one, ast.Name) and read[1] >= 0:
-                        key = around, ast.unparse(read[0])
-                        found.setdefault(key, []).append(_Reading(node, ((read[1], one.id),), False))
-                continue
-            cut = isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice)
-            shape = value.value if cut and isinstance(value, ast.Subscript) else value
-            from_start = not cut or (
-                isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice) and value.slice.lower is None
-            )
-            if _is_shape(shape) and from_start and not any(isinstance(e, ast.Starred) for e in target.elts):
-                tensor = shape.func.value if isinstance(shape, ast.Call) else shape.value  # type: ignore[attr-defined]
-                names = tuple((i, ast.unparse(e)) for i, e in enumerate(target.elts))
-                found.setdefault((around, ast.unparse(tensor)), []).append(_Reading(node, names, not cut))
-        elif isinstance(target, ast.Name):
-            read = _read_of_size(value)
-            if read is not None and read[1] >= 0:
-                key = around, ast.unparse(read[0])
-                found.setdefault(key, []).append(_Reading(node, ((read[1], target.id),), False))
-    return found
-
-
-# --- layouts
-
-
-def layout(source: Source, expr: ast.expr, at: ast.AST, depth: int = DEPTH) -> Layout | None:
-    """The axes of a tensor at a place; `None` where the text does not tell."""
-    if depth <= 0:
-        return None
-    if isinstance(expr, (ast.Name, ast.Attribute)):
-        if isinstance(expr, ast.Attribute) and expr.attr in ("data", "grad"):
-            return layout(source, expr.value, at, depth - 1) or _of_dataset(source, expr)
-        return _of_name(source, expr, at, depth)
-    if isinstance(expr, ast.BinOp):
-        left, right = layout(source, expr.left, at, depth - 1), layout(source, expr.right, at, depth - 1)
-        return _product(left, right) if isinstance(expr.op, ast.MatMult) else left or right
-    if isinstance(expr, ast.Subscript):
-        return _part(layout(source, expr.value, at, depth - 1), expr.slice)
-    return _of_call(source, expr, at, depth) if isinstance(expr, ast.Call) else None
-
-
-def _of_name(source: Source, expr: ast.expr, at: ast.AST, depth: int) -> Layout | None:
-    written = written_above(source, expr, at)
-    last = last_written(source, expr, at)
-    after = position(last)[:2] if last is not None else (0, 0)
-    statement = at if isinstance(at, ast.stmt) else source.statement_of(at)
-    read = [
-        one
-        for one in _readings(source).get((function_around(source, at), ast.unparse(expr)), [])
-        if after < position(one.statement)[:2] < position(statement)[:2]
-    ]
-    whole = next((one for one in reversed(read) if one.whole), None)
-    if whole is not None:
-        return Layout(tuple(name for _, name in whole.names))
-    below = _below(source, written, depth) if written is not None else _of_parameter(source, expr, at, depth)
-    named = {axis: name for one in read for axis, name in one.names}
-    if below is not None:
-        return Layout(
-            tuple(named.get(i, axis) for i, axis in enumerate(below.axes)),
-            below.more,
-            below.many_layers,
-            below.pictures,
-            below.attended,
-        )
-    if named and (written is None or written.place is None):
-        text = ast.unparse(expr)
-        return Layout(tuple(named.get(i, f"{text}.size({i})") for i in range(max(named) + 1)), True)
-    if read and not named:
-        return None
-    text = ast.unparse(expr)
-    asked = _asked(source).get((function_around(source, at), text))
-    return Layout(tuple(f"{text}.size({i})" for i in range(asked + 1)), True) if asked is not None else None
-
-
-@once
-def _asked(source: Source) -> dict[tuple[ast.AST | None, str], int]:
-    """The last axis whose size is asked for of a tensor, by function and text of the tensor."""
-    found: dict[tuple[ast.AST | None, str], int] = {}
-    for node in (*source.all_calls, *source.nodes(ast.Subscript)):
-        read = _read_of_size(node)
-        if read is not None and read[1] >= 0 and isinstance(read[0], (ast.Name, ast.Attribute)):
-            key = function_around(source, node), ast.unparse(read[0])
-            found[key] = max(found.get(key, 0), read[1])
-    return found
-
-
-def _below(source: Source, written: Written, depth: int) -> Layout | None:
-    """The axes of what an assignment gives."""
-    value = written.value
-    if written.place is None:
-        return layout(source, value, written.statement, depth - 1) or _commented(source, written.statement)
-    if not isinstance(value, ast.Call):
-        return None
-    if (
-        written.place == 0
-        and not written.nested
-        and (found := _of_attention(source, value, written.statement, depth)) is not None
-    ):
-        return found
-    return _of_recurrent(source, written, value, depth)
-
-
-def _product(left: Layout | None, right: Layout | None) -> Layout | None:
-    if right is None or left is None or right.more or left.more or len(left.axes) != len(right.axes):
-        return None if right is None or right.more else right
-    return Layout((*left.axes[:-1], right.axes[-1]))
-
-
-def _part(whole: Layout | None, index: ast.expr) -> Layout | None:
-    """The axes of a part of a tensor."""
-    if whole is None:
-        return None
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    axes: list[str] = []
-    left = list(whole.axes)
-    for one in parts:
-        if isinstance(one, ast.Constant) and one.value is None:
-            axes.append("1")
-        elif isinstance(one, ast.Constant) and one.value is Ellipsis:
-            return None
-        elif isinstance(one, ast.Slice):
-            plain = one.lower is None and one.upper is None
-            axes.append(left.pop(0) if left and plain else (left.pop(0) and "?") if left else "?")
-        elif _number(one) is not None or isinstance(one, ast.Name):
-            if left:
-                left.pop(0)
-        else:
-            return None
-    return Layout((*axes, *left), whole.more, pictures=whole.pictures)
-
-
-def _of_call(source: Source, call: ast.Call, at: ast.AST, depth: int) -> Layout | None:
-    func = call.func
-    name = source.qualified(func) or ""
-    short = last_name(func)
-    first = call.args[0] if call.args else None
-    viewed = _viewing(source, call)
-    if viewed is not None:
-        return Layout(tuple(_text_of(source, one, at) for one in viewed.sizes))
-    if name in READ_PICTURES or re.search(r"(^|\.)(imread|Image\.open)$|^cv2\.(resize|cvtColor)$", ast.unparse(func)):
-        gray = (
-            "IMREAD_GRAYSCALE" in ast.unparse(call)
-            or "GRAY" in ast.unparse(call)
-            or (len(call.args) > 1 and _number(call.args[1]) == 0)
-        )
-        inner = layout(source, first, at, depth - 1) if first is not None and short in ("resize", "cvtColor") else None
-        is_tensor = short in ("resize", "cvtColor") and inner is not None and not inner.pictures
-        return None if gray or is_tensor else Layout((HEIGHT, WIDTH, CHANNELS), pictures=True)
-    is_method = (
-        isinstance(func, ast.Attribute) and not name and not ast.unparse(func).startswith(("np.", "cv2.", "torch."))
-    )
-    of = func.value if is_method and isinstance(func, ast.Attribute) else first
-    if short in ("permute", "transpose", "swapaxes", "t", "movedim", "moveaxis", "rearrange") and of is not None:
-        given = call.args if is_method else call.args[1:]
-        return _permuted(
-            layout(source, of, at, depth - 1) or _unnamed(of, given), given or [k.value for k in call.keywords], short
-        )
-    if name in ("torch.cat", "torch.concat") and isinstance(first, (ast.List, ast.Tuple)) and first.elts:
-        return layout(source, first.elts[0], at, depth - 1)
-    if (found := _of_attention(source, call, at, depth)) is not None:
-        return found
-    if short in ("unsqueeze", "expand_dims") and of is not None:
-        return _with_axis(layout(source, of, at, depth - 1), call.args[-1] if call.args else None)
-    if name in ("torch.matmul", "torch.bmm") and len(call.args) == 2:
-        return _product(layout(source, call.args[0], at, depth - 1), layout(source, call.args[1], at, depth - 1))
-    if is_method and short == "convert" and of is not None:
-        gray = first is not None and isinstance(first, ast.Constant) and first.value in ("L", "1")
-        return None if gray else layout(source, of, at, depth - 1)
-    if (is_method or name.startswith("torch")) and short in KEPT and of is not None and not _is_self_method(func):
-        return layout(source, of, at, depth - 1)
-    if (
-        name in ACTIVATION_FORMS
-        and of is not None
-        and not name.startswith("torch.nn.")
-        or (name.startswith("torch.nn.functional.") and name in ACTIVATION_FORMS and of is not None)
-    ):
-        return layout(source, of, at, depth - 1)
-    if (
-        (name.startswith(("torch.", "numpy.")) or ast.unparse(func).startswith("np."))
-        and short in ARRAYS
-        and first is not None
-    ):
-        inner = layout(source, first, at, depth - 1) or _of_list(source, first, depth)
-        return inner if inner is not None and inner.pictures else None
-    if name in ("torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.empty") and call.args:
-        sizes = first.elts if isinstance(first, (ast.Tuple, ast.List)) else call.args
-        return (
-            Layout(tuple(ast.unparse(one) for one in sizes))
-            if not any(isinstance(s, ast.Starred) for s in sizes)
-            else None
-        )
-    return _of_layer(source, call, first, at, depth) if not name else None
-
-
-def _is_self_method(func: ast.expr) -> bool:
-    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
-
-
-def _of_layer(source: Source, call: ast.Call, given: ast.expr | None, at: ast.AST, depth: int) -> Layout | None:
-    """The axes of what a layer returns."""
-    made = source.constructor(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else call.func
-    name = (source.qualified(made.func) or "") if isinstance(made, ast.Call) else ""
-    inside = layout(source, given, at, depth - 1) if given is not None else None
-    short = name.rpartition(".")[2]
-    if RECURRENT.match(name):
-        return None
-    if isinstance(made, ast.Call) and re.match(r"^torch\.nn\.(Linear|LazyLinear)$", name):
-        out = argument_value(made, "out_features", 1)
-        text = ast.unparse(out) if out is not None else "?"
-        return Layout((*inside.axes[:-1], text)) if inside is not None and not inside.more and inside.axes else None
-    if name in ACTIVATION_FORMS or re.match(r"(Dropout|BatchNorm|LayerNorm|GroupNorm|InstanceNorm)", short):
-        return inside
-    if (
-        re.match(r"^torch\.nn\.(Conv|MaxPool|AvgPool)[123]d$", name)
-        and inside is not None
-        and not inside.more
-        and len(inside.axes) > 2
-    ):
-        out = (
-            argument_value(made, "out_channels", 1) if isinstance(made, ast.Call) and short.startswith("Conv") else None
-        )
-        return Layout((inside.axes[0], ast.unparse(out) if out is not None else inside.axes[1], *inside.axes[2:]))
-    if name == "torch.nn.Embedding" and inside is not None and not inside.more:
-        return Layout((*inside.axes, "?"))
-    if (
-        made is None
-        and _is_self_method(call.func)
-        and POINTWISE_LAYER.match(last_name(call.func))
-        and inside is not None
-    ):
-        return Layout((*inside.axes[:-1], "?")) if not inside.more else None
-    return None
-
-
-def _of_recurrent(source: Source, written: Written, call: ast.Call, depth: int) -> Layout | None:
-    """The axes of the output (place 0) or the last state (place 1) of a recurrent layer."""
-    made = source.constructor(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else None
-    name = (source.qualified(made.func) or "") if made is not None else ""
-    by_name = made is None and RECURRENT_NAME.search(ast.unparse(call.func)) is not None
-    if not RECURRENT.match(name) and not by_name:
-        return None
-    if written.place:
-        number = argument_value(made, "num_layers", 2) if made is not None else None
-        two_ways = keyword_value(made, "bidirectional") if made is not None else None
-        many = (two_ways is not None and _is_not_false(two_ways)) or (number is not None and _number(number) != 1)
-        pair = ("<pair>",) if "lstm" in (name or ast.unparse(call.func)).lower() and not written.nested else ()
-        return Layout((*pair, LAYERS, BATCH, HIDDEN), many_layers=None if made is None else many)
-    if made is None:
-        return None
-    given = keyword_value(made, "batch_first")
-    first = is_true(given) or (len(made.args) > 4 and is_true(made.args[4]))
-    if given is not None and not isinstance(given, ast.Constant):
-        return None
-    inside = layout(source, call.args[0], written.statement, depth - 1) if call.args else None
-    two = inside.axes[:2] if inside is not None and len(inside.axes) >= 2 and not inside.more else None
-    return Layout((*(two or ((BATCH, STEPS) if first else (STEPS, BATCH))), HIDDEN))
-
-
-def _is_not_false(expr: ast.expr) -> bool:
-    return not (isinstance(expr, ast.Constant) and not expr.value)
-
-
-ATTENTION = re.compile(r"att(n|ention)|dot_product|sdpa", re.IGNORECASE)
-
-
-def _of_attention(source: Source, call: ast.Call, at: ast.AST, depth: int) -> Layout | None:
-    """The axes of what attention gives of queries, keys and values: those of the queries."""
-    if not ATTENTION.search(ast.unparse(call.func)) or len(call.args) < 3 or "Multihead" in ast.unparse(call.func):
-        return None
-    body = structure.callee(source, call)
-    if body is not None and any(
-        last_name(c.func) in ("permute", "transpose") and "-1" not in ast.unparse(c) for c in within(body, ast.Call)
-    ):
-        return None
-    inside = layout(source, call.args[0], at, depth - 1)
-    return Layout(inside.axes, attended=True) if inside is not None and len(inside.axes) == 4 else None
-
-
-SHAPE = re.compile(
-    r"[(\[]\s*([\w.]+(?:\s*[*/+-]+\s*[\w.]+)*(?:\(=\w+\))?(?:\s*(?:,|x|×)\s*[\w.*/+() =-]+?)+)\s*,?\s*[)\]]"
-)
-"""A shape as comments tell it: `(batch, steps, 2 * hidden)`."""
-
-
-def _axes_in(text: str) -> tuple[str, ...] | None:
-    """The axes that a comment tells, where it tells of one shape alone."""
-    if re.search(r"->|=>|→", text):
-        return None
-    found = SHAPE.findall(text)
-    if len(found) != 1:
-        return None
-    parts = [re.sub(r"\(=.*?\)|=.*$", "", part).strip() for part in re.split(r",|\s[x×]\s", found[0])]
-    plain = all(re.fullmatch(r"[\w.]+(\s*[*/+-]+\s*[\w.]+)*", part) for part in parts)
-    return (
-        tuple(parts) if plain and 2 <= len(parts) <= 6 and any(re.search(r"[A-Za-z]", part) for part in parts) else None
-    )
-
-
-def _commented(source: Source, statement: ast.stmt) -> Layout | None:
-    """The axes of what a statement assigns, by the comment behind it, or by one above that is nothing else."""
-    lines = source.places.lines
-    last = statement.end_lineno or statement.lineno
-    line = lines[last - 1] if last <= len(lines) else ""
-    behind = line[statement.end_col_offset or 0 :]
-    if "#" in behind:
-        axes = _axes_in(behind.partition("#")[2])
-        return Layout(axes) if axes is not None else None
-    above = lines[statement.lineno - 2].strip() if statement.lineno >= 2 else ""
-    if above.startswith("#") and re.fullmatch(r"#+\s*(\w+\s*[:=]?\s*)?[(\[].*[)\]]\s*", above):
-        axes = _axes_in(above)
-        return Layout(axes) if axes is not None else None
-    return None
-
-
-def _of_parameter(source: Source, expr: ast.expr, at: ast.AST, depth: int) -> Layout | None:
-    """The axes of a parameter, by the only call of its function in the text."""
-    function = function_around(source, at)
-    if function is None or not isinstance(expr, ast.Name):
-        return None
-    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    if expr.id not in names:
-        return None
-    calls = structure.callers(source, function)
-    if len(calls) != 1 or any(isinstance(one, ast.Starred) for one in calls[0].args):
-        return None
-    place = names.index(expr.id) - (names[:1] == ["self"])
-    return layout(source, calls[0].args[place], calls[0], depth - 2) if 0 <= place < len(calls[0].args) else None
-
-
-def _unnamed(of: ast.expr, given: Sequence[ast.expr]) -> Layout | None:
-    """Axes without names, as many as a permutation has."""
-    number = len(given[0].elts) if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)) else len(given)
-    return Layout(tuple(f"{UNNAMED}{i}" for i in range(number))) if number > 2 else None
-
-
-def _permuted(inside: Layout | None, given: Sequence[ast.expr], how: str) -> Layout | None:
-    """The axes after `permute` or `transpose`."""
-    if inside is None:
-        return None
-    if len(given) == 1 and isinstance(given[0], (ast.Tuple, ast.List)):
-        given = given[0].elts
-    order = [_number(one) for one in given]
-    if any(one is None for one in order) or not order:
-        return None
-    numbers = [one for one in order if one is not None]
-    axes = list(inside.axes)
-    if how in ("transpose", "swapaxes") and len(numbers) == 2:
-        needed = max(numbers) + 1
-        if inside.more and min(numbers) >= 0 and needed > len(axes):
-            axes += ["?"] * (needed - len(axes))
-        elif inside.more and min(numbers) < 0:
-            return None
-        if not all(-len(axes) <= one < len(axes) for one in numbers):
-            return None
-        a, b = numbers
-        axes[a], axes[b] = axes[b], axes[a]
-        return Layout(tuple(axes), inside.more)
-    if how in ("permute", "transpose"):
-        if inside.more:
-            axes += ["?"] * (len(numbers) - len(axes))
-        if len(numbers) != len(axes) or sorted(one % len(axes) for one in numbers) != list(range(len(axes))):
-            return None
-        return Layout(tuple(axes[one] for one in numbers))
-    return None
-
-
-def _with_axis(inside: Layout | None, given: ast.expr | None) -> Layout | None:
-    at = _number(given)
-    if inside is None or at is None or (at < 0 and inside.more):
-        return None
-    axes = list(inside.axes)
-    axes.insert(at if at >= 0 else len(axes) + 1 + at, "1")
-    return Layout(tuple(axes), inside.more, pictures=inside.pictures)
-
-
-def _of_list(source: Source, expr: ast.expr, depth: int) -> Layout | None:
-    """The axes of an array made of a list to which pictures are appended, or of a list comprehension over them."""
-    one: ast.expr | None = None
-    if isinstance(expr, (ast.ListComp, ast.GeneratorExp)):
-        one = expr.elt
-    elif isinstance(expr, (ast.List, ast.Tuple)) and expr.elts:
-        one = expr.elts[0]
-    elif isinstance(expr, (ast.Name, ast.Attribute)):
-        for call in source.all_calls:
-            adds = isinstance(call.func, ast.Attribute) and call.func.attr == "append" and call.args
-            if adds and isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == ast.unparse(expr):
-                one = call.args[0]
-        if one is None:
-            made = [w.value for w in all_written(source, expr) if isinstance(w.value, ast.ListComp)]
-            one = made[0].elt if len(made) == 1 and isinstance(made[0], ast.ListComp) else None
-    inner = layout(source, one, one, depth - 1) if one is not None else None
-    return (
-        Layout(("<pictures>", *inner.axes), pictures=True)
-        if inner is not None and inner.pictures and len(inner.axes) == 3
-        else None
-    )
-
-
-def _of_dataset(source: Source, expr: ast.Attribute) -> Layout | None:
-    """The axes of the pictures that a CIFAR data set of torchvision keeps."""
-    made = source.constructor(expr.value)
-    name = (source.qualified(made.func) or "") if made is not None else ""
-    if name.rpartition(".")[2] in ("CIFAR10", "CIFAR100") and expr.attr == "data":
-        return Layout(("<pictures>", HEIGHT, WIDTH, CHANNELS), pictures=True)
-    return None
-
-
-# --- comparing
-
-
-def _text_of(source: Source, expr: ast.expr, at: ast.AST) -> str:
-    """What a size is called."""
-    read = _read_of_size(expr)
-    if read is not None and read[1] >= 0:
-        of = layout(source, read[0], at, 6)
-        if of is not None and read[1] < len(of.axes):
-            return of.axes[read[1]]
-        return f"{ast.unparse(read[0])}.size({read[1]})"
-    return ast.unparse(expr)
-
-
-def _factors(expr: ast.expr) -> Iterator[ast.expr]:
-    """The factors of a size."""
-    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult):
-        yield from _factors(expr.left)
-        yield from _factors(expr.right)
-    elif isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.FloorDiv, ast.Div)):
-        yield from _factors(expr.left)
-    elif isinstance(expr, ast.Call) and isinstance(expr.func, ast.Name) and expr.func.id == "int" and expr.args:
-        yield from _factors(expr.args[0])
-    else:
-        yield expr
+from dnnfix.detect.written import written_above
+from dnnfix.source.program import Source
 
 
 def swaps(source: Source, viewing: Viewing) -> tuple[str, str] | None:
@@ -603,7 +34,7 @@ def swaps(source: Source, viewing: Viewing) -> tuple[str, str] | None:
     before = layout(source, viewing.base, viewing.call)
     if before is None or not before.axes or before.axes[0] == "<pair>" or _is_of_one_sample(source, viewing.call):
         return None
-    numbers = [_number(size) for size in viewing.sizes]
+    numbers = [whole_number(size) for size in viewing.sizes]
     if None not in numbers and sorted(map(str, numbers)) != sorted(before.axes):
         return None  # numbers alone do not tell which axis is meant
     after = _places(source, viewing, before)
@@ -626,7 +57,7 @@ def _is_of_one_sample(source: Source, node: ast.AST) -> bool:
 
 def _is_half_known(viewing: Viewing, after: list[set[int]]) -> bool:
     """Whether one of the sizes is a product of which a factor is the size of no known axis."""
-    return any(len(list(_factors(size))) > len(places) > 0 for size, places in zip(viewing.sizes, after, strict=True))
+    return any(len(list(factors_of(size))) > len(places) > 0 for size, places in zip(viewing.sizes, after, strict=True))
 
 
 def _has_no_place(viewing: Viewing, before: Layout, after: list[set[int]]) -> bool:
@@ -634,7 +65,7 @@ def _has_no_place(viewing: Viewing, before: Layout, after: list[set[int]]) -> bo
     used: set[int] = set().union(*after)
     if _is_half_known(viewing, after):
         return False  # the axis may be in the factor that is not known
-    free = [i for i, places in enumerate(after) if not places and _number(viewing.sizes[i]) != 1]
+    free = [i for i, places in enumerate(after) if not places and whole_number(viewing.sizes[i]) != 1]
     for axis in range(len(before.axes)):
         if axis in used or before.axes[axis] == "1" or (before.axes[axis] == LAYERS and before.many_layers is not True):
             continue
@@ -656,13 +87,13 @@ def _places(source: Source, viewing: Viewing, before: Layout) -> list[set[int]] 
     rest: int | None = None
     divided: set[int] = set()
     for number, size in enumerate(viewing.sizes):
-        value = _number(size)
+        value = whole_number(size)
         if value == -1:
             rest = number
             found.append(set())
             continue
         places: set[int] = set()
-        for factor in _factors(size):
+        for factor in factors_of(size):
             place = _place(source, factor, viewing, own, used, before)
             if place is not None:
                 with_parts = {place, *_other_part(source, factor, viewing, own, place)}
@@ -678,7 +109,7 @@ def _places(source: Source, viewing: Viewing, before: Layout) -> list[set[int]] 
     missing = [i for i in own if i not in used and before.axes[i] != "1"]
     if before.many_layers is not True:
         missing = [i for i in missing if before.axes[i] != LAYERS]
-    unknown = [i for i, size in enumerate(viewing.sizes) if not found[i] and _number(size) not in (1, -1)]
+    unknown = [i for i, size in enumerate(viewing.sizes) if not found[i] and whole_number(size) not in (1, -1)]
     if rest is not None:
         if not used:
             return None
@@ -698,7 +129,7 @@ def _places(source: Source, viewing: Viewing, before: Layout) -> list[set[int]] 
 
 def _with_layers(before: Layout, places: set[int], size: ast.expr) -> set[int]:
     """The axis of layers and directions, where the features are multiplied by something: by their number."""
-    hidden, factors = before.axes.index(HIDDEN) if HIDDEN in before.axes else -1, list(_factors(size))
+    hidden, factors = before.axes.index(HIDDEN) if HIDDEN in before.axes else -1, list(factors_of(size))
     return {before.axes.index(LAYERS)} if places == {hidden} and len(factors) > 1 else set()
 
 
@@ -710,7 +141,7 @@ def _bare(text: str) -> str:
 def _other_part(source: Source, factor: ast.expr, viewing: Viewing, own: dict[int, str], place: int) -> set[int]:
     """The axis with the other part of a size that was split before: with `c // n` at `place` and `n`, `c` is made of both."""
     whole, sign, divisor = own[place].partition(" // ")
-    if not sign or _text_of(source, factor, viewing.call) != whole:
+    if not sign or text_of(source, factor, viewing.call) != whole:
         return set()
     fitting = {i for i, axis in own.items() if axis == divisor}
     return {place + 1} if place + 1 in fitting else fitting if len(fitting) == 1 else set()
@@ -720,7 +151,7 @@ def _place(
     source: Source, factor: ast.expr, viewing: Viewing, own: dict[int, str], used: set[int], before: Layout
 ) -> int | None:
     """The axis that a size is the size of."""
-    text = _text_of(source, factor, viewing.call)
+    text = text_of(source, factor, viewing.call)
     if text == "1":
         return None
     fitting = [i for i, axis in own.items() if axis == text]
@@ -728,7 +159,7 @@ def _place(
         return None
     if not fitting:
         fitting = [i for i, axis in own.items() if axis in ROLES and ROLES[axis].search(ast.unparse(factor))]
-    if not fitting and before.pictures and _number(factor) == 3:
+    if not fitting and before.pictures and whole_number(factor) == 3:
         fitting = [i for i, axis in own.items() if axis == CHANNELS]
     if not fitting:
         short = _bare(text)
@@ -773,7 +204,7 @@ OF_ONE_HEAD = re.compile(
 def mixed_heads(source: Source, viewing: Viewing) -> str:
     """What is wrong with a view that splits features into heads, or joins them, without moving axes; empty where nothing is."""
     sizes = [ast.unparse(one) for one in viewing.sizes]
-    heads = [i for i, size in enumerate(viewing.sizes) if any(_of_heads(f) for f in _factors(size))]
+    heads = [i for i, size in enumerate(viewing.sizes) if any(_of_heads(f) for f in factors_of(size))]
     before = layout(source, viewing.base, viewing.call)
     splits = (
         len(heads) == 1
@@ -786,7 +217,7 @@ def mixed_heads(source: Source, viewing: Viewing) -> str:
     if before is None or len(before.axes) != 4 or len(sizes) != 3:
         return ""
     swapped = before.attended and before.axes[1:3] == (f"{UNNAMED}2", f"{UNNAMED}1") and before.axes[0] == f"{UNNAMED}0"
-    joins = swapped and not isinstance(viewing.sizes[0], ast.BinOp) and _number(viewing.sizes[0]) != -1
+    joins = swapped and not isinstance(viewing.sizes[0], ast.BinOp) and whole_number(viewing.sizes[0]) != -1
     return "joins heads that were not moved back behind the steps" if joins else ""
 
 
@@ -813,4 +244,4 @@ def _is_projected(source: Source, expr: ast.expr, at: ast.AST, depth: int = 4) -
     name = (source.qualified(made.func) or "") if made is not None else ""
     if made is not None:
         return name == "torch.nn.Linear"
-    return _is_self_method(expr.func) and POINTWISE_LAYER.match(expr.func.attr) is not None
+    return is_self_method(expr.func) and POINTWISE_LAYER.match(expr.func.attr) is not None
