@@ -115,4 +115,154 @@ import torch
 
 rows = np.load("rows.npy")
 pictures = torch.from_numpy(rows).view(len(rows), 3, 32, 32)
+
+=== finds: frames back in the wrong order
+import torch
+from torch import nn
+
+class Clips(nn.Module):
+    def forward(self, clip):
+        n, frames, c, h, w = clip.shape
+        seen = self.backbone(clip.view(n * frames, c, h, w))
+        return self.rnn(seen.view(frames, n, -1))
+
+=== finds: tokens back to a map
+import torch
+
+def mixed(x):
+    n, c, h, w = x.shape
+    tokens = x.flatten(2).transpose(1, 2)
+    return tokens.reshape(n, c, h, w)
+
+=== finds: heads joined where they stand
+import torch
+
+def attend(q, k, v):
+    n, heads, steps, width = q.shape
+    weights = (q @ k.transpose(-2, -1)).softmax(dim=-1)
+    return (weights @ v).reshape(n, steps, heads * width)
+
+=== finds: heads split with the batch
+import torch
+from torch import nn
+
+class Attention(nn.Module):
+    def __init__(self, size, heads):
+        super().__init__()
+        self.heads, self.depth = heads, size // heads
+        self.keys = nn.Linear(size, size)
+
+    def forward(self, x):
+        return self.keys(x).view(x.size(0) * self.heads, -1, self.depth)
+
+=== finds: last states of several layers
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(8, 16, num_layers=2)
+
+    def forward(self, x):
+        _, last = self.gru(x)
+        return last.view(-1, 32)
+
+=== finds: patches without their channels
+import torch
+
+def patches(x, size):
+    n, c, h, w = x.shape
+    cut = x.unfold(2, size, size).unfold(3, size, size).contiguous()
+    return cut.view(n, -1, c * size * size)
+
+=== finds: channels of a picture in front
+import cv2
+import torch
+
+picture = cv2.imread("cat.png")
+x = torch.from_numpy(picture).float().view(1, 3, 224, 224)
+
+=== finds: scores of a convolution by class
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.classes = classes
+        self.scores = nn.Conv2d(8, 6 * classes, 3)
+
+    def forward(self, x):
+        scores = self.scores(x)
+        return scores.view(x.size(0), -1, self.classes)
+
+=== finds: segments of a clip joined to the batch
+import torch
+
+def split(self, x):
+    n, c, length, h, w = x.size()
+    return self.conv(x.view(n * self.segments, self.frames * c, h, w))
+
+=== reject: frames and the batch, there and back
+import torch
+from torch import nn
+
+class Clips(nn.Module):
+    def forward(self, clip):
+        n, frames, c, h, w = clip.shape
+        seen = self.backbone(clip.view(frames * n, c, h, w))
+        return self.rnn(seen.view(n, frames, -1))
+
+=== reject: permuted patches, and patches with channels of their own
+import torch
+
+def patches(x, size):
+    n, c, h, w = x.shape
+    cut = x.unfold(2, size, size).unfold(3, size, size)
+    return cut.permute(0, 2, 3, 1, 4, 5).reshape(n, -1, c * size * size), cut.reshape(n, c, -1, size, size)
+
+=== reject: values that a mask chooses
+import torch
+
+def visible(picture, mask, number):
+    channels, height, width = picture.size()
+    return picture[mask].view(2, channels, number)
+
+=== reject: a single step for a cell, and for heads
+import torch
+from torch import nn
+
+class Step(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.key = nn.Linear(8, 8)
+
+    def forward(self, x, state):
+        state = state.view(state.size(1), -1)
+        return state, self.key(x).view(x.size(0), self.heads, 1, self.head_dim)
+
+=== reject: heads moved back
+import torch
+
+def attend(q, k, v):
+    n, heads, steps, width = q.shape
+    weights = (q @ k.transpose(-2, -1)).softmax(dim=-1)
+    return (weights @ v).transpose(1, 2).reshape(n, steps, heads * width)
+
+=== reject: a picture that was made a tensor
+import numpy as np
+from PIL import Image
+
+x = np.asarray(Image.open("cat.png"))
+x = transform(x).numpy()
+x = np.reshape(x, [1, 3, x.shape[1], x.shape[2]])
+height = x.shape[3]
+
+=== reject: joined with another in front
+import torch
+
+def both(a, b):
+    n, c, steps = a.shape
+    return torch.cat([a, b]).view(2, n, c, steps)
 """

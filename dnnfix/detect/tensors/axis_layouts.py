@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dnnfix.detect.loops import structure
 from dnnfix.detect.loops.training_loop import function_around
@@ -29,6 +30,7 @@ ROLES = {
     ),
     LAYERS: re.compile(r"(^|[._])(n|num|nb)?_?(layers|directions|layer_num|num_dir\w*)$", re.IGNORECASE),
     HIDDEN: re.compile(r"(^|[._])\w*(hid(den)?)_?(size|dim|units)?\w*$", re.IGNORECASE),
+    CHANNELS: re.compile(r"(^|[._])((n|num|in|nb)_?)?(ch|chans?|channels?|c)$", re.IGNORECASE),
 }
 """How sizes of these axes are called."""
 KEPT = words("""contiguous float double half long int bool cpu cuda to detach clone type type_as requires_grad_ relu sigmoid tanh
@@ -47,10 +49,15 @@ POINTWISE_LAYER = re.compile(
     r"(drop(out)?|norm|ln|bn|relu|act(ivation)?|fc|linear|proj|lin|dense|query|key|value|q|k|v|wq|wk|wv|w_[qkv])\w*\d*$",
     re.IGNORECASE,
 )
+LOADER = re.compile(r"load(er)?\b|_loader|dataload", re.IGNORECASE)
 VIEWS = words("view reshape")
+IN_ORDER = " × "
+"""What joins the names of axes that are one, where the order is known."""
+PATCHES = "<patches>"
 UNNAMED = "axis "
 """How the axes of a tensor of which nothing else is known are called, with their numbers."""
-DEPTH = 14
+DEPTH = 18
+MOST_CALLERS = 3
 
 
 @record
@@ -64,6 +71,10 @@ class Layout:
     pictures: bool = False
     attended: bool = False
     """Whether it is that of what attention gave."""
+    width: int | None = None
+    """How many features the last axis has, where a recurrent layer tells."""
+    also: tuple[tuple[str, str], ...] = ()
+    """What else sizes of its axes are called: pairs of such a text and the axis."""
 
 
 @record
@@ -114,7 +125,7 @@ def _viewing(source: Source, call: ast.Call) -> Viewing | None:
 # --- what sizes are called
 
 
-def _read_of_size(expr: ast.expr) -> tuple[ast.expr, int] | None:
+def read_of_size(expr: ast.expr) -> tuple[ast.expr, int] | None:
     """The tensor and the axis that `x.size(1)`, `x.shape[1]` or `len(x)` reads."""
     if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr == "size":
         given = argument_value(expr, "dim", 0)
@@ -164,7 +175,7 @@ def _readings(source: Source) -> dict[tuple[ast.AST | None, str], list[_Reading]
         if isinstance(target, (ast.Tuple, ast.List)):
             if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
                 for one, given in zip(target.elts, value.elts, strict=True):
-                    read = _read_of_size(given)
+                    read = read_of_size(given)
                     if read is not None and isinstance(one, ast.Name) and read[1] >= 0:
                         key = around, ast.unparse(read[0])
                         found.setdefault(key, []).append(_Reading(node, ((read[1], one.id),), False))
@@ -179,7 +190,7 @@ def _readings(source: Source) -> dict[tuple[ast.AST | None, str], list[_Reading]
                 names = tuple((i, ast.unparse(e)) for i, e in enumerate(target.elts))
                 found.setdefault((around, ast.unparse(tensor)), []).append(_Reading(node, names, not cut))
         elif isinstance(target, ast.Name):
-            read = _read_of_size(value)
+            read = read_of_size(value)
             if read is not None and read[1] >= 0:
                 key = around, ast.unparse(read[0])
                 found.setdefault(key, []).append(_Reading(node, ((read[1], target.id),), False))
@@ -201,7 +212,7 @@ def layout(source: Source, expr: ast.expr, at: ast.AST, depth: int = DEPTH) -> L
         left, right = layout(source, expr.left, at, depth - 1), layout(source, expr.right, at, depth - 1)
         return _product(left, right) if isinstance(expr.op, ast.MatMult) else left or right
     if isinstance(expr, ast.Subscript):
-        return _part(layout(source, expr.value, at, depth - 1), expr.slice)
+        return _part(source, layout(source, expr.value, at, depth - 1), expr.slice)
     return _of_call(source, expr, at, depth) if isinstance(expr, ast.Call) else None
 
 
@@ -218,36 +229,55 @@ def _of_name(source: Source, expr: ast.expr, at: ast.AST, depth: int) -> Layout 
     whole = next((one for one in reversed(read) if one.whole), None)
     if whole is not None:
         return Layout(tuple(name for _, name in whole.names))
-    below = _below(source, written, depth) if written is not None else _of_parameter(source, expr, at, depth)
+    below = _below(source, written, depth) if written is not None else _unwritten(source, expr, at, depth)
     named = {axis: name for one in read for axis, name in one.names}
     if below is not None:
-        return Layout(
-            tuple(named.get(i, axis) for i, axis in enumerate(below.axes)),
-            below.more,
-            below.many_layers,
-            below.pictures,
-            below.attended,
-        )
+        return replace(below, axes=tuple(named.get(i, axis) for i, axis in enumerate(below.axes)))
     if named and (written is None or written.place is None):
         text = ast.unparse(expr)
         return Layout(tuple(named.get(i, f"{text}.size({i})") for i in range(max(named) + 1)), True)
     if read and not named:
         return None
     text = ast.unparse(expr)
-    asked = _asked(source).get((function_around(source, at), text))
-    return Layout(tuple(f"{text}.size({i})" for i in range(asked + 1)), True) if asked is not None else None
+    asked = [
+        axis
+        for node, axis in _asked(source).get((function_around(source, at), text), [])
+        if after <= position(source.statement_of(node))[:2] <= position(statement)[:2]
+    ]
+    return Layout(tuple(f"{text}.size({i})" for i in range(max(asked) + 1)), True) if asked else None
 
 
 @once
-def _asked(source: Source) -> dict[tuple[ast.AST | None, str], int]:
-    """The last axis whose size is asked for of a tensor, by function and text of the tensor."""
-    found: dict[tuple[ast.AST | None, str], int] = {}
+def _asked(source: Source) -> dict[tuple[ast.AST | None, str], list[tuple[ast.AST, int]]]:
+    """Where the size of an axis is asked for of a tensor, by function and text of the tensor."""
+    found: dict[tuple[ast.AST | None, str], list[tuple[ast.AST, int]]] = {}
     for node in (*source.all_calls, *source.nodes(ast.Subscript)):
-        read = _read_of_size(node)
+        read = read_of_size(node)
         if read is not None and read[1] >= 0 and isinstance(read[0], (ast.Name, ast.Attribute)):
             key = function_around(source, node), ast.unparse(read[0])
-            found[key] = max(found.get(key, 0), read[1])
+            found.setdefault(key, []).append((node, read[1]))
     return found
+
+
+def _unwritten(source: Source, expr: ast.expr, at: ast.AST, depth: int) -> Layout | None:
+    """The axes of what a loop or a call gives a name."""
+    return _of_parameter(source, expr, at, depth) or _of_loader(source, expr, at)
+
+
+def _of_loader(source: Source, expr: ast.expr, at: ast.AST) -> Layout | None:
+    """The axes of the pictures of a batch, where `ToTensor` made them and the loop over the loader has them first."""
+    if "ToTensor" not in source.words or not isinstance(expr, ast.Name):
+        return None
+    loop = source.enclosing(at, ast.For)
+    while loop is not None:
+        target = loop.target
+        if isinstance(target, ast.Tuple) and last_name(getattr(loop.iter, "func", loop.iter)) == "enumerate":
+            target = target.elts[-1]
+        first = target.elts[0] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
+        if isinstance(first, ast.Name) and first.id == expr.id and LOADER.search(ast.unparse(loop.iter)):
+            return Layout((BATCH, CHANNELS, HEIGHT, WIDTH), pictures=True)
+        loop = source.enclosing(loop, ast.For)
+    return None
 
 
 def _below(source: Source, written: Written, depth: int) -> Layout | None:
@@ -267,13 +297,23 @@ def _below(source: Source, written: Written, depth: int) -> Layout | None:
 
 
 def _product(left: Layout | None, right: Layout | None) -> Layout | None:
+    if right is None and left is not None and not left.more and len(left.axes) > 2:
+        return Layout((*left.axes[:-1], "?"))
     if right is None or left is None or right.more or left.more or len(left.axes) != len(right.axes):
         return None if right is None or right.more else right
     return Layout((*left.axes[:-1], right.axes[-1]))
 
 
-def _part(whole: Layout | None, index: ast.expr) -> Layout | None:
-    """The axes of a part of a tensor."""
+@once
+def _counters(source: Source) -> frozenset[str]:
+    """The names that loops count by."""
+    loops = [*source.nodes(ast.For), *source.nodes(ast.comprehension)]
+    counts = [loop for loop in loops if last_name(getattr(loop.iter, "func", loop.iter)) in ("range", "enumerate")]
+    return frozenset(node.id for loop in counts for node in within(loop.target, ast.Name))
+
+
+def _part(source: Source, whole: Layout | None, index: ast.expr) -> Layout | None:
+    """The axes of a part of a tensor; a name that no loop counts by may be a mask, which tells nothing."""
     if whole is None:
         return None
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -287,12 +327,12 @@ def _part(whole: Layout | None, index: ast.expr) -> Layout | None:
         elif isinstance(one, ast.Slice):
             plain = one.lower is None and one.upper is None
             axes.append(left.pop(0) if left and plain else (left.pop(0) and "?") if left else "?")
-        elif whole_number(one) is not None or isinstance(one, ast.Name):
+        elif whole_number(one) is not None or (isinstance(one, ast.Name) and one.id in _counters(source)):
             if left:
                 left.pop(0)
         else:
             return None
-    return Layout((*axes, *left), whole.more, pictures=whole.pictures)
+    return Layout((*axes, *left), whole.more, pictures=whole.pictures) if axes or left else None
 
 
 def _of_call(source: Source, call: ast.Call, at: ast.AST, depth: int) -> Layout | None:
@@ -302,7 +342,9 @@ def _of_call(source: Source, call: ast.Call, at: ast.AST, depth: int) -> Layout 
     first = call.args[0] if call.args else None
     viewed = _viewing(source, call)
     if viewed is not None:
-        return Layout(tuple(text_of(source, one, at) for one in viewed.sizes))
+        inside = layout(source, viewed.base, at, depth - 1)
+        known = inside.axes if inside is not None and not inside.more else ()
+        return Layout(tuple(_joined_in_order(source, one, at, known) for one in viewed.sizes))
     if name in READ_PICTURES or re.search(r"(^|\.)(imread|Image\.open)$|^cv2\.(resize|cvtColor)$", ast.unparse(func)):
         gray = (
             "IMREAD_GRAYSCALE" in ast.unparse(call)
@@ -313,7 +355,7 @@ def _of_call(source: Source, call: ast.Call, at: ast.AST, depth: int) -> Layout 
         is_tensor = short in ("resize", "cvtColor") and inner is not None and not inner.pictures
         return None if gray or is_tensor else Layout((HEIGHT, WIDTH, CHANNELS), pictures=True)
     is_method = (
-        isinstance(func, ast.Attribute) and not name and not ast.unparse(func).startswith(("np.", "cv2.", "torch."))
+        isinstance(func, ast.Attribute) and not name and not re.match(r"(np|cv2|torch)\.\w+$", ast.unparse(func))
     )
     of = func.value if is_method and isinstance(func, ast.Attribute) else first
     if short in ("permute", "transpose", "swapaxes", "t", "movedim", "moveaxis", "rearrange") and of is not None:
@@ -322,13 +364,22 @@ def _of_call(source: Source, call: ast.Call, at: ast.AST, depth: int) -> Layout 
             layout(source, of, at, depth - 1) or _unnamed(of, given), given or [k.value for k in call.keywords], short
         )
     if name in ("torch.cat", "torch.concat") and isinstance(first, (ast.List, ast.Tuple)) and first.elts:
-        return layout(source, first.elts[0], at, depth - 1)
+        inside = layout(source, first.elts[0], at, depth - 1)
+        along = argument_value(call, "dim", 1) or keyword_value(call, "axis")
+        return _changed(inside, whole_number(along) if along is not None else 0)
+    if short == "flatten" and of is not None:
+        return _flattened(layout(source, of, at, depth - 1), call, 0 if is_method else 1)
+    if short == "unfold" and is_method and of is not None and len(call.args) == 3:
+        return _unfolded(source, layout(source, of, at, depth - 1), call)
     if (found := _of_attention(source, call, at, depth)) is not None:
         return found
     if short in ("unsqueeze", "expand_dims") and of is not None:
         return _with_axis(layout(source, of, at, depth - 1), call.args[-1] if call.args else None)
     if name in ("torch.matmul", "torch.bmm") and len(call.args) == 2:
         return _product(layout(source, call.args[0], at, depth - 1), layout(source, call.args[1], at, depth - 1))
+    if is_method and short in ("resize", "crop", "rotate") and of is not None:
+        picture = layout(source, of, at, depth - 1)
+        return picture if picture is not None and picture.pictures else None
     if is_method and short == "convert" and of is not None:
         gray = first is not None and isinstance(first, ast.Constant) and first.value in ("L", "1")
         return None if gray else layout(source, of, at, depth - 1)
@@ -358,6 +409,54 @@ def _of_call(source: Source, call: ast.Call, at: ast.AST, depth: int) -> Layout 
     return _of_layer(source, call, first, at, depth) if not name else None
 
 
+def _joined_in_order(source: Source, size: ast.expr, at: ast.AST, known: tuple[str, ...]) -> str:
+    """What a size of a view is called; factors that are axes of what is viewed are joined by a sign of their own, in their order there."""
+    parts = [text_of(source, one, at) for one in factors_of(size)]
+    if len(parts) > 1 and isinstance(size, ast.BinOp) and isinstance(size.op, ast.Mult) and set(parts) <= set(known):
+        return IN_ORDER.join(sorted(parts, key=known.index))
+    return text_of(source, size, at)
+
+
+def _changed(inside: Layout | None, axis: int | None) -> Layout | None:
+    """The axes where the size of one is no longer known."""
+    if inside is None or axis is None or (axis < 0 and inside.more) or not -len(inside.axes) <= axis < len(inside.axes):
+        return None if inside is None or not inside.more else inside
+    axes = list(inside.axes)
+    axes[axis] = "?"
+    return Layout(tuple(axes), inside.more)
+
+
+def _flattened(inside: Layout | None, call: ast.Call, place: int) -> Layout | None:
+    """The axes after `flatten`, which joins neighbours."""
+    if inside is None or inside.more:
+        return None
+    given = argument_value(call, "start_dim", place), argument_value(call, "end_dim", place + 1)
+    first, last = (
+        whole_number(one) if one is not None else default for one, default in zip(given, (0, -1), strict=True)
+    )
+    number = len(inside.axes)
+    if first is None or last is None or not -number <= first < number or not -number <= last < number:
+        return None
+    first, last = first % number, last % number
+    return Layout((*inside.axes[:first], IN_ORDER.join(inside.axes[first : last + 1]), *inside.axes[last + 1 :]))
+
+
+def _unfolded(source: Source, inside: Layout | None, call: ast.Call) -> Layout | None:
+    """The axes after `unfold(axis, size, step)`, which puts the parts of an axis in its place, and their values behind all others.
+
+    Of what is not known otherwise an unfolded axis 3 tells that there were four: pictures.
+    """
+    axis, size = whole_number(call.args[0]), text_of(source, call.args[1], call)
+    if axis == 2 and (inside is None or inside.more):
+        known = inside.axes if inside is not None else ()
+        inside = Layout((*known, *(BATCH, CHANNELS, HEIGHT, WIDTH)[len(known) :]))
+    if axis is None or inside is None or inside.more or not -len(inside.axes) <= axis < len(inside.axes):
+        return None
+    axes = list(inside.axes)
+    axes[axis] = f"{PATCHES} {axes[axis]}"
+    return Layout((*axes, size))
+
+
 def is_self_method(func: ast.expr) -> bool:
     return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
 
@@ -365,26 +464,31 @@ def is_self_method(func: ast.expr) -> bool:
 def _of_layer(source: Source, call: ast.Call, given: ast.expr | None, at: ast.AST, depth: int) -> Layout | None:
     """The axes of what a layer returns."""
     made = source.constructor(call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else call.func
-    name = (source.qualified(made.func) or "") if isinstance(made, ast.Call) else ""
+    made = _last_of(source, made) if isinstance(made, ast.Call) else None
+    name = (source.qualified(made.func) or "") if made is not None else ""
     inside = layout(source, given, at, depth - 1) if given is not None else None
     short = name.rpartition(".")[2]
     if RECURRENT.match(name):
         return None
-    if isinstance(made, ast.Call) and re.match(r"^torch\.nn\.(Linear|LazyLinear)$", name):
+    if made is not None and re.match(r"^torch\.nn\.(Linear|LazyLinear)$", name):
         out = argument_value(made, "out_features", 1)
         text = ast.unparse(out) if out is not None else "?"
         return Layout((*inside.axes[:-1], text)) if inside is not None and not inside.more and inside.axes else None
     if name in ACTIVATION_FORMS or re.match(r"(Dropout|BatchNorm|LayerNorm|GroupNorm|InstanceNorm)", short):
         return inside
+    number = re.match(r"^torch\.nn\.Conv(?:Transpose)?([12])d$", name)
+    if number is not None and made is not None and (inside is None or inside.more):
+        out = argument_value(made, "out_channels", 1)
+        batch = inside.axes[0] if inside is not None else BATCH
+        axes = (batch, ast.unparse(out) if out is not None else CHANNELS, HEIGHT, WIDTH)
+        return Layout(axes[: int(number[1]) + 2])
     if (
         re.match(r"^torch\.nn\.(Conv|MaxPool|AvgPool)[123]d$", name)
         and inside is not None
         and not inside.more
         and len(inside.axes) > 2
     ):
-        out = (
-            argument_value(made, "out_channels", 1) if isinstance(made, ast.Call) and short.startswith("Conv") else None
-        )
+        out = argument_value(made, "out_channels", 1) if made is not None and short.startswith("Conv") else None
         return Layout((inside.axes[0], ast.unparse(out) if out is not None else inside.axes[1], *inside.axes[2:]))
     if name == "torch.nn.Embedding" and inside is not None and not inside.more:
         return Layout((*inside.axes, "?"))
@@ -395,7 +499,24 @@ def _of_layer(source: Source, call: ast.Call, given: ast.expr | None, at: ast.AS
         and inside is not None
     ):
         return Layout((*inside.axes[:-1], "?")) if not inside.more else None
-    return None
+    unseen = made is None and is_self_method(call.func) and structure.callee(source, call) is None
+    is_module = unseen or short == "Sequential"
+    return Layout(inside.axes[:1], True) if is_module and inside is not None and inside.axes else None
+
+
+def _last_of(source: Source, made: ast.Call) -> ast.Call:
+    """The convolution that a sequence of layers ends in, but for activations and norms; else what was made."""
+    if source.qualified(made.func) != "torch.nn.Sequential":
+        return made
+    for layer in reversed(made.args):
+        name = (source.qualified(layer.func) or "") if isinstance(layer, ast.Call) else ""
+        if isinstance(layer, ast.Call) and re.match(r"^torch\.nn\.Conv(Transpose)?[12]d$", name):
+            return layer
+        if name not in ACTIVATION_FORMS and not re.match(
+            r"^torch\.nn\.(Dropout|BatchNorm|GroupNorm|InstanceNorm)", name
+        ):
+            break
+    return made
 
 
 def _of_recurrent(source: Source, written: Written, call: ast.Call, depth: int) -> Layout | None:
@@ -410,16 +531,28 @@ def _of_recurrent(source: Source, written: Written, call: ast.Call, depth: int) 
         two_ways = keyword_value(made, "bidirectional") if made is not None else None
         many = (two_ways is not None and _is_not_false(two_ways)) or (number is not None and whole_number(number) != 1)
         pair = ("<pair>",) if "lstm" in (name or ast.unparse(call.func)).lower() and not written.nested else ()
-        return Layout((*pair, LAYERS, BATCH, HIDDEN), many_layers=None if made is None else many)
+        width = whole_number(argument_value(made, "hidden_size", 1)) if made is not None else None
+        also = tuple(pair for pair in _of_input(made, call) if pair[1] == BATCH) if made is not None else ()
+        axes = (*pair, LAYERS, BATCH, HIDDEN)
+        return Layout(axes, many_layers=None if made is None else many, width=width, also=also)
     if made is None:
         return None
-    given = keyword_value(made, "batch_first")
-    first = is_true(given) or (len(made.args) > 4 and is_true(made.args[4]))
-    if given is not None and not isinstance(given, ast.Constant):
+    also = _of_input(made, call)
+    if not also:
         return None
     inside = layout(source, call.args[0], written.statement, depth - 1) if call.args else None
     two = inside.axes[:2] if inside is not None and len(inside.axes) >= 2 and not inside.more else None
-    return Layout((*(two or ((BATCH, STEPS) if first else (STEPS, BATCH))), HIDDEN))
+    return Layout((*(two or (also[0][1], also[1][1])), HIDDEN), also=() if two else also)
+
+
+def _of_input(made: ast.Call, call: ast.Call) -> tuple[tuple[str, str], ...]:
+    """What the first two sizes of the input of a recurrent layer are called, with the axes that they are of; empty where that is not told."""
+    given = keyword_value(made, "batch_first")
+    if (given is not None and not isinstance(given, ast.Constant)) or not call.args:
+        return ()
+    first = is_true(given) or (len(made.args) > 4 and is_true(made.args[4]))
+    text = ast.unparse(call.args[0])
+    return tuple((f"{text}.size({i})", axis) for i, axis in enumerate((BATCH, STEPS) if first else (STEPS, BATCH)))
 
 
 def _is_not_false(expr: ast.expr) -> bool:
@@ -479,7 +612,7 @@ def _commented(source: Source, statement: ast.stmt) -> Layout | None:
 
 
 def _of_parameter(source: Source, expr: ast.expr, at: ast.AST, depth: int) -> Layout | None:
-    """The axes of a parameter, by the only call of its function in the text."""
+    """The axes of a parameter, by the calls of its function in the text, where these agree."""
     function = function_around(source, at)
     if function is None or not isinstance(expr, ast.Name):
         return None
@@ -487,10 +620,13 @@ def _of_parameter(source: Source, expr: ast.expr, at: ast.AST, depth: int) -> La
     if expr.id not in names:
         return None
     calls = structure.callers(source, function)
-    if len(calls) != 1 or any(isinstance(one, ast.Starred) for one in calls[0].args):
-        return None
     place = names.index(expr.id) - (names[:1] == ["self"])
-    return layout(source, calls[0].args[place], calls[0], depth - 2) if 0 <= place < len(calls[0].args) else None
+    found: list[Layout | None] = []
+    for call in calls[:MOST_CALLERS]:
+        plain = 0 <= place < len(call.args) and not any(isinstance(one, ast.Starred) for one in call.args)
+        found.append(layout(source, call.args[place], call, depth - 2) if plain else None)
+    agree = found and found[0] is not None and all(one is not None and one.axes == found[0].axes for one in found)
+    return found[0] if agree and len(calls) <= MOST_CALLERS else None
 
 
 def _unnamed(of: ast.expr, given: Sequence[ast.expr]) -> Layout | None:
@@ -520,13 +656,13 @@ def _permuted(inside: Layout | None, given: Sequence[ast.expr], how: str) -> Lay
             return None
         a, b = numbers
         axes[a], axes[b] = axes[b], axes[a]
-        return Layout(tuple(axes), inside.more)
+        return Layout(tuple(axes), inside.more, pictures=inside.pictures)
     if how in ("permute", "transpose"):
         if inside.more:
             axes += ["?"] * (len(numbers) - len(axes))
         if len(numbers) != len(axes) or sorted(one % len(axes) for one in numbers) != list(range(len(axes))):
             return None
-        return Layout(tuple(axes[one] for one in numbers))
+        return Layout(tuple(axes[one] for one in numbers), pictures=inside.pictures)
     return None
 
 
@@ -576,13 +712,21 @@ def _of_dataset(source: Source, expr: ast.Attribute) -> Layout | None:
 
 def text_of(source: Source, expr: ast.expr, at: ast.AST) -> str:
     """What a size is called."""
-    read = _read_of_size(expr)
+    read = read_of_size(expr)
     if read is not None and read[1] >= 0:
         of = layout(source, read[0], at, 6)
         if of is not None and read[1] < len(of.axes):
             return of.axes[read[1]]
         return f"{ast.unparse(read[0])}.size({read[1]})"
     return ast.unparse(expr)
+
+
+def parts_of(source: Source, size: ast.expr) -> list[ast.expr]:
+    """The factors of a size, of one that is written once as a product as well."""
+    written = all_written(source, size) if isinstance(size, (ast.Name, ast.Attribute)) else ()
+    product = written[0].value if len(written) == 1 and written[0].place is None else size
+    is_product = isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult)
+    return list(factors_of(product if is_product else size))
 
 
 def factors_of(expr: ast.expr) -> Iterator[ast.expr]:

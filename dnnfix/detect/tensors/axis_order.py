@@ -6,12 +6,14 @@ A `view` keeps the order of the values. What the axes are is asked of `axis_layo
 from __future__ import annotations
 
 import ast
+import math
 import re
 
 from dnnfix.detect.tensors.axis_layouts import (
     BATCH,
     CHANNELS,
     HIDDEN,
+    IN_ORDER,
     LAYERS,
     POINTWISE_LAYER,
     ROLES,
@@ -22,6 +24,8 @@ from dnnfix.detect.tensors.axis_layouts import (
     factors_of,
     is_self_method,
     layout,
+    parts_of,
+    read_of_size,
     text_of,
     whole_number,
 )
@@ -35,18 +39,66 @@ def swaps(source: Source, viewing: Viewing) -> tuple[str, str] | None:
     if before is None or not before.axes or before.axes[0] == "<pair>" or _is_of_one_sample(source, viewing.call):
         return None
     numbers = [whole_number(size) for size in viewing.sizes]
-    if None not in numbers and sorted(map(str, numbers)) != sorted(before.axes):
+    said = ", ".join(before.axes) + (", …" if before.more else ""), ", ".join(map(ast.unparse, viewing.sizes))
+    if _joins_layers(numbers, before) or _splits_backwards(source, viewing, before):
+        return said
+    pictures = before.pictures and numbers.count(3) == 1
+    if None not in numbers and not pictures and sorted(map(str, numbers)) != sorted(before.axes):
         return None  # numbers alone do not tell which axis is meant
     after = _places(source, viewing, before)
     if after is None:
         return None
-    said = ", ".join(before.axes) + (", …" if before.more else ""), ", ".join(map(ast.unparse, viewing.sizes))
+    if before.more and after[0] == {1} and [*map(whole_number, viewing.sizes)] == [None, -1]:
+        return None  # of one step, as a cell gets it, no more than the first axis goes
+    if _comes_from_behind(source, viewing, before):
+        return said
     last = -1
     for places in after:
         if places and min(places) < last:
             return said
         last = max([last, *places])
-    return said if _has_no_place(viewing, before, after) else None
+    return said if _has_no_place(source, viewing, before, after) else None
+
+
+def _joins_layers(numbers: list[int | None], before: Layout) -> bool:
+    """Whether the last states of several layers are laid out in rows wider than those of one, which are of other samples then."""
+    if before.axes != (LAYERS, BATCH, HIDDEN) or before.many_layers is not True or not before.width:
+        return False
+    rest = math.prod(one for one in numbers[1:] if one is not None)
+    return (
+        None not in numbers
+        and numbers[:1] == [-1]
+        and -1 not in numbers[1:]
+        and numbers[-1] != before.width
+        and rest > before.width
+        and rest % before.width == 0
+    )
+
+
+def _splits_backwards(source: Source, viewing: Viewing, before: Layout) -> bool:
+    """Whether an axis that two were joined to is split into these in the opposite order."""
+    sizes = [text_of(source, one, viewing.call) for one in viewing.sizes]
+    for axis in before.axes:
+        parts = axis.split(IN_ORDER)
+        if len({*parts}) == 2 and [one for one in sizes if one in parts] == parts[::-1]:
+            return True
+    return False
+
+
+def _comes_from_behind(source: Source, viewing: Viewing, before: Layout) -> bool:
+    """Whether a factor beside an axis can only be of an axis behind one that is stated whole in a later size, with all in front of it."""
+    stated: set[int] = set()
+    is_left = False
+    for size in viewing.sizes:
+        names = [text_of(source, one, viewing.call) for one in factors_of(size)]
+        if "/" in ast.unparse(size):
+            return False
+        here = {before.axes.index(name) for name in names if name in before.axes}
+        if is_left and here and set(range(max(here) + 1)) <= stated | here:
+            return True
+        stated |= here
+        is_left = is_left or (bool(here) and any(n not in before.axes and not n.isdigit() for n in names))
+    return False
 
 
 def _is_of_one_sample(source: Source, node: ast.AST) -> bool:
@@ -55,15 +107,15 @@ def _is_of_one_sample(source: Source, node: ast.AST) -> bool:
     return around is not None and re.search(r"== 1\b", ast.unparse(around.test)) is not None
 
 
-def _is_half_known(viewing: Viewing, after: list[set[int]]) -> bool:
+def _is_half_known(source: Source, viewing: Viewing, after: list[set[int]]) -> bool:
     """Whether one of the sizes is a product of which a factor is the size of no known axis."""
-    return any(len(list(factors_of(size))) > len(places) > 0 for size, places in zip(viewing.sizes, after, strict=True))
+    return any(len(parts_of(source, size)) > len(places) > 0 for size, places in zip(viewing.sizes, after, strict=True))
 
 
-def _has_no_place(viewing: Viewing, before: Layout, after: list[set[int]]) -> bool:
+def _has_no_place(source: Source, viewing: Viewing, before: Layout, after: list[set[int]]) -> bool:
     """Whether an axis that no size is the size of cannot be part of any of the others without changing its place."""
     used: set[int] = set().union(*after)
-    if _is_half_known(viewing, after):
+    if _is_half_known(source, viewing, after):
         return False  # the axis may be in the factor that is not known
     free = [i for i, places in enumerate(after) if not places and whole_number(viewing.sizes[i]) != 1]
     for axis in range(len(before.axes)):
@@ -93,7 +145,7 @@ def _places(source: Source, viewing: Viewing, before: Layout) -> list[set[int]] 
             found.append(set())
             continue
         places: set[int] = set()
-        for factor in factors_of(size):
+        for factor in parts_of(source, size):
             place = _place(source, factor, viewing, own, used, before)
             if place is not None:
                 with_parts = {place, *_other_part(source, factor, viewing, own, place)}
@@ -113,7 +165,7 @@ def _places(source: Source, viewing: Viewing, before: Layout) -> list[set[int]] 
     if rest is not None:
         if not used:
             return None
-        if not unknown and not _is_half_known(viewing, found):
+        if not unknown and not _is_half_known(source, viewing, found):
             found[rest] = set(missing)
     elif len(missing) == 1 and unknown and not before.more:
         for i in unknown:
@@ -152,6 +204,7 @@ def _place(
 ) -> int | None:
     """The axis that a size is the size of."""
     text = text_of(source, factor, viewing.call)
+    text = dict(before.also).get(text, text)
     if text == "1":
         return None
     fitting = [i for i, axis in own.items() if axis == text]
@@ -163,15 +216,17 @@ def _place(
         fitting = [i for i, axis in own.items() if axis == CHANNELS]
     if not fitting:
         short = _bare(text)
-        alike = [i for i, axis in own.items() if short in [_bare(part) for part in axis.split(" * ")]]
-        fitting = alike if len(alike) == 1 else []
+        alike = [i for i, axis in own.items() if short in [_bare(part) for part in re.split(r" [*×] ", axis)]]
+        fitting = alike if len({own[i] for i in alike}) == 1 else []
     if not fitting:
         for role in (BATCH, STEPS):
             alike = [i for i, axis in own.items() if ROLES[role].search(axis)]
             if len(alike) == 1 and ROLES[role].search(ast.unparse(factor)):
                 fitting = alike
     if not fitting:
-        fitting = [i for i, axis in own.items() if re.split(r" (//|/) ", axis)[0] == text and " * " not in axis]
+        fitting = [
+            i for i, axis in own.items() if re.split(r" (//|/) ", axis)[0] == text and not re.search(" [*×] ", axis)
+        ]
     after = [i for i in fitting if i not in used and i >= max(used, default=-1)]
     return next(iter(after or [i for i in fitting if i not in used] or fitting), None)
 
@@ -210,8 +265,11 @@ def mixed_heads(source: Source, viewing: Viewing) -> str:
         len(heads) == 1
         and heads[0] < len(sizes) - 2
         and len(sizes) in (3, 4)
-        and OF_ONE_HEAD.search(sizes[-1]) is not None
+        and "1" not in sizes[heads[0] + 1 :]
+        and (OF_ONE_HEAD.search(sizes[-1]) is not None or (heads[0] == 0 and isinstance(viewing.sizes[0], ast.BinOp)))
     )
+    in_front = sizes[0] == "-1" and len(sizes) == 4 and OF_ONE_HEAD.search(sizes[-1]) and not heads
+    splits = splits or (bool(in_front) and all(read_of_size(one) is not None for one in viewing.sizes[1:3]))
     if splits and _is_projected(source, viewing.base, viewing.call):
         return "splits the features of a projection into heads in front of its steps"
     if before is None or len(before.axes) != 4 or len(sizes) != 3:
