@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         dtypes,
         endings,
         flattening,
+        softmax_axes,
         summation,
         symbolic,
         through_data,

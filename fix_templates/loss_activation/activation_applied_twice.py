@@ -5,7 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dnnfix.api import Decline, Family, Fault, FixPattern, Nature, ReadTemplate, Replace, Subject, endings, words
+from dnnfix.api import (
+    Decline,
+    Family,
+    Fault,
+    FixPattern,
+    Nature,
+    ReadTemplate,
+    Replace,
+    Subject,
+    endings,
+    words,
+)
 
 SECOND = words("softmax sigmoid log_softmax log_sigmoid")
 FIRST = words("softmax sigmoid hard_sigmoid")
@@ -15,7 +26,8 @@ class ActivationAppliedTwice(ReadTemplate):
     """A softmax or sigmoid is applied to the output of another one: to probabilities, which it squeezes once more.
 
     A second sigmoid returns values between 0.5 and 0.73, a second softmax nearly equal ones. The first one often stands in the
-    `forward` of the network, and the second where its output is used.
+    `forward` of the network, and the second where its output is used: also within a distribution or a `gumbel_softmax`, which take scores
+    as `logits`.
 
     Fix safety: unsafe. The values are other ones from then on, which is the point.
 
@@ -32,7 +44,7 @@ class ActivationAppliedTwice(ReadTemplate):
     silent = 10
     default = False
     declined = "the second activation is not called with the values of the first"
-    triggers = ("softmax", "sigmoid", "Softmax", "Sigmoid", "log_softmax", "LogSoftmax")
+    triggers = ("softmax", "sigmoid", "Softmax", "Sigmoid", "log_softmax", "LogSoftmax", "logits")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
@@ -49,6 +61,15 @@ class ActivationAppliedTwice(ReadTemplate):
             title = f"Leave the second {end.activation} out"
             edits = None if given is None else (Replace(source.site(end.node), source.segment(source.site(given))),)
             yield Fault(source.site(end.node), said, ((title, edits, 0.7), Decline(self.declined)))
+        for draw in endings.draws(source):
+            first = endings.ending(source, draw.value) if draw.scores else None
+            if first is None or first.activation not in FIRST:
+                continue
+            said = {
+                "second": f"{draw.name} takes scores, and its softmax or sigmoid",
+                "first": first.activation,
+            }
+            yield Fault(source.site(draw.call), said, (Decline("the probabilities may be read elsewhere"),))
 
     programs = """
 === example: in the network and behind it
@@ -75,6 +96,30 @@ class Net(nn.Module):
         x = self.softmax(self.fc(x))
 -         return F.log_softmax(x, dim=1)
 +         return x
+
+=== finds: probabilities as scores of a distribution
+import torch
+from torch.distributions import Categorical
+
+def act(policy, state):
+    chances = torch.softmax(policy(state), dim=-1)
+    return Categorical(logits=chances).sample()
+
+=== finds: probabilities to a softmax with noise
+import torch.nn.functional as F
+
+def choose(self, x):
+    chances = F.softmax(self.head(x), dim=-1)
+    return F.gumbel_softmax(chances, hard=True)
+
+=== reject: a distribution of probabilities, and one of their logarithms
+import torch
+from torch.distributions import Bernoulli, Categorical
+
+def act(policy, state):
+    scores = policy(state)
+    chances = torch.softmax(scores, dim=-1)
+    return Categorical(chances), Categorical(logits=scores), Categorical(logits=chances.log()), Bernoulli(torch.sigmoid(scores))
 
 === reject: once in the network, once beside it
 import torch

@@ -30,6 +30,8 @@ LOGARITHMS = words("NLLLoss nll_loss NLLLoss2d KLDivLoss kl_div CTCLoss ctc_loss
 REAL = words("MSELoss mse_loss L1Loss l1_loss SmoothL1Loss smooth_l1_loss HuberLoss huber_loss")
 SQUASHED = words("softmax log_softmax log_sigmoid sigmoid hard_sigmoid tanh hard_tanh relu relu6 softplus softsign")
 """Activations whose values are no scores."""
+BOUNDED = words("tanh hard_tanh softsign softplus")
+"""Those of them of which the rules that see a run say nothing."""
 
 
 class ActivationUnfitForLoss(ReadTemplate):
@@ -56,11 +58,20 @@ class ActivationUnfitForLoss(ReadTemplate):
     silent = 10
     default = False
     declined = "the activation cannot be changed in one place"
-    triggers = tuple(sorted(CROSS_ENTROPY | WITH_LOGITS | PROBABILITIES | LOGARITHMS | REAL))
+    triggers = (
+        *sorted(CROSS_ENTROPY | WITH_LOGITS | PROBABILITIES | LOGARITHMS | REAL),
+        "Categorical",
+        "Bernoulli",
+        "losses",
+    )
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        known = {use.call.site for use in tensor_values.loss_uses(subject) if use.activation is not None or use.plain}
+        known = {
+            use.call.site
+            for use in tensor_values.loss_uses(subject)
+            if use.plain or (use.activation is not None and use.activation_name not in BOUNDED)
+        }
         seen: set[ast.expr] = set()
         for loss in endings.losses(source):
             end = endings.ending_of_loss(source, loss)
@@ -72,6 +83,16 @@ class ActivationUnfitForLoss(ReadTemplate):
                 said = {"loss": loss.name, "expects": expects, "what": _what(end)}
                 place = end.place if end.activation else loss.node
                 yield Fault(source.site(place), said, (*_repairs(source, loss, end), Decline(self.declined)))
+        for draw in endings.draws(source):
+            end = None if draw.scores else endings.ending(source, draw.value)
+            if (
+                end is None
+                or end.activation not in ("", "tanh", "log_softmax")
+                or (not end.activation and end.made is None)
+            ):
+                continue
+            said = {"loss": draw.name, "expects": "expects probabilities", "what": _what(end)}
+            yield Fault(source.site(draw.call), said, (Decline(self.declined),))
 
     programs = """
 === example: a class that is never constructed
@@ -159,6 +180,53 @@ class Judge(nn.Module):
 
 real_loss = nn.BCELoss()
 kind_loss = nn.CrossEntropyLoss()
+
+=== finds: a loss by its name
+from torch import nn
+
+net = nn.Sequential(nn.Linear(8, 4), nn.Softmax(dim=1))
+trainer = Trainer(net)
+trainer.build_criterion("CrossEntropyLoss")
+
+=== finds: a loss by its class
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.fc(x).softmax(dim=1)
+
+chosen = NeuralNetClassifier(Net, criterion=nn.CrossEntropyLoss)
+
+=== finds: a library of models and losses
+import segmentation_models_pytorch as smp
+from torch import nn
+
+net = smp.Unet("resnet34", classes=1, activation="sigmoid")
+criterion = nn.BCEWithLogitsLoss()
+
+def step(x, y):
+    return criterion(net(x), y)
+
+=== finds: scores as probabilities of actions
+from torch import nn
+from torch.distributions import Categorical
+
+policy = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
+
+def act(state):
+    return Categorical(policy(state)).sample()
+
+=== reject: scores for the loss that a trainer makes
+import segmentation_models_pytorch as smp
+from torch import nn
+
+net = smp.Unet("resnet34", classes=1)
+trainer = Trainer(net)
+trainer.build_criterion("BCEWithLogitsLoss")
 
 === reject: softmax for what is shown
 import torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -16,6 +17,7 @@ from dnnfix.api import (
     SetArgument,
     Subject,
     endings,
+    softmax_axes,
     tensor_values,
     words,
 )
@@ -28,7 +30,9 @@ OF_SINGLE_STATES = re.compile(r"Categorical|multinomial|policy|action|reward|gym
 class SoftmaxOfBatch(ReadTemplate):
     """The softmax at the output of a network runs over axis 0, which is the batch, or over the axis of its only unit.
 
-    Over the batch the samples compete with one another; over one unit the result is always 1. It is read from the text alone, where
+    Over the batch the samples compete with one another; over one unit the result is always 1. Where the axes are known, as behind a
+    convolution or a recurrent layer, another axis than that of the classes is as wrong, and so are weights of attention that sum to one
+    over another axis than that of the values that they weigh. It is read from the text alone, where
     the network is not seen constructed; where it is, `DNF302` and `DNF314` answer.
 
     Fix safety: unsafe. Other values are normalized together.
@@ -38,7 +42,7 @@ class SoftmaxOfBatch(ReadTemplate):
 
     code = "DNF362"
     name = "softmax-of-batch"
-    message = "the {activation} at the output {what}"
+    message = "the {activation} {what}"
     confidence = 0.8
     family = Family.LOSS_ACTIVATION
     fix_pattern = FixPattern.ACTIVATION
@@ -67,6 +71,8 @@ class SoftmaxOfBatch(ReadTemplate):
                 end.axis == -1
                 or ((to_loss or (not attends and endings.is_output(source, end))) and end.axis in (1, None))
             ):
+                if end.axis in (1, None) and not softmax_axes.width_is_alone(source, end):
+                    continue
                 if "Linear" not in str(source.segment(source.site(below.place)) if below is not None else ""):
                     continue
                 seen.add(site)
@@ -75,12 +81,27 @@ class SoftmaxOfBatch(ReadTemplate):
                 said = {"activation": end.activation, "what": "runs over a single unit, so that it is constant"}
                 yield Fault(site, said, (("Use a sigmoid", sigmoid, 0.7), Decline(self.declined)))
             elif end.axis == 0 and not single and (to_loss or endings.is_output(source, end)):
-                if below is not None and below.activation in KINDS:
+                if below is not None and (below.activation in KINDS or below.moved):
                     continue
                 seen.add(site)
                 edit = SetArgument(site, "dim", "1", 0 if end.made is not None else 1)
                 said = {"activation": end.activation, "what": "runs over axis 0, which is the batch"}
                 yield Fault(site, said, (("Normalize over the classes", (edit,), 0.8),))
+            elif not attends and (axis := softmax_axes.misses_classes(source, end)) is not None:
+                seen.add(site)
+                said = {
+                    "activation": end.activation,
+                    "what": f"runs over axis {axis}, which is not that of the classes",
+                }
+                yield Fault(site, said, (Decline("the axis of the classes may be moved instead"),))
+        for product in (*source.all_calls, *source.nodes(ast.BinOp)):
+            found_weights = softmax_axes.misses_weighted(source, product)
+            if found_weights is not None and source.site(found_weights[0]) not in seen:
+                seen.add(source.site(found_weights[0]))
+                what = f"runs over axis {found_weights[1]}, and its product with the values over the last"
+                yield Fault(
+                    source.site(found_weights[0]), {"activation": "softmax", "what": what}, (Decline(self.declined),)
+                )
 
     programs = """
 === example: over the batch
@@ -109,6 +130,76 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.end(self.fc(x))
+
+=== finds: over the width of a picture
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Segments(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.head = nn.Conv2d(8, classes, 1)
+
+    def forward(self, x):
+        return F.softmax(self.head(x), dim=-1)
+
+=== finds: over the steps of a sequence
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Tags(nn.Module):
+    def __init__(self, tags):
+        super().__init__()
+        self.rnn = nn.GRU(8, 16, batch_first=True)
+        self.head = nn.Linear(16, tags)
+
+    def forward(self, x):
+        seen, _ = self.rnn(x)
+        return F.log_softmax(self.head(seen), dim=1)
+
+=== finds: weights over the queries
+import torch
+import torch.nn.functional as F
+
+def attend(q, k, v):
+    weights = F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=1)
+    return torch.bmm(weights, v)
+
+=== reject: weights over the keys, transposed ones, and slots that are divided by their sums
+import torch
+import torch.nn.functional as F
+
+def attend(q, k, v):
+    weights = F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=2)
+    turned = F.softmax(torch.bmm(k, q.transpose(1, 2)), dim=1)
+    slots = F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=1)
+    slots = slots / slots.sum(-1, keepdim=True)
+    return torch.bmm(weights, v), torch.bmm(turned.transpose(1, 2), v), torch.bmm(slots, v)
+
+=== reject: planes averaged or moved, a picture without its batch, one unit for each step
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.head = nn.Conv2d(8, classes, 1)
+
+    def forward(self, x):
+        return F.softmax(self.head(x).mean((2, 3)), dim=-1), F.softmax(self.head(x).permute(0, 2, 3, 1), dim=-1)
+
+class Steps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.GRU(8, 16, batch_first=True)
+        self.score = nn.Linear(16, 1)
+
+    def forward(self, x):
+        seen, _ = self.rnn(x)
+        return F.softmax(self.score(seen), dim=1), F.softmax(self.score(seen).squeeze(-1), dim=-1)
+
+def show(model, picture):
+    return model(picture).squeeze(0).softmax(0)
 
 === reject: over the classes
 import torch.nn as nn

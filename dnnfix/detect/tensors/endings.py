@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 
 from dnnfix.detect.loops import structure
 from dnnfix.detect.loops.training_loop import FUNCTIONS, Function
@@ -15,13 +17,16 @@ from dnnfix.detect.written import all_written, written_above
 from dnnfix.network.activations import ACTIVATION_FORMS
 from dnnfix.network.losses import LOSSES
 from dnnfix.records.record import record
-from dnnfix.source.arguments import argument_value
+from dnnfix.source.arguments import argument_value, keyword_value
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
 from dnnfix.source.tree import is_self, last_name, within
 
-SAME = words("""squeeze view reshape flatten unsqueeze contiguous float double half cpu cuda to clone transpose permute t type
-    expand view_as reshape_as type_as requires_grad_ swapaxes""")
+KEEPING = words("contiguous float double half cpu cuda to clone type type_as requires_grad_")
+"""Methods that move values, and leave them and their axes as they are."""
+SAME = KEEPING | words(
+    """squeeze view reshape flatten unsqueeze transpose permute t expand view_as reshape_as swapaxes"""
+)
 """Methods and functions that lay values out otherwise, or move them, and leave them as they are."""
 THROUGH = words("Dropout Dropout1d Dropout2d Dropout3d Flatten Unflatten Identity Squeeze View Reshape Lambda")
 """Layers of which as much can be said."""
@@ -38,6 +43,9 @@ LOGARITHMS = {"exp": ("log_softmax", "softmax"), "log": ("softmax", "log_softmax
 """Functions that make one activation of another."""
 OF_CLASSES = re.compile(r"^(CrossEntropyLoss|cross_entropy|NLLLoss|nll_loss)$")
 """Losses of one class among several."""
+OTHER_LIBRARIES = ("tensorflow.", "keras.", "mxnet.", "paddle.")
+DISTRIBUTIONS = re.compile(r"(OneHot)?Categorical$|Bernoulli$")
+TOLD = ("CrossEntropyLoss", "BCEWithLogitsLoss")
 DEPTH = 12
 
 
@@ -46,7 +54,7 @@ class Ending:
     """What a value ends in: an `activation` by its short name, or none behind a layer that returns raw scores.
 
     `node` is the call that computes it, `made` what constructed its layer, `inner` what the activation is applied to, `width` how many
-    values the layer returns for a sample, `axis` that of a softmax, `None` where none is given.
+    values the layer returns for a sample, `axis` that of a softmax, `None` where none is given; `moved` tells that the axes are others since.
     """
 
     activation: str
@@ -55,6 +63,7 @@ class Ending:
     inner: Ending | None = None
     width: int | None = None
     axis: int | None = None
+    moved: bool = False
 
     @property
     def layer(self) -> Ending:
@@ -113,6 +122,7 @@ def losses(source: Source) -> tuple[Loss, ...]:
             used.add(made)
         prediction = argument_value(call, "input", 0) if call.args or call.keywords else None
         found.append(Loss(short, call, prediction, argument_value(call, "target", 1), made))
+    found += [Loss(kind, call, None) for kind, call in _told(source)] if not found and not makers else []
     seen = {_loss_class(source, made) for made in used}
     for call in makers:
         kind = _loss_class(source, call)
@@ -121,16 +131,55 @@ def losses(source: Source) -> tuple[Loss, ...]:
     return tuple(found)
 
 
+def _told(source: Source) -> Iterator[tuple[str, ast.Call]]:
+    """The losses of scores that a trainer is told by their class or its name, which it makes itself."""
+    for call in source.all_calls:
+        by_name = re.search(r"loss|criterion", last_name(call.func), re.IGNORECASE) and len(call.args) == 1
+        given = call.args[0] if by_name else keyword_value(call, "criterion") or keyword_value(call, "loss_fn")
+        if isinstance(given, ast.Constant) and given.value in TOLD:
+            yield str(given.value), call
+        elif isinstance(given, (ast.Name, ast.Attribute)) and last_name(given) in TOLD and not by_name:
+            yield last_name(given), call
+
+
 def _loss_class(source: Source, call: ast.Call) -> str | None:
     """The class of a loss that a call constructs."""
     name = source.qualified(call.func) or ""
-    if (
-        not name
-        and re.match(r"CrossEntropy(Loss)?(2d|2D)?$", last_name(call.func))
-        and source.definition(call.func) is None
-    ):
-        return "CrossEntropyLoss"
+    short = last_name(call.func)
+    if not name.startswith(OTHER_LIBRARIES) and source.definition(call.func) is None:
+        if re.match(r"(Soft|SoftTarget|LabelSmoothing|Weighted)?CrossEntropy(Loss)?(2d|2D)?$", short):
+            return "CrossEntropyLoss"
+        if short.endswith("BCEWithLogitsLoss"):
+            return "BCEWithLogitsLoss"
     return name.rpartition(".")[2] if name.startswith("torch.nn.") and name in LOSSES and name.count(".") == 2 else None
+
+
+@record
+class Draw:
+    """Where a distribution of classes, or a draw of one, is given `value`: `scores` tells whether it takes it for scores."""
+
+    call: ast.Call
+    name: str
+    value: ast.expr
+    scores: bool
+
+
+@once
+def draws(source: Source) -> tuple[Draw, ...]:
+    """The distributions over classes that the text makes."""
+    found = []
+    for call in source.all_calls:
+        name, short = source.qualified(call.func) or "", last_name(call.func)
+        if name == "torch.nn.functional.gumbel_softmax" or (short == "gumbel_softmax" and not name):
+            given = argument_value(call, "logits", 0)
+            is_own = source.definition(call.func) is not None
+            found += [Draw(call, short, given, True)] if given is not None and not is_own else []
+        elif DISTRIBUTIONS.match(short) and (name.startswith("torch.") or not name):
+            scores = argument_value(call, "logits", 1)
+            given = scores or argument_value(call, "probs", 0)
+            is_own = source.definition(call.func) is not None
+            found += [Draw(call, short, given, scores is not None)] if given is not None and not is_own else []
+    return tuple(found)
 
 
 # --- networks
@@ -226,9 +275,9 @@ def ending(source: Source, expr: ast.expr, depth: int = DEPTH) -> Ending | None:
     if isinstance(expr, (ast.Tuple, ast.List)) and expr.elts:
         return ending(source, expr.elts[0], depth - 1)
     if isinstance(expr, ast.Subscript) and not isinstance(getattr(expr.slice, "value", 0), str):
-        return ending(source, expr.value, depth - 1)
+        return _moved(ending(source, expr.value, depth - 1))
     if isinstance(expr, ast.Attribute) and expr.attr in ("data", "T", "mT"):
-        return ending(source, expr.value, depth - 1)
+        return _moved(ending(source, expr.value, depth - 1))
     if isinstance(expr, (ast.Name, ast.Attribute)):
         found = written_above(source, expr, expr)
         known = ending(source, found.value, depth - 1) if found is not None and not found.place else None
@@ -237,6 +286,11 @@ def ending(source: Source, expr: ast.expr, depth: int = DEPTH) -> Ending | None:
             return Ending(kind, expr)
         return known
     return _of_call(source, expr, depth) if isinstance(expr, ast.Call) else None
+
+
+def _moved(end: Ending | None) -> Ending | None:
+    """The same values, with axes of which no more is known."""
+    return replace(end, width=None, moved=True) if end is not None else None
 
 
 def _of_call(source: Source, call: ast.Call, depth: int) -> Ending | None:
@@ -250,9 +304,9 @@ def _of_call(source: Source, call: ast.Call, depth: int) -> Ending | None:
         or name.startswith("torch.nn.functional.")
         and name in ACTIVATION_FORMS
     ):
-        return _activation(source, ACTIVATION_FORMS[name], call, None, given, _axis(call, 1), depth)
+        return _activation(source, ACTIVATION_FORMS[name], call, None, given, dimension(call, 1), depth)
     if name.startswith("torch.") and name.rpartition(".")[2] in SAME and given is not None:
-        return ending(source, given, depth - 1)
+        return _moved(ending(source, given, depth - 1))
     if name.endswith("functional.linear"):
         return Ending("", call)
     if name.rpartition(".")[2] in ("dropout", "dropout2d") and given is not None and name.startswith("torch."):
@@ -274,9 +328,10 @@ def _of_call(source: Source, call: ast.Call, depth: int) -> Ending | None:
         return Ending(after, call, None, inner.inner) if inner is not None and inner.activation == before else None
     if isinstance(func, ast.Attribute) and not name:
         if func.attr in SAME:
-            return ending(source, func.value, depth - 1)
+            end = ending(source, func.value, depth - 1)
+            return end if func.attr in KEEPING else _moved(end)
         if func.attr in METHODS and not is_self(func.value):
-            return _activation(source, func.attr.rstrip("_"), call, None, func.value, _axis(call, 0), depth)
+            return _activation(source, func.attr.rstrip("_"), call, None, func.value, dimension(call, 0), depth)
     return _of_unseen(source, call, given, depth)
 
 
@@ -329,7 +384,7 @@ def _of_layer(source: Source, made: ast.Call, call: ast.expr, given: ast.expr | 
     name = source.qualified(made.func) or ""
     short = name.rpartition(".")[2]
     if name in ACTIVATION_FORMS and name.startswith("torch.nn."):
-        return _activation(source, ACTIVATION_FORMS[name], call, made, given, _axis(made, 0), depth)
+        return _activation(source, ACTIVATION_FORMS[name], call, made, given, dimension(made, 0), depth)
     if name == "torch.nn.Sequential":
         return _of_sequence(source, _parts(source, made), call, given, depth)
     if SCORING.match(name):
@@ -340,6 +395,18 @@ def _of_layer(source: Source, made: ast.Call, call: ast.expr, given: ast.expr | 
         inner = made.args[0] if made.args else None
         inner_made = inner if isinstance(inner, ast.Call) else source.constructor(inner) if inner is not None else None
         return _of_layer(source, inner_made, call, given, depth - 1) if inner_made is not None else None
+    if re.match(r"(segmentation_models_pytorch|smp)\.\w+$", name or ast.unparse(made.func)) and not short.endswith(
+        "Loss"
+    ):
+        chosen = getattr(keyword_value(made, "activation"), "value", None)
+        kinds = {
+            None: "",
+            "sigmoid": "sigmoid",
+            "softmax2d": "softmax",
+            "softmax": "softmax",
+            "logsoftmax": "log_softmax",
+        }
+        return Ending(kinds[chosen], call, made) if chosen in kinds else None
     definition = source.definition(made.func)
     if isinstance(definition, ast.ClassDef):
         return ending_of_network(source, definition, depth - 1)
@@ -428,7 +495,7 @@ def _of_sequence(
         return _of_sequence(source, parts[:-1], call, given, depth - 1)
     if name in ACTIVATION_FORMS and name.startswith("torch.nn."):
         inner = _of_sequence(source, parts[:-1], call, given, depth - 1)
-        return Ending(ACTIVATION_FORMS[name], made, made, inner, axis=_axis(made, 0))
+        return Ending(ACTIVATION_FORMS[name], made, made, inner, axis=dimension(made, 0))
     return _of_layer(source, made, call, None, depth - 1)
 
 
@@ -445,7 +512,8 @@ def _activation(
     return Ending(kind, call, made, inner, axis=axis)
 
 
-def _axis(call: ast.Call, place: int) -> int | None:
+def dimension(call: ast.Call, place: int) -> int | None:
+    """The axis that a softmax is given."""
     given = argument_value(call, "dim", place)
     try:
         value = ast.literal_eval(given) if given is not None else None
@@ -507,7 +575,7 @@ def of_network(source: Source, expr: ast.expr, depth: int = 6) -> bool:
     if isinstance(expr, ast.Call):
         if structure.is_network(source, expr.func) and not source.qualified(expr.func):
             return True
-        method = isinstance(expr.func, ast.Attribute) and expr.func.attr in SAME
+        method = isinstance(expr.func, ast.Attribute) and expr.func.attr in KEEPING
         return method and isinstance(expr.func, ast.Attribute) and of_network(source, expr.func.value, depth - 1)
     if isinstance(expr, (ast.Name, ast.Attribute)):
         found = written_above(source, expr, expr)

@@ -1,0 +1,131 @@
+"""The axis that a softmax runs over, beside the axis that it has to run over: that of the classes, or that of weighted values."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from dnnfix.detect.tensors.axis_layouts import layout
+from dnnfix.detect.tensors.endings import KEEPING, Ending, dimension, is_output
+from dnnfix.detect.written import written_above
+from dnnfix.source.arguments import argument_value
+from dnnfix.source.program import Source
+from dnnfix.source.tree import last_name
+
+OF_PLANES = re.compile(r"Conv(Transpose)?[12]d$")
+PRODUCTS = frozenset(["matmul", "bmm"])
+THREE_AXES = 3
+
+
+def misses_classes(source: Source, end: Ending) -> int | None:
+    """The axis of a softmax at the output that is not that of its layer's features, where the axes of its input are known."""
+    below, given = end.inner, given_to(source, end)
+    if below is None or below.made is None or below.activation or below.width == 1 or given is None:
+        return None
+    known = layout(source, given, given)
+    if known is None or known.more or len(known.axes) < THREE_AXES or not is_output(source, end):
+        return None
+    features = argument_value(below.made, "out_channels" if _is_of_planes(below) else "out_features", 1)
+    named = [i for i, axis in enumerate(known.axes) if features is not None and axis == ast.unparse(features)]
+    axis = end.axis if end.axis is not None else 0 if len(known.axes) == THREE_AXES else 1
+    right = 1 if _is_of_planes(below) else len(known.axes) - 1
+    return axis if named == [right] and axis % len(known.axes) != right else None
+
+
+def _is_of_planes(end: Ending) -> bool:
+    return end.made is not None and OF_PLANES.search(ast.unparse(end.made.func)) is not None
+
+
+def width_is_alone(source: Source, end: Ending) -> bool:
+    """Whether axis 1 of what a softmax gets may be that of its layer's only unit: not where there are three axes or more."""
+    given = given_to(source, end)
+    known = layout(source, given, given) if given is not None else None
+    return known is None or len(known.axes) < THREE_AXES
+
+
+def given_to(source: Source, end: Ending) -> ast.expr | None:
+    """What an activation is applied to by a call."""
+    node = end.node
+    if not isinstance(node, ast.Call) or node is end.made:
+        return None
+    if end.made is None and not source.qualified(node.func) and isinstance(node.func, ast.Attribute):
+        return node.func.value
+    return node.args[0] if node.args else None
+
+
+def misses_weighted(source: Source, product: ast.expr) -> tuple[ast.Call, int] | None:
+    """The softmax of scores, and its axis, whose weights a product sums over another axis than that they sum to one over.
+
+    Scores are a product of queries with transposed keys; the product with the values runs over their last axis.
+    """
+    left = _left(source, product)
+    weights = _behind(source, left, False) if left is not None else None
+    if not isinstance(weights, ast.Call) or last_name(weights.func) not in ("softmax", "log_softmax", "Softmax"):
+        made = source.constructor(weights.func) if isinstance(weights, ast.Call) else None
+        if not isinstance(weights, ast.Call) or made is None or source.qualified(made.func) != "torch.nn.Softmax":
+            return None
+        given, axis = (weights.args[0] if weights.args else None), dimension(made, 0)
+    elif source.qualified(weights.func):
+        given, axis = argument_value(weights, "input", 0), dimension(weights, 1)
+    else:
+        given, axis = getattr(weights.func, "value", None), dimension(weights, 0)
+    scores = _behind(source, given) if given is not None else None
+    if axis is None or scores is None or not _is_of_keys(source, scores):
+        return None
+    is_of_three = (
+        last_name(getattr(product, "func", product)) == "bmm" or last_name(getattr(scores, "func", scores)) == "bmm"
+    )
+    known = layout(source, scores, scores)
+    rank = len(known.axes) if known is not None and not known.more else THREE_AXES if is_of_three else None
+    is_wrong = axis % rank != rank - 1 if rank is not None and -rank <= axis < rank else axis in (0, -2, -3)
+    return (weights, axis) if is_wrong else None
+
+
+def _left(source: Source, product: ast.expr) -> ast.expr | None:
+    """What stands on the left of a matrix product."""
+    if isinstance(product, ast.BinOp):
+        return product.left if isinstance(product.op, ast.MatMult) else None
+    if not isinstance(product, ast.Call) or last_name(product.func) not in PRODUCTS:
+        return None
+    if source.qualified(product.func):
+        return argument_value(product, "input", 0)
+    return product.func.value if isinstance(product.func, ast.Attribute) else None
+
+
+def _behind(source: Source, expr: ast.expr, is_scaled: bool = True) -> ast.expr:
+    """What a value is made of, below dropout and masks, and for scores below scales."""
+    for _ in range(12):
+        if isinstance(expr, ast.Name):
+            written = written_above(source, expr, expr)
+            if written is None or written.place is not None:
+                return expr
+            expr = written.value
+        elif is_scaled and isinstance(expr, ast.BinOp) and isinstance(expr.op, (ast.Div, ast.Mult)):
+            expr = expr.left
+        elif isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute):
+            name = expr.func.attr
+            is_method = not source.qualified(expr.func)
+            if is_method and (
+                name in KEEPING or name in ("masked_fill", "masked_fill_") or (is_scaled and name in ("div", "mul"))
+            ):
+                expr = expr.func.value
+            elif re.match(r"(attn?_?|attention_?)?drop(out)?$", name) and expr.args:
+                expr = expr.args[0]
+            else:
+                return expr
+        else:
+            return expr
+    return expr
+
+
+def _is_of_keys(source: Source, scores: ast.expr) -> bool:
+    """Whether scores are a product with something that is transposed in it, and not divided by their sums."""
+    right: ast.expr | None = None
+    if isinstance(scores, ast.BinOp) and isinstance(scores.op, ast.MatMult):
+        right = scores.right
+    elif isinstance(scores, ast.Call) and last_name(scores.func) in PRODUCTS and scores.args:
+        right = scores.args[-1]
+    if right is None:
+        return False
+    behind = _behind(source, right)
+    return isinstance(behind, ast.Call) and last_name(behind.func) in ("transpose", "permute", "t", "swapaxes")
