@@ -204,6 +204,22 @@ def split(self, x):
     n, c, length, h, w = x.size()
     return self.conv(x.view(n * self.segments, self.frames * c, h, w))
 
+=== example: sizes by the name of the shape
+import torch
+
+def show(picture):
+    sizes = picture.shape
+-     return picture.reshape(sizes[1], sizes[2], sizes[0])
++     return picture.permute(1, 2, 0)
+
+=== reject: the shape of what it was before
+import torch
+
+def turned(x):
+    sizes = x.shape
+    x = x.permute(1, 2, 0).contiguous()
+    return x.view(sizes[1], sizes[2], sizes[0])
+
 === reject: frames and the batch, there and back
 import torch
 from torch import nn

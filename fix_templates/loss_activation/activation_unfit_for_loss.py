@@ -220,6 +220,45 @@ policy = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
 def act(state):
     return Categorical(policy(state)).sample()
 
+=== finds: a function under another name
+import torch.nn.functional as F
+from torch import nn
+
+loss_func = F.cross_entropy
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return F.softmax(self.fc(x), dim=1)
+
+def of_batch(model, loss_func, x, y):
+    return loss_func(model(x), y)
+
+=== reject: a loss that is never called, and another one beside it
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return F.softmax(self.fc(x), dim=1)
+
+class Agent:
+    def __init__(self):
+        self.policy = Policy()
+        self.criterion = nn.CrossEntropyLoss()
+
+    def learn(self, states, rewards):
+        loss = -(torch.log(self.policy(states)) * rewards).mean()
+        loss.backward()
+
 === reject: scores for the loss that a trainer makes
 import segmentation_models_pytorch as smp
 from torch import nn

@@ -141,6 +141,20 @@ def read_of_size(expr: ast.expr) -> tuple[ast.expr, int] | None:
     return None
 
 
+def _read_through_name(source: Source, expr: ast.expr) -> tuple[ast.expr, int] | None:
+    """The tensor and the axis that `x.size(1)` reads, or `shape[1]` after `shape = x.shape`, as long as `x` is the same."""
+    if not isinstance(expr, ast.Subscript) or not isinstance(expr.value, ast.Name):
+        return read_of_size(expr)
+    axis, written = whole_number(expr.slice), written_above(source, expr.value, expr)
+    if axis is None or written is None or written.place is not None or not _is_shape(written.value):
+        return None
+    value = written.value
+    tensor = value.func.value if isinstance(value, ast.Call) else value.value  # type: ignore[attr-defined]
+    last = last_written(source, tensor, expr)
+    is_same = last is None or position(last)[:2] < position(written.statement)[:2]
+    return (tensor, axis) if is_same else None
+
+
 def _is_shape(expr: ast.expr) -> bool:
     """Whether an expression is `x.shape` or `x.size()`."""
     if isinstance(expr, ast.Call):
@@ -252,7 +266,7 @@ def _asked(source: Source) -> dict[tuple[ast.AST | None, str], list[tuple[ast.AS
     """Where the size of an axis is asked for of a tensor, by function and text of the tensor."""
     found: dict[tuple[ast.AST | None, str], list[tuple[ast.AST, int]]] = {}
     for node in (*source.all_calls, *source.nodes(ast.Subscript)):
-        read = read_of_size(node)
+        read = _read_through_name(source, node)
         if read is not None and read[1] >= 0 and isinstance(read[0], (ast.Name, ast.Attribute)):
             key = function_around(source, node), ast.unparse(read[0])
             found.setdefault(key, []).append((node, read[1]))
@@ -712,7 +726,7 @@ def _of_dataset(source: Source, expr: ast.Attribute) -> Layout | None:
 
 def text_of(source: Source, expr: ast.expr, at: ast.AST) -> str:
     """What a size is called."""
-    read = read_of_size(expr)
+    read = _read_through_name(source, expr)
     if read is not None and read[1] >= 0:
         of = layout(source, read[0], at, 6)
         if of is not None and read[1] < len(of.axes):

@@ -96,7 +96,7 @@ def losses(source: Source) -> tuple[Loss, ...]:
     found: list[Loss] = []
     used: set[ast.Call] = set()
     makers = [call for call in source.all_calls if _loss_class(source, call) is not None]
-    kinds = {_loss_class(source, call) for call in makers}
+    kinds = {_loss_class(source, call) for call in makers} | _renamed(source)
     for call in source.all_calls:
         name = source.qualified(call.func) or ""
         made: ast.Call | None = None
@@ -112,7 +112,7 @@ def losses(source: Source) -> tuple[Loss, ...]:
                 and OF_LOSS.fullmatch(ast.unparse(call.func))
                 and not name
             ):
-                kind, made = next(iter(kinds)), makers[0]
+                kind, made = next(iter(kinds)), makers[0] if makers else None
             if kind is None:
                 continue
             short = kind
@@ -126,9 +126,31 @@ def losses(source: Source) -> tuple[Loss, ...]:
     seen = {_loss_class(source, made) for made in used}
     for call in makers:
         kind = _loss_class(source, call)
-        if call not in used and kind is not None and kind not in seen:
+        if call not in used and kind is not None and kind not in seen and not _is_idle(source, call):
             found.append(Loss(kind, call, None, None, call))
     return tuple(found)
+
+
+def _renamed(source: Source) -> set[str | None]:
+    """The functions of torch that are given the name of a loss: `loss_fn = F.cross_entropy`."""
+    found: set[str | None] = set()
+    for node in source.nodes(ast.Assign):
+        name = source.qualified(node.value) if isinstance(node.value, ast.Attribute) else None
+        if name in LOSSES and name.startswith("torch.") and OF_LOSS.fullmatch(ast.unparse(node.targets[0])):
+            found.add(last_name(node.value))
+    return found
+
+
+def _is_idle(source: Source, made: ast.Call) -> bool:
+    """Whether a loss is constructed and never read in a text that trains, which has another one then."""
+    statement = source.statement_of(made)
+    if "backward" not in source.words or not isinstance(statement, ast.Assign) or statement.value is not made:
+        return False
+    target = statement.targets[0]
+    if not isinstance(target, (ast.Name, ast.Attribute)):
+        return False
+    read = (node for node in source.nodes(type(target)) if isinstance(node.ctx, ast.Load))
+    return all(last_name(node) != last_name(target) for node in read)
 
 
 def _told(source: Source) -> Iterator[tuple[str, ast.Call]]:
