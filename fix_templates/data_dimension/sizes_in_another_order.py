@@ -212,6 +212,13 @@ def show(picture):
 -     return picture.reshape(sizes[1], sizes[2], sizes[0])
 +     return picture.permute(1, 2, 0)
 
+=== finds: pictures of a batch, one by one
+import torch
+
+def rows(x):
+    n, c, h, w = x.shape
+    return [x[i].reshape(h, w, c) for i in range(n)]
+
 === reject: the shape of what it was before
 import torch
 

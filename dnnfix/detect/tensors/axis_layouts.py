@@ -321,7 +321,8 @@ def _product(left: Layout | None, right: Layout | None) -> Layout | None:
 @once
 def _counters(source: Source) -> frozenset[str]:
     """The names that loops count by."""
-    loops = [*source.nodes(ast.For), *source.nodes(ast.comprehension)]
+    within_lists = (loop for node in source.nodes(ast.ListComp) for loop in node.generators)
+    loops: list[ast.For | ast.comprehension] = [*source.nodes(ast.For), *within_lists]
     counts = [loop for loop in loops if last_name(getattr(loop.iter, "func", loop.iter)) in ("range", "enumerate")]
     return frozenset(node.id for loop in counts for node in within(loop.target, ast.Name))
 
