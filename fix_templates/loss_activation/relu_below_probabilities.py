@@ -24,8 +24,8 @@ from dnnfix.api import (
 
 SQUASHING = words("softmax log_softmax sigmoid log_sigmoid")
 OF_CLASSES = re.compile(
-    r"(^|[._'])(((n|num|nb|no|n_?o|number)_?(of_)?)?(class(es)?|categories|labels)(_(num|count|number))?|n?cls|(n|num|nb)_?(class|label|actions?)|vocab_size)"
-    r"('\])?$",
+    r"(^|[._'(])(((n|num|nb|no|n_?o|number)_?(of_)?)?(class(es)?|categories|labels)(_(num|count|number))?|n?cls|(n|num|nb)_?(class|label|actions?)|vocab_size)"
+    r"('?[\])])?$",
     re.IGNORECASE,
 )
 """How a number of classes, or of actions to choose from, is called."""
@@ -81,7 +81,8 @@ class ReluBelowProbabilities(ReadTemplate):
                 {"activation": end.activation},
                 (_left_out(subject, below), Decline(self.declined)),
             )
-        of_losses = [end.place for loss in endings.losses(source) if (end := endings.ending_of_loss(source, loss))]
+        given = [endings.ending_of_loss(source, loss) for loss in endings.losses(source)]
+        of_losses = [one.place for one in given if one is not None]
         for network in endings.networks(source):
             last = endings.ending_of_network(source, network)
             if last is None or last.activation not in ("relu", "relu6") or last.inner is None or last.inner.activation:

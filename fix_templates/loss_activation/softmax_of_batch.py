@@ -165,6 +165,38 @@ def attend(q, k, v):
     weights = F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=1)
     return torch.bmm(weights, v)
 
+=== finds: weights over the queries, behind a mask
+import torch
+
+def attend(q, k, v, mask=None):
+    scores = q @ k.transpose(-2, -1) / 8
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -1e9)
+    weights = scores.softmax(dim=-2)
+    return weights @ v
+
+=== reject: steps weighed within another network
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Pool(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score = nn.Linear(8, 1)
+
+    def forward(self, x):
+        shares = F.softmax(self.score(x), dim=1)
+        return (shares * x).sum(1)
+
+class Whole(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pool = Pool()
+        self.fc = nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.fc(self.pool(x))
+
 === reject: weights over the keys, transposed ones, and slots that are divided by their sums
 import torch
 import torch.nn.functional as F

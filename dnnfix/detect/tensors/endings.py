@@ -582,7 +582,7 @@ def is_output(source: Source, end: Ending) -> bool:
         if last is not None and last.node is end.node and last.made is end.made:
             return True
     around = source.enclosing(end.node, ast.ClassDef)
-    if around is not None and _forward(around) is not None and around in networks(source):
+    if around is not None and _forward(around) is not None:
         return False
     given = end.node.args[0] if isinstance(end.node, ast.Call) and end.node.args else None
     if isinstance(end.node, ast.Call) and isinstance(end.node.func, ast.Attribute) and end.node.func.attr in METHODS:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 
-from dnnfix.detect.tensors.axis_layouts import layout
+from dnnfix.detect.tensors.axis_layouts import is_self_method, layout
 from dnnfix.detect.tensors.endings import KEEPING, Ending, dimension, is_output
-from dnnfix.detect.written import written_above
+from dnnfix.detect.written import Written, all_written, written_above
 from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source
-from dnnfix.source.tree import last_name
+from dnnfix.source.tree import last_name, within
 
-OF_PLANES = re.compile(r"Conv(Transpose)?[12]d$")
+OF_PLANES = re.compile(r"Conv(Transpose)?2d$")
 PRODUCTS = frozenset(["matmul", "bmm"])
 THREE_AXES = 3
 
@@ -60,11 +60,14 @@ def misses_weighted(source: Source, product: ast.expr) -> tuple[ast.Call, int] |
     """
     left = _left(source, product)
     weights = _behind(source, left, False) if left is not None else None
-    if not isinstance(weights, ast.Call) or last_name(weights.func) not in ("softmax", "log_softmax", "Softmax"):
-        made = source.constructor(weights.func) if isinstance(weights, ast.Call) else None
-        if not isinstance(weights, ast.Call) or made is None or source.qualified(made.func) != "torch.nn.Softmax":
-            return None
+    if not isinstance(weights, ast.Call):
+        return None
+    made = source.constructor(weights.func) if isinstance(weights.func, (ast.Name, ast.Attribute)) else weights.func
+    given: ast.expr | None
+    if isinstance(made, ast.Call) and source.qualified(made.func) == "torch.nn.Softmax":
         given, axis = (weights.args[0] if weights.args else None), dimension(made, 0)
+    elif last_name(weights.func) != "softmax" or is_self_method(weights.func):
+        return None
     elif source.qualified(weights.func):
         given, axis = argument_value(weights, "input", 0), dimension(weights, 1)
     else:
@@ -96,7 +99,7 @@ def _behind(source: Source, expr: ast.expr, is_scaled: bool = True) -> ast.expr:
     """What a value is made of, below dropout and masks, and for scores below scales."""
     for _ in range(12):
         if isinstance(expr, ast.Name):
-            written = written_above(source, expr, expr)
+            written = written_above(source, expr, expr) or _first_of(source, expr)
             if written is None or written.place is not None:
                 return expr
             expr = written.value
@@ -116,6 +119,12 @@ def _behind(source: Source, expr: ast.expr, is_scaled: bool = True) -> ast.expr:
         else:
             return expr
     return expr
+
+
+def _first_of(source: Source, name: ast.Name) -> Written | None:
+    """The only assignment to a name that does not change what it was before, as a mask in a branch does."""
+    own = [one for one in all_written(source, name) if name.id not in {n.id for n in within(one.value, ast.Name)}]
+    return own[0] if len(own) == 1 else None
 
 
 def _is_of_keys(source: Source, scores: ast.expr) -> bool:
