@@ -50,7 +50,9 @@ class ActivationAppliedTwice(ReadTemplate):
         source = subject.source
         for end in endings.applied(source):
             first = end.inner
-            if end.activation not in SECOND or first is None or first.activation not in FIRST:
+            if end.activation not in SECOND or first is None:
+                continue
+            if first.activation not in FIRST and not first.activation == end.activation == "log_softmax":
                 continue
             said = {"second": end.activation, "first": first.activation}
             given = (
@@ -96,6 +98,14 @@ class Net(nn.Module):
         x = self.softmax(self.fc(x))
 -         return F.log_softmax(x, dim=1)
 +         return x
+
+=== example: a logarithm of a softmax twice
+import torch.nn.functional as F
+
+def loss(net, x, y):
+    scores = F.log_softmax(net(x), dim=1)
+-     return F.nll_loss(F.log_softmax(scores, dim=1), y)
++     return F.nll_loss(scores, y)
 
 === finds: probabilities as scores of a distribution
 import torch

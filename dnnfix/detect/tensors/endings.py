@@ -374,6 +374,8 @@ def _of_unseen(source: Source, call: ast.Call, given: ast.expr | None, depth: in
     around = source.enclosing(call, ast.ClassDef)
     if text == "self" and around is not None and _forward(around) is not None:
         return ending_of_network(source, around, depth - 1)
+    if text == "self" and around is None and len(networks(source)) == 1:
+        return ending_of_network(source, networks(source)[0], depth - 1)
     inside = around is not None and _forward(around) is not None and around in networks(source)
     short = last_name(func)
     if (
