@@ -364,6 +364,10 @@ def _layer(source: Source, func: ast.expr) -> ast.Call | None:
     made = source.constructor(func)
     if made is None and isinstance(func, ast.Attribute) and func.attr == "forward":
         made = source.constructor(func.value)
+    if made is None and source.enclosing(func, ast.ClassDef) is None:
+        written = all_written(source, func)  # of a fragment that begins within a class
+        value = written[0].value if len(written) == 1 and written[0].place is None else None
+        return value if isinstance(value, ast.Call) and isinstance(func, ast.Attribute) else None
     return made
 
 
