@@ -26,9 +26,6 @@ from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
 from dnnfix.source.tree import is_self, last_name, parameter_names, receiver, stored_names, within
-=======
-from dnnfix.source.tree import is_self, last_name, receiver, within
->>>>>>> 9ac2c6f6 (A discarded copy of detach() has a rule of its own; parameters that are flagged, numbers of an evaluation and the forward of a part are no longer misread)
 
 OPTIMIZERS = (
     "torch.optim.",
@@ -54,8 +51,7 @@ OF_LOSS = re.compile(
     re.IGNORECASE,
 )
 OF_ACTION = re.compile(
-<<<<<<< HEAD
-    r"^(eval|test|valid|train|predict|infer|run|process|get|load|save|make|create|build|init|update|sync|copy|print|count|set|freeze|export)\w*_",
+    r"^(eval|test|valid|train|predict|infer|run|process|preprocess|get|load|save|make|create|build|init|update|sync|copy|print|count|set|freeze|export|compute|calc|classify|apply)\w*_",
     re.IGNORECASE,
 )
 OF_OBJECT = re.compile(
