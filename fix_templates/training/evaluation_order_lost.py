@@ -17,12 +17,15 @@ from dnnfix.api import (
     Subject,
     loader_uses,
     within,
+    words,
 )
 
 IN_ORDER = re.compile(
     r"to_csv|submission|sample_sub|test_df|df_test|\.imgs\b|\.samples\b|\.filenames|image_(paths|names|ids)|file_?names|\.targets\b|\b(y_test|test_labels|test_y)\b",
     re.IGNORECASE,
 )
+
+KEEPS = words("append extend cat concat concatenate hstack vstack")
 
 
 class EvaluationOrderLost(ReadTemplate):
@@ -75,6 +78,19 @@ with torch.no_grad():
 table["label"] = torch.cat(predictions)
 table.to_csv("predictions.csv")
 
+=== example: a list that grows, of batches with labels that are not there
+import torch
+from torch.utils.data import DataLoader
+
+- test_loader = DataLoader(test_set, batch_size=32, shuffle=True)
++ test_loader = DataLoader(test_set, batch_size=32, shuffle=False)
+kinds = []
+with torch.no_grad():
+    for picture, _ in test_loader:
+        kinds += model(picture).argmax(1).tolist()
+table["kind"] = kinds
+table.to_csv("kinds.csv")
+
 === reject: labels of the same batch
 import torch
 from torch.utils.data import DataLoader
@@ -99,9 +115,10 @@ table.to_csv("predictions.csv")
 
 def _beside(source: Source, loop: ast.For) -> str:
     """What in the order of the data the results of a loop are put beside; empty where they keep labels or ids of their own batches."""
-    collects = any(
-        isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend")
-        for call in within(loop, ast.Call)
+    collects = any(_last(call) in KEEPS for call in within(loop, ast.Call)) or any(
+        isinstance(node.op, ast.Add)
+        and (isinstance(node.value, (ast.List, ast.ListComp)) or (isinstance(node.value, ast.Call) and _last(node.value) in ("tolist", "list")))
+        for node in within(loop, ast.AugAssign)
     )
     names = [name.id for name in within(loop.target, ast.Name) if name.id not in ("_", "i", "idx", "batch_idx", "step")]
     if not collects or len(names) != 1:
@@ -110,3 +127,7 @@ def _beside(source: Source, loop: ast.For) -> str:
     later = "\n".join(source.text.split("\n")[end:])
     found = IN_ORDER.search(later)
     return found.group(0) if found is not None else ""
+
+
+def _last(call: ast.Call) -> str:
+    return ast.unparse(call.func).rpartition(".")[2]

@@ -51,9 +51,9 @@ class FirstBatchAgain(ReadTemplate):
         if "torch" not in source.frameworks or "next" not in source.words:
             return
         for call in source.all_calls:
-            if not _is_first(source, call):
-                continue
             loops = training_loop.loops_around(source, call)
+            if not _is_first(source, call) and not (loops and _begun_again(source, call, loops[0])):
+                continue
             if not loops or not structure.has(source, loops[0], structure.Kind.BACKWARD):
                 continue
             said, edits = {"call": ast.unparse(call)}, _edits(source, call, loops[0])
@@ -66,6 +66,16 @@ import torch
 - for step in range(1000):
 -     x, y = next(iter(train_loader))
 + for step, (x, y) in enumerate(train_loader):
+    optimizer.zero_grad()
+    criterion(net(x), y).backward()
+    optimizer.step()
+
+=== finds: an iterator that each turn makes anew
+import torch
+
+for step in range(1000):
+    batches = iter(train_loader)
+    x, y = next(batches)
     optimizer.zero_grad()
     criterion(net(x), y).backward()
     optimizer.step()
@@ -117,13 +127,34 @@ def _loader(call: ast.Call) -> ast.expr | None:
 def _is_first(source: Source, call: ast.Call) -> bool:
     """Whether a call takes the first batch of what is a loader."""
     over = _loader(call)
-    if over is None:
-        return False
+    return over is not None and _is_loader(source, over)
+
+
+def _is_loader(source: Source, over: ast.expr) -> bool:
+    """Whether an expression is a loader: by what made it, or by its name where that is not seen."""
     made = source.constructor(over)
     if made is not None:
         return loader_uses.is_loader(source, made)
     is_named = isinstance(over, (ast.Name, ast.Attribute, ast.Subscript))
     return is_named and bool(loader_uses.OF_LOADER.search(ast.unparse(over)))
+
+
+def _begun_again(source: Source, call: ast.Call, loop: training_loop.Loop) -> bool:
+    """Whether a call is the only one that takes a batch of an iterator which each turn of a loop makes anew."""
+    over = call.args[0] if isinstance(call.func, ast.Name) and call.func.id == "next" and call.args else None
+    if not isinstance(over, ast.Name):
+        return False
+    begun = [
+        node.value
+        for node in loop.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == over.id and node.lineno <= call.lineno
+    ]
+    uses = [name for name in source.nodes(ast.Name) if name.id == over.id]
+    if len(begun) != 1 or len(uses) != 2:
+        return False
+    asked = begun[0]
+    is_iter = isinstance(asked, ast.Call) and isinstance(asked.func, ast.Name) and asked.func.id == "iter"
+    return isinstance(asked, ast.Call) and is_iter and len(asked.args) == 1 and _is_loader(source, asked.args[0])
 
 
 def _edits(source: Source, call: ast.Call, loop: training_loop.Loop) -> tuple[Edit, ...] | None:

@@ -19,13 +19,18 @@ from dnnfix.api import (
     Source,
     Subject,
     argument_value,
+    function_around,
     loader_uses,
+    within,
     words,
 )
 
 SAMPLERS = words(
     "WeightedRandomSampler SubsetRandomSampler RandomSampler DistributedSampler BatchSampler ImbalancedDatasetSampler"
 )
+COUNTS = words("bincount compute_class_weight")
+CONVERTS = words("tensor Tensor FloatTensor DoubleTensor as_tensor from_numpy array asarray list sqrt")
+ONE_BY_ONE = words("float double to cpu cuda numpy tolist astype sqrt pow reciprocal clamp type")
 OF_CLASSES = re.compile(r"class|(^|_)(weights?_?per|cls)|per_class", re.IGNORECASE)
 OF_SAMPLES = re.compile(r"sample(?!_count)|all|target|example|each|instance|data", re.IGNORECASE)
 
@@ -56,7 +61,7 @@ class SamplerMisused(ReadTemplate):
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         uses = loader_uses.uses(source)
-        misplaced = tuple(_of_training(source, uses))
+        misplaced = (*_of_training(source, uses), *_of_same_indices(source), *_of_same_data(source, uses))
         yield from misplaced
         if not misplaced:  # else the sampler that is left over is the one that was meant there
             yield from _unused(source, uses)
@@ -87,6 +92,72 @@ train_loader = DataLoader(train_set, batch_size=32, shuffle=True)
 - test_loader = DataLoader(train_set, batch_size=32)
 + test_loader = DataLoader(test_set, batch_size=32)
 print(len(test_set))
+
+=== finds: the indices of the training data for both
+from torch.utils.data import DataLoader, SubsetRandomSampler
+
+train_sampler = SubsetRandomSampler(train_indices)
+valid_sampler = SubsetRandomSampler(train_indices)
+
+=== finds: a test set that is the training set, by its argument
+from torch.utils.data import DataLoader
+from torchvision.datasets import MNIST
+
+train_loader = DataLoader(MNIST(".", train=True), batch_size=32, shuffle=True)
+test_loader = DataLoader(MNIST(".", train=True), batch_size=32)
+
+=== finds: the same data to train on and to validate with
+from torch.utils.data import DataLoader
+
+train_loader = DataLoader(birds, batch_size=32, shuffle=True)
+valid_loader = DataLoader(birds, batch_size=32)
+
+=== finds: a weight for each class, by how they are counted
+import numpy as np
+import torch
+from torch.utils.data import WeightedRandomSampler
+
+counts = np.bincount(kinds)
+inverse = 1.0 / torch.tensor(counts, dtype=torch.float)
+sampler = WeightedRandomSampler(inverse, len(kinds))
+
+=== finds: weights that only order the samples
+from torch.utils.data import WeightedRandomSampler
+
+sampler = WeightedRandomSampler(sample_weights, num_samples=len(sample_weights), replacement=False)
+
+=== reject: the training data again, to measure on them
+from torch.utils.data import DataLoader
+
+train_loader = DataLoader(birds, batch_size=32, shuffle=True)
+train_eval_loader = DataLoader(birds, batch_size=32)
+
+=== reject: the data are others by then
+from torch.utils.data import DataLoader
+
+birds = Birds("train")
+train_loader = DataLoader(birds, batch_size=32, shuffle=True)
+birds = Birds("test")
+test_loader = DataLoader(birds, batch_size=32)
+
+=== reject: loaders of two functions
+from torch.utils.data import DataLoader
+
+def training(birds):
+    train_loader = DataLoader(birds, batch_size=32, shuffle=True)
+    return train_loader
+
+def testing(birds):
+    test_loader = DataLoader(birds, batch_size=32)
+    return test_loader
+
+=== reject: counts of classes, taken by the label of each sample
+import numpy as np
+from torch.utils.data import WeightedRandomSampler
+
+counts = np.bincount(kinds)
+inverse = [1.0 / counts[kind] for kind in kinds]
+sampler = WeightedRandomSampler(inverse, len(kinds))
 
 === reject: parts of one set
 from torch.utils.data import DataLoader, SubsetRandomSampler
@@ -158,6 +229,68 @@ def _of_training(source: Source, uses: tuple[loader_uses.Use, ...]) -> Iterator[
             yield Fault(source.site(use.call), what, (("Give it its own data", edits, 0.8),))
 
 
+        elif is_whole and isinstance(data, (ast.Name, ast.Call)) and _says_train(source, data):
+            yield Fault(source.site(use.call), f"`{other}` is there to evaluate, and its data are made with `train=True`", ())
+
+
+def _says_train(source: Source, data: ast.expr) -> bool:
+    """Whether data are made as those for training are: `MNIST(root, train=True)`."""
+    made = source.constructor(data)
+    given = argument_value(made, "train") if made is not None else None
+    return isinstance(given, ast.Constant) and given.value is True
+
+
+def _of_same_indices(source: Source) -> Iterator[Fault]:
+    """A sampler for evaluation that draws from the indices of the training data."""
+    for node in source.nodes(ast.Assign):
+        call, target = node.value, ast.unparse(node.targets[0])
+        if not isinstance(call, ast.Call) or _last(call.func) != "SubsetRandomSampler" or len(call.args) != 1:
+            continue
+        if loader_uses.role(target) == (False, True) and loader_uses.role(ast.unparse(call.args[0])) == (True, False):
+            what = f"`{target}` is there to evaluate, and draws from `{ast.unparse(call.args[0])}`"
+            yield Fault(source.site(node), what, ())
+
+
+def _of_same_data(source: Source, uses: tuple[loader_uses.Use, ...]) -> Iterator[Fault]:
+    """Loaders that are there to evaluate and get all of the very data that another one trains on."""
+    for use in uses:
+        if loader_uses.role(use.name) != (False, True) or not isinstance(use.data, (ast.Name, ast.Attribute)):
+            continue
+        if use.is_open or use.option("sampler") is not None or use.option("batch_sampler") is not None:
+            continue
+        data = ast.unparse(use.data)
+        if loader_uses.role(data) != (None, None):
+            continue
+        for other in uses:
+            alike = ast.unparse(other.data) == data and function_around(source, other.call) is function_around(source, use.call)
+            sampler = other.option("sampler")
+            if alike and loader_uses.role(other.name) == (True, False) and not _is_bound_between(source, data, other.call, use.call):
+                if sampler is not None and _drawn_from(source, sampler) != "WeightedRandomSampler":
+                    continue
+                yield Fault(source.site(use.call), f"`{use.name}` is there to evaluate, and gets all of `{data}`, as `{other.name}` does", ())
+                break
+
+
+def _drawn_from(source: Source, sampler: ast.expr) -> str:
+    """The class of a sampler, as far as is seen."""
+    made = source.constructor(sampler)
+    return _last(made.func) if made is not None else ""
+
+
+def _is_bound_between(source: Source, name: str, one: ast.Call, other: ast.Call) -> bool:
+    """Whether something is bound or changed between two calls, or they stand in branches of their own."""
+    first, last = sorted((one.lineno, other.lineno))
+    stored = (n for n in (*source.nodes(ast.Name), *source.nodes(ast.Attribute)) if isinstance(n.ctx, ast.Store))
+    if any(
+        first <= n.lineno <= last and re.match(rf"{re.escape(name)}(\.|$)", ast.unparse(n)) for n in stored
+    ):
+        return True
+    called = (c for c in source.all_calls if first <= c.lineno <= last and isinstance(c.func, ast.Attribute))
+    return source.enclosing(one, ast.If) is not source.enclosing(other, ast.If) or any(
+        ast.unparse(c.func.value) == name for c in called if isinstance(c.func, ast.Attribute)
+    )
+
+
 def _meant(source: Source, name: str) -> str:
     """The name that the text has for the part of the data that is held out, if there is one."""
     found = set()
@@ -188,9 +321,38 @@ def _by_class(source: Source) -> Iterator[Fault]:
             and not OF_SAMPLES.search(name)
             and not _is_by_label(source, name)
         )
-        if few or of_classes:
+        if few or of_classes or _counted_by_class(source, weights):
             what = f"`{ast.unparse(weights)}` has a weight for each class, and WeightedRandomSampler takes one for each sample"
             yield Fault(source.site(call), what, ())
+            continue
+        many, again = argument_value(call, "num_samples", 1), argument_value(call, "replacement", 2)
+        if many is None or not (isinstance(again, ast.Constant) and again.value is False):
+            continue
+        if ast.unparse(many) == f"len({ast.unparse(weights)})":
+            what = "as many samples are drawn as there are, without replacement: each comes once, whatever its weight"
+            yield Fault(source.site(call), what, ())
+
+
+def _counted_by_class(source: Source, expr: ast.expr, depth: int = 6) -> bool:
+    """Whether numbers are counts of classes, or made of such one by one: nothing takes them by the labels of samples."""
+    if depth == 0:
+        return False
+    if isinstance(expr, (ast.Name, ast.Attribute)):
+        values = source.bindings(expr)
+        return len(values) == 1 and _counted_by_class(source, values[0], depth - 1)
+    if isinstance(expr, ast.BinOp):
+        return any(_counted_by_class(source, one, depth - 1) for one in (expr.left, expr.right))
+    if isinstance(expr, (ast.ListComp, ast.GeneratorExp)):
+        over, target = expr.generators[0].iter, ast.unparse(expr.generators[0].target)
+        one_by_one = not any(target in ast.unparse(each.slice) for each in within(expr.elt, ast.Subscript))
+        return len(expr.generators) == 1 and one_by_one and _counted_by_class(source, over, depth - 1)
+    if not isinstance(expr, ast.Call):
+        return False
+    if _last(expr.func) in COUNTS:
+        return True
+    own = expr.func.value if isinstance(expr.func, ast.Attribute) and _last(expr.func) in ONE_BY_ONE else None
+    given = expr.args[0] if expr.args and _last(expr.func) in CONVERTS else None
+    return any(one is not None and _counted_by_class(source, one, depth - 1) for one in (own, given))
 
 
 def _bare(expr: ast.expr) -> str:

@@ -7,14 +7,18 @@ import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    Edit,
     Family,
     Fault,
     FixPattern,
     Nature,
     ReadTemplate,
+    RemoveArgument,
     SetArgument,
     Source,
     Subject,
+    argument_value,
+    function_around,
     kept_graphs,
     loader_uses,
     structure,
@@ -24,11 +28,18 @@ from dnnfix.api import (
 
 ITERABLE = words("IterableDataset IterDataPipe WebDataset webdataset IterDataset StreamingDataset ChainDataset")
 IN_TIME = re.compile(
-    r"time_?series|look_?back|forecast|stock|window_size|horizon|sliding|stateful|bptt|tbptt|temporal", re.IGNORECASE
+    r"time_?series|look_?back|forecast|stock|window_size|horizon(?!tal)|sliding|stateful|bptt|tbptt|temporal", re.IGNORECASE
 )
+PICTURES = words("torchvision ImageFolder RandomHorizontalFlip CenterCrop Image cv2 imread")
+OF_ANOTHER_USE = re.compile(
+    r"extract|feature|embed|(^|_)bn(_|$)|stat(s|istics)|memory|cluster|kmeans|calib|sequential|(no|un|not)_?shuffle|in_?order|fixed|(^|_)(show|plot|vis\w*|mean|norm|full|all)(_|$)",
+    re.IGNORECASE,
+)
+DISTRIBUTED = words("DistributedSampler")
+MODULES = words("np numpy random torch sklearn utils self")
 OF_ITERATOR = re.compile(r"iter(ator)?$|pipe(line)?$|stream", re.IGNORECASE)
 BY_DATA = re.compile(r"\.dataset\.\w*shuffle|(dataset|train_ds)\.\w*shuffle\w*\(")
-BY_HAND = re.compile(r"shuffle|randperm|permutation|sample\(frac")
+BY_HAND = re.compile(r"shuffle\w*\(|randperm|permutation|sample\(frac")
 
 
 class TrainingDataNotShuffled(ReadTemplate):
@@ -64,10 +75,9 @@ class TrainingDataNotShuffled(ReadTemplate):
                 continue
             site = source.site(use.call)
             said = {"loader": use.name or "the loader"}
-            sampler = use.option("sampler")
-            shuffle = "True" if sampler is None else f"{ast.unparse(sampler)} is None"
-            edit = SetArgument(site, "shuffle", shuffle)
-            yield Fault.with_repair(site, said, "Shuffle the training data", edit, confidence=self.confidence)
+            yield Fault.with_repair(
+                site, said, "Shuffle the training data", *_edits(source, use), confidence=self.confidence
+            )
 
     programs = """
 === example: nothing is said
@@ -94,6 +104,93 @@ from torch.utils.data import DataLoader, DistributedSampler
 sampler = DistributedSampler(train_set) if distributed else None
 - train_loader = DataLoader(train_set, 32, shuffle=False, sampler=sampler)
 + train_loader = DataLoader(train_set, 32, shuffle=sampler is None, sampler=sampler)
+
+=== example: horizons that are none of time
+import torch
+from torchvision import transforms
+
+flips = transforms.RandomHorizontalFlip()
+- train_loader = torch.utils.data.DataLoader(pictures, batch_size=8, shuffle=False)
++ train_loader = torch.utils.data.DataLoader(pictures, batch_size=8, shuffle=True)
+
+=== example: a sampler that keeps the order
+from torch.utils.data import DataLoader, SequentialSampler
+
+- train_loader = DataLoader(train_set, sampler=SequentialSampler(train_set), batch_size=64)
++ train_loader = DataLoader(train_set, batch_size=64, shuffle=True)
+
+=== example: a distributed sampler that does not shuffle
+from torch.utils.data import DataLoader, DistributedSampler
+
+- sampler = DistributedSampler(train_set, shuffle=False)
++ sampler = DistributedSampler(train_set, shuffle=True)
+train_loader = DataLoader(train_set, sampler=sampler, batch_size=64)
+
+=== example: given to a function that trains on it
+from torch.utils.data import DataLoader
+
+def run_epoch(network, batches):
+    for x, y in batches:
+        criterion(network(x), y).backward()
+        optimizer.step()
+
+- songs = DataLoader(Songs("songs.csv"), batch_size=64)
++ songs = DataLoader(Songs("songs.csv"), batch_size=64, shuffle=True)
+for _ in range(20):
+    run_epoch(network, songs)
+
+=== example: of the branch for training
+from torch.utils.data import DataLoader
+
+def make(part):
+    data = Songs(part)
+    if part == "train":
+-         return DataLoader(data, batch_size=64, shuffle=False)
++         return DataLoader(data, batch_size=64, shuffle=True)
+    return DataLoader(data, batch_size=64)
+
+=== example: given back by a function that says what it is for
+from torch.utils.data import DataLoader
+
+def training_batches(path):
+-     loader = DataLoader(Songs(path), 64)
++     loader = DataLoader(Songs(path), 64, shuffle=True)
+    return loader
+
+=== example: something else is shuffled
+import random
+from torch.utils.data import DataLoader
+
+random.shuffle(colors)
+- train_loader = DataLoader(Songs("songs.csv"), batch_size=64)
++ train_loader = DataLoader(Songs("songs.csv"), batch_size=64, shuffle=True)
+
+=== reject: the data are shuffled by hand
+import random
+from torch.utils.data import DataLoader
+
+random.shuffle(rows)
+train_loader = DataLoader(Songs(rows[100:]), batch_size=64)
+
+=== reject: batch norm is calibrated on the training data
+from torch.utils.data import DataLoader
+
+loader = DataLoader(train_set, batch_size=64)
+network.train()
+for x, _ in loader:
+    network(x)
+print("done")
+
+=== reject: data that are drawn by chance, as their class says
+from torch.utils.data import DataLoader
+
+train_set = RandomCrops(text, length)
+train_loader = DataLoader(train_set, batch_size=64)
+
+=== reject: features of the training data are kept in order
+from torch.utils.data import DataLoader
+
+train_feature_loader = DataLoader(train_set, batch_size=64, shuffle=False)
 
 === reject: a sampler
 from torch.utils.data import DataLoader
@@ -147,41 +244,86 @@ train_loader = DataLoader(train_set, batch_size=len(train_set))
 """
 
 
+def _edits(source: Source, use: loader_uses.Use) -> Iterator[Edit]:
+    """Edits that let a loader, or its sampler, shuffle."""
+    site, sampler = source.site(use.call), use.option("sampler")
+    made = _in_order(source, sampler)
+    if made is not None and _last(made) in DISTRIBUTED:
+        yield SetArgument(source.site(made), "shuffle", "True")
+        return
+    if made is not None:
+        yield RemoveArgument(site, "sampler")
+    yield SetArgument(site, "shuffle", "True" if sampler is None or made is not None else f"{ast.unparse(sampler)} is None")
+
+
+def _in_order(source: Source, sampler: ast.expr | None) -> ast.Call | None:
+    """The call that makes a sampler which keeps the order of the data."""
+    made = source.constructor(sampler) if sampler is not None else None
+    if made is None or _last(made) not in DISTRIBUTED | {"SequentialSampler"}:
+        return None
+    shuffle = argument_value(made, "shuffle", 3)
+    says_no = isinstance(shuffle, ast.Constant) and not shuffle.value
+    return made if says_no or _last(made) not in DISTRIBUTED else None
+
+
+def _last(call: ast.Call) -> str:
+    return ast.unparse(call.func).rpartition(".")[2]
+
+
 def _keeps_order(source: Source, use: loader_uses.Use) -> bool:
     """Whether a loader gives its samples in the order of the data, and nothing shows that this is meant."""
-    shuffle = use.option("shuffle")
+    shuffle, sampler = use.option("shuffle"), use.option("sampler")
     if shuffle is None and use.is_open:
         return False
     if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
         return False
     if use.option("generator") is not None:
         return False  # somebody minds the order, and its chance
-    sampler = use.option("sampler")
-    if use.option("batch_sampler") is not None or (sampler is not None and not _may_be_none(source, sampler)):
+    if use.option("batch_sampler") is not None:
         return False
-    if any(isinstance(call.func, ast.Attribute) and call.func.attr == "shuffle" for call in source.all_calls):
-        return False  # the text does it
-    if _is_looked_at(source, use):
+    if sampler is not None and not (_in_order(source, sampler) or _may_be_none(source, sampler)):
         return False
+    return not _is_meant(source, use)
+
+
+def _is_meant(source: Source, use: loader_uses.Use) -> bool:
+    """Whether something shows that the order of the data is to be kept, or is another one in each epoch all the same."""
+    if OF_ANOTHER_USE.search(use.name) or _is_looked_at(source, use) or _shuffled_by_hand(source, use):
+        return True
     if OF_ITERATOR.search(ast.unparse(use.data)) or _draws_itself(source, use.data) or BY_DATA.search(source.text):
-        return False
+        return True
     size = use.option("batch_size")
     if size is not None and ast.unparse(size).startswith("len("):
-        return False
-    if shuffle is not None and IN_TIME.search(source.text):
-        return False
+        return True
+    if use.option("shuffle") is not None and PICTURES.isdisjoint(source.words) and IN_TIME.search(source.text):
+        return True
     twins = [one for one in loader_uses.uses(source) if one.trains and ast.unparse(one.data) == ast.unparse(use.data)]
     if any(one.says("shuffle", True) for one in twins):
-        return False  # the same data a second time, to be measured in their order
+        return True  # the same data a second time, to be measured in their order
     if any(kept_graphs.goes_round(source, loop) for loop in use.loops):
-        return False
+        return True
     around = [epochs for loop in use.loops for epochs in _around(source, loop)]
-    return not any(BY_HAND.search(ast.unparse(epochs)) for epochs in around)
+    return any(BY_HAND.search(ast.unparse(epochs)) for epochs in around)
+
+
+def _shuffled_by_hand(source: Source, use: loader_uses.Use) -> bool:
+    """Whether the text shuffles what the data of a loader are made of, or may do so."""
+    calls = [c for c in source.all_calls if isinstance(c.func, ast.Attribute) and c.func.attr == "shuffle"]
+    if not calls:
+        return False
+    made_of, before = {one.id for one in within(use.data, ast.Name)}, -1
+    while len(made_of) != before:
+        before = len(made_of)
+        for node in source.nodes(ast.Assign):
+            if made_of & {one.id for target in node.targets for one in within(target, ast.Name)}:
+                made_of |= {one.id for one in within(node.value, ast.Name)}
+    shuffled = {one.id for call in calls for one in within(call, ast.Name)}
+    return bool(shuffled & made_of - MODULES) or any(function_around(source, call) is not function_around(source, use.call) for call in calls)
 
 
 def _is_looked_at(source: Source, use: loader_uses.Use) -> bool:
     """Whether all that a text does with a loader is to look at its batches: it trains nothing, and gives them to no network and the loader to no function."""
-    if not use.loops or structure.operations(source):
+    if not use.loops or structure.operations(source) or any(loader_uses.is_cut(source, loop) for loop in use.loops):
         return False
     asked = any(structure.forward_calls(source, loop) for loop in use.loops)
     return not asked and not structure.given_away(source, source.tree, {use.name})
@@ -194,7 +336,7 @@ def _draws_itself(source: Source, data: ast.expr) -> bool:
         return True  # it is told how many samples to make
     owner = source.definition(made.func) if made is not None else None
     if not isinstance(owner, ast.ClassDef):
-        return False
+        return made is not None and "random" in _last(made).lower() and _last(made) != "random_split"
     methods = [node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == "__getitem__"]
     for each in methods:
         index = each.args.args[-1].arg

@@ -24,7 +24,7 @@ OF_EVALUATION = re.compile(
     r"(^|[^a-z])(x?test|val(?!ue)|valid|validation|eval|dev(?!ice)|infer|pred|submission|holdout)|^va$", re.IGNORECASE
 )
 OF_NO_USE = re.compile(
-    r"^(\w+\.)?(my|the|_)?_?(data)?_?(loaders?|iter|dls?|gen|generator|batches)\d*$|^get_|^make_|^build_|^load_?data|^load$",
+    r"^(\w+\.)?(my|the|_)?_?(torch_?)?(data)?_?(loaders?|iter|iterator|dls?|gen|generator|batches)(_?[a-c\d])?$|^(get|make|build|create)(_|$)|^load_?data|^load$",
     re.IGNORECASE,
 )
 """Names of loaders that say nothing of what they are for."""
@@ -93,8 +93,13 @@ def _use(source: Source, call: ast.Call) -> Use:
     trains, evaluates = role(name)
     if trains is None and evaluates is None:
         trains, evaluates = _by_loops(source, loops)
+    if trains is None and evaluates is None:
+        trains, evaluates = _by_receivers(source, call, name)
     if trains is None and evaluates is None and (not name or OF_NO_USE.search(name)):
-        trains, evaluates = role(_of_data(source, call, ast.unparse(data)))
+        trains, evaluates = role(_around(source, call, name))
+        if trains is None and evaluates is None and all(is_cut(source, loop) for loop in loops):
+            trains, evaluates = role(_of_data(source, call, ast.unparse(data)))
+            trains = trains and not (evaluates and not within(data, ast.IfExp))  # "the training data, as in a test"
     return Use(call, name, data, trains, evaluates, loops, options, is_open)
 
 
@@ -139,6 +144,71 @@ def _target(node: ast.Assign, call: ast.Call) -> str:
             if call in within(each, ast.Call):
                 return ast.unparse(one)
     return ast.unparse(target)
+
+
+def is_cut(source: Source, loop: ast.For) -> bool:
+    """Whether a loop may go on after the end of the text: it is the last of a fragment."""
+    ends = not source.text.split("\n", loop.end_lineno or loop.lineno)[-1].strip()
+    return ends and not source.nodes(ast.Import) and not source.nodes(ast.ImportFrom)
+
+
+def _by_receivers(source: Source, call: ast.Call, name: str) -> tuple[bool | None, bool | None]:
+    """Whether a loader is given to functions that train or evaluate, by their loops, or by their names where they are not seen."""
+    trains = evaluates = False
+    for each, place in _receivers(source, call, name):
+        body = structure.callee(source, each)
+        if body is not None:
+            own = [one.arg for one in (*body.args.posonlyargs, *body.args.args) if one.arg not in ("self", "cls")]
+            taken = place if isinstance(place, str) else own[place] if place < len(own) else ""
+            loops = [
+                loop
+                for loop in within(body, ast.For)
+                if any(one.id == taken for one in within(loop.iter, ast.Name)) and source.enclosing(loop, ast.For) is None
+            ]
+            trains_here, evaluates_here = _by_loops(source, tuple(loops))
+            trains, evaluates = trains or bool(trains_here), evaluates or bool(evaluates_here)
+        elif OF_TRAINING_STEP.search(_last(each.func)):
+            held_out = role(place) if isinstance(place, str) else (None, None)
+            trains = trains or (not held_out[1] and not (isinstance(place, int) and place > _first_loader(source, each)))
+    return (trains, evaluates) if trains or evaluates else (None, None)
+
+
+def _receivers(source: Source, call: ast.Call, name: str) -> Iterator[tuple[ast.Call, int | str]]:
+    """The calls that are given a loader, in the function where it is made or anywhere for an attribute, each with the place or keyword."""
+    around = function_around(source, call)
+    for each in source.all_calls:
+        given = [*enumerate(each.args), *((keyword.arg or "", keyword.value) for keyword in each.keywords)]
+        for place, value in given:
+            is_it = value is call or (bool(name) and isinstance(value, (ast.Name, ast.Attribute)) and ast.unparse(value) == name)
+            if is_it and (isinstance(value, ast.Attribute) or function_around(source, each) is around):
+                yield each, place
+
+
+def _first_loader(source: Source, call: ast.Call) -> int:
+    """The place of the first loader that a call is given: that of the training data in `fit(net, loader, held_out)`."""
+    made = ((place, source.constructor(value)) for place, value in enumerate(call.args))
+    return next((place for place, one in made if one is not None and is_loader(source, one)), len(call.args))
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def _around(source: Source, call: ast.Call, name: str) -> str:
+    """What is said of a loader around the place where it is made: the branch it is in, and the function that gives it back."""
+    child: ast.AST = call
+    above = source.parent(call)
+    while above is not None and not isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(above, ast.If) and child in above.body:
+            asked = ast.unparse(above.test)
+            if not re.search(r"\bnot\b|!=|\bor\b|None", asked) and any(role(asked)):
+                return asked
+        child, above = above, source.parent(above)
+    gives = isinstance(above, ast.FunctionDef) and any(
+        isinstance(back.value, (ast.Name, ast.Attribute)) and ast.unparse(back.value) == name
+        for back in within(above, ast.Return)
+    )
+    return above.name if isinstance(above, ast.FunctionDef) and gives else ""
 
 
 def _of_data(source: Source, call: ast.Call, data: str) -> str:
