@@ -139,7 +139,7 @@ def _edits(source: Source, loader: ast.Call) -> tuple[Edit, ...] | None:
     epochs = process_groups.epochs_of(source, loader)
     if shuffles:
         edits.append(SetArgument(site, "shuffle", "False", 2))
-    if shuffles and epochs is not None:
+    if shuffles and epochs is not None and epochs.epoch != "_":
         asked = f"{epochs.loader}.sampler.set_epoch({epochs.epoch})"
         edits.append(InsertBefore(source.site(epochs.loop.body[0]), asked))
     return tuple(edits)

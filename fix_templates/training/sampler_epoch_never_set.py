@@ -6,17 +6,20 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    Edit,
     Family,
     Fault,
     FixPattern,
     InsertBefore,
     ReadTemplate,
+    Replace,
     Source,
     Subject,
     argument_value,
     function_around,
     loaders,
     process_groups,
+    within,
 )
 
 _OTHERS = frozenset(
@@ -46,7 +49,9 @@ class SamplerEpochNeverSet(ReadTemplate):
     confidence = 0.9
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
+    silent = 6
     triggers = ("DistributedSampler",)
+    declined = "another sampler may be in its place, which has no epochs"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
@@ -60,12 +65,11 @@ class SamplerEpochNeverSet(ReadTemplate):
                 continue
             for loader in _loaders_with(source, sampler):
                 epochs = process_groups.epochs_of(source, loader)
-                if epochs is None or not _may_be(subject, sampler):
+                if epochs is None or sampler in within(epochs.loop, ast.Call) or not _may_be(subject, sampler):
                     continue
-                asked = f"{_spelled(source, sampler, loader, epochs)}.set_epoch({epochs.epoch})"
-                edit = InsertBefore(source.site(epochs.loop.body[0]), asked)
                 words = {"sampler": ast.unparse(sampler.func)}
-                yield Fault.with_repair(source.site(sampler), words, "Set the epoch of the sampler", edit, prior=0.95)
+                edits = _edits(source, sampler, loader, epochs)
+                yield Fault(source.site(sampler), words, (("Set the epoch of the sampler", edits, 0.95),))
 
     programs = """
 === example: a sampler with a name
@@ -96,6 +100,58 @@ def main(model, dataset, optimizer):
     for e in range(10):
 +         loader.sampler.set_epoch(e)
         train(model, loader, optimizer)
+
+=== example: only on several machines, and a function that is not seen
+import torch
+from torch.utils.data import DataLoader, DistributedSampler
+
+if nodes > 1:
+    sampler = DistributedSampler(dataset)
+else:
+    sampler = None
+loader = DataLoader(dataset, batch_size=32, sampler=sampler, shuffle=sampler is None)
+for epoch in range(10):
++     if sampler is not None:
++         sampler.set_epoch(epoch)
+    train_one_epoch(model, loader, optimizer)
+
+=== example: epochs that nothing counts, and a bar of progress
+import torch
+from torch.utils.data import DataLoader, DistributedSampler
+from tqdm import tqdm
+
+sampler = DistributedSampler(dataset)
+loader = DataLoader(dataset, batch_size=32, sampler=sampler)
+- for _ in range(10):
++ for epoch in range(10):
++     sampler.set_epoch(epoch)
+    bar = tqdm(loader)
+    for step, (x, y) in enumerate(bar):
+        criterion(model(x), y).backward()
+        optimizer.step()
+
+=== finds: another sampler on a single machine
+import torch
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler
+
+sampler = DistributedSampler(dataset) if distributed else RandomSampler(dataset)
+loader = DataLoader(dataset, batch_size=32, sampler=sampler)
+for epoch in range(10):
+    for x, y in loader:
+        criterion(model(x), y).backward()
+        optimizer.step()
+
+=== reject: a sampler for each epoch, over other data
+import torch
+from torch.utils.data import DataLoader, DistributedSampler
+
+for epoch in range(10):
+    dataset = Part(epoch)
+    sampler = DistributedSampler(dataset)
+    loader = DataLoader(dataset, batch_size=32, sampler=sampler)
+    for x, y in loader:
+        criterion(model(x), y).backward()
+        optimizer.step()
 
 === reject: the epoch is set, by the loader's attribute
 import torch
@@ -135,6 +191,27 @@ for x, y in loader:
 """
 
 
+def _edits(
+    source: Source, sampler: ast.Call, loader: ast.Call, epochs: process_groups.Epochs
+) -> tuple[Edit, ...] | None:
+    """Edits that set the epoch; `None` where another sampler may be in its place, which has no such method."""
+    given = argument_value(loader, "sampler", 3)
+    others = [one for one in _made(source, given) if one is not sampler] if isinstance(given, ast.Name) else []
+    if not all(isinstance(one, ast.Constant) and one.value is None for one in others):
+        return None
+    spelled, epoch = _spelled(source, sampler, loader, epochs), epochs.epoch
+    edits: list[Edit] = []
+    if epoch == "_":
+        if "epoch" in source.words:
+            return None
+        epoch = "epoch"
+        edits.append(Replace(source.site(epochs.loop.target), epoch))
+    asked = f"{spelled}.set_epoch({epoch})"
+    if others:
+        asked = f"if {spelled} is not None:\n    {asked}"
+    return (*edits, InsertBefore(source.site(epochs.loop.body[0]), asked))
+
+
 def _is_true(shuffle: ast.expr | None) -> bool:
     return shuffle is None or (isinstance(shuffle, ast.Constant) and shuffle.value is True)
 
@@ -142,13 +219,20 @@ def _is_true(shuffle: ast.expr | None) -> bool:
 def _loaders_with(source: Source, sampler: ast.Call) -> Iterator[ast.Call]:
     for loader in source.calls(loaders.LOADER):
         given = argument_value(loader, "sampler", 3)
-        if given is sampler or (isinstance(given, ast.Name) and source.constructor(given) is sampler):
+        if given is sampler or (isinstance(given, ast.Name) and sampler in _made(source, given)):
             yield loader
+
+
+def _made(source: Source, given: ast.expr) -> Iterator[ast.expr]:
+    """What may have been made for a sampler, in either branch."""
+    for value in source.bindings(given):
+        yield from (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
 
 
 def _spelled(source: Source, sampler: ast.Call, loader: ast.Call, epochs: process_groups.Epochs) -> str:
     """The sampler as it is reached in the loop over epochs: by its own name in the same function, else by the loader."""
     holder = source.parent(sampler)
+    holder = source.parent(holder) if isinstance(holder, ast.IfExp) else holder
     named = isinstance(holder, ast.Assign) and len(holder.targets) == 1 and isinstance(holder.targets[0], ast.Name)
     same = function_around(source, sampler) is function_around(source, epochs.loop)
     if named and same and isinstance(holder, ast.Assign) and sampler.lineno < epochs.loop.lineno:

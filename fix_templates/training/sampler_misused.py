@@ -221,7 +221,7 @@ def _of_training(source: Source, uses: tuple[loader_uses.Use, ...]) -> Iterator[
             edits: tuple[Edit, ...] | None = (Replace(source.site(sampler), meant),) if meant else None
             yield Fault(source.site(use.call), what, (("Give it its own sampler", edits, 0.8),))
             continue
-        is_whole = sampler is None and use.option("batch_sampler") is None and isinstance(data, ast.Name)
+        is_whole = sampler is None and use.option("batch_sampler") is None
         if is_whole and isinstance(data, ast.Name) and loader_uses.role(data.id) == (True, False):
             what = f"`{other}` is there to evaluate, and is given the training data `{data.id}`"
             meant = _meant(source, data.id)
@@ -236,7 +236,7 @@ def _of_training(source: Source, uses: tuple[loader_uses.Use, ...]) -> Iterator[
 def _says_train(source: Source, data: ast.expr) -> bool:
     """Whether data are made as those for training are: `MNIST(root, train=True)`."""
     made = source.constructor(data)
-    given = argument_value(made, "train") if made is not None else None
+    given = argument_value(made, "train", None) if made is not None else None
     return isinstance(given, ast.Constant) and given.value is True
 
 
@@ -339,6 +339,8 @@ def _counted_by_class(source: Source, expr: ast.expr, depth: int = 6) -> bool:
         return False
     if isinstance(expr, (ast.Name, ast.Attribute)):
         values = source.bindings(expr)
+        if not values or all(isinstance(value, (ast.List, ast.Tuple)) for value in values):
+            return bool(OF_CLASSES.search(ast.unparse(expr))) and not OF_SAMPLES.search(ast.unparse(expr))
         return len(values) == 1 and _counted_by_class(source, values[0], depth - 1)
     if isinstance(expr, ast.BinOp):
         return any(_counted_by_class(source, one, depth - 1) for one in (expr.left, expr.right))

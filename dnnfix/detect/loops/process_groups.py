@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dnnfix.detect.loops.loader_uses import OF_TRAINING_STEP
 from dnnfix.detect.loops.loaders import LOADER
 from dnnfix.detect.loops.training_loop import FUNCTIONS, function_around
 from dnnfix.records.record import record
@@ -75,7 +76,7 @@ def rank_at(source: Source, node: ast.AST) -> str | None:
 
 @record
 class Epochs:
-    """A loop over epochs (its variable is `epoch`) in which a loader is iterated, and how the loader is written there."""
+    """A loop over epochs (its variable is `epoch`, which may be `_`) in which a loader is iterated, and how the loader is written there."""
 
     loop: ast.For
     epoch: str
@@ -90,18 +91,22 @@ def epochs_of(source: Source, loader: ast.Call) -> Epochs | None:
 
 def _epochs(source: Source, loop: ast.For, loader: ast.Call) -> Iterator[Epochs]:
     counted = isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) in ("range", "trange", "tqdm.trange")
-    if not counted or not isinstance(loop.target, ast.Name) or loop.target.id == "_":
+    if not counted or not isinstance(loop.target, ast.Name):
         return
     for inner in within(loop, ast.For):
         if inner is not loop and _trains(inner):
-            for expr in _iterated(inner):
+            for expr in _iterated(source, inner):
                 if _made_by(source, expr, loader):
                     yield Epochs(loop, loop.target.id, ast.unparse(expr))
     for call in within(loop, ast.Call):
         body = source.definition(call.func)
+        if body is None and OF_TRAINING_STEP.search(ast.unparse(call.func).rpartition(".")[2]):
+            for expr in (*call.args, *(keyword.value for keyword in call.keywords)):
+                if isinstance(expr, (ast.Name, ast.Attribute)) and _made_by(source, expr, loader):
+                    yield Epochs(loop, loop.target.id, ast.unparse(expr))
         if not isinstance(body, ast.FunctionDef):
             continue
-        inside = [(one, expr) for one in within(body, ast.For) if _trains(one) for expr in _iterated(one)]
+        inside = [(one, expr) for one in within(body, ast.For) if _trains(one) for expr in _iterated(source, one)]
         names = [each.arg for each in body.args.args]
         for _one, expr in inside:
             if isinstance(expr, ast.Name) and expr.id in names:
@@ -121,9 +126,13 @@ def _trains(loop: ast.For) -> bool:
     return "backward" in called or any("train" in name or "run_batch" in name for name in called)
 
 
-def _iterated(loop: ast.For) -> Iterator[ast.expr]:
-    """What a loop goes through, within `enumerate` and progress bars."""
+def _iterated(source: Source, loop: ast.For) -> Iterator[ast.expr]:
+    """What a loop goes through, within `enumerate` and progress bars, also those that have a name."""
     expr = loop.iter
+    while isinstance(expr, ast.Call) and expr.args:
+        expr = expr.args[0]
+    made = source.constructor(expr)
+    expr = made if made is not None and ast.unparse(made.func).rpartition(".")[2] == "tqdm" else expr
     while isinstance(expr, ast.Call) and expr.args:
         expr = expr.args[0]
     if isinstance(expr, (ast.Name, ast.Attribute)):
