@@ -25,6 +25,8 @@ IN_ORDER = re.compile(
     re.IGNORECASE,
 )
 
+BY_COUNT = re.compile(r"(names?|files?|paths?|ids|imgs|images|samples|list)$", re.IGNORECASE)
+COUNTERS = words("_ i j idx index batch_idx batch_index step n k")
 KEEPS = words("append extend cat concat concatenate hstack vstack")
 
 
@@ -57,7 +59,8 @@ class EvaluationOrderLost(ReadTemplate):
         for use in loader_uses.uses(source):
             if not use.evaluates or use.trains or not use.says("shuffle", True):
                 continue
-            beside = next((found for loop in use.loops if (found := _beside(source, loop))), "")
+            loops = [*((loop, loop) for loop in use.loops), *loader_uses.loops_elsewhere(source, use)]
+            beside = next((found for after, loop in loops if (found := _beside(source, loop, after))), "")
             if beside:
                 site = source.site(use.call)
                 edit = SetArgument(site, "shuffle", "False")
@@ -91,6 +94,20 @@ with torch.no_grad():
 table["kind"] = kinds
 table.to_csv("kinds.csv")
 
+=== example: by a function, and files by their number
+import torch
+from torch.utils.data import DataLoader
+
+def paint(network, loader):
+    for number, x in enumerate(loader):
+        save_image(network(x), "after.png")
+    for i, x in enumerate(loader):
+        save_image(network(x), names[i])
+
+- test_loader = DataLoader(test_set, batch_size=1, shuffle=True)
++ test_loader = DataLoader(test_set, batch_size=1, shuffle=False)
+paint(network, test_loader)
+
 === reject: labels of the same batch
 import torch
 from torch.utils.data import DataLoader
@@ -113,18 +130,28 @@ table.to_csv("predictions.csv")
 """
 
 
-def _beside(source: Source, loop: ast.For) -> str:
-    """What in the order of the data the results of a loop are put beside; empty where they keep labels or ids of their own batches."""
+def _beside(source: Source, loop: ast.For, after: ast.For | ast.Call) -> str:
+    """What in the order of the data the results of a loop are put beside, in it or later; empty where they keep labels or ids of their own batches."""
     collects = any(_last(call) in KEEPS for call in within(loop, ast.Call)) or any(
         isinstance(node.op, ast.Add)
-        and (isinstance(node.value, (ast.List, ast.ListComp)) or (isinstance(node.value, ast.Call) and _last(node.value) in ("tolist", "list")))
+        and (
+            isinstance(node.value, (ast.List, ast.ListComp))
+            or (isinstance(node.value, ast.Call) and _last(node.value) in ("tolist", "list"))
+        )
         for node in within(loop, ast.AugAssign)
     )
-    names = [name.id for name in within(loop.target, ast.Name) if name.id not in ("_", "i", "idx", "batch_idx", "step")]
-    if not collects or len(names) != 1:
+    read = {
+        name.id for statement in loop.body for name in within(statement, ast.Name) if isinstance(name.ctx, ast.Load)
+    }
+    names = [name.id for name in within(loop.target, ast.Name) if name.id in read and name.id not in COUNTERS]
+    if len(names) != 1:
         return ""
-    end = loop.end_lineno or loop.lineno
-    later = "\n".join(source.text.split("\n")[end:])
+    counted = {name.id for name in within(loop.target, ast.Name)} & COUNTERS
+    for each in within(loop, ast.Subscript):  # the file of the n-th batch, in the order of the folder
+        by_count = isinstance(each.slice, ast.Name) and each.slice.id in counted and isinstance(each.ctx, ast.Load)
+        if by_count and BY_COUNT.search(ast.unparse(each.value)):
+            return ast.unparse(each)
+    later = "\n".join(source.text.split("\n")[after.end_lineno or after.lineno :]) if collects else ""
     found = IN_ORDER.search(later)
     return found.group(0) if found is not None else ""
 

@@ -28,6 +28,8 @@ from dnnfix.api import (
 SAMPLERS = words(
     "WeightedRandomSampler SubsetRandomSampler RandomSampler DistributedSampler BatchSampler ImbalancedDatasetSampler"
 )
+HELD_OUT = re.compile(r"test|(?<!e)val(?!ue)|dev(?!ice)|hold_?out", re.IGNORECASE)
+"""Names of loaders whose data are not those for training: predictions are made for these, too."""
 COUNTS = words("bincount compute_class_weight")
 CONVERTS = words("tensor Tensor FloatTensor DoubleTensor as_tensor from_numpy array asarray list sqrt")
 ONE_BY_ONE = words("float double to cpu cuda numpy tolist astype sqrt pow reciprocal clamp type")
@@ -132,6 +134,11 @@ from torch.utils.data import DataLoader
 train_loader = DataLoader(birds, batch_size=32, shuffle=True)
 train_eval_loader = DataLoader(birds, batch_size=32)
 
+=== reject: predictions for the training data
+from torch.utils.data import DataLoader
+
+prediction_loader = DataLoader(train_set, batch_size=32)
+
 === reject: the data are others by then
 from torch.utils.data import DataLoader
 
@@ -211,7 +218,7 @@ def _unused(source: Source, uses: tuple[loader_uses.Use, ...]) -> Iterator[Fault
 def _of_training(source: Source, uses: tuple[loader_uses.Use, ...]) -> Iterator[Fault]:
     """Loaders that are there to evaluate and get the sampler, or all, of the training data."""
     for use in uses:
-        if not use.evaluates or use.trains or not loader_uses.role(use.name)[1]:
+        if not use.evaluates or use.trains or not HELD_OUT.search(use.name):
             continue
         sampler, data = use.option("sampler"), argument_value(use.call, "dataset", 0)
         other = use.name
@@ -228,9 +235,10 @@ def _of_training(source: Source, uses: tuple[loader_uses.Use, ...]) -> Iterator[
             edits = (Replace(source.site(data), meant),) if meant else None
             yield Fault(source.site(use.call), what, (("Give it its own data", edits, 0.8),))
 
-
         elif is_whole and isinstance(data, (ast.Name, ast.Call)) and _says_train(source, data):
-            yield Fault(source.site(use.call), f"`{other}` is there to evaluate, and its data are made with `train=True`", ())
+            yield Fault(
+                source.site(use.call), f"`{other}` is there to evaluate, and its data are made with `train=True`", ()
+            )
 
 
 def _says_train(source: Source, data: ast.expr) -> bool:
@@ -254,7 +262,8 @@ def _of_same_indices(source: Source) -> Iterator[Fault]:
 def _of_same_data(source: Source, uses: tuple[loader_uses.Use, ...]) -> Iterator[Fault]:
     """Loaders that are there to evaluate and get all of the very data that another one trains on."""
     for use in uses:
-        if loader_uses.role(use.name) != (False, True) or not isinstance(use.data, (ast.Name, ast.Attribute)):
+        is_held_out = loader_uses.role(use.name) == (False, True) and HELD_OUT.search(use.name)
+        if not is_held_out or not isinstance(use.data, (ast.Name, ast.Attribute)):
             continue
         if use.is_open or use.option("sampler") is not None or use.option("batch_sampler") is not None:
             continue
@@ -262,12 +271,22 @@ def _of_same_data(source: Source, uses: tuple[loader_uses.Use, ...]) -> Iterator
         if loader_uses.role(data) != (None, None):
             continue
         for other in uses:
-            alike = ast.unparse(other.data) == data and function_around(source, other.call) is function_around(source, use.call)
+            alike = ast.unparse(other.data) == data and function_around(source, other.call) is function_around(
+                source, use.call
+            )
             sampler = other.option("sampler")
-            if alike and loader_uses.role(other.name) == (True, False) and not _is_bound_between(source, data, other.call, use.call):
+            if (
+                alike
+                and loader_uses.role(other.name) == (True, False)
+                and not _is_bound_between(source, data, other.call, use.call)
+            ):
                 if sampler is not None and _drawn_from(source, sampler) != "WeightedRandomSampler":
                     continue
-                yield Fault(source.site(use.call), f"`{use.name}` is there to evaluate, and gets all of `{data}`, as `{other.name}` does", ())
+                yield Fault(
+                    source.site(use.call),
+                    f"`{use.name}` is there to evaluate, and gets all of `{data}`, as `{other.name}` does",
+                    (),
+                )
                 break
 
 
@@ -281,9 +300,7 @@ def _is_bound_between(source: Source, name: str, one: ast.Call, other: ast.Call)
     """Whether something is bound or changed between two calls, or they stand in branches of their own."""
     first, last = sorted((one.lineno, other.lineno))
     stored = (n for n in (*source.nodes(ast.Name), *source.nodes(ast.Attribute)) if isinstance(n.ctx, ast.Store))
-    if any(
-        first <= n.lineno <= last and re.match(rf"{re.escape(name)}(\.|$)", ast.unparse(n)) for n in stored
-    ):
+    if any(first <= n.lineno <= last and re.match(rf"{re.escape(name)}(\.|$)", ast.unparse(n)) for n in stored):
         return True
     called = (c for c in source.all_calls if first <= c.lineno <= last and isinstance(c.func, ast.Attribute))
     return source.enclosing(one, ast.If) is not source.enclosing(other, ast.If) or any(

@@ -28,7 +28,8 @@ from dnnfix.api import (
 
 ITERABLE = words("IterableDataset IterDataPipe WebDataset webdataset IterDataset StreamingDataset ChainDataset")
 IN_TIME = re.compile(
-    r"time_?series|look_?back|forecast|stock|window_size|horizon(?!tal)|sliding|stateful|bptt|tbptt|temporal", re.IGNORECASE
+    r"time_?series|look_?back|forecast|stock|window_size|horizon(?!tal)|sliding|stateful|bptt|tbptt|temporal",
+    re.IGNORECASE,
 )
 PICTURES = words("torchvision ImageFolder RandomHorizontalFlip CenterCrop Image cv2 imread")
 OF_ANOTHER_USE = re.compile(
@@ -37,6 +38,7 @@ OF_ANOTHER_USE = re.compile(
 )
 DISTRIBUTED = words("DistributedSampler")
 MODULES = words("np numpy random torch sklearn utils self")
+WHOLE = re.compile(r"^len\(|__len__\(\)$|\.shape\[0\]$|\.size\(0\)$|\.num_examples$")
 OF_ITERATOR = re.compile(r"iter(ator)?$|pipe(line)?$|stream", re.IGNORECASE)
 BY_DATA = re.compile(r"\.dataset\.\w*shuffle|(dataset|train_ds)\.\w*shuffle\w*\(")
 BY_HAND = re.compile(r"shuffle\w*\(|randperm|permutation|sample\(frac")
@@ -241,6 +243,15 @@ train_eval_loader = DataLoader(train_set, batch_size=64)
 from torch.utils.data import DataLoader
 
 train_loader = DataLoader(train_set, batch_size=len(train_set))
+many = x.shape[0]
+second_train_loader = DataLoader(train_set, batch_size=many)
+third_train_loader = DataLoader([graph])
+
+=== reject: to validate on, beside a loader that is not seen
+from torch.utils.data import DataLoader
+
+loader = DataLoader(flowers, batch_size=64)
+trainer.fit(network, train_dl, loader)
 """
 
 
@@ -253,7 +264,9 @@ def _edits(source: Source, use: loader_uses.Use) -> Iterator[Edit]:
         return
     if made is not None:
         yield RemoveArgument(site, "sampler")
-    yield SetArgument(site, "shuffle", "True" if sampler is None or made is not None else f"{ast.unparse(sampler)} is None")
+    yield SetArgument(
+        site, "shuffle", "True" if sampler is None or made is not None else f"{ast.unparse(sampler)} is None"
+    )
 
 
 def _in_order(source: Source, sampler: ast.expr | None) -> ast.Call | None:
@@ -292,8 +305,7 @@ def _is_meant(source: Source, use: loader_uses.Use) -> bool:
         return True
     if OF_ITERATOR.search(ast.unparse(use.data)) or _draws_itself(source, use.data) or BY_DATA.search(source.text):
         return True
-    size = use.option("batch_size")
-    if size is not None and ast.unparse(size).startswith("len("):
+    if _in_one_batch(source, use):
         return True
     if use.option("shuffle") is not None and PICTURES.isdisjoint(source.words) and IN_TIME.search(source.text):
         return True
@@ -304,6 +316,15 @@ def _is_meant(source: Source, use: loader_uses.Use) -> bool:
         return True
     around = [epochs for loop in use.loops for epochs in _around(source, loop)]
     return any(BY_HAND.search(ast.unparse(epochs)) for epochs in around)
+
+
+def _in_one_batch(source: Source, use: loader_uses.Use) -> bool:
+    """Whether all data are one batch, or one sample."""
+    if isinstance(use.data, ast.List) and len(use.data.elts) == 1:
+        return True
+    size = use.option("batch_size")
+    values = [] if size is None else [size, *(v for v in source.bindings(size) if v.lineno < use.call.lineno)]
+    return any(WHOLE.search(ast.unparse(value)) for value in values)
 
 
 def _shuffled_by_hand(source: Source, use: loader_uses.Use) -> bool:
@@ -318,7 +339,9 @@ def _shuffled_by_hand(source: Source, use: loader_uses.Use) -> bool:
             if made_of & {one.id for target in node.targets for one in within(target, ast.Name)}:
                 made_of |= {one.id for one in within(node.value, ast.Name)}
     shuffled = {one.id for call in calls for one in within(call, ast.Name)}
-    return bool(shuffled & made_of - MODULES) or any(function_around(source, call) is not function_around(source, use.call) for call in calls)
+    return bool(shuffled & made_of - MODULES) or any(
+        function_around(source, call) is not function_around(source, use.call) for call in calls
+    )
 
 
 def _is_looked_at(source: Source, use: loader_uses.Use) -> bool:

@@ -58,10 +58,10 @@ class Use:
         found = argument_value(self.call, name, _PLACES.get(name)) or dict(self.options).get(name)
         return None if isinstance(found, ast.Constant) and found.value is None else found
 
-    def says(self, name: str, value: object) -> bool:
-        """Whether an option is this constant."""
+    def says(self, name: str, value: bool) -> bool:
+        """Whether an option is this constant, `1` and `0` included."""
         found = self.option(name)
-        return isinstance(found, ast.Constant) and found.value is value
+        return isinstance(found, ast.Constant) and isinstance(found.value, int) and bool(found.value) is value
 
 
 @once
@@ -99,7 +99,8 @@ def _use(source: Source, call: ast.Call) -> Use:
         trains, evaluates = role(_around(source, call, name))
         if trains is None and evaluates is None and all(is_cut(source, loop) for loop in loops):
             trains, evaluates = role(_of_data(source, call, ast.unparse(data)))
-            trains = trains and not (evaluates and not within(data, ast.IfExp))  # "the training data, as in a test"
+            if trains and evaluates and not within(data, ast.IfExp):
+                trains = evaluates = None  # such as the training data, with the transforms of a test
     return Use(call, name, data, trains, evaluates, loops, options, is_open)
 
 
@@ -117,6 +118,10 @@ def _name(source: Source, call: ast.Call) -> str:
     while above is not None:
         if isinstance(above, ast.Assign):
             return _target(above, call)
+        if isinstance(above, ast.AnnAssign):
+            return ast.unparse(above.target)
+        if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and above.func.attr == "append":
+            return ast.unparse(above.func.value)
         if isinstance(above, ast.Dict):
             place = next((i for i, value in enumerate(above.values) if value is child), None)
             key = above.keys[place] if place is not None else None
@@ -156,21 +161,33 @@ def _by_receivers(source: Source, call: ast.Call, name: str) -> tuple[bool | Non
     """Whether a loader is given to functions that train or evaluate, by their loops, or by their names where they are not seen."""
     trains = evaluates = False
     for each, place in _receivers(source, call, name):
-        body = structure.callee(source, each)
-        if body is not None:
-            own = [one.arg for one in (*body.args.posonlyargs, *body.args.args) if one.arg not in ("self", "cls")]
-            taken = place if isinstance(place, str) else own[place] if place < len(own) else ""
-            loops = [
-                loop
-                for loop in within(body, ast.For)
-                if any(one.id == taken for one in within(loop.iter, ast.Name)) and source.enclosing(loop, ast.For) is None
-            ]
-            trains_here, evaluates_here = _by_loops(source, tuple(loops))
+        if structure.callee(source, each) is not None:
+            trains_here, evaluates_here = _by_loops(source, _loops_of(source, each, place))
             trains, evaluates = trains or bool(trains_here), evaluates or bool(evaluates_here)
         elif OF_TRAINING_STEP.search(_last(each.func)):
             held_out = role(place) if isinstance(place, str) else (None, None)
-            trains = trains or (not held_out[1] and not (isinstance(place, int) and place > _first_loader(source, each)))
+            trains = trains or (
+                not held_out[1] and not (isinstance(place, int) and place > _first_loader(source, each))
+            )
     return (trains, evaluates) if trains or evaluates else (None, None)
+
+
+def loops_elsewhere(source: Source, use: Use) -> Iterator[tuple[ast.Call, ast.For]]:
+    """The loops over a loader in functions of the text that are given it, each with the call of the function."""
+    for each, place in _receivers(source, use.call, use.name):
+        for loop in _loops_of(source, each, place):
+            yield each, loop
+
+
+def _loops_of(source: Source, call: ast.Call, place: int | str) -> tuple[ast.For, ...]:
+    """The loops of a function of this text over what a call gives it at a place."""
+    body = structure.callee(source, call)
+    if body is None:
+        return ()
+    own = [one.arg for one in (*body.args.posonlyargs, *body.args.args) if one.arg not in ("self", "cls")]
+    taken = place if isinstance(place, str) else own[place] if place < len(own) else ""
+    loops = (loop for loop in within(body, ast.For) if any(one.id == taken for one in within(loop.iter, ast.Name)))
+    return tuple(loops)
 
 
 def _receivers(source: Source, call: ast.Call, name: str) -> Iterator[tuple[ast.Call, int | str]]:
@@ -179,15 +196,20 @@ def _receivers(source: Source, call: ast.Call, name: str) -> Iterator[tuple[ast.
     for each in source.all_calls:
         given = [*enumerate(each.args), *((keyword.arg or "", keyword.value) for keyword in each.keywords)]
         for place, value in given:
-            is_it = value is call or (bool(name) and isinstance(value, (ast.Name, ast.Attribute)) and ast.unparse(value) == name)
+            is_it = value is call or (
+                bool(name) and isinstance(value, (ast.Name, ast.Attribute)) and ast.unparse(value) == name
+            )
             if is_it and (isinstance(value, ast.Attribute) or function_around(source, each) is around):
                 yield each, place
 
 
 def _first_loader(source: Source, call: ast.Call) -> int:
     """The place of the first loader that a call is given: that of the training data in `fit(net, loader, held_out)`."""
-    made = ((place, source.constructor(value)) for place, value in enumerate(call.args))
-    return next((place for place, one in made if one is not None and is_loader(source, one)), len(call.args))
+    for place, value in enumerate(call.args):
+        made = source.constructor(value)
+        if OF_LOADER.search(ast.unparse(value)) if made is None else is_loader(source, made):
+            return place
+    return len(call.args)
 
 
 def _last(func: ast.expr) -> str:
@@ -223,7 +245,8 @@ def _of_data(source: Source, call: ast.Call, data: str) -> str:
             return "train" if keyword.value.value else "test"
         if keyword.arg in ("split", "mode", "subset", "phase"):
             return ast.unparse(keyword.value)
-    return data
+    is_table = ast.unparse(made.func).rpartition(".")[2] == "TensorDataset"
+    return ast.unparse(made) if is_table else data
 
 
 def _options(source: Source, call: ast.Call) -> tuple[tuple[tuple[str, ast.expr], ...], bool]:
