@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         initialization,
         module_roles,
         new_parts,
+        opencv_images,
         origins,
         pretrained,
         random_state,

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from dnnfix.api import Edit, Family, Fault, FixPattern, InsertAfter, ReadTemplate, Source, Subject, Wrap
+from dnnfix.api import (
+    Edit,
+    Family,
+    Fault,
+    FixPattern,
+    InsertAfter,
+    ReadTemplate,
+    Source,
+    Subject,
+    Wrap,
+    function_around,
+    opencv_images,
+    trees,
+    words,
+)
 
-READS = ("cv2.imread", "cv2.imdecode")
-TO_PILLOW = "PIL.Image.fromarray"
-
+READS = words("imread imdecode VideoCapture")
+PRETRAINED = re.compile(r"models\.\w+\([^()]*(pretrained=True|weights=[^N\s])")
 WRITES = frozenset({"imwrite", "imshow", "VideoWriter", "rectangle", "putText"})
 """Functions of OpenCV that take blue for it: after them the image is that of OpenCV still."""
 
@@ -37,15 +51,13 @@ class ChannelsOfOpencv(ReadTemplate):
     fix_pattern = FixPattern.DATA_WRANGLING
     silent = 8
     confidence = 0.85
-    triggers = ("imread", "imdecode")
+    triggers = ("imread", "imdecode", "VideoCapture")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if not _exchanges(source):
-            for call in source.calls(*READS):
-                statement = source.parent(call)
-                if len(call.args) + len(call.keywords) == 1 or _is_colour(call):
-                    yield from _misread(source, statement)
+        if not READS.isdisjoint(source.words) and not _exchanges(source):
+            for image in opencv_images.images(source):
+                yield from _misread(source, image)
 
     programs = """
 === example: Pillow in between
@@ -80,6 +92,43 @@ image = cv2.resize(image, (224, 224)) / 255
 batch = torch.from_numpy(((image - mean) / std).transpose(2, 0, 1)).float()
 print(net(batch[None]).argmax())
 
+=== example: a part of a frame, in another size
+import cv2
+from PIL import Image
+
+camera = cv2.VideoCapture(0)
+while True:
+    seen, frame = camera.read()
+    grey = cv2.cvtColor(frame, cv2.COLOR_BGR2GRAY)
+    for x, y, w, h in detector.detectMultiScale(grey):
+        hand = cv2.resize(frame[y:y + h, x:x + w], (96, 96))
+-         batch = preprocess(Image.fromarray(hand)).unsqueeze(0)
++         batch = preprocess(Image.fromarray(cv2.cvtColor(hand, cv2.COLOR_BGR2RGB))).unsqueeze(0)
+        print(model(batch).argmax())
+
+=== example: a network with weights, and no mean
+import cv2
+import torch
+from torchvision import models
+
+net = models.vgg11(pretrained=True)
+leaf = cv2.imread(path)
++ leaf = cv2.cvtColor(leaf, cv2.COLOR_BGR2RGB)
+batch = torch.from_numpy(leaf / 255).permute(2, 0, 1)[None].float()
+print(net(batch).argmax())
+
+=== reject: one channel, and something else
+import cv2
+from PIL import Image
+
+frame = cv2.imread("cat.jpg")
+Image.fromarray(frame[:, :, 0])
+mask = cv2.imread("mask.png")
+Image.fromarray(mask)
+frame = drawn(frame)
+other = stored["picture"]
+Image.fromarray(other)
+
 === reject: exchanged, or grey
 import cv2
 from PIL import Image
@@ -100,12 +149,26 @@ print(net(x[None]).argmax())
 
 
 def _exchanges(source: Source) -> bool:
-    """Whether the program exchanges channels anywhere, in whatever way."""
-    if any("cvtColor" in module.words or "flip" in module.words for module in (source, *source.beside)):
-        return True
+    """Whether the program exchanges channels anywhere, in whatever way: to grey is none."""
+    for module in (source, *source.beside):
+        if module is not source and not module.words.isdisjoint(("cvtColor", "flip")):
+            return True
+        for call in module.all_calls if not module.words.isdisjoint(("cvtColor", "flip")) else ():
+            name = ast.unparse(call.func)
+            if trees.last_name(call.func) == "cvtColor" and not ast.unparse(call).endswith(
+                ("2GRAY)", "2HSV)", "2LAB)")
+            ):
+                return True
+            if trees.last_name(call.func) == "flip" and not name.startswith(("cv2.", "cv.")):
+                return True
     backwards = (node.step for node in source.nodes(ast.Slice))
     orders = (_numbers(node) for node in source.nodes(ast.List))
-    return any(step is not None and ast.unparse(step) == "-1" for step in backwards) or (2, 1, 0) in orders
+    words_of_order = ("rgb" in word.lower() and "bgr" in word.lower() for word in source.words)
+    return (
+        any(step is not None and ast.unparse(step) == "-1" for step in backwards)
+        or (2, 1, 0) in orders
+        or any(words_of_order)
+    )
 
 
 def _numbers(node: ast.expr) -> tuple[object, ...]:
@@ -114,26 +177,29 @@ def _numbers(node: ast.expr) -> tuple[object, ...]:
     return tuple(part.value if isinstance(part, ast.Constant) else None for part in parts)
 
 
-def _is_colour(call: ast.Call) -> bool:
-    flag = call.args[1] if len(call.args) > 1 else call.keywords[0].value
-    return (isinstance(flag, ast.Constant) and flag.value == 1) or ast.unparse(flag).endswith("IMREAD_COLOR")
-
-
-def _misread(source: Source, statement: ast.AST | None) -> Iterator[Fault]:
-    """Where an image that a statement reads goes to what takes red first."""
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
-        return
-    image = statement.targets[0].id
-    for call in source.calls(TO_PILLOW):
+def _misread(source: Source, image: opencv_images.Image) -> Iterator[Fault]:
+    """Where an image goes to what takes red first."""
+    around = function_around(source, image.statement)
+    for call in source.all_calls:
         given = call.args[0] if call.args else None
-        if isinstance(given, ast.Name) and given.id == image and statement.value in source.bindings(given):
+        if trees.last_name(call.func) != "fromarray" or given is None or call.lineno <= image.statement.lineno:
+            continue
+        if function_around(source, call) is around and opencv_images.keeps(given, image.names):
             edit: Edit = Wrap(source.site(given), "cv2.cvtColor(", ", cv2.COLOR_BGR2RGB)")
             where = f"`{ast.unparse(call.func)}`"
             title = "Exchange blue and red"
-            yield Fault.with_repair(source.site(call), {"image": image, "where": where}, title, edit, prior=0.85)
+            yield Fault.with_repair(source.site(call), {"image": image.name, "where": where}, title, edit, prior=0.85)
             return
     of_imagenet = any(_numbers(node) == MEAN for kind in (ast.List, ast.Tuple) for node in source.nodes(kind))
-    if of_imagenet and WRITES.isdisjoint(source.words) and "fromarray" not in source.words:
-        after = InsertAfter(source.site(statement), f"{image} = cv2.cvtColor({image}, cv2.COLOR_BGR2RGB)")
-        said = {"image": image, "where": "a network of ImageNet"}
-        yield Fault.with_repair(source.site(statement.value), said, "Exchange blue and red", after, prior=0.8)
+    if not of_imagenet and PRETRAINED.search(source.text) is None:
+        return
+    if (
+        trees.last_name(image.call.func) != "read"
+        and WRITES.isdisjoint(source.words)
+        and "fromarray" not in source.words
+    ):
+        after = InsertAfter(
+            source.site(image.statement), f"{image.name} = cv2.cvtColor({image.name}, cv2.COLOR_BGR2RGB)"
+        )
+        said = {"image": image.name, "where": "a network of ImageNet"}
+        yield Fault.with_repair(source.site(image.statement.value), said, "Exchange blue and red", after, prior=0.8)
