@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from dnnfix.detect.loops.training_loop import function_around
 from dnnfix.records.record import record
 from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source, once
@@ -19,6 +20,8 @@ BY_HAND = re.compile(r"255|\b256\b|127\.5|\b128\b")
 OWN = re.compile(
     r"normali[sz]e|standardi[sz]e|preprocess|rescale|scale_|to_float|min_max|\.mean\(|\.std\(", re.IGNORECASE
 )
+OF_PREDICTION = re.compile(r"^_?(predict|infer|test|evaluate)", re.IGNORECASE)
+OF_PHASE = re.compile(r"train|test|val|tr(n)?_|aug", re.IGNORECASE)
 AT_RANDOM = re.compile(r"^(Random\w+|ColorJitter|AutoAugment|RandAugment|TrivialAugment\w*|AugMix|GaussNoise)$")
 
 
@@ -29,6 +32,8 @@ class Composed:
     call: ast.Call
     steps: tuple[ast.expr, ...]
     name: str
+    alone: bool = False
+    """Whether this is a single `ToTensor`, which a data set is given as its transform."""
 
     def step(self, *names: str) -> ast.Call | None:
         """The first step that is a call of one of these."""
@@ -45,6 +50,9 @@ def composed(source: Source) -> tuple[Composed, ...]:
     """The `Compose` calls of the text whose steps are all seen, in source order."""
     found = []
     for call in source.all_calls:
+        above = source.parent(call)
+        if last_name(call.func) == "ToTensor" and isinstance(above, ast.keyword) and above.arg == "transform":
+            found.append(Composed(call, (call,), _name_of(source, call), alone=True))
         if last_name(call.func) != "Compose" or not call.args:
             continue
         given = call.args[0]
@@ -67,7 +75,10 @@ def _name_of(source: Source, call: ast.Call) -> str:
         if isinstance(around, ast.Call) and isinstance(argument_value(around, "train", None), ast.Constant):
             return "train" if ast.unparse(argument_value(around, "train", None) or around) == "True" else "test"
         return named
-    return ast.unparse(above.targets[0]) if isinstance(above, ast.Assign) else ""
+    name = ast.unparse(above.targets[0]) if isinstance(above, ast.Assign) else ""
+    around = function_around(source, call)
+    predicts = around is not None and OF_PREDICTION.search(around.name) is not None
+    return f"{name} test" if predicts and not OF_PHASE.search(name) else name
 
 
 def of_albumentations(source: Source) -> bool:

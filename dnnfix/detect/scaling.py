@@ -23,6 +23,7 @@ TEST = re.compile(
     r"(^|[^a-z])(test|testing|val|valid|validation|eval|dev|holdout|unseen|new_data)(?![a-z])|[xy]_?test|[xy]_?val(?![a-z])|test_?set|test_?data",
     re.IGNORECASE,
 )
+PIPES = ("Pipeline", "make_pipeline", "ColumnTransformer", "make_column_transformer")
 FITS = ("fit", "fit_transform")
 SPLITS = re.compile(
     r"(^|\.)(train_test_split|random_split|train_val_split|train_validation_split|temporal_train_test_split|split_data|data_split|split_dataset)$"
@@ -63,6 +64,8 @@ def is_scaler(source: Source, expr: ast.expr) -> bool:
     if made is None:
         written = written_above(source, expr, expr)
         made = written.value if written is not None and isinstance(written.value, ast.Call) else None
+    if made is not None and last_name(made.func) in PIPES:
+        return any(SCALERS.search(last_name(call.func)) for call in within(made, ast.Call))
     if made is not None:
         return SCALERS.search(last_name(made.func)) is not None
     text = ast.unparse(expr)
@@ -147,6 +150,14 @@ def _reads(node: ast.AST, texts: set[str]) -> bool:
     return any(ast.unparse(one) in texts for one in within(node, ast.Name, ast.Attribute, ast.Subscript))
 
 
+def _is_drawn(statement: ast.stmt, call: ast.Call) -> bool:
+    """Whether a part to train on is drawn by chance: `train = table.sample(frac=0.8)`."""
+    named = " ".join(ast.unparse(t) for t in statement.targets) if isinstance(statement, ast.Assign) else ""
+    drawn = last_name(call.func) == "sample" and any(keyword.arg == "frac" for keyword in call.keywords)
+    whole = any(ast.unparse(keyword.value) in ("1", "1.0") for keyword in call.keywords)
+    return drawn and not whole and (TRAIN.search(named) or TEST.search(named)) is not None
+
+
 def _splits(source: Source, statement: ast.stmt, follow: set[str]) -> bool:
     """Whether a statement splits one of these."""
     if isinstance(statement, ast.For):
@@ -156,6 +167,8 @@ def _splits(source: Source, statement: ast.stmt, follow: set[str]) -> bool:
             and _reads(statement.iter, follow)
         )
     for call in within(statement, ast.Call):
+        if _is_drawn(statement, call) and any(_reads(call.func, {text}) for text in follow):
+            return True
         if SPLITS.search(ast.unparse(call.func)) and any(
             _reads(a, follow) for a in (*call.args, *(k.value for k in call.keywords))
         ):

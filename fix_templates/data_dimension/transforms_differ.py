@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -13,6 +14,7 @@ from dnnfix.api import (
     Nature,
     ReadTemplate,
     Repair,
+    Replace,
     Source,
     Subject,
     scaling,
@@ -57,6 +59,8 @@ class TransformsDiffer(ReadTemplate):
                 what, repairs = "are not normalized, as those to train are", tuple(_normalized(source, each, first))
             elif own is not None and first is None and source.text.count("Normalize(") == 1:
                 what, repairs = "are normalized, and those to train are not", ()
+            elif first is not None and own is not None and _by_own(first, own):
+                what, repairs = f"are normalized by statistics of their own: `{ast.unparse(own)}`", ()
             elif at_random:
                 what, repairs = f"are changed at random by {at_random[0]}", ()
             else:
@@ -76,6 +80,27 @@ train_transform = transforms.Compose([
 - test_transform = transforms.Compose([transforms.ToTensor()])
 + test_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5,), (0.5,))])
 
+=== finds: by statistics of their own
+from torchvision import transforms
+
+train_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize(mean_train, std_train)])
+valid_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize(mean_valid, std_valid)])
+
+=== example: given to the data sets, one of them alone
+from torchvision import datasets, transforms
+
+train = datasets.CIFAR10("data", train=True, transform=transforms.Compose([transforms.ToTensor(), transforms.Normalize(0.5, 0.5)]))
+- test = datasets.CIFAR10("data", train=False, transform=transforms.ToTensor())
++ test = datasets.CIFAR10("data", train=False, transform=transforms.Compose([transforms.ToTensor(), transforms.Normalize(0.5, 0.5)]))
+
+=== finds: where predictions are made
+from torchvision import transforms
+
+train_transform = transforms.Compose([transforms.RandomCrop(32), transforms.ToTensor(), transforms.Normalize(mean, std)])
+
+def predict(path):
+    return net(transforms.Compose([transforms.Resize(32), transforms.ToTensor()])(Image.open(path))[None])
+
 === reject: chance in training alone
 import torch
 from torchvision import transforms
@@ -93,9 +118,18 @@ transform = transforms.Compose([transforms.RandomCrop(32), transforms.ToTensor()
 """
 
 
+def _by_own(first: ast.Call, own: ast.Call) -> bool:
+    """Whether pictures to test are normalized by statistics of their own, as the names say."""
+    train, test = ("".join(ast.unparse(arg) for arg in call.args) for call in (first, own))
+    return bool(scaling.TRAIN.search(train) and scaling.TEST.search(test) and not scaling.TRAIN.search(test))
+
+
 def _normalized(source: Source, each: pictures.Composed, first: object) -> Iterator[Repair]:
     """Normalize the pictures to test in the same way, behind all other steps."""
     call = next((step for step in source.all_calls if step is first), None)
-    if call is not None and each.call.args:
+    if call is not None and each.alone:
+        made = f"{ast.unparse(each.call.func).rpartition('.')[0]}.Compose([{ast.unparse(each.call)}, {source.segment(source.site(call))}])"
+        yield "Normalize them too", (Replace(source.site(each.call), made.lstrip(".")),), 0.8
+    elif call is not None and each.call.args:
         edit = InsertElement(source.site(each.call.args[0]), len(each.steps), source.segment(source.site(call)))
         yield "Normalize them too", (edit,), 0.8

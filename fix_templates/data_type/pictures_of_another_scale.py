@@ -29,6 +29,8 @@ from dnnfix.api import picture_scales as pictures
 READ = words("data train_data test_data")
 CASTS = re.compile(r"\.float\(\)|FloatTensor|float32|torch\.float|\.double\(\)")
 
+DIVIDES = re.compile(r"\.(true_)?div(ide)?_?\(|\) / |^\w+ /= ")
+
 
 class PicturesOfAnotherScale(ReadTemplate):
     """Values from 0 to 255 are normalized by statistics for 0 to 1, or reach the network as they are; or they are scaled twice.
@@ -61,6 +63,9 @@ class PicturesOfAnotherScale(ReadTemplate):
         "test_data",
         "255",
         "ToTensor",
+        "to_tensor",
+        "from_numpy",
+        "unsqueeze",
         "div",
         "MNIST",
         "CIFAR10",
@@ -68,7 +73,13 @@ class PicturesOfAnotherScale(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        for node, what, repairs in (*_normalized(source), *_twice(source), *_bytes(source), *_arrays(source)):
+        for node, what, repairs in (
+            *_normalized(source),
+            *_twice(source),
+            *_centred(source),
+            *_bytes(source),
+            *_arrays(source),
+        ):
             yield Fault(source.site(node), {"what": what}, (*repairs, Decline(self.declined)))
 
     programs = """
@@ -94,6 +105,28 @@ test = datasets.MNIST("data", train=False, transform=transforms.ToTensor())
 + x_test = test.data.unsqueeze(1).float() / 255
 print(net(x_test).argmax(1))
 
+=== finds: scaled, and then taken for bytes
+import torch
+
+picture = picture / 255
+picture = (picture - 127.5) / 127.5
+print(net(torch.from_numpy(picture)))
+
+=== finds: brought back to bytes where others are normalized
+import torch
+from torchvision import transforms
+from torchvision.transforms import functional
+
+transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])
+x = 255 * functional.to_tensor(picture)
+print(net(x[None]))
+
+=== reject: around zero at once
+import torch
+
+picture = (picture - 127.5) / 127.5
+print(net(torch.from_numpy(picture)))
+
 === reject: scaled by hand
 import torch
 from torchvision import datasets, transforms
@@ -101,6 +134,26 @@ from torchvision import datasets, transforms
 train = datasets.MNIST("data", train=True, transform=transforms.ToTensor())
 test = datasets.MNIST("data", train=False)
 x_test = test.data.unsqueeze(1).float() / 255.
+
+=== reject: standardized in place further down, where it is asked for
+import torch
+from torchvision import datasets
+
+train = datasets.MNIST("data", train=True)
+test = datasets.MNIST("data", train=False)
+x_train = train.data.view(-1, 784).float()
+x_test = test.data.view(-1, 784).float()
+if standardize:
+    middle, spread = x_train.mean(), x_train.std()
+    x_train.sub_(middle).div_(spread)
+    x_test.sub_(middle).div_(spread)
+
+=== reject: a class of one's own, for bytes
+from torchvision import transforms
+from steps import Normalize, ToTensor
+
+transform = transforms.Compose([Normalize(mean=127.5, std=128), ToTensor()])
+other = transforms.Compose([Normalize(), ToTensor()])
 
 === reject: in their order
 import torch
@@ -141,9 +194,9 @@ def _normalized(source: Source) -> Iterator[Read]:
         mean = pictures.numbers_of(argument_value(normalize, "mean", 0))
         if scaled is None and mean and max(mean) < 1 and not _scales_by_hand(source):
             yield normalize, "the mean is that of values from 0 to 1, and no step scales the pictures to them", ()
-        elif scaled is not None and mean and max(mean) > 3:
+        elif scaled is not None and mean and max(mean) > 3 and each.steps.index(scaled) < each.steps.index(normalize):
             yield normalize, "the mean is that of bytes, and the values are from 0 to 1 behind ToTensor", ()
-        elif scaled is not None and each.steps.index(scaled) > each.steps.index(normalize):
+        elif scaled is not None and mean and max(mean) < 1 and each.steps.index(scaled) > each.steps.index(normalize):
             yield normalize, "Normalize stands before ToTensor, which scales the values", ()
     for call in source.all_calls:
         short = trees.last_name(call.func)
@@ -195,6 +248,40 @@ def _twice(source: Source) -> Iterator[Read]:
             yield node, "ToTensor has scaled the values to [0, 1], and they are divided by 255 again", (way,)
 
 
+def _centred(source: Source) -> Iterator[Read]:
+    """Values that were divided by 255 and are brought around zero as bytes are; values that are bytes again, beside statistics of others."""
+    for node in source.nodes(ast.BinOp):
+        if isinstance(node.op, ast.Div) and isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Sub):
+            middle, spread, value = node.left.right, node.right, node.left.left
+            halves = [one.value for one in (middle, spread) if isinstance(one, ast.Constant)]
+            if len(halves) != 2 or not {127.5, 128}.issuperset(halves):
+                continue
+            written = written_above(source, value, node) if isinstance(value, (ast.Name, ast.Attribute)) else None
+            again = written is not None and written.place is None and pictures.divided(written.value) is not None
+            if again or pictures.divided(value) is not None:
+                yield node, "the values are divided by 255, and brought around zero as values up to 255 are", ()
+        elif isinstance(node.op, ast.Mult):
+            sides = (node.left, node.right)
+            number, picture = sides if isinstance(node.left, ast.Constant) else sides[::-1]
+            back = isinstance(number, ast.Constant) and number.value == 255 and _is_scaled(picture)
+            if back and any(
+                each.step("Normalize") and "Lambda" not in each.names for each in pictures.composed(source)
+            ):
+                yield (
+                    node,
+                    "the values are brought back to 255, and the transform of the text normalizes them from 0 to 1",
+                    (),
+                )
+
+
+def _is_scaled(expr: ast.expr) -> bool:
+    """Whether an expression is a picture straight from `to_tensor` or `ToTensor()`."""
+    if not isinstance(expr, ast.Call):
+        return False
+    maker = expr.func.func if isinstance(expr.func, ast.Call) else expr.func
+    return trees.last_name(maker) in ("to_tensor", "ToTensor") and bool(expr.args)
+
+
 def _is_batch(source: Source, node: ast.expr, name: str) -> bool:
     """Whether a name is that of the inputs which a loop over a loader gives."""
     for loop in training_loop.loops_around(source, node):
@@ -240,7 +327,7 @@ def _scaled_later(source: Source, statement: ast.Assign) -> bool:
     for node in nodes:
         text = ast.unparse(node) if node.lineno > statement.lineno else ""
         reads = text and re.search(rf"(?<![\w.]){re.escape(target)}\b", text)
-        if reads and (pictures.BY_HAND.search(text) or pictures.OWN.search(text)):
+        if reads and (pictures.BY_HAND.search(text) or pictures.OWN.search(text) or DIVIDES.search(text)):
             return True
     return False
 

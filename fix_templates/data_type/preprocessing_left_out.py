@@ -151,7 +151,9 @@ def _unused(source: Source) -> Iterator[tuple[ast.AST, str]]:
 
 def _unnormalized(source: Source) -> Iterator[tuple[ast.AST, str]]:
     """Pictures for a network with weights of ImageNet that are scaled and not normalized."""
-    if pictures.OWN.search(source.text) or not re.search(r"models\.\w+\(", source.text):
+    names = {one.name.lower() for one in pictures.composed(source)}
+    does = {found.group().lower() for found in pictures.OWN.finditer(source.text)} - names
+    if does or not re.search(r"models\.\w+\(", source.text):
         return
     made = [
         c
@@ -159,6 +161,6 @@ def _unnormalized(source: Source) -> Iterator[tuple[ast.AST, str]]:
         if re.search(r"(^|\.)models\.\w+$", ast.unparse(c.func)) and PRETRAINED.search(ast.unparse(c))
     ]
     for each in pictures.composed(source):
-        if made and each.step("ToTensor") is not None and "Lambda" not in each.names:
+        if made and not each.alone and each.step("ToTensor") is not None and "Lambda" not in each.names:
             yield each.call, f"`{ast.unparse(made[0].func)}` was trained on normalized pictures, and these are not"
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -19,6 +20,12 @@ from dnnfix.api import (
     scaling,
     structure,
 )
+
+FUNCTIONS = frozenset(
+    f"sklearn.preprocessing.{name}" for name in ("scale", "minmax_scale", "maxabs_scale", "robust_scale")
+)
+OF_SAMPLES = re.compile(r"(axis|dim)=\(?-?[123]|keepdim|(mean|std|min|max)\(-?[1-3]\)")
+"""Statistics of each sample or row, which need no training data."""
 
 
 class ScalerFittedOnTest(ReadTemplate):
@@ -43,7 +50,7 @@ class ScalerFittedOnTest(ReadTemplate):
     silent = 8
     default = False
     declined = "a second scaler is needed, or the one of the training"
-    triggers = ("fit_transform", "fit")
+    triggers = ("fit_transform", "fit", "mean", "min", "scale", "minmax_scale")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
@@ -69,6 +76,8 @@ class ScalerFittedOnTest(ReadTemplate):
                 (("Transform the data by the scaler of the training", edits, 0.9), Decline(self.declined)),
             )
 
+        yield from _by_own_statistics(source)
+
     programs = """
 === example: fitted on the test set as well
 import torch
@@ -79,6 +88,51 @@ X_train = sc.fit_transform(X_train)
 - X_test = sc.fit_transform(X_test)
 + X_test = sc.transform(X_test)
 x = torch.from_numpy(X_train)
+
+=== finds: by the statistics of the test set, by hand
+import torch
+
+x_train = (x_train - x_train.mean(axis=0)) / x_train.std(axis=0)
+x_test = (x_test - x_test.mean(axis=0)) / x_test.std(axis=0)
+x = torch.from_numpy(x_train)
+
+=== finds: by a function
+import torch
+from sklearn import preprocessing
+
+x_train = preprocessing.scale(x_train)
+x_test = preprocessing.scale(x_test)
+x = torch.from_numpy(x_train)
+
+=== example: as a step
+import torch
+from sklearn.pipeline import make_pipeline
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import StandardScaler
+
+steps = make_pipeline(SimpleImputer(), StandardScaler())
+rows_train = steps.fit_transform(rows_train)
+- rows_test = steps.fit_transform(rows_test)
++ rows_test = steps.transform(rows_test)
+x = torch.from_numpy(rows_train)
+
+=== reject: each sample by its own statistics
+import torch
+
+x_train = (x_train - x_train.mean(axis=1, keepdims=True)) / x_train.std(axis=1, keepdims=True)
+x_test = (x_test - x_test.mean(axis=1, keepdims=True)) / x_test.std(axis=1, keepdims=True)
+
+=== reject: by the statistics of the training data
+import torch
+
+x_test = (x_test - x_train.mean(0)) / x_train.std(0)
+x_train = (x_train - x_train.mean(0)) / x_train.std(0)
+
+=== reject: to be shown
+import torch
+
+test_map = (test_map - test_map.min()) / (test_map.max() - test_map.min())
+show(test_map)
 
 === reject: transformed
 import torch
@@ -105,6 +159,31 @@ for train, test in folds.split(x):
     x_train = scaler.fit_transform(x[train])
     x_test = scaler.transform(x[test])
 """
+
+
+def _by_own_statistics(source: Source) -> Iterator[Fault]:
+    """Data for evaluation that are scaled by their own statistics in a text that scales those to train on in the same way."""
+    found = []
+    for node in (*source.nodes(ast.BinOp), *source.all_calls):
+        data = _scaled_by_itself(source, node)
+        if data and not OF_SAMPLES.search(ast.unparse(source.statement_of(node))):
+            found.append((node, data))
+    if not any(scaling.TRAIN.search(data) and not scaling.TEST.search(data) for _, data in found):
+        return
+    for node, data in found:
+        if scaling.TEST.search(data) and not scaling.TRAIN.search(data):
+            what = "is scaled by its own statistics, and is to be scaled as the training data were"
+            yield Fault(source.site(node), {"scaler": data, "what": what}, (Decline(ScalerFittedOnTest.declined),))
+
+
+def _scaled_by_itself(source: Source, node: ast.expr) -> str:
+    """The data that an expression scales by their own statistics; empty where it is none."""
+    if isinstance(node, ast.BinOp):
+        return scaling.standardized_by_hand(source, node)
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        name = source.qualified(node.func) or ""
+        return ast.unparse(node.args[0]) if name in FUNCTIONS else ""
+    return ""
 
 
 def _is_before(source: Source, one: scaling.Fitting, each: scaling.Fitting) -> bool:
