@@ -20,9 +20,10 @@ NAMED_SCALER = re.compile(
 OTHERS = re.compile(r"encoder|\ble\b|(^|_)le$|vectorizer|tfidf|mlb|lb$|ohe|pipeline", re.IGNORECASE)
 TRAIN = re.compile(r"(^|[^a-z])(x|y)?_?(tr|trn|train|training)(?![a-z])|train", re.IGNORECASE)
 TEST = re.compile(
-    r"(^|[^a-z])(test|testing|val|valid|validation|eval|dev|holdout|unseen|new_data)(?![a-z])|[xy]_?test|[xy]_?val(?![a-z])|test_?set|test_?data",
+    r"(^|[^a-z])(test|testing|val|valid|validation|eval|dev|holdout|unseen|new_data)(?![a-z])|[xy]_?test|(^|[^a-z])test_?[xy](?![a-z])|[xy]_?val(?![a-z])|test_?set|test_?data",
     re.IGNORECASE,
 )
+FUNCTIONS = re.compile(r"(^|\.)preprocessing\.(scale|minmax_scale|maxabs_scale|robust_scale)$")
 PIPES = ("Pipeline", "make_pipeline", "ColumnTransformer", "make_column_transformer")
 FITS = ("fit", "fit_transform")
 SPLITS = re.compile(
@@ -90,6 +91,21 @@ def standardized_by_hand(source: Source, node: ast.BinOp) -> str:
     return data if of_own and by_own else ""
 
 
+def scaled_by_itself(source: Source, node: ast.AST) -> str:
+    """The data that an expression or statement scales by their own statistics: by a formula, in place or by a function of sklearn."""
+    if isinstance(node, ast.BinOp):
+        return standardized_by_hand(source, node)
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
+        name = source.qualified(node.func) or ast.unparse(node.func)
+        return ast.unparse(node.args[0]) if FUNCTIONS.search(name) else ""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Sub):
+        data = ast.unparse(node.target)
+        own = re.search(rf"(?<![\w.]){re.escape(data)}\.mean\(|mean\({re.escape(data)}\b", _origin(source, node.value))
+        divides = (each for each in source.nodes(ast.AugAssign) if isinstance(each.op, ast.Div))
+        return data if own and any(ast.unparse(each.target) == data for each in divides) else ""
+    return ""
+
+
 def _origin(source: Source, expr: ast.expr) -> str:
     """The text of an expression, with that of what its names were assigned right above."""
     texts = [ast.unparse(expr)]
@@ -150,6 +166,11 @@ def _reads(node: ast.AST, texts: set[str]) -> bool:
     return any(ast.unparse(one) in texts for one in within(node, ast.Name, ast.Attribute, ast.Subscript))
 
 
+def _is_open(bound: ast.expr | None) -> bool:
+    """Whether a bound of a slice is none: `0`, or the length."""
+    return bound is None or ast.unparse(bound) == "0" or ast.unparse(bound).startswith("len(")
+
+
 def _is_drawn(statement: ast.stmt, call: ast.Call) -> bool:
     """Whether a part to train on is drawn by chance: `train = table.sample(frac=0.8)`."""
     named = " ".join(ast.unparse(t) for t in statement.targets) if isinstance(statement, ast.Assign) else ""
@@ -163,7 +184,7 @@ def _splits(source: Source, statement: ast.stmt, follow: set[str]) -> bool:
     if isinstance(statement, ast.For):
         return (
             re.search(r"\.split\(", ast.unparse(statement.iter)) is not None
-            and "fold" in ast.unparse(statement.iter).lower()
+            and re.search(r"fold|\bs?kf\b|\bcv\b", ast.unparse(statement.iter).lower()) is not None
             and _reads(statement.iter, follow)
         )
     for call in within(statement, ast.Call):
@@ -184,10 +205,12 @@ def _splits(source: Source, statement: ast.stmt, follow: set[str]) -> bool:
             continue
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         named = " ".join(ast.unparse(t) for t in targets)
+        chosen = [source.enclosing(part, ast.IfExp), source.enclosing(statement, ast.If)]
+        asked = " ".join([named, *(ast.unparse(one.test) for one in chosen if isinstance(one, (ast.If, ast.IfExp)))])
         if (
             isinstance(first, ast.Slice)
-            and (TEST.search(named) or TRAIN.search(named))
-            and (first.lower is None) != (first.upper is None)
+            and (TEST.search(asked) or TRAIN.search(asked))
+            and _is_open(first.lower) != _is_open(first.upper)
         ):
             return True
         if (

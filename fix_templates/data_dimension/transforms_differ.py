@@ -17,6 +17,7 @@ from dnnfix.api import (
     Replace,
     Source,
     Subject,
+    argument_value,
     scaling,
 )
 from dnnfix.api import picture_scales as pictures
@@ -61,6 +62,8 @@ class TransformsDiffer(ReadTemplate):
                 what, repairs = "are normalized, and those to train are not", ()
             elif first is not None and own is not None and _by_own(first, own):
                 what, repairs = f"are normalized by statistics of their own: `{ast.unparse(own)}`", ()
+            elif first is not None and own is not None and _has_other_numbers(first, own):
+                what, repairs = "are normalized by other numbers than those to train", ()
             elif at_random:
                 what, repairs = f"are changed at random by {at_random[0]}", ()
             else:
@@ -93,6 +96,12 @@ train = datasets.CIFAR10("data", train=True, transform=transforms.Compose([trans
 - test = datasets.CIFAR10("data", train=False, transform=transforms.ToTensor())
 + test = datasets.CIFAR10("data", train=False, transform=transforms.Compose([transforms.ToTensor(), transforms.Normalize(0.5, 0.5)]))
 
+=== finds: by other numbers
+from torchvision import transforms
+
+train_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.49, 0.48, 0.44), (0.2, 0.2, 0.2))])
+test_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))])
+
 === finds: where predictions are made
 from torchvision import transforms
 
@@ -122,6 +131,15 @@ def _by_own(first: ast.Call, own: ast.Call) -> bool:
     """Whether pictures to test are normalized by statistics of their own, as the names say."""
     train, test = ("".join(ast.unparse(arg) for arg in call.args) for call in (first, own))
     return bool(scaling.TRAIN.search(train) and scaling.TEST.search(test) and not scaling.TRAIN.search(test))
+
+
+def _has_other_numbers(first: ast.Call, own: ast.Call) -> bool:
+    """Whether two normalizations are told by numbers, and by others."""
+    told = [
+        [pictures.numbers_of(argument_value(call, name, i)) for i, name in enumerate(("mean", "std"))]
+        for call in (first, own)
+    ]
+    return all(all(numbers) for numbers in told) and told[0] != told[1]
 
 
 def _normalized(source: Source, each: pictures.Composed, first: object) -> Iterator[Repair]:

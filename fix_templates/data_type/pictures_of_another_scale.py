@@ -29,6 +29,10 @@ from dnnfix.api import picture_scales as pictures
 READ = words("data train_data test_data")
 CASTS = re.compile(r"\.float\(\)|FloatTensor|float32|torch\.float|\.double\(\)")
 
+SAME = words(
+    "float double half to cuda cpu unsqueeze squeeze numpy detach clone contiguous type permute transpose astype"
+)
+MEAN, DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 DIVIDES = re.compile(r"\.(true_)?div(ide)?_?\(|\) / |^\w+ /= ")
 
 
@@ -104,6 +108,20 @@ test = datasets.MNIST("data", train=False, transform=transforms.ToTensor())
 - x_test = test.data.unsqueeze(1).float()
 + x_test = test.data.unsqueeze(1).float() / 255
 print(net(x_test).argmax(1))
+
+=== example: scaled as it is made a tensor
+import torch
+from torchvision import transforms
+
+def load(path):
+    picture = transforms.ToTensor()(read(path)).unsqueeze(0)
+-     return picture / 255.0
++     return picture
+
+=== finds: mean and deviation exchanged
+from torchvision import transforms
+
+transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize([0.229, 0.224, 0.225], [0.485, 0.456, 0.406])])
 
 === finds: scaled, and then taken for bytes
 import torch
@@ -192,6 +210,8 @@ def _normalized(source: Source) -> Iterator[Read]:
         if normalize is None or not known or any(name in ("Lambda", "PILToTensor", "ToImage") for name in each.names):
             continue
         mean = pictures.numbers_of(argument_value(normalize, "mean", 0))
+        if mean == DEVIATION or pictures.numbers_of(argument_value(normalize, "std", 1)) == MEAN:
+            yield normalize, "mean and deviation of ImageNet are in each other's place", ()
         if scaled is None and mean and max(mean) < 1 and not _scales_by_hand(source):
             yield normalize, "the mean is that of values from 0 to 1, and no step scales the pictures to them", ()
         elif scaled is not None and mean and max(mean) > 3 and each.steps.index(scaled) < each.steps.index(normalize):
@@ -235,17 +255,25 @@ def _twice(source: Source) -> Iterator[Read]:
         value = pictures.divided(node)
         if value is None:
             continue
-        inner = value
-        while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and not inner.args:
-            inner = inner.func.value
+        inner = _without_methods(value)
         written = written_above(source, inner, node) if isinstance(inner, (ast.Name, ast.Attribute)) else None
         again = written is not None and written.place is None and pictures.divided(written.value) is not None
+        scaled = inner if written is None or written.place is not None else _without_methods(written.value)
         edit = Replace(source.site(node), source.segment(source.site(value)))
         way = ("Divide them once", (edit,), 0.8)
         if again or pictures.divided(inner) is not None:
             yield node, "the values are divided by 255 twice", (way,)
-        elif isinstance(inner, ast.Name) and _is_batch(source, node, inner.id) and _all_scaled(source):
+        elif _is_scaled(scaled) or (
+            isinstance(inner, ast.Name) and _is_batch(source, node, inner.id) and _all_scaled(source)
+        ):
             yield node, "ToTensor has scaled the values to [0, 1], and they are divided by 255 again", (way,)
+
+
+def _without_methods(expr: ast.expr) -> ast.expr:
+    """What methods such as `float()` and `to(device)` are called on; a call of a function stays."""
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in SAME:
+        expr = expr.func.value
+    return expr
 
 
 def _centred(source: Source) -> Iterator[Read]:

@@ -17,12 +17,16 @@ from dnnfix.api import (
     Replace,
     Source,
     Subject,
+    scaling,
     trees,
     within,
 )
 from dnnfix.api import picture_scales as pictures
 
 PRETRAINED = re.compile(r"pretrained=True|weights=[^N\s]")
+TENSOR = re.compile(r"from_numpy\(|(?i:tensor)\(")
+SCALES = re.compile(r"scal|transform|norm| / |/=|prep")
+HARMLESS = re.compile(r"^print\(|\.shape|train_test_split|load|len\(|reshape|astype")
 NORMALIZING = re.compile(r"^(normali[sz]e|standardi[sz]e|scale)(_\w+)?$", re.IGNORECASE)
 
 
@@ -48,11 +52,29 @@ class PreprocessingLeftOut(ReadTemplate):
     silent = 8
     default = False
     declined = "where the preprocessing belongs is not told by the text"
-    triggers = ("transform", "transforms", "mean", "std", "normalize", "Compose", "ToTensor")
+    triggers = (
+        "fit_transform",
+        "from_numpy",
+        "tensor",
+        "Tensor",
+        "transform",
+        "transforms",
+        "mean",
+        "std",
+        "normalize",
+        "Compose",
+        "ToTensor",
+    )
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        for node, what in (*_never_called(source), *_half(source), *_unused(source), *_unnormalized(source)):
+        for node, what in (
+            *_never_called(source),
+            *_half(source),
+            *_unused(source),
+            *_unnormalized(source),
+            *_one_sided(source),
+        ):
             yield Fault(source.site(node), {"what": what}, (*_repairs(source, node), Decline(self.declined)))
 
     programs = """
@@ -65,6 +87,28 @@ def normalize(img, mean, std):
     img = img - mean
 -     return img
 +     return img / std
+
+=== finds: for training alone, by hand
+import torch
+
+x_train = torch.from_numpy(x_train).float() / 255
+x_test = torch.from_numpy(x_test).float()
+print(net(x_test))
+
+=== finds: for training alone, by a scaler
+import torch
+from sklearn.preprocessing import StandardScaler
+
+scaler = StandardScaler()
+rows = torch.tensor(scaler.fit_transform(X_train))
+print(net(torch.tensor(X_test)))
+
+=== reject: for both, one of them elsewhere
+import torch
+
+x_train = torch.from_numpy(x_train).float() / 255
+x_test = prepared(x_test)
+x_test = torch.from_numpy(x_test).float()
 
 === reject: called
 import torch
@@ -164,3 +208,49 @@ def _unnormalized(source: Source) -> Iterator[tuple[ast.AST, str]]:
         if made and not each.alone and each.step("ToTensor") is not None and "Lambda" not in each.names:
             yield each.call, f"`{ast.unparse(made[0].func)}` was trained on normalized pictures, and these are not"
             return
+
+
+def _one_sided(source: Source) -> Iterator[tuple[ast.AST, str]]:
+    """Data to test that become tensors as they are, where those to train on, named alike, are scaled."""
+    scaled = {ast.unparse(value) for node in source.nodes(ast.BinOp) if (value := pictures.divided(node)) is not None}
+    scaled |= {
+        ast.unparse(_without_cast(value))
+        for node in source.nodes(ast.BinOp)
+        if (value := pictures.divided(node)) is not None
+    }
+    scaled |= {
+        ast.unparse(node.target)
+        for node in source.nodes(ast.AugAssign)
+        if isinstance(node.op, ast.Div) and ast.unparse(node.value).startswith("255")
+    }
+    if not any(trees.last_name(call.func) == "transform" for call in source.all_calls):
+        scaled |= {ast.unparse(each.data) for each in scaling.fittings(source) if each.function == "fit_transform"}
+    for name in sorted(scaled):
+        other = re.sub(r"train(ing)?", "test", name)
+        if (
+            other == name
+            or not name.isidentifier()
+            or name in {n.id for f in source.nodes(ast.FunctionDef) for n in within(f, ast.Name)}
+        ):
+            continue
+        reads = [n for n in source.nodes(ast.Name) if n.id == other and isinstance(n.ctx, ast.Load)]
+        statements = [ast.unparse(source.statement_of(n)) for n in reads]
+        if any(
+            pictures.BY_HAND.search(text) or pictures.OWN.search(text) or SCALES.search(text) for text in statements
+        ):
+            continue
+        made = [n for n, text in zip(reads, statements, strict=True) if TENSOR.search(text)]
+        before = [text for n, text in zip(reads, statements, strict=True) if made and n.lineno < made[0].lineno]
+        if made and all(HARMLESS.search(text) for text in before):
+            yield made[0], f"`{name}` is scaled, and `{other}` becomes a tensor as it is"
+
+
+def _without_cast(expr: ast.expr) -> ast.expr:
+    """What a cast or a conversion to a tensor is given: `x` in `torch.tensor(x).float()`."""
+    while isinstance(expr, ast.Call):
+        is_made = trees.last_name(expr.func) in ("tensor", "Tensor", "from_numpy", "FloatTensor", "array")
+        inner = expr.args[0] if is_made and expr.args else getattr(expr.func, "value", None)
+        if not isinstance(inner, ast.expr):
+            return expr
+        expr = inner
+    return expr

@@ -45,17 +45,22 @@ class ScaledBeforeSplit(ReadTemplate):
     silent = 8
     default = False
     declined = "the split has to go before the scaling"
-    triggers = ("fit_transform", "fit", "mean", "min", "max", "std")
+    triggers = ("fit_transform", "fit", "mean", "min", "max", "std", "scale", "minmax_scale")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         for each in scaling.fittings(source):
-            if not _is_part(ast.unparse(each.data)):
+            if not _is_part(ast.unparse(each.data)) or _is_all_there_is(source, each):
                 yield from _split_later(source, each.call, each.data)
-        for node in source.nodes(ast.BinOp):
-            data = scaling.standardized_by_hand(source, node)
+        for node in (*source.nodes(ast.BinOp), *source.all_calls):
+            data = scaling.scaled_by_itself(source, node)
             if data and not _is_part(data) and isinstance(source.statement_of(node), ast.Assign):
                 yield from _split_later(source, node, ast.parse(data, mode="eval").body)
+        for statement in source.nodes(ast.AugAssign):
+            data = scaling.scaled_by_itself(source, statement)
+            split = scaling.split_after(source, statement, statement.target) if data and not _is_part(data) else None
+            if split is not None:
+                yield Fault(source.site(statement), {"data": data, "line": split.lineno}, (Decline(self.declined),))
 
     programs = """
 === example: a scaler of all data
@@ -69,6 +74,44 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2)
 + X_train = scaler.fit_transform(X_train)
 + X_test = scaler.transform(X_test)
 x = torch.from_numpy(X_train)
+
+=== finds: named after training, and all that there is
+import torch
+from sklearn.preprocessing import MinMaxScaler
+
+sc = MinMaxScaler()
+rows = sc.fit_transform(training_rows)
+x, y = windows(rows, 5)
+size = int(len(y) * 0.7)
+train_x = torch.Tensor(x[0:size])
+test_x = torch.Tensor(x[size:len(x)])
+
+=== finds: in place
+import torch
+
+rows -= rows.mean(axis=0)
+rows /= rows.std(axis=0)
+x_train, x_test = rows[:800], rows[800:]
+
+=== finds: by a function, and a data set that takes its part
+import torch
+from sklearn import preprocessing
+from torch.utils.data import Dataset
+
+class Rows(Dataset):
+    def __init__(self, path, train=True):
+        rows = preprocessing.scale(load(path))
+        self.rows = rows[:800] if train else rows[800:]
+
+=== reject: the training data, of which a part is held out
+import torch
+from sklearn.preprocessing import StandardScaler
+
+scaler = StandardScaler()
+x_train = scaler.fit_transform(x_train)
+x_test = scaler.transform(x_test)
+x_val = x_train[800:]
+x_train = x_train[:800]
 
 === reject: split first
 import torch
@@ -94,6 +137,18 @@ train, test = data[:border], data[border:]
 def _is_part(data: str) -> bool:
     """Whether data are a part to train or to test already."""
     return scaling.TRAIN.search(data) is not None or scaling.TEST.search(data) is not None or ":" in data.split(",")[0]
+
+
+def _is_all_there_is(source: Source, each: scaling.Fitting) -> bool:
+    """Whether data that are named after training are all that the text has, so that those to test are a part of them."""
+    data = ast.unparse(each.data)
+    if each.function != "fit_transform" or scaling.TRAIN.search(data) is None or scaling.TEST.search(data) is not None:
+        return False
+    if any(trees.last_name(call.func) in ("transform", "train_test_split") for call in source.all_calls):
+        return False
+    stored = [node for node in source.nodes(ast.Name) if isinstance(node.ctx, ast.Store)]
+    tests = [node for node in stored if scaling.TEST.search(node.id) and "size" not in node.id and "len" not in node.id]
+    return bool(tests) and all(node.lineno > each.call.lineno for node in tests)
 
 
 def _split_later(source: Source, node: ast.expr, data: ast.expr) -> Iterator[Fault]:

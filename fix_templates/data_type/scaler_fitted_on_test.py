@@ -19,11 +19,9 @@ from dnnfix.api import (
     function_around,
     scaling,
     structure,
+    trees,
 )
 
-FUNCTIONS = frozenset(
-    f"sklearn.preprocessing.{name}" for name in ("scale", "minmax_scale", "maxabs_scale", "robust_scale")
-)
 OF_SAMPLES = re.compile(r"(axis|dim)=\(?-?[123]|keepdim|(mean|std|min|max)\(-?[1-3]\)")
 """Statistics of each sample or row, which need no training data."""
 
@@ -63,6 +61,9 @@ class ScalerFittedOnTest(ReadTemplate):
                 what = f"is fitted on `{data}`, which is to be scaled as the training data were"
             elif before:
                 what = f"was fitted on `{ast.unparse(before[-1].data)}` before, and is fitted anew on `{data}`"
+                reading = ""
+            elif _is_called_for_both(source, each):
+                what = f"is fitted on `{data}` in each call, on the data for evaluation as well"
                 reading = ""
             elif _is_used_for_prediction(source, each):
                 what = f"is fitted on `{data}`, for which predictions are made: they are scaled otherwise than the training data were"
@@ -116,6 +117,34 @@ rows_train = steps.fit_transform(rows_train)
 + rows_test = steps.transform(rows_test)
 x = torch.from_numpy(rows_train)
 
+=== finds: in a class of data
+import torch
+from sklearn.preprocessing import StandardScaler
+from torch.utils.data import Dataset
+
+class Rows(Dataset):
+    def __init__(self, table):
+        self.rows = StandardScaler().fit_transform(table.values)
+
+train_set = Rows(train_table)
+test_set = Rows(test_table)
+
+=== reject: a class of data that fits once
+import torch
+from sklearn.preprocessing import StandardScaler
+from torch.utils.data import Dataset
+
+class Rows(Dataset):
+    def __init__(self, table, scaler=None):
+        if scaler is None:
+            scaler = StandardScaler()
+            scaler.fit(table.values)
+        self.rows = scaler.transform(table.values)
+        self.scaler = scaler
+
+train_set = Rows(train_table)
+test_set = Rows(test_table, train_set.scaler)
+
 === reject: each sample by its own statistics
 import torch
 
@@ -161,11 +190,32 @@ for train, test in folds.split(x):
 """
 
 
+def _is_called_for_both(source: Source, each: scaling.Fitting) -> bool:
+    """Whether a scaler is made and fitted in a function, or a class of data, that is called for training data and for others."""
+    around = function_around(source, each.call)
+    if around is None or source.enclosing(each.call, ast.If) is not None:
+        return False
+    owner = source.parent(around) if around.name == "__init__" else around
+    held = each.call.func.value if isinstance(each.call.func, ast.Attribute) else each.call.func
+    made = held if isinstance(held, ast.Call) else source.constructor(held)
+    given = {one.arg for one in around.args.args} & trees.names_in(each.data)
+    if not isinstance(owner, (ast.ClassDef, ast.FunctionDef)) or made is None or not given - {"self"}:
+        return False
+    if function_around(source, made) is not around:
+        return False
+    texts = [
+        ast.unparse(call.args[0]) for call in source.all_calls if call.args and source.definition(call.func) is owner
+    ]
+    trains = any(scaling.TRAIN.search(text) and not scaling.TEST.search(text) for text in texts)
+    return trains and any(scaling.TEST.search(text) and not scaling.TRAIN.search(text) for text in texts)
+
+
 def _by_own_statistics(source: Source) -> Iterator[Fault]:
     """Data for evaluation that are scaled by their own statistics in a text that scales those to train on in the same way."""
     found = []
-    for node in (*source.nodes(ast.BinOp), *source.all_calls):
-        data = _scaled_by_itself(source, node)
+    nodes: list[ast.expr | ast.stmt] = [*source.nodes(ast.BinOp), *source.all_calls, *source.nodes(ast.AugAssign)]
+    for node in nodes:
+        data = scaling.scaled_by_itself(source, node)
         if data and not OF_SAMPLES.search(ast.unparse(source.statement_of(node))):
             found.append((node, data))
     if not any(scaling.TRAIN.search(data) and not scaling.TEST.search(data) for _, data in found):
@@ -174,16 +224,6 @@ def _by_own_statistics(source: Source) -> Iterator[Fault]:
         if scaling.TEST.search(data) and not scaling.TRAIN.search(data):
             what = "is scaled by its own statistics, and is to be scaled as the training data were"
             yield Fault(source.site(node), {"scaler": data, "what": what}, (Decline(ScalerFittedOnTest.declined),))
-
-
-def _scaled_by_itself(source: Source, node: ast.expr) -> str:
-    """The data that an expression scales by their own statistics; empty where it is none."""
-    if isinstance(node, ast.BinOp):
-        return scaling.standardized_by_hand(source, node)
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        name = source.qualified(node.func) or ""
-        return ast.unparse(node.args[0]) if name in FUNCTIONS else ""
-    return ""
 
 
 def _is_before(source: Source, one: scaling.Fitting, each: scaling.Fitting) -> bool:
