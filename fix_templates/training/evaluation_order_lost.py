@@ -59,7 +59,8 @@ class EvaluationOrderLost(ReadTemplate):
         for use in loader_uses.uses(source):
             if not use.evaluates or use.trains or not use.says("shuffle", True):
                 continue
-            loops = [*((loop, loop) for loop in use.loops), *loader_uses.loops_elsewhere(source, use)]
+            loops: list[tuple[ast.For | ast.Call, ast.For]] = [(loop, loop) for loop in use.loops]
+            loops += loader_uses.loops_elsewhere(source, use)
             beside = next((found for after, loop in loops if (found := _beside(source, loop, after))), "")
             if beside:
                 site = source.site(use.call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -19,7 +20,11 @@ from dnnfix.api import (
     loader_uses,
     structure,
     training_loop,
+    trees,
+    within,
 )
+
+FIGURES = re.compile(r"acc|loss|crit|score|correct|error|metric|==", re.IGNORECASE)
 
 
 class FirstBatchAgain(ReadTemplate):
@@ -54,8 +59,12 @@ class FirstBatchAgain(ReadTemplate):
             loops = training_loop.loops_around(source, call)
             if not _is_first(source, call) and not (loops and _begun_again(source, call, loops[0])):
                 continue
+            if not loops:
+                loops = _loops_of_callers(source, call)
             if not loops or not structure.has(source, loops[0], structure.Kind.BACKWARD):
                 continue
+            if not _is_of_step(source, loops[0]) and not _is_measured(source, call, loops[0]):
+                continue  # a picture of the progress, once in an epoch
             said, edits = {"call": ast.unparse(call)}, _edits(source, call, loops[0])
             yield Fault(source.site(call), said, (("Go over the loader", edits, 0.6),))
 
@@ -79,6 +88,29 @@ for step in range(1000):
     optimizer.zero_grad()
     criterion(net(x), y).backward()
     optimizer.step()
+
+=== finds: in a function that makes a step
+import torch
+
+def step():
+    x, y = next(iter(train_loader))
+    optimizer.zero_grad()
+    criterion(net(x), y).backward()
+    optimizer.step()
+
+for _ in range(1000):
+    step()
+
+=== reject: pictures of the progress
+import torch
+
+for epoch in range(10):
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        optimizer.step()
+    x, _ = next(iter(test_loader))
+    save(net(x), epoch)
 
 === reject: one batch to try with
 import torch
@@ -137,6 +169,38 @@ def _is_loader(source: Source, over: ast.expr) -> bool:
         return loader_uses.is_loader(source, made)
     is_named = isinstance(over, (ast.Name, ast.Attribute, ast.Subscript))
     return is_named and bool(loader_uses.OF_LOADER.search(ast.unparse(over)))
+
+
+def _loops_of_callers(source: Source, call: ast.Call) -> list[training_loop.Loop]:
+    """The loops around the calls of the function that makes a step with its first batch."""
+    function = training_loop.function_around(source, call)
+    if (
+        function is None
+        or within(function, ast.For, ast.While)
+        or not structure.has(source, function, structure.Kind.BACKWARD)
+    ):
+        return []
+    return [loop for each in structure.callers(source, function) for loop in training_loop.loops_around(source, each)]
+
+
+def _is_of_step(source: Source, loop: training_loop.Loop) -> bool:
+    """Whether a loop makes a step of training in each turn, and no loop within it does."""
+    passes = (each for each in structure.happenings(source, loop) if each.kind is structure.Kind.BACKWARD)
+    return any(training_loop.loops_around(source, each.at)[:1] == [loop] for each in passes)
+
+
+def _is_measured(source: Source, call: ast.Call, loop: training_loop.Loop) -> bool:
+    """Whether a figure is made of a batch further down in a loop."""
+    statement = source.statement_of(call)
+    names = trees.names_in(statement) - {"next", "iter"}
+    names = {name.id for name in within(statement, ast.Name) if isinstance(name.ctx, ast.Store)} or names
+    for node in sorted(within(loop, ast.Assign, ast.AugAssign, ast.Expr), key=lambda one: one.lineno):
+        if node.lineno <= statement.lineno or not trees.names_in(node) & names:
+            continue
+        if FIGURES.search(ast.unparse(node)):
+            return True
+        names |= {name.id for name in within(node, ast.Name) if isinstance(name.ctx, ast.Store)}
+    return False
 
 
 def _begun_again(source: Source, call: ast.Call, loop: training_loop.Loop) -> bool:

@@ -23,6 +23,7 @@ from dnnfix.api import (
     loader_uses,
     within,
     words,
+    written_above,
 )
 
 SAMPLERS = words(
@@ -122,6 +123,13 @@ from torch.utils.data import WeightedRandomSampler
 counts = np.bincount(kinds)
 inverse = 1.0 / torch.tensor(counts, dtype=torch.float)
 sampler = WeightedRandomSampler(inverse, len(kinds))
+
+=== finds: a weight for each class, counted with its label
+import numpy as np
+from torch.utils.data import WeightedRandomSampler
+
+names, often = np.unique(kinds, return_counts=True)
+sampler = WeightedRandomSampler(1.0 / often, len(kinds))
 
 === finds: weights that only order the samples
 from torch.utils.data import WeightedRandomSampler
@@ -299,7 +307,8 @@ def _drawn_from(source: Source, sampler: ast.expr) -> str:
 def _is_bound_between(source: Source, name: str, one: ast.Call, other: ast.Call) -> bool:
     """Whether something is bound or changed between two calls, or they stand in branches of their own."""
     first, last = sorted((one.lineno, other.lineno))
-    stored = (n for n in (*source.nodes(ast.Name), *source.nodes(ast.Attribute)) if isinstance(n.ctx, ast.Store))
+    named: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
+    stored = (n for n in named if isinstance(n.ctx, ast.Store))
     if any(first <= n.lineno <= last and re.match(rf"{re.escape(name)}(\.|$)", ast.unparse(n)) for n in stored):
         return True
     called = (c for c in source.all_calls if first <= c.lineno <= last and isinstance(c.func, ast.Attribute))
@@ -354,7 +363,12 @@ def _counted_by_class(source: Source, expr: ast.expr, depth: int = 6) -> bool:
     """Whether numbers are counts of classes, or made of such one by one: nothing takes them by the labels of samples."""
     if depth == 0:
         return False
+    if isinstance(expr, ast.Subscript):
+        return _is_unique(expr.value) and ast.unparse(expr.slice) in ("1", "-1")
     if isinstance(expr, (ast.Name, ast.Attribute)):
+        written = written_above(source, expr, expr)
+        if written is not None and written.place is not None:
+            return written.place == 1 and not written.nested and _is_unique(written.value)
         values = source.bindings(expr)
         if not values or all(isinstance(value, (ast.List, ast.Tuple)) for value in values):
             return bool(OF_CLASSES.search(ast.unparse(expr))) and not OF_SAMPLES.search(ast.unparse(expr))
@@ -372,6 +386,12 @@ def _counted_by_class(source: Source, expr: ast.expr, depth: int = 6) -> bool:
     own = expr.func.value if isinstance(expr.func, ast.Attribute) and _last(expr.func) in ONE_BY_ONE else None
     given = expr.args[0] if expr.args and _last(expr.func) in CONVERTS else None
     return any(one is not None and _counted_by_class(source, one, depth - 1) for one in (own, given))
+
+
+def _is_unique(expr: ast.expr) -> bool:
+    """Whether an expression gives distinct labels and how often each occurs: `numpy.unique(labels, return_counts=True)`."""
+    is_call = isinstance(expr, ast.Call) and _last(expr.func) == "unique"
+    return is_call and "return_counts=True" in ast.unparse(expr) and "return_inverse" not in ast.unparse(expr)
 
 
 def _bare(expr: ast.expr) -> str:

@@ -22,6 +22,7 @@ from dnnfix.api import (
     kept_graphs,
     loader_uses,
     structure,
+    trees,
     within,
     words,
 )
@@ -31,12 +32,13 @@ IN_TIME = re.compile(
     r"time_?series|look_?back|forecast|stock|window_size|horizon(?!tal)|sliding|stateful|bptt|tbptt|temporal",
     re.IGNORECASE,
 )
-PICTURES = words("torchvision ImageFolder RandomHorizontalFlip CenterCrop Image cv2 imread")
+PICTURES = re.compile(r"torchvision|image|video|cifar|mnist|imread|RandomHorizontalFlip", re.IGNORECASE)
 OF_ANOTHER_USE = re.compile(
     r"extract|feature|embed|(^|_)bn(_|$)|stat(s|istics)|memory|cluster|kmeans|calib|sequential|(no|un|not)_?shuffle|in_?order|fixed|(^|_)(show|plot|vis\w*|mean|norm|full|all)(_|$)",
     re.IGNORECASE,
 )
 DISTRIBUTED = words("DistributedSampler")
+SHUFFLES = words("shuffle permutation randperm")
 MODULES = words("np numpy random torch sklearn utils self")
 WHOLE = re.compile(r"^len\(|__len__\(\)$|\.shape\[0\]$|\.size\(0\)$|\.num_examples$")
 OF_ITERATOR = re.compile(r"iter(ator)?$|pipe(line)?$|stream", re.IGNORECASE)
@@ -174,6 +176,21 @@ from torch.utils.data import DataLoader
 random.shuffle(rows)
 train_loader = DataLoader(Songs(rows[100:]), batch_size=64)
 
+=== reject: other data in each epoch
+from torch.utils.data import DataLoader
+
+for epoch in range(10):
+    train_loader = DataLoader(Pairs(path, epoch), batch_size=64)
+    run(train_loader)
+
+=== reject: in an order of chance
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+order = torch.randperm(len(x))
+x = x[order]
+train_loader = DataLoader(TensorDataset(x), batch_size=64)
+
 === reject: batch norm is calibrated on the training data
 from torch.utils.data import DataLoader
 
@@ -286,6 +303,8 @@ def _last(call: ast.Call) -> str:
 def _keeps_order(source: Source, use: loader_uses.Use) -> bool:
     """Whether a loader gives its samples in the order of the data, and nothing shows that this is meant."""
     shuffle, sampler = use.option("shuffle"), use.option("sampler")
+    told = source.bindings(shuffle) if isinstance(shuffle, ast.Name) else ()
+    shuffle = told[0] if len(told) == 1 else shuffle
     if shuffle is None and use.is_open:
         return False
     if shuffle is not None and not (isinstance(shuffle, ast.Constant) and not shuffle.value):
@@ -307,7 +326,9 @@ def _is_meant(source: Source, use: loader_uses.Use) -> bool:
         return True
     if _in_one_batch(source, use):
         return True
-    if use.option("shuffle") is not None and PICTURES.isdisjoint(source.words) and IN_TIME.search(source.text):
+    if use.option("shuffle") is not None and IN_TIME.search(source.text) and not PICTURES.search(source.text):
+        return True
+    if _is_made_by_turn(source, use):
         return True
     twins = [one for one in loader_uses.uses(source) if one.trains and ast.unparse(one.data) == ast.unparse(use.data)]
     if any(one.says("shuffle", True) for one in twins):
@@ -316,6 +337,14 @@ def _is_meant(source: Source, use: loader_uses.Use) -> bool:
         return True
     around = [epochs for loop in use.loops for epochs in _around(source, loop)]
     return any(BY_HAND.search(ast.unparse(epochs)) for epochs in around)
+
+
+def _is_made_by_turn(source: Source, use: loader_uses.Use) -> bool:
+    """Whether each turn of a loop makes the data by a call, which may give them in another order."""
+    above = source.enclosing(use.call, ast.For)
+    made = use.data if isinstance(use.data, ast.Call) else source.constructor(use.data)
+    turns = trees.stored_names(above.target) if above is not None else set()
+    return made is not None and source.enclosing(made, ast.For) is above and bool(turns & trees.names_in(made))
 
 
 def _in_one_batch(source: Source, use: loader_uses.Use) -> bool:
@@ -329,7 +358,7 @@ def _in_one_batch(source: Source, use: loader_uses.Use) -> bool:
 
 def _shuffled_by_hand(source: Source, use: loader_uses.Use) -> bool:
     """Whether the text shuffles what the data of a loader are made of, or may do so."""
-    calls = [c for c in source.all_calls if isinstance(c.func, ast.Attribute) and c.func.attr == "shuffle"]
+    calls = [c for c in source.all_calls if isinstance(c.func, ast.Attribute) and c.func.attr in SHUFFLES]
     if not calls:
         return False
     made_of, before = {one.id for one in within(use.data, ast.Name)}, -1

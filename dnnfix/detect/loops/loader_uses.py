@@ -18,7 +18,7 @@ from dnnfix.source.tree import within
 
 OF_TRAINING = re.compile(r"(^|[^a-z])(re)?train(?!er|able)|^(tr|trn)(_|$)|_(tr|trn)$", re.IGNORECASE)
 OF_TRAINING_STEP = re.compile(
-    r"^_?(train|fit|training|train_\w*(epoch|loop|model|step|one)\w*|run_training)$", re.IGNORECASE
+    r"^_?(fit|training|train(?!_?(test|val|load|data|set|dl|split))(_\w+)?|run_training)$", re.IGNORECASE
 )
 OF_EVALUATION = re.compile(
     r"(^|[^a-z])(x?test|val(?!ue)|valid|validation|eval|dev(?!ice)|infer|pred|submission|holdout)|^va$", re.IGNORECASE
@@ -194,7 +194,8 @@ def _receivers(source: Source, call: ast.Call, name: str) -> Iterator[tuple[ast.
     """The calls that are given a loader, in the function where it is made or anywhere for an attribute, each with the place or keyword."""
     around = function_around(source, call)
     for each in source.all_calls:
-        given = [*enumerate(each.args), *((keyword.arg or "", keyword.value) for keyword in each.keywords)]
+        given: list[tuple[int | str, ast.expr]] = [*enumerate(each.args)]
+        given += [(keyword.arg or "", keyword.value) for keyword in each.keywords]
         for place, value in given:
             is_it = value is call or (
                 bool(name) and isinstance(value, (ast.Name, ast.Attribute)) and ast.unparse(value) == name
