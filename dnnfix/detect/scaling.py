@@ -96,7 +96,8 @@ def scaled_by_itself(source: Source, node: ast.AST) -> str:
     if isinstance(node, ast.BinOp):
         return standardized_by_hand(source, node)
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        name = source.qualified(node.func) or ast.unparse(node.func)
+        named = last_name(node.func).endswith("scale")
+        name = (source.qualified(node.func) or ast.unparse(node.func)) if named else ""
         return ast.unparse(node.args[0]) if FUNCTIONS.search(name) else ""
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Sub):
         data = ast.unparse(node.target)

@@ -212,6 +212,8 @@ def _is_called_for_both(source: Source, each: scaling.Fitting) -> bool:
 
 def _by_own_statistics(source: Source) -> Iterator[Fault]:
     """Data for evaluation that are scaled by their own statistics in a text that scales those to train on in the same way."""
+    if scaling.TEST.search(source.text) is None:
+        return
     found = []
     nodes: list[ast.expr | ast.stmt] = [*source.nodes(ast.BinOp), *source.all_calls, *source.nodes(ast.AugAssign)]
     for node in nodes:

@@ -176,6 +176,13 @@ from torch.utils.data import DataLoader
 random.shuffle(rows)
 train_loader = DataLoader(Songs(rows[100:]), batch_size=64)
 
+=== reject: a batch to look at
+from torch.utils.data import DataLoader
+
+train_loader = DataLoader(train_set, batch_size=64)
+x, y = next(iter(train_loader))
+print(x.shape, y.shape)
+
 === reject: other data in each epoch
 from torch.utils.data import DataLoader
 
@@ -375,9 +382,12 @@ def _shuffled_by_hand(source: Source, use: loader_uses.Use) -> bool:
 
 def _is_looked_at(source: Source, use: loader_uses.Use) -> bool:
     """Whether all that a text does with a loader is to look at its batches: it trains nothing, and gives them to no network and the loader to no function."""
-    if not use.loops or structure.operations(source) or any(loader_uses.is_cut(source, loop) for loop in use.loops):
+    is_begun = bool(use.name) and f"next(iter({use.name}))" in source.text
+    if not (use.loops or is_begun) or structure.operations(source):
         return False
-    asked = any(structure.forward_calls(source, loop) for loop in use.loops)
+    if any(loader_uses.is_cut(source, loop) for loop in use.loops):
+        return False
+    asked = any(structure.forward_calls(source, each) for each in use.loops or (source.tree,))
     return not asked and not structure.given_away(source, source.tree, {use.name})
 
 
