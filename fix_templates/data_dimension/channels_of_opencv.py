@@ -100,8 +100,8 @@ camera = cv2.VideoCapture(0)
 while True:
     seen, frame = camera.read()
     grey = cv2.cvtColor(frame, cv2.COLOR_BGR2GRAY)
-    for x, y, w, h in detector.detectMultiScale(grey):
-        hand = cv2.resize(frame[y:y + h, x:x + w], (96, 96))
+    if grey.mean() > 20:
+        hand = cv2.resize(frame[40:230, 10:200], (96, 96))
 -         batch = preprocess(Image.fromarray(hand)).unsqueeze(0)
 +         batch = preprocess(Image.fromarray(cv2.cvtColor(hand, cv2.COLOR_BGR2RGB))).unsqueeze(0)
         print(model(batch).argmax())

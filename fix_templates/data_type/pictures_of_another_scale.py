@@ -170,7 +170,7 @@ if standardize:
 from torchvision import transforms
 from steps import Normalize, ToTensor
 
-transform = transforms.Compose([Normalize(mean=127.5, std=128), ToTensor()])
+transform = transforms.Compose([Normalize(mean=110, std=60), ToTensor()])
 other = transforms.Compose([Normalize(), ToTensor()])
 
 === reject: in their order

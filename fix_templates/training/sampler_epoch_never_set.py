@@ -105,7 +105,7 @@ def main(model, dataset, optimizer):
 import torch
 from torch.utils.data import DataLoader, DistributedSampler
 
-if nodes > 1:
+if machines() > 1:
     sampler = DistributedSampler(dataset)
 else:
     sampler = None

@@ -37,6 +37,12 @@ def lines(code: str, text: str) -> list[int]:
         ),
         ("def train_dataloader(self):\n    return DataLoader(self.data)", [(True, False)]),
         ("loader = DataLoader(data)", [(None, None)]),
+        ("def train_batches():\n    loader = DataLoader(data)\n    return loader", [(True, False)]),
+        ("if split == 'train':\n    loader = DataLoader(data)", [(True, False)]),
+        ("loader = DataLoader(data)\ntrain_one_epoch(net, loader, optimizer)", [(True, False)]),
+        ("loader = DataLoader(data)\ntrainer.fit(net, train_loader, loader)", [(None, None)]),
+        ("loader = DataLoader(TensorDataset(x_train, y_train))", [(True, False)]),
+        ("loader = DataLoader(Pictures('train', of_test))", [(None, None)]),
     ],
 )
 def test_loaders_are_known_by_names_data_and_loops(text: str, roles: list[tuple[bool | None, bool | None]]) -> None:
