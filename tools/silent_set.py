@@ -1,10 +1,10 @@
 """What `dnnfix check --select silent` finds in a set of labelled fragments: recall and precision of each of the 14 silent patterns.
 
-    python tools/silent_set.py FOLDER [--half odd|even] [--each]
+    python tools/silent_set.py FOLDER --labels benchmarks/silent/second.tsv [--half odd|even] [--each]
 
-`benchmarks/silent/fragments.tsv` has the labels and where each fragment comes from, and no texts: FOLDER holds these under the names of the table. A text
-that is not the one that was labelled, by its digest, is left out and said. Fragments with an odd number were seen while the rules were written, those with an
-even one were not. A fragment is judged where a rule of its own pattern fires or not; what fires on fragments of another pattern, and is not
+A table in `benchmarks/silent/` has the labels and where each fragment comes from, and no texts: FOLDER holds these under the names of the table. A text
+that is not the one that was labelled, by its digest, is left out and said. Fragments with an odd number are those that were seen while rules were written, those
+with an even one were looked at once, afterwards. A fragment is judged where a rule of its own pattern fires or not; what fires on fragments of another pattern, and is not
 among what its label says besides, is listed beside it.
 """
 
@@ -22,8 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-LABELS = Path(__file__).parents[1] / "benchmarks" / "silent" / "fragments.tsv"
-
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
@@ -38,7 +36,7 @@ class Fragment:
     digest: str
 
 
-def labels(path: Path = LABELS) -> Iterator[Fragment]:
+def labels(path: Path) -> Iterator[Fragment]:
     """The fragments of the table."""
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t"):
@@ -95,10 +93,11 @@ class Count:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--labels", type=Path, required=True, help="a table of benchmarks/silent")
     parser.add_argument("--half", choices=("odd", "even"), help="only those that were seen, or those that were not")
     parser.add_argument("--each", action="store_true", help="name each fragment that was misjudged")
     given = parser.parse_args()
-    every = [one for one in labels() if given.half in (None, "odd" if int(one.file[3:5]) % 2 else "even")]
+    every = [one for one in labels(given.labels) if given.half in (None, "odd" if int(one.file[3:5]) % 2 else "even")]
     known = [one for one in every if is_there(one, given.folder)]
     if len(known) < len(every):
         print(f"{len(every) - len(known)} of {len(every)} texts are not there, or are not those that were labelled")
