@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 
+from dnnfix.detect.loops.training_loop import Function, function_around
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
@@ -92,6 +93,8 @@ def misspelt(source: Source) -> tuple[Setting, ...]:
 
 def _assigned(source: Source) -> Iterator[Setting]:
     """What a text assigns to attributes of cuDNN, settings or none."""
+    if "cudnn" not in source.words:
+        return
     for node in source.nodes(ast.Assign):
         for target, value in (pair for one in node.targets for pair in _pairs(one, node.value)):
             if isinstance(target, ast.Attribute) and _is_cudnn(source, target):
@@ -223,6 +226,11 @@ OF_TRADE = re.compile(
     re.IGNORECASE,
 )
 """Comments that know of unequal results, and take them for speed."""
+OF_SPEED = re.compile(r"speed|fast|boost|accelerat|perform|optimi[sz]|auto-?tun|\b(same|fixed|constant) (\w+ )*sizes?\b|size\w* .*(fixed|constant|same|(not|n't) (vary|change))", re.IGNORECASE)
+"""Comments that say what a setting is for: speed, or inputs of one size."""
+OF_SEEDING = re.compile(r"seed|reproduc|determin|(set|fix|init)\w*random", re.IGNORECASE)
+"""Names of functions that pin what is random."""
+OF_WORK = re.compile(r"^_*(main|run|start|train|fit|test|eval|work)", re.IGNORECASE)
 ON_DEVICE = re.compile(r"dev|gpu|cuda", re.IGNORECASE)
 
 
@@ -258,8 +266,11 @@ def comments(source: Source, statement: ast.stmt) -> list[str]:
 
 
 def is_chosen(source: Source, statement: ast.stmt) -> bool:
-    """Whether a setting stands where its user chose against equal results: in a condition, or by a comment of its own."""
-    if any(OF_TRADE.search(each) for each in comments(source, statement)):
+    """Whether a setting stands where its user chose against equal results: in a condition, or by a comment of its own, which may speak of speed alone where nobody asks for determinism."""
+    said = comments(source, statement)
+    if any(OF_TRADE.search(each) for each in said):
+        return True
+    if any(OF_SPEED.search(each) for each in said) and asks_for_determinism(source) is None:
         return True
     above = source.parent(statement)
     while above is not None and not isinstance(above, (ast.FunctionDef, ast.ClassDef)):
@@ -277,6 +288,30 @@ def is_on_every_way(source: Source, statement: ast.stmt) -> bool:
             return False
         above = source.parent(above)
     return True
+
+
+def takes_back(source: Source, tried: Setting) -> bool:
+    """Whether a setting changes what a function of seeds has set before it: that is called above, or is there for all the work that this belongs to."""
+    around = function_around(source, tried.statement)
+    if not is_on_every_way(source, tried.statement):
+        return False
+    for each in settings(source):
+        helper = function_around(source, each.statement)
+        if each.name != "deterministic" or not each.says(True) or helper is None or helper is around:
+            continue
+        if any(
+            function_around(source, call) is around and call.lineno < tried.statement.lineno
+            for call in calls_of(source, helper)
+        ):
+            return True
+        if OF_SEEDING.search(helper.name) and around is not None and OF_WORK.search(around.name):
+            return True
+    return False
+
+
+def calls_of(source: Source, function: Function) -> list[ast.Call]:
+    """The calls of a function of the text, by its name."""
+    return [call for call in source.all_calls if ast.unparse(call.func).rpartition(".")[2] == function.name]
 
 
 def in_same_case(source: Source, one: ast.AST, other: ast.AST) -> bool:

@@ -18,12 +18,9 @@ from dnnfix.api import (
     Subject,
     keyword_value,
     random_state,
-    training_loop,
 )
 
 OF_INTENT = re.compile(r"reproduc|determinis", re.IGNORECASE)
-OF_SEEDING = re.compile(r"seed|reproduc|determin", re.IGNORECASE)
-OF_WORK = re.compile(r"^_*(main|run|start|train|fit|test|eval|work)", re.IGNORECASE)
 
 
 class CudnnBenchmarkNotDeterministic(ReadTemplate):
@@ -59,7 +56,7 @@ class CudnnBenchmarkNotDeterministic(ReadTemplate):
         found = [each for each in settings if each.name == "benchmark"]
         is_off = any(each.says(False) for each in found)
         for each in found:
-            if is_off and not _is_taken_back(source, each, settings):
+            if is_off and not random_state.takes_back(source, each):
                 continue
             asked = _asked(source, each.statement)
             if not each.says(True) or not asked or random_state.is_chosen(source, each.statement):
@@ -163,6 +160,13 @@ import torch
 torch.manual_seed(0)
 torch.backends.cudnn.benchmark = True  # faster, at the cost of reproducible runs
 
+=== reject: what it is for is said, and nobody asks for equal algorithms
+import torch
+
+torch.manual_seed(3)
+# All pictures have a fixed size, so the search pays
+torch.backends.cudnn.benchmark = True
+
 === reject: speed alone
 import torch
 
@@ -185,26 +189,6 @@ def _of_trainers(source: Source) -> Iterator[Fault]:
             edit = SetArgument(source.site(call), "benchmark", "False")
             said = {"asked": "deterministic algorithms are asked for"}
             yield Fault.with_repair(source.site(call), said, "Let cuDNN choose by its rules", edit)
-
-
-def _is_taken_back(source: Source, tried: random_state.Setting, settings: tuple[random_state.Setting, ...]) -> bool:
-    """Whether a setting changes what a function of seeds has set before it: that is called above, or is there for all the work that this belongs to."""
-    around = training_loop.function_around(source, tried.statement)
-    if not random_state.is_on_every_way(source, tried.statement):
-        return False
-    for each in settings:
-        helper = training_loop.function_around(source, each.statement)
-        if each.name != "deterministic" or not each.says(True) or helper is None or helper is around:
-            continue
-        calls = [call for call in source.all_calls if ast.unparse(call.func).rpartition(".")[2] == helper.name]
-        if any(
-            training_loop.function_around(source, call) is around and call.lineno < tried.statement.lineno
-            for call in calls
-        ):
-            return True
-        if OF_SEEDING.search(helper.name) and around is not None and OF_WORK.search(around.name):
-            return True
-    return False
 
 
 def _asked(source: Source, statement: ast.stmt) -> str:

@@ -29,7 +29,9 @@ from dnnfix.api import (
 
 Origin = random_state.Origin
 CUDNN = "cuDNN"
-OF_SEEDING = re.compile(r"seed|reproduc|determin|(set|fix|init)\w*random", re.IGNORECASE)
+ON_GPU = "torch where there is a GPU"
+OF_SEEDING = random_state.OF_SEEDING
+OF_PROMISE = re.compile(r"reproduc|determinis", re.IGNORECASE)
 OF_BEGINNING = re.compile(
     r"seed|reproduc|determin|^_*(main|run|train|fit|setup|init|prepare|experiment)(?!\w*(split|load|data|sampl|ind[ei]))",
     re.IGNORECASE,
@@ -41,9 +43,9 @@ OF_PARTS = re.compile(r"worker|get_state|time|getpid|index|\bidx\b|initial_seed|
 """Words of seeds that are to differ: from worker to worker, from sample to sample."""
 DRAWING = words("backward Module optim Linear Conv2d Dropout LSTM Sequential")
 """Words of texts in which torch draws random numbers."""
-MIXING = words("shuffle permutation choice sample train_test_split")
-LOADED = words("load_state_dict from_pretrained pretrained load load_weights")
-LAYERS = words("Linear Embedding Transformer TransformerEncoder MultiheadAttention LayerNorm")
+MIXING = words("shuffle permutation choice sample train_test_split random_split randperm")
+LOADED = words("load_state_dict from_pretrained load load_weights")
+WEIGHTED = words("Linear Conv1d Conv2d Conv3d ConvTranspose2d Embedding LSTM GRU RNN Bilinear TransformerEncoderLayer")
 BY_CUDNN = words(
     "Conv1d Conv2d Conv3d ConvTranspose2d LSTM GRU RNN models BatchNorm2d resnet18 resnet50 vgg16 timm LSTMCell conv conv2d backbone Unet UNet"
 )
@@ -55,8 +57,8 @@ class RandomStateHalfPinned(ReadTemplate):
     Python's `random`, NumPy and torch have generators of their own, each with its seed; `torch.cuda.manual_seed` seeds a GPU and not the weights that are made on the CPU;
     cuDNN may take other algorithms from run to run unless `cudnn.deterministic` is set; worker processes of a loader begin
     with seeds of their own. Reported where the text draws from a generator that is not seeded while others are, and the seeds are those of the program: not of one split,
-    one worker or one sample; where weights or an order are made above their seed; where cuDNN tries its algorithms in spite of seeds, or is left out by a function that
-    seeds all the rest, the GPU too; where all workers of a loader are given one seed; and where a function that seeds is given a value and not called.
+    one worker or one sample; where weights, an order or data are made above their seed; where a GPU is seeded and the weights, made on the CPU, are not; where cuDNN tries its algorithms
+    in spite of seeds, or is left out by a function that seeds all the rest, the GPU too, in a text of convolutions or recurrent layers; where all workers of a loader are given one seed; and where a function that seeds is given a value and not called.
 
     Fix safety: unsafe. The program draws other numbers from now on.
 
@@ -127,6 +129,9 @@ def set_seed(seed):
 +     torch.backends.cudnn.deterministic = True
 +     torch.backends.cudnn.benchmark = False
 
+set_seed(4)
+net = torch.nn.Conv2d(3, 8, 3).cuda()
+
 === example: tables are mixed, and loaders
 import numpy as np
 import torch
@@ -195,6 +200,65 @@ def start(number):
 +     np.random.seed(99 + number)
 
 loader = DataLoader(scans, batch_size=4, num_workers=2, worker_init_fn=start)
+
+=== example: equal results are promised, and cuDNN tries
+import torch
+
+def set_seed(number):
+    torch.manual_seed(number)
+    torch.backends.cudnn.deterministic = False
+-     torch.backends.cudnn.benchmark = True
++     torch.backends.cudnn.benchmark = False
+
+=== example: weights are made on the CPU, and the GPU is all that has a seed
+import torch
+
+if torch.cuda.is_available():
+    torch.cuda.manual_seed(6)
++     torch.manual_seed(6)
+else:
+    torch.manual_seed(6)
+net = torch.nn.Linear(2, 1)
+
+=== finds: a helper that is called too late
+import torch
+
+def fix_seeds(number):
+    torch.manual_seed(number)
+
+net = torch.nn.Linear(3, 3)
+if torch.cuda.is_available():
+    net.cuda()
+fix_seeds(2)
+
+=== finds: a new head, made before
+import torch
+from torchvision import models
+
+net = models.resnet18(weights="DEFAULT")
+net.fc = torch.nn.Linear(512, 2)
+torch.manual_seed(5)
+
+=== finds: drawn before
+import torch
+
+inputs = torch.randn(64, 3)
+torch.manual_seed(0)
+net = torch.nn.Linear(3, 1)
+net(inputs).sum().backward()
+
+=== finds: taken back where the work begins
+import torch
+
+class Runner:
+    def fix_seed(self):
+        torch.manual_seed(1)
+        torch.backends.cudnn.deterministic = True
+        torch.backends.cudnn.benchmark = False
+
+    def run(self):
+        torch.backends.cudnn.benchmark = True
+        self.fit()
 
 === finds: put on a GPU before
 import torch
@@ -267,6 +331,51 @@ import torch
 torch.manual_seed(0)
 torch.backends.cudnn.deterministic = False
 torch.backends.cudnn.benchmark = True
+
+=== reject: a complete helper, and nothing that cuDNN computes
+import random
+import numpy as np
+import torch
+
+def seed_all(number):
+    random.seed(number)
+    np.random.seed(number)
+    torch.manual_seed(number)
+    torch.cuda.manual_seed_all(number)
+
+=== reject: one input of a network that is ready
+import numpy as np
+import torch
+
+net = load_network(pretrained=True).cuda()
+net.eval()
+np.random.seed(3)
+scan = np.random.rand(1, 1, 64, 64)
+with torch.no_grad():
+    print(net(torch.from_numpy(scan).cuda()))
+
+=== reject: weights of others, before the seed
+import torch
+from torchvision import models
+
+net = models.resnet18(pretrained=True)
+torch.manual_seed(5)
+
+=== reject: a first look
+import torch
+
+first = torch.rand(2, 2)
+print(first)
+torch.manual_seed(0)
+print(torch.rand(2, 2))
+
+=== reject: speed, and it is said what it costs
+import torch
+
+# reproducible but for cuDNN
+torch.manual_seed(0)
+torch.backends.cudnn.deterministic = False
+torch.backends.cudnn.benchmark = True  # faster, not deterministic
 
 === reject: a helper for torch alone
 import torch
@@ -382,6 +491,10 @@ def _missing(source: Source, found: tuple[random_state.Seeding, ...], seeded: se
         if Origin.CUDA in seeded or _is_torch_drawn(source, found):
             yield Origin.TORCH
         return
+    of_torch = [each.call for each in found if Origin.TORCH in each.origins]
+    of_gpu = [each.call for each in found if each.origins == (Origin.CUDA,)]
+    if of_torch and any(not any(random_state.in_same_case(source, one, gpu) for one in of_torch) for gpu in of_gpu):
+        yield ON_GPU
     for origin in (Origin.PYTHON, Origin.NUMPY):
         if origin not in seeded and any(_is_reached(source, found, call) for call in draws.get(origin, ())):
             yield origin
@@ -413,6 +526,8 @@ def _is_torch_drawn(source: Source, found: tuple[random_state.Seeding, ...]) -> 
     names = {_around(source, each) for each in found} - {"__init__"}
     if any(name and OF_SEEDING.search(name) for name in names):
         return True
+    if not {"eval", "evaluate"}.isdisjoint(source.words) and _is_ready(source):
+        return False
     makes = not DRAWING.isdisjoint(source.words) or any(
         structure.is_network(source, call.func) or _is_made(source, source.statement_of(call))
         for call in source.all_calls
@@ -420,29 +535,79 @@ def _is_torch_drawn(source: Source, found: tuple[random_state.Seeding, ...]) -> 
     return makes and any(name is None or OF_BEGINNING.search(name) for name in names)
 
 
+def _is_ready(source: Source) -> bool:
+    """Whether the networks of a text have weights that others have trained, and nothing trains them here."""
+    loaded = not LOADED.isdisjoint(source.words) or any(
+        not isinstance(given, ast.Constant) or bool(given.value)
+        for call in source.all_calls
+        for given in _pretrained(call)
+    )
+    return loaded and not structure.of_kind(source, structure.Kind.BACKWARD) and "optim" not in source.words
+
+
 def _made_before(source: Source, found: tuple[random_state.Seeding, ...]) -> Iterator[str]:
-    """What is made or mixed above the first seed that is meant for it, in the same block."""
-    for origin, what in ((Origin.TORCH, "the weights"), (Origin.NUMPY, "the order"), (Origin.PYTHON, "the order")):
-        first = next((each for each in found if origin in each.origins), None)
-        statement = source.statement_of(first.call) if first is not None else None
-        block = training_loop.block_of(source, statement) if statement is not None else []
-        above = block[: block.index(statement)] if statement in block else []
-        mixed = [
-            source.statement_of(call) for call in random_state.draws(source).get(origin, ()) if _name(call) in MIXING
-        ]
-        if any(_is_made(source, each) if origin is Origin.TORCH else each in mixed for each in above):
-            yield f"{what} made before"
+    """What is made, mixed or drawn above the first seed that is meant for it, on the same way through the program."""
+    trains = bool(structure.of_kind(source, structure.Kind.BACKWARD))
+    said = set()
+    for origin in (Origin.TORCH, Origin.NUMPY, Origin.PYTHON):
+        first = min((_effect(source, each) for each in found if origin in each.origins), key=_line, default=None)
+        above = _above(source, first) if first is not None else []
+        for call in random_state.draws(source).get(origin, ()):
+            statement = source.statement_of(call)
+            if statement in above and (_name(call) in MIXING or (trains and isinstance(statement, ast.Assign))):
+                said.add("the order made before" if _name(call) in MIXING else "what is drawn before")
+        if origin is Origin.TORCH and any(_is_made(source, each) for each in above):
+            said.add("the weights made before")
+    yield from sorted(said)
+
+
+def _line(statement: ast.stmt) -> int:
+    return statement.lineno
+
+
+def _effect(source: Source, seeding: random_state.Seeding) -> ast.stmt:
+    """The statement by which a seed is set: the first call of the function of seeds that it stands in, or its own."""
+    function = training_loop.function_around(source, seeding.call)
+    calls = [] if function is None or not OF_SEEDING.search(function.name) else random_state.calls_of(source, function)
+    return min((source.statement_of(call) for call in calls), key=_line, default=source.statement_of(seeding.call))
+
+
+def _above(source: Source, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements that are run before another one in any case: above it in its block, and above the conditions that it stands in."""
+    found: list[ast.stmt] = []
+    block = training_loop.block_of(source, statement)
+    found += block[: block.index(statement)]
+    around = source.parent(statement)
+    return found + _above(source, around) if isinstance(around, (ast.If, ast.With, ast.Try)) else found
 
 
 def _is_made(source: Source, statement: ast.stmt) -> bool:
-    """Whether a statement makes a network, with weights that are drawn: by a class, or by a function that is named as one that makes something new."""
-    value = statement.value if isinstance(statement, ast.Assign) else None
+    """Whether a statement makes weights that are drawn: a network, by a class or by a function that is named as one that makes something new, or a new layer of one."""
+    if not isinstance(statement, ast.Assign) or not LOADED.isdisjoint(source.words):
+        return False
+    value, target = statement.value, statement.targets[0]
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("cuda", "to"):
         value = value.func.value
-    if not isinstance(value, ast.Call) or not isinstance(statement, ast.Assign) or not LOADED.isdisjoint(source.words):
+    if not isinstance(value, ast.Call):
         return False
-    is_maker = re.match(r"_*([A-Z]|(build|make|create|init)_)", _name(value))
-    return bool(is_maker) and structure.is_network(source, statement.targets[0])
+    if any(_is_layer(source, each) for each in within(value, ast.Call)) and ast.unparse(target) not in ("self", ""):
+        return True
+    is_new = [isinstance(given, ast.Constant) and not given.value for given in _pretrained(value)]
+    if not all(is_new):
+        return False
+    is_maker = is_new or re.match(r"_*([A-Z]|(build|make|create|init)_)", _name(value))
+    return bool(is_maker) and structure.is_network(source, target)
+
+
+def _pretrained(made: ast.Call) -> list[ast.expr]:
+    """What a call is told of weights that others have trained."""
+    return [k.value for k in made.keywords if k.arg in ("pretrained", "weights")]
+
+
+def _is_layer(source: Source, call: ast.Call) -> bool:
+    """Whether a call makes a layer of torch that has weights."""
+    name = source.qualified(call.func) or ast.unparse(call.func)
+    return name.startswith(("torch.nn.", "nn.")) and name.rpartition(".")[2] in WEIGHTED
 
 
 def _name(call: ast.Call) -> str:
@@ -456,21 +621,40 @@ def _is_cudnn_open(source: Source, found: tuple[random_state.Seeding, ...]) -> b
     determinism = random_state.asks_for_determinism(source)
     if determinism is None and any(each.name == "deterministic" for each in random_state.misspelt(source)):
         return True
-    if any(each.says(False) for each in settings if each.name != "enabled"):
-        return False  # somebody has chosen
-    if tried := [each.statement for each in settings if each.name == "benchmark" and each.says(True)]:
+    tried = [each for each in settings if each.name == "benchmark" and each.says(True)]
+    if any(random_state.takes_back(source, each) for each in tried):
+        return True
+    if any(each.says(False) for each in settings if each.name != "enabled"):  # somebody has chosen
+        return determinism is None and any(_is_promised(source, found, each) for each in tried)
+    if tried:
         return any(
-            not random_state.is_chosen(source, each) and random_state.in_same_case(source, one.call, each)
+            not random_state.is_chosen(source, each.statement)
+            and random_state.in_same_case(source, one.call, each.statement)
             for each in tried
             for one in found
         )
-    if settings or "deterministic" in source.words or determinism is not None:
-        return False
-    if not LAYERS.isdisjoint(source.words) and BY_CUDNN.isdisjoint(source.words):
+    if settings or "deterministic" in source.words or determinism is not None or BY_CUDNN.isdisjoint(source.words):
         return False
     seeding = [each for each in found if OF_SEEDING.search(_around(source, each) or "")]
     on_gpu = any("cuda" in ast.unparse(each.call.func) for each in seeding)
     return on_gpu and len({origin for each in seeding for origin in each.origins}) == len(Origin)
+
+
+def _is_promised(source: Source, found: tuple[random_state.Seeding, ...], tried: random_state.Setting) -> bool:
+    """Whether equal results are promised where cuDNN tries its algorithms: in a function of seeds, or by what is said of seeds that are set in the same block."""
+    around = training_loop.function_around(source, tried.statement)
+    if random_state.is_chosen(source, tried.statement) or not random_state.is_on_every_way(source, tried.statement):
+        return False
+    for each in found:
+        statement = source.statement_of(each.call)
+        if training_loop.function_around(source, each.call) is not around:
+            continue
+        if around is not None and OF_SEEDING.search(around.name):
+            return not random_state.OF_TRADE.search(ast.get_docstring(around) or "")
+        said = random_state.comments(source, statement)
+        if any(OF_PROMISE.search(one) and not random_state.OF_TRADE.search(one) for one in said):
+            return True
+    return False
 
 
 def _edits(source: Source, call: ast.Call, missing: list[str]) -> tuple[Edit, ...] | None:
@@ -491,6 +675,12 @@ def _edits(source: Source, call: ast.Call, missing: list[str]) -> tuple[Edit, ..
         elif each == Origin.PYTHON:
             lines.append(f"random.seed({number})")
             others += [] if "random" in names else [AddImport("import random")]
+        elif each == ON_GPU:
+            others += [
+                InsertAfter(source.site(source.statement_of(one.call)), f"torch.manual_seed({number})")
+                for one in random_state.seedings(source)
+                if one.origins == (Origin.CUDA,)
+            ]
         elif each == CUDNN and (tried := [one for one in random_state.settings(source) if one.name == "benchmark"]):
             others += [Replace(source.site(one.value), "False") for one in tried if one.says(True)]
         elif each == CUDNN:
