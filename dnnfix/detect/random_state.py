@@ -138,7 +138,7 @@ def seedings(source: Source) -> tuple[Seeding, ...]:
         name = _name(source, call.func)
         last = name.rpartition(".")[2]
         origins = SEEDS.get(name)
-        if origins is None and SEEDERS.search(last) and last not in own:
+        if origins is None and SEEDERS.search(last) and last not in own and not name.startswith("torch."):
             origins = tuple(Origin)
         if origins is None and name in ("numpy.random.RandomState", "numpy.random.default_rng") and call.args:
             origins = (Origin.NUMPY,)

@@ -36,6 +36,7 @@ OF_BEGINNING = re.compile(
     r"seed|reproduc|determin|^_*(main|run|train|fit|setup|init|prepare|experiment)(?!\w*(split|load|data|sampl|ind[ei]))",
     re.IGNORECASE,
 )
+OF_TRAINING = re.compile(r"train|^fit|^main$|^run")
 OF_SHOWING = re.compile(r"plot|show|visuali|display|demo|example|test", re.IGNORECASE)
 """Names of functions that draw what is looked at, and trained on by nobody."""
 SAVED = words("set_rng_state fork_rng")
@@ -45,7 +46,7 @@ DRAWING = words("backward Module optim Linear Conv2d Dropout LSTM Sequential")
 """Words of texts in which torch draws random numbers."""
 MIXING = words("shuffle permutation choice sample train_test_split random_split randperm")
 LOADED = words("load_state_dict from_pretrained load load_weights")
-WEIGHTED = words("Linear Conv1d Conv2d Conv3d ConvTranspose2d Embedding LSTM GRU RNN Bilinear TransformerEncoderLayer")
+WEIGHTED = words("Linear Conv1d Conv2d Conv3d ConvTranspose2d Embedding LSTM GRU RNN Bilinear TransformerEncoderLayer Transformer MultiheadAttention")
 BY_CUDNN = words(
     "Conv1d Conv2d Conv3d ConvTranspose2d LSTM GRU RNN models BatchNorm2d resnet18 resnet50 vgg16 timm LSTMCell conv conv2d backbone Unet UNet"
 )
@@ -260,6 +261,21 @@ class Runner:
         torch.backends.cudnn.benchmark = True
         self.fit()
 
+=== finds: algorithms are another matter than seeds
+import numpy as np
+import torch
+
+torch.manual_seed(9)
+torch.use_deterministic_algorithms(True)
+rows = np.random.permutation(rows)
+
+=== example: each worker alike, in one line
+from torch.utils.data import DataLoader
+import numpy as np
+
+- loader = DataLoader(rows, num_workers=3, worker_init_fn=lambda number: np.random.seed(7))
++ loader = DataLoader(rows, num_workers=3, worker_init_fn=lambda number: np.random.seed(7 + number))
+
 === finds: put on a GPU before
 import torch
 
@@ -361,6 +377,33 @@ from torchvision import models
 net = models.resnet18(pretrained=True)
 torch.manual_seed(5)
 
+=== reject: what is shown of the result
+import random
+import torch
+
+torch.manual_seed(1)
+for batch in loader:
+    criterion(net(batch)).backward()
+    optimizer.step()
+print(net(held_out[random.randrange(100)]))
+
+=== reject: the same numbers, twice
+import torch
+
+def check():
+    network = build_network()
+    torch.manual_seed(3)
+    first = network(torch.rand(2, 3))
+    torch.manual_seed(3)
+    return first - network(torch.rand(2, 3))
+
+=== reject: a layer without weights
+import torch
+
+drop = torch.nn.Dropout(0.4)
+torch.manual_seed(3)
+print(drop(torch.ones(9)))
+
 === reject: a first look
 import torch
 
@@ -436,15 +479,20 @@ order = np.random.permutation(100)
 @once
 def _workers(source: Source) -> tuple[ast.AST | None, ...]:
     """The functions of the text that each worker of a loader calls as it begins."""
+    if "worker_init_fn" not in source.words:
+        return ()
     begun = [keyword_value(call, "worker_init_fn") for call in source.all_calls]
-    return tuple(source.definition(each) for each in begun if isinstance(each, ast.Name))
+    named = [source.definition(each) for each in begun if isinstance(each, ast.Name)]
+    return (*named, *(each for each in begun if isinstance(each, ast.Lambda)))
 
 
 def _of_workers(source: Source) -> Iterator[Fault]:
     """Functions that each worker of a loader calls, and that seed all workers alike."""
     for each in random_state.seedings(source):
-        function = training_loop.function_around(source, each.call)
-        if function is None or function not in _workers(source) or not each.call.args or not function.args.args:
+        function = source.enclosing(each.call, ast.Lambda) or training_loop.function_around(source, each.call)
+        if not isinstance(function, (ast.FunctionDef, ast.Lambda)) or function not in _workers(source):
+            continue
+        if not each.call.args or not function.args.args:
             continue
         given = each.call.args[0]
         if each.origins[0] is Origin.NUMPY and isinstance(given, ast.Constant) and isinstance(given.value, int):
@@ -468,6 +516,10 @@ def _is_for_all(source: Source, call: ast.Call) -> bool:
     if is_part or (function is not None and function in _workers(source)):
         return False
     named = call.args[0].value if call.args and isinstance(call.args[0], ast.Subscript) else None
+    statement = source.statement_of(call)
+    same = [each for each in training_loop.block_of(source, statement) if ast.unparse(each) == ast.unparse(statement)]
+    if len(same) > 1:
+        return False  # the same numbers are to be drawn twice
     values = source.bindings(named or call.args[0]) if call.args else None
     is_drawn = bool(values) and all(random_state.is_draw(source, each) for each in values or ())
     return not is_drawn and not _is_for_one_draw(source, call)
@@ -515,8 +567,22 @@ def _is_reached(source: Source, found: tuple[random_state.Seeding, ...], drawn: 
     names = {_around(source, each) for each in found}
     if inside is not None and inside.name in names:
         return True
-    shown = inside is not None and OF_SHOWING.search(inside.name)
+    shown = OF_SHOWING.search(inside.name) if inside is not None else _is_after_training(source, drawn)
     return not shown and any(name is None or OF_BEGINNING.search(name) for name in names)
+
+
+def _is_after_training(source: Source, drawn: ast.AST) -> bool:
+    """Whether something is drawn at the top of a text below all that trains there: what is shown of the result."""
+    trained = [operation.node for operation in structure.of_kind(source, structure.Kind.BACKWARD)]
+    functions = [training_loop.function_around(source, each) for each in trained]
+    begun = [call for function in functions if function is not None for call in random_state.calls_of(source, function)]
+    named = [call for call in source.all_calls if OF_TRAINING.search(_name(call)) and call.args]
+    lines = [
+        each.lineno
+        for each in (*trained, *begun, *named)
+        if training_loop.function_around(source, each) is None
+    ]
+    return bool(lines) and max(lines) < source.statement_of(drawn).lineno
 
 
 def _is_torch_drawn(source: Source, found: tuple[random_state.Seeding, ...]) -> bool:
@@ -590,8 +656,10 @@ def _is_made(source: Source, statement: ast.stmt) -> bool:
         value = value.func.value
     if not isinstance(value, ast.Call):
         return False
-    if any(_is_layer(source, each) for each in within(value, ast.Call)) and ast.unparse(target) not in ("self", ""):
+    if any(_is_layer(source, each) for each in within(value, ast.Call)):
         return True
+    if (source.qualified(value.func) or ast.unparse(value.func)).startswith(("torch.nn.", "nn.")):
+        return False  # without weights, as a loss
     is_new = [isinstance(given, ast.Constant) and not given.value for given in _pretrained(value)]
     if not all(is_new):
         return False
