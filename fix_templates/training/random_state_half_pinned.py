@@ -45,6 +45,8 @@ OF_PARTS = re.compile(r"worker|get_state|time|getpid|index|\bidx\b|initial_seed|
 DRAWING = words("backward Module optim Linear Conv2d Dropout LSTM Sequential")
 """Words of texts in which torch draws random numbers."""
 MIXING = words("shuffle permutation choice sample train_test_split random_split randperm")
+LATER = words("DataLoader RandomSampler SubsetRandomSampler")
+"""What draws as it is gone over, and not as it is made."""
 LOADED = words("load_state_dict from_pretrained load load_weights")
 WEIGHTED = words("Linear Conv1d Conv2d Conv3d ConvTranspose2d Embedding LSTM GRU RNN Bilinear TransformerEncoderLayer Transformer MultiheadAttention")
 BY_CUDNN = words(
@@ -387,6 +389,15 @@ for batch in loader:
     optimizer.step()
 print(net(held_out[random.randrange(100)]))
 
+=== reject: a loader draws as it is gone over
+import torch
+
+loader = torch.utils.data.DataLoader(scans, shuffle=True)
+torch.manual_seed(1)
+net = torch.nn.Linear(2, 2)
+for scan in loader:
+    net(scan).sum().backward()
+
 === reject: the same numbers, twice
 import torch
 
@@ -620,7 +631,9 @@ def _made_before(source: Source, found: tuple[random_state.Seeding, ...]) -> Ite
         above = _above(source, first) if first is not None else []
         for call in random_state.draws(source).get(origin, ()):
             statement = source.statement_of(call)
-            if statement in above and (_name(call) in MIXING or (trains and isinstance(statement, ast.Assign))):
+            if statement not in above or _name(call) in LATER:
+                continue
+            if _name(call) in MIXING or (trains and isinstance(statement, ast.Assign)):
                 said.add("the order made before" if _name(call) in MIXING else "what is drawn before")
         if origin is Origin.TORCH and any(_is_made(source, each) for each in above):
             said.add("the weights made before")
