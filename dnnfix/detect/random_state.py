@@ -206,16 +206,27 @@ def _drawn_from(source: Source, call: ast.Call) -> Origin | None:
         or last in ("RandomSampler", "SubsetRandomSampler")
     ):
         return Origin.TORCH
-    if (name.startswith("sklearn.") or name == "train_test_split") and last in OF_SKLEARN:
+    if last in OF_SKLEARN and (name.startswith("sklearn.") or (name == last and last != "shuffle")):
         return Origin.NUMPY if last not in ("KFold", "StratifiedKFold") or shuffles else None
     return Origin.NUMPY if last == "sample" and "frac" in given else None  # rows of a table of pandas
 
 
 def _is_for_no_result(source: Source, call: ast.Call) -> bool:
     """Whether what is drawn becomes a seed, a name or a port."""
-    statement = source.statement_of(call)
+    statement, above = source.statement_of(call), source.parent(call)
+    while isinstance(above, ast.expr):
+        formats = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mod) and _is_text(above.left)
+        if formats or isinstance(above, ast.JoinedStr) or (isinstance(above, ast.Call) and _is_text(above.func)):
+            return True
+        above = source.parent(above)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     return ".join(" in ast.unparse(statement) or any(OF_NO_RESULT.search(ast.unparse(each)) for each in targets)
+
+
+def _is_text(expr: ast.expr) -> bool:
+    """Whether an expression is a text, or a method of one, or what makes one."""
+    of = expr.value if isinstance(expr, ast.Attribute) else expr
+    return (isinstance(of, ast.Constant) and isinstance(of.value, str)) or ast.unparse(of) == "str"
 
 
 OF_CHOICE = re.compile(r"determin|reprod|benchmark|seed is None|not \S*seed", re.IGNORECASE)

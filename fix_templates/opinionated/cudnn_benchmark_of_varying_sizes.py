@@ -26,6 +26,7 @@ VARYING = re.compile(
     re.IGNORECASE,
 )
 READS = re.compile(r"imread|Image\.open|load_?image|read_image", re.IGNORECASE)
+SCALES = re.compile(r"interpolate|resize$|upsample$", re.IGNORECASE)
 FIXES = re.compile(r"resize|crop|input_size|img_?size|image_?size|interpolate", re.IGNORECASE)
 NOT_SO = re.compile(r"(fixed|same|constant|not? (vary|change)|(does|do)n'?t (vary|change))", re.IGNORECASE)
 
@@ -33,7 +34,7 @@ NOT_SO = re.compile(r"(fixed|same|constant|not? (vary|change)|(does|do)n'?t (var
 class CudnnBenchmarkOfVaryingSizes(ReadTemplate):
     """With `benchmark = True` the first batch of each new size is slow, for all algorithms are tried on it.
 
-    It pays where all batches have one size. Reported where the text says that sizes vary (several scales, padded sequences), or gives a network images as they are read, one
+    It pays where all batches have one size. Reported where the text says that sizes vary (several scales, padded sequences), draws one, or gives a network images as they are read, one
     after the other, and resizes none. A setting that a condition asks for is left alone.
 
     Fix safety: unsafe. cuDNN takes the algorithm that its rules choose.
@@ -91,6 +92,26 @@ import torch
 for multi_scale in (0.5, 1.0, 2.0):
     train(net, multi_scale)
 
+=== example: a size that is drawn
+import random
+import torch
+from torch.nn import functional as F
+
+- torch.backends.cudnn.benchmark = True
++ torch.backends.cudnn.benchmark = False
+for scan in scans:
+    edge = random.choice([96, 128, 160])
+    net(F.interpolate(scan, size=edge))
+
+=== reject: a size that is given
+import torch
+from torch.nn import functional as F
+
+edge = 96
+torch.backends.cudnn.benchmark = True
+for scan in scans:
+    net(F.interpolate(scan, size=edge))
+
 === reject: one size
 import cv2
 import torch
@@ -129,6 +150,11 @@ def _why(source: Source) -> str:
         said = VARYING.search(line)
         if said is not None and not NOT_SO.search(line) and "add_argument" not in line:
             return f"`{said.group(0)}`"
+    for call in source.all_calls:
+        if SCALES.search(ast.unparse(call.func)):
+            sizes = [*call.args[1:], *(k.value for k in call.keywords if k.arg == "size")]
+            if any(random_state.is_draw(source, value) for size in sizes for value in source.bindings(size)):
+                return f"`{ast.unparse(call)}` is given a size that was drawn"
     if FIXES.search(source.text):
         return ""
     for loop in source.nodes(ast.For):

@@ -263,6 +263,26 @@ class Runner:
         torch.backends.cudnn.benchmark = True
         self.fit()
 
+=== finds: an object that draws from another generator
+import numpy as np
+import random
+import torch
+
+class Noise:
+    def __init__(self, size, number):
+        self.state = torch.zeros(size)
+        self.number = np.random.seed(number)
+
+    def step(self):
+        self.state += random.gauss(0, 1)
+
+=== finds: folds that are mixed
+import torch
+from sklearn.model_selection import KFold
+
+torch.manual_seed(2)
+folds = KFold(4, shuffle=True)
+
 === finds: algorithms are another matter than seeds
 import numpy as np
 import torch
@@ -456,6 +476,8 @@ import torch
 
 torch.manual_seed(0)
 run = "".join(random.choice("abc") for _ in range(8))
+log = "logs/%s" % random.randint(0, 9)
+kept = f"kept-{random.random()}"
 port = random.randint(2000, 3000)
 
 === reject: all of it
@@ -553,7 +575,7 @@ def _missing(source: Source, found: tuple[random_state.Seeding, ...], seeded: se
     if Origin.TORCH not in seeded:
         if Origin.CUDA in seeded or _is_torch_drawn(source, found):
             yield Origin.TORCH
-        return
+            return
     of_torch = [each.call for each in found if Origin.TORCH in each.origins]
     of_gpu = [each.call for each in found if each.origins == (Origin.CUDA,)]
     if of_torch and any(not any(random_state.in_same_case(source, one, gpu) for one in of_torch) for gpu in of_gpu):
@@ -561,6 +583,8 @@ def _missing(source: Source, found: tuple[random_state.Seeding, ...], seeded: se
     for origin in (Origin.PYTHON, Origin.NUMPY):
         if origin not in seeded and any(_is_reached(source, found, call) for call in draws.get(origin, ())):
             yield origin
+    if Origin.TORCH not in seeded:
+        return
     yield from _made_before(source, found)
     if not any(len(each.origins) == len(Origin) for each in found) and _is_cudnn_open(source, found):
         yield CUDNN
@@ -576,10 +600,18 @@ def _is_reached(source: Source, found: tuple[random_state.Seeding, ...], drawn: 
     """Whether a seed of the program is meant for what is drawn: it is set where the program begins, or in the same function."""
     inside = training_loop.function_around(source, drawn)
     names = {_around(source, each) for each in found}
-    if inside is not None and inside.name in names:
+    if inside is not None and (inside.name in names or _is_of_object(source, found, drawn)):
         return True
     shown = OF_SHOWING.search(inside.name) if inside is not None else _is_after_training(source, drawn)
     return not shown and any(name is None or OF_BEGINNING.search(name) for name in names)
+
+
+def _is_of_object(source: Source, found: tuple[random_state.Seeding, ...], drawn: ast.AST) -> bool:
+    """Whether an object that sets seeds as it is made draws in another of its methods."""
+    own = source.enclosing(drawn, ast.ClassDef)
+    return own is not None and any(
+        _around(source, each) == "__init__" and source.enclosing(each.call, ast.ClassDef) is own for each in found
+    )
 
 
 def _is_after_training(source: Source, drawn: ast.AST) -> bool:
