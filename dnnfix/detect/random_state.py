@@ -231,13 +231,18 @@ def _is_text(expr: ast.expr) -> bool:
 
 OF_CHOICE = re.compile(r"determin|reprod|benchmark|seed is None|not \S*seed", re.IGNORECASE)
 OF_GPU = re.compile(r"cuda|gpu|__name__")
+OF_PROMISE = re.compile(r"reproduc|determinis|复现|重现|再現|재현", re.IGNORECASE)
+"""Words of comments that speak of equal results."""
 OF_TRADE = re.compile(
     r"(\b(not|less|lose|cost|sacrific|break|instead|non|faster|speed)|\b(un|ir|non)).*(reproduc|determin)"
-    r"|(reproduc|determin).*\b(not |lose|lost|cost|sacrific|false|off|disable|faster|speed|trade)",
+    r"|(reproduc|determin).*\b(not |lose|lost|cost|sacrific|false|off|disable|faster|speed|trade)|(无法|不能|不可)(复现|重现)",
     re.IGNORECASE,
 )
 """Comments that know of unequal results, and take them for speed."""
-OF_SPEED = re.compile(r"speed|fast|boost|accelerat|perform|optimi[sz]|auto-?tun|\b(same|fixed|constant) (\w+ )*sizes?\b|size\w* .*(fixed|constant|same|(not|n't) (vary|change))", re.IGNORECASE)
+OF_SPEED = re.compile(
+    r"speed|fast|boost|加速|加快|提速|高速|속도|빠르|accelerat|perform|optimi[sz]|auto-?tun|\b(same|fixed|constant) (\w+ )*sizes?\b|size\w* .*(fixed|constant|same|(not|n't) (vary|change))",
+    re.IGNORECASE,
+)
 """Comments that say what a setting is for: speed, or inputs of one size."""
 OF_SEEDING = re.compile(r"seed|reproduc|determin|(set|fix|init)\w*random", re.IGNORECASE)
 """Names of functions that pin what is random."""

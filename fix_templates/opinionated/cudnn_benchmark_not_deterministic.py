@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -19,8 +18,6 @@ from dnnfix.api import (
     keyword_value,
     random_state,
 )
-
-OF_INTENT = re.compile(r"reproduc|determinis", re.IGNORECASE)
 
 
 class CudnnBenchmarkNotDeterministic(ReadTemplate):
@@ -160,6 +157,12 @@ import torch
 torch.manual_seed(0)
 torch.backends.cudnn.benchmark = True  # faster, at the cost of reproducible runs
 
+=== reject: what it is for is said in another language
+import torch
+
+torch.manual_seed(3)
+torch.backends.cudnn.benchmark = True  # 加快卷积
+
 === reject: what it is for is said, and nobody asks for equal algorithms
 import torch
 
@@ -200,7 +203,7 @@ def _asked(source: Source, statement: ast.stmt) -> str:
             if random_state.in_same_case(source, determinism, statement)
             else ""
         )
-    if any(OF_INTENT.search(each) for each in random_state.comments(source, statement)):
+    if any(random_state.OF_PROMISE.search(each) for each in random_state.comments(source, statement)):
         return "the text speaks of equal results"
     for each in random_state.seedings(source):
         unseen = len(each.origins) == len(

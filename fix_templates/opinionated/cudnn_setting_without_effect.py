@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from dnnfix.api import Family, Fault, FixPattern, Nature, ReadTemplate, Replace, Source, Subject, random_state, words
 
 SETTINGS = words("enabled benchmark benchmark_limit deterministic allow_tf32 fp32_precision conv rnn flags set_flags")
-ELSEWHERE = words(
-    "torch torch.backends torch.cuda torch.cudnn torch.backends.cuda torch.backends.mps torch.nn"
-)
+ELSEWHERE = words("torch torch.backends torch.cuda torch.cudnn torch.backends.cuda torch.backends.mps torch.nn")
 """Where people look for the settings of cuDNN, and where Python lets anything be assigned."""
 
 
@@ -57,9 +55,8 @@ class CudnnSettingWithoutEffect(ReadTemplate):
                     yield _nothing_set(source, statement, "it compares, and sets nothing", code)
             elif _is_setting(source, shown) and not _is_shown(source, statement):
                 yield _nothing_set(source, statement, "it is read, and not set", f"{ast.unparse(shown)} = True")
-            elif isinstance(shown, ast.Call) and isinstance(shown.func, ast.Attribute) and shown.func.attr == "flags":
-                if _is_cudnn(source, shown.func.value):
-                    yield _nothing_set(source, statement, "it is for a `with`, and sets nothing by itself", None)
+            elif isinstance(shown, ast.Call) and source.qualified(shown.func) == "torch.backends.cudnn.flags":
+                yield _nothing_set(source, statement, "it is for a `with`, and sets nothing by itself", None)
         yield from _of_imported_names(source)
 
     programs = """

@@ -31,7 +31,6 @@ Origin = random_state.Origin
 CUDNN = "cuDNN"
 ON_GPU = "torch where there is a GPU"
 OF_SEEDING = random_state.OF_SEEDING
-OF_PROMISE = re.compile(r"reproduc|determinis", re.IGNORECASE)
 OF_BEGINNING = re.compile(
     r"seed|reproduc|determin|^_*(main|run|train|fit|setup|init|prepare|experiment)(?!\w*(split|load|data|sampl|ind[ei]))",
     re.IGNORECASE,
@@ -48,7 +47,9 @@ MIXING = words("shuffle permutation choice sample train_test_split random_split 
 LATER = words("DataLoader RandomSampler SubsetRandomSampler")
 """What draws as it is gone over, and not as it is made."""
 LOADED = words("load_state_dict from_pretrained load load_weights")
-WEIGHTED = words("Linear Conv1d Conv2d Conv3d ConvTranspose2d Embedding LSTM GRU RNN Bilinear TransformerEncoderLayer Transformer MultiheadAttention")
+WEIGHTED = words(
+    "Linear Conv1d Conv2d Conv3d ConvTranspose2d Embedding LSTM GRU RNN Bilinear TransformerEncoderLayer Transformer MultiheadAttention"
+)
 BY_CUDNN = words(
     "Conv1d Conv2d Conv3d ConvTranspose2d LSTM GRU RNN models BatchNorm2d resnet18 resnet50 vgg16 timm LSTMCell conv conv2d backbone Unet UNet"
 )
@@ -233,6 +234,14 @@ net = torch.nn.Linear(3, 3)
 if torch.cuda.is_available():
     net.cuda()
 fix_seeds(2)
+
+=== finds: set anew in each turn, and too late for the weights
+import torch
+
+net = torch.nn.Linear(3, 3)
+for turn in range(5):
+    torch.manual_seed(1)
+    train_once(net)
 
 === finds: a new head, made before
 import torch
@@ -572,10 +581,9 @@ def _is_for_one_draw(source: Source, call: ast.Call) -> bool:
 def _missing(source: Source, found: tuple[random_state.Seeding, ...], seeded: set[Origin]) -> Iterator[str]:
     """What the text leaves open, in words."""
     draws = random_state.draws(source)
-    if Origin.TORCH not in seeded:
-        if Origin.CUDA in seeded or _is_torch_drawn(source, found):
-            yield Origin.TORCH
-            return
+    if Origin.TORCH not in seeded and (Origin.CUDA in seeded or _is_torch_drawn(source, found)):
+        yield Origin.TORCH
+        return
     of_torch = [each.call for each in found if Origin.TORCH in each.origins]
     of_gpu = [each.call for each in found if each.origins == (Origin.CUDA,)]
     if of_torch and any(not any(random_state.in_same_case(source, one, gpu) for one in of_torch) for gpu in of_gpu):
@@ -620,11 +628,7 @@ def _is_after_training(source: Source, drawn: ast.AST) -> bool:
     functions = [training_loop.function_around(source, each) for each in trained]
     begun = [call for function in functions if function is not None for call in random_state.calls_of(source, function)]
     named = [call for call in source.all_calls if OF_TRAINING.search(_name(call)) and call.args]
-    lines = [
-        each.lineno
-        for each in (*trained, *begun, *named)
-        if training_loop.function_around(source, each) is None
-    ]
+    lines = [each.lineno for each in (*trained, *begun, *named) if training_loop.function_around(source, each) is None]
     return bool(lines) and max(lines) < source.statement_of(drawn).lineno
 
 
@@ -684,12 +688,12 @@ def _effect(source: Source, seeding: random_state.Seeding) -> ast.stmt:
 
 
 def _above(source: Source, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements that are run before another one in any case: above it in its block, and above the conditions that it stands in."""
+    """The statements that are run before another one in any case: above it in its block, and above the conditions and loops that it stands in."""
     found: list[ast.stmt] = []
     block = training_loop.block_of(source, statement)
     found += block[: block.index(statement)]
     around = source.parent(statement)
-    return found + _above(source, around) if isinstance(around, (ast.If, ast.With, ast.Try)) else found
+    return found + _above(source, around) if isinstance(around, (ast.If, ast.With, ast.Try, ast.For)) else found
 
 
 def _is_made(source: Source, statement: ast.stmt) -> bool:
@@ -765,7 +769,7 @@ def _is_promised(source: Source, found: tuple[random_state.Seeding, ...], tried:
         if around is not None and OF_SEEDING.search(around.name):
             return not random_state.OF_TRADE.search(ast.get_docstring(around) or "")
         said = random_state.comments(source, statement)
-        if any(OF_PROMISE.search(one) and not random_state.OF_TRADE.search(one) for one in said):
+        if any(random_state.OF_PROMISE.search(one) and not random_state.OF_TRADE.search(one) for one in said):
             return True
     return False
 
