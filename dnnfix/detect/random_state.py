@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from enum import StrEnum
 
-from dnnfix.detect.loops.training_loop import Function, function_around
+from dnnfix.detect.loops import structure
+from dnnfix.detect.loops.training_loop import Function, block_of, function_around
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
@@ -246,6 +247,7 @@ OF_SPEED = re.compile(
 """Comments that say what a setting is for: speed, or inputs of one size."""
 OF_SEEDING = re.compile(r"seed|reproduc|determin|(set|fix|init)\w*random", re.IGNORECASE)
 """Names of functions that pin what is random."""
+OF_TRAINING = re.compile(r"train|^fit|^main$|^run")
 OF_WORK = re.compile(r"^_*(main|run|start|train|fit|test|eval|work)", re.IGNORECASE)
 ON_DEVICE = re.compile(r"dev|gpu|cuda", re.IGNORECASE)
 
@@ -328,6 +330,38 @@ def takes_back(source: Source, tried: Setting) -> bool:
 def calls_of(source: Source, function: Function) -> list[ast.Call]:
     """The calls of a function of the text, by its name."""
     return [call for call in source.all_calls if ast.unparse(call.func).rpartition(".")[2] == function.name]
+
+
+def effect(source: Source, seeding: Seeding) -> ast.stmt:
+    """The statement by which a seed is set: the first call of the function of seeds that it stands in, or its own."""
+    function = function_around(source, seeding.call)
+    calls = [] if function is None or not OF_SEEDING.search(function.name) else calls_of(source, function)
+    return min(
+        (source.statement_of(call) for call in calls),
+        key=lambda one: one.lineno,
+        default=source.statement_of(seeding.call),
+    )
+
+
+def run_before(source: Source, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements that are run before another one in any case: above it in its block, and above the conditions and loops that it stands in."""
+    found: list[ast.stmt] = []
+    block = block_of(source, statement)
+    found += block[: block.index(statement)]
+    around = source.parent(statement)
+    return found + run_before(source, around) if isinstance(around, (ast.If, ast.With, ast.Try, ast.For)) else found
+
+
+def is_after_training(source: Source, drawn: ast.AST) -> bool:
+    """Whether something is drawn at the top of a text below all that trains there: what is shown of the result."""
+    trained = [operation.node for operation in structure.of_kind(source, structure.Kind.BACKWARD)]
+    functions = [function_around(source, each) for each in trained]
+    begun = [call for function in functions if function is not None for call in calls_of(source, function)]
+    named = [
+        call for call in source.all_calls if OF_TRAINING.search(ast.unparse(call.func).rpartition(".")[2]) and call.args
+    ]
+    lines = [each.lineno for each in (*trained, *begun, *named) if function_around(source, each) is None]
+    return bool(lines) and max(lines) < source.statement_of(drawn).lineno
 
 
 def in_same_case(source: Source, one: ast.AST, other: ast.AST) -> bool:

@@ -146,7 +146,9 @@ def _is_off_by_default(source: Source, value: ast.expr) -> bool:
         return False
     for call in source.all_calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
-            named = {each.value.lstrip("-").replace("-", "_") for each in call.args if isinstance(each, ast.Constant)}
+            named = {
+                str(each.value).lstrip("-").replace("-", "_") for each in call.args if isinstance(each, ast.Constant)
+            }
             action, default = (keyword_value(call, name) for name in ("action", "default"))
             is_switch = isinstance(action, ast.Constant) and action.value == "store_true"
             if value.attr in named and is_switch and (default is None or ast.unparse(default) == "False"):

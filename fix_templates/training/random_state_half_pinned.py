@@ -35,7 +35,6 @@ OF_BEGINNING = re.compile(
     r"seed|reproduc|determin|^_*(main|run|train|fit|setup|init|prepare|experiment)(?!\w*(split|load|data|sampl|ind[ei]))",
     re.IGNORECASE,
 )
-OF_TRAINING = re.compile(r"train|^fit|^main$|^run")
 OF_SHOWING = re.compile(r"plot|show|visuali|display|demo|example|test", re.IGNORECASE)
 """Names of functions that draw what is looked at, and trained on by nobody."""
 SAVED = words("set_rng_state fork_rng")
@@ -610,7 +609,7 @@ def _is_reached(source: Source, found: tuple[random_state.Seeding, ...], drawn: 
     names = {_around(source, each) for each in found}
     if inside is not None and (inside.name in names or _is_of_object(source, found, drawn)):
         return True
-    shown = OF_SHOWING.search(inside.name) if inside is not None else _is_after_training(source, drawn)
+    shown = OF_SHOWING.search(inside.name) if inside is not None else random_state.is_after_training(source, drawn)
     return not shown and any(name is None or OF_BEGINNING.search(name) for name in names)
 
 
@@ -620,16 +619,6 @@ def _is_of_object(source: Source, found: tuple[random_state.Seeding, ...], drawn
     return own is not None and any(
         _around(source, each) == "__init__" and source.enclosing(each.call, ast.ClassDef) is own for each in found
     )
-
-
-def _is_after_training(source: Source, drawn: ast.AST) -> bool:
-    """Whether something is drawn at the top of a text below all that trains there: what is shown of the result."""
-    trained = [operation.node for operation in structure.of_kind(source, structure.Kind.BACKWARD)]
-    functions = [training_loop.function_around(source, each) for each in trained]
-    begun = [call for function in functions if function is not None for call in random_state.calls_of(source, function)]
-    named = [call for call in source.all_calls if OF_TRAINING.search(_name(call)) and call.args]
-    lines = [each.lineno for each in (*trained, *begun, *named) if training_loop.function_around(source, each) is None]
-    return bool(lines) and max(lines) < source.statement_of(drawn).lineno
 
 
 def _is_torch_drawn(source: Source, found: tuple[random_state.Seeding, ...]) -> bool:
@@ -663,8 +652,10 @@ def _made_before(source: Source, found: tuple[random_state.Seeding, ...]) -> Ite
     trains = bool(structure.of_kind(source, structure.Kind.BACKWARD))
     said = set()
     for origin in (Origin.TORCH, Origin.NUMPY, Origin.PYTHON):
-        first = min((_effect(source, each) for each in found if origin in each.origins), key=_line, default=None)
-        above = _above(source, first) if first is not None else []
+        first = min(
+            (random_state.effect(source, each) for each in found if origin in each.origins), key=_line, default=None
+        )
+        above = random_state.run_before(source, first) if first is not None else []
         for call in random_state.draws(source).get(origin, ()):
             statement = source.statement_of(call)
             if statement not in above or _name(call) in LATER:
@@ -678,22 +669,6 @@ def _made_before(source: Source, found: tuple[random_state.Seeding, ...]) -> Ite
 
 def _line(statement: ast.stmt) -> int:
     return statement.lineno
-
-
-def _effect(source: Source, seeding: random_state.Seeding) -> ast.stmt:
-    """The statement by which a seed is set: the first call of the function of seeds that it stands in, or its own."""
-    function = training_loop.function_around(source, seeding.call)
-    calls = [] if function is None or not OF_SEEDING.search(function.name) else random_state.calls_of(source, function)
-    return min((source.statement_of(call) for call in calls), key=_line, default=source.statement_of(seeding.call))
-
-
-def _above(source: Source, statement: ast.stmt) -> list[ast.stmt]:
-    """The statements that are run before another one in any case: above it in its block, and above the conditions and loops that it stands in."""
-    found: list[ast.stmt] = []
-    block = training_loop.block_of(source, statement)
-    found += block[: block.index(statement)]
-    around = source.parent(statement)
-    return found + _above(source, around) if isinstance(around, (ast.If, ast.With, ast.Try, ast.For)) else found
 
 
 def _is_made(source: Source, statement: ast.stmt) -> bool:
