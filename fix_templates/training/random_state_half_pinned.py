@@ -43,6 +43,11 @@ OF_PARTS = re.compile(r"worker|get_state|time|getpid|index|\bidx\b|initial_seed|
 DRAWING = words("backward Module optim Linear Conv2d Dropout LSTM Sequential")
 """Words of texts in which torch draws random numbers."""
 MIXING = words("shuffle permutation choice sample train_test_split random_split randperm")
+OF_INIT = re.compile(
+    r"^(apply|reset_parameters|(init|reset)\w*_(weight|param)\w*|\w*(uniform|normal|orthogonal)_|(xavier|kaiming)_\w+)$",
+    re.IGNORECASE,
+)
+"""Names of what draws weights that are there already."""
 LATER = words("DataLoader RandomSampler SubsetRandomSampler")
 """What draws as it is gone over, and not as it is made."""
 LOADED = words("load_state_dict from_pretrained load load_weights")
@@ -417,6 +422,21 @@ for batch in loader:
     optimizer.step()
 print(net(held_out[random.randrange(100)]))
 
+=== reject: weights that are drawn anew below
+import torch
+
+net = torch.nn.Linear(3, 3)
+torch.manual_seed(1)
+torch.nn.init.orthogonal_(net.weight)
+
+=== reject: made anew below
+import torch
+
+net = torch.nn.Linear(3, 3)
+print(net)
+torch.manual_seed(1)
+net = torch.nn.Linear(3, 3)
+
 === reject: a loader draws as it is gone over
 import torch
 
@@ -662,13 +682,23 @@ def _made_before(source: Source, found: tuple[random_state.Seeding, ...]) -> Ite
                 continue
             if _name(call) in MIXING or (trains and isinstance(statement, ast.Assign)):
                 said.add("the order made before" if _name(call) in MIXING else "what is drawn before")
-        if origin is Origin.TORCH and any(_is_made(source, each) for each in above):
+        made = [each for each in above if origin is Origin.TORCH and _is_made(source, each)]
+        if first is not None and made and not _are_drawn_anew(source, made, first.lineno):
             said.add("the weights made before")
     yield from sorted(said)
 
 
 def _line(statement: ast.stmt) -> int:
     return statement.lineno
+
+
+def _are_drawn_anew(source: Source, made: list[ast.stmt], line: int) -> bool:
+    """Whether weights are drawn again below a line: by what initializes them, or as what holds them is made anew."""
+    targets = {ast.unparse(each.targets[0]) for each in made if isinstance(each, ast.Assign)}
+    again = (target for each in source.nodes(ast.Assign) for target in each.targets if each.lineno > line)
+    return any(call.lineno > line and OF_INIT.search(_name(call)) for call in source.all_calls) or any(
+        ast.unparse(target) in targets and _is_made(source, source.statement_of(target)) for target in again
+    )
 
 
 def _is_made(source: Source, statement: ast.stmt) -> bool:
