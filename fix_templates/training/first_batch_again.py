@@ -24,7 +24,7 @@ from dnnfix.api import (
     within,
 )
 
-FIGURES = re.compile(r"acc|loss|crit|score|correct|error|metric|==", re.IGNORECASE)
+FIGURES = re.compile(r"acc|loss|crit|score|correct|error|metric|entropy|==", re.IGNORECASE)
 
 
 class FirstBatchAgain(ReadTemplate):
@@ -61,9 +61,12 @@ class FirstBatchAgain(ReadTemplate):
                 continue
             if not loops:
                 loops = _loops_of_callers(source, call)
-            if not loops or not structure.has(source, loops[0], structure.Kind.BACKWARD):
+            if not loops:
                 continue
-            if not _is_of_step(source, loops[0]) and not _is_measured(source, call, loops[0]):
+            if not structure.has(source, loops[0], structure.Kind.BACKWARD):
+                if not _stands_for_loader(source, call, loops[0]) or not _is_measured(source, call, loops[0]):
+                    continue
+            elif not _is_of_step(source, loops[0]) and not _is_measured(source, call, loops[0]):
                 continue  # a picture of the progress, once in an epoch
             said, edits = {"call": ast.unparse(call)}, _edits(source, call, loops[0])
             yield Fault(source.site(call), said, (("Go over the loader", edits, 0.6),))
@@ -100,6 +103,19 @@ def step():
 
 for _ in range(1000):
     step()
+
+=== finds: statistics of batch norm, of first batches
+import torch
+from torch import nn
+
+def refresh(net: nn.Module, steps, train_loader):
+    net.train()
+    total = 0.0
+    with torch.no_grad():
+        for _ in range(steps):
+            pictures, kinds = next(iter(train_loader))
+            total += nn.functional.cross_entropy(net(pictures), kinds).item()
+    return total / steps
 
 === reject: pictures of the progress
 import torch
@@ -187,6 +203,16 @@ def _is_of_step(source: Source, loop: training_loop.Loop) -> bool:
     """Whether a loop makes a step of training in each turn, and no loop within it does."""
     passes = (each for each in structure.happenings(source, loop) if each.kind is structure.Kind.BACKWARD)
     return any(training_loop.loops_around(source, each.at)[:1] == [loop] for each in passes)
+
+
+def _stands_for_loader(source: Source, call: ast.Call, loop: training_loop.Loop) -> bool:
+    """Whether a loop over numbers asks the network about this batch in each turn, and has no other data."""
+    statement = source.statement_of(call)
+    inner = [each for each in within(loop, ast.For, ast.While) if each is not loop]
+    named = trees.stored_names(statement) | ({"batch"} if isinstance(statement, ast.Expr) else set())
+    asked = any(named & trees.names_in(each) for each in structure.forward_calls(source, loop))
+    of_epochs = isinstance(loop, ast.For) and "epoch" in ast.unparse(loop.target) + ast.unparse(loop.iter)
+    return statement in loop.body and not inner and not of_epochs and asked
 
 
 def _is_measured(source: Source, call: ast.Call, loop: training_loop.Loop) -> bool:

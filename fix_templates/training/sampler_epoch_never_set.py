@@ -19,6 +19,7 @@ from dnnfix.api import (
     function_around,
     loaders,
     process_groups,
+    trees,
     within,
 )
 
@@ -130,6 +131,18 @@ loader = DataLoader(dataset, batch_size=32, sampler=sampler)
         criterion(model(x), y).backward()
         optimizer.step()
 
+=== example: batches of a sampler
+import torch
+from torch.utils.data import BatchSampler, DataLoader, DistributedSampler
+
+sampler = DistributedSampler(letters)
+loader = DataLoader(letters, batch_sampler=BatchSampler(sampler, 32, True))
+for epoch in range(10):
++     sampler.set_epoch(epoch)
+    for x, y in loader:
+        criterion(model(x), y).backward()
+        optimizer.step()
+
 === finds: another sampler on a single machine
 import torch
 from torch.utils.data import DataLoader, DistributedSampler, RandomSampler
@@ -195,7 +208,7 @@ def _edits(
     source: Source, sampler: ast.Call, loader: ast.Call, epochs: process_groups.Epochs
 ) -> tuple[Edit, ...] | None:
     """Edits that set the epoch; `None` where another sampler may be in its place, which has no such method."""
-    given = argument_value(loader, "sampler", 3)
+    given = _drawn(source, loader)
     others = [one for one in _made(source, given) if one is not sampler] if isinstance(given, ast.Name) else []
     if not all(isinstance(one, ast.Constant) and one.value is None for one in others):
         return None
@@ -218,9 +231,18 @@ def _is_true(shuffle: ast.expr | None) -> bool:
 
 def _loaders_with(source: Source, sampler: ast.Call) -> Iterator[ast.Call]:
     for loader in source.calls(loaders.LOADER):
-        given = argument_value(loader, "sampler", 3)
-        if given is sampler or (isinstance(given, ast.Name) and sampler in _made(source, given)):
+        given = _drawn(source, loader)
+        if given is sampler or (isinstance(given, (ast.Name, ast.Attribute)) and sampler in _made(source, given)):
             yield loader
+
+
+def _drawn(source: Source, loader: ast.Call) -> ast.expr | None:
+    """The sampler that a loader draws from, also where a batch sampler stands in between."""
+    given = argument_value(loader, "sampler", 3)
+    batches = argument_value(loader, "batch_sampler", 4)
+    made = source.constructor(batches) if given is None and batches is not None else None
+    is_batched = made is not None and trees.last_name(made.func) == "BatchSampler"
+    return argument_value(made, "sampler", 0) if made is not None and is_batched else given
 
 
 def _made(source: Source, given: ast.expr) -> Iterator[ast.expr]:
@@ -237,7 +259,8 @@ def _spelled(source: Source, sampler: ast.Call, loader: ast.Call, epochs: proces
     same = function_around(source, sampler) is function_around(source, epochs.loop)
     if named and same and isinstance(holder, ast.Assign) and sampler.lineno < epochs.loop.lineno:
         return ast.unparse(holder.targets[0])
-    return f"{epochs.loader}.sampler"
+    batched = argument_value(loader, "sampler", 3) is None
+    return f"{epochs.loader}.batch_sampler.sampler" if batched else f"{epochs.loader}.sampler"
 
 
 def _may_be(subject: Subject, sampler: ast.Call) -> bool:

@@ -136,6 +136,24 @@ from torch.utils.data import WeightedRandomSampler
 
 sampler = WeightedRandomSampler(sample_weights, num_samples=len(sample_weights), replacement=False)
 
+=== finds: weights by labels in another order
+import torch
+from torch.utils.data import DataLoader, WeightedRandomSampler
+
+kinds = torch.tensor([kind for _, kind in birds])
+kinds = kinds[torch.randperm(len(kinds))]
+each = rarity[kinds]
+train_loader = DataLoader(birds, batch_size=32, sampler=WeightedRandomSampler(each, len(each)))
+
+=== reject: data and labels in the same order of chance
+import torch
+from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
+
+order = torch.randperm(len(kinds))
+songs, kinds = songs[order], kinds[order]
+each = rarity[kinds]
+train_loader = DataLoader(TensorDataset(songs, kinds), batch_size=32, sampler=WeightedRandomSampler(each, len(each)))
+
 === reject: the training data again, to measure on them
 from torch.utils.data import DataLoader
 
@@ -347,6 +365,11 @@ def _by_class(source: Source) -> Iterator[Fault]:
             and not OF_SAMPLES.search(name)
             and not _is_by_label(source, name)
         )
+        order = _permuted(source, weights)
+        if order is not None:
+            what = f"the weights are put in another order by `{ast.unparse(order)}`, and belong to other samples"
+            yield Fault(source.site(call), what, ())
+            continue
         if few or of_classes or _counted_by_class(source, weights):
             what = f"`{ast.unparse(weights)}` has a weight for each class, and WeightedRandomSampler takes one for each sample"
             yield Fault(source.site(call), what, ())
@@ -357,6 +380,22 @@ def _by_class(source: Source) -> Iterator[Fault]:
         if ast.unparse(many) == f"len({ast.unparse(weights)})":
             what = "as many samples are drawn as there are, without replacement: each comes once, whatever its weight"
             yield Fault(source.site(call), what, ())
+
+
+def _permuted(source: Source, expr: ast.expr, depth: int = 6) -> ast.Subscript | None:
+    """Where weights, or the labels by which they are taken, come into an order of chance that nothing else has."""
+    if {"randperm", "permutation"}.isdisjoint(source.words) or depth == 0:
+        return None
+    for part in within(expr, ast.Subscript):
+        drawn = part.slice
+        if isinstance(drawn, ast.Call) and _last(drawn.func) in ("randperm", "permutation"):
+            return part
+    for name in within(expr, ast.Name):
+        written = written_above(source, name, expr)
+        found = _permuted(source, written.value, depth - 1) if written is not None else None
+        if found is not None:
+            return found
+    return None
 
 
 def _counted_by_class(source: Source, expr: ast.expr, depth: int = 6) -> bool:

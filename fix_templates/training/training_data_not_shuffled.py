@@ -61,7 +61,7 @@ class TrainingDataNotShuffled(ReadTemplate):
 
     code = "DNF760"
     name = "training-data-not-shuffled"
-    message = "`{loader}` is trained on and does not shuffle: every epoch sees the same batches in the same order"
+    message = "`{loader}` is trained on and does not shuffle{when}: every epoch sees the same batches in the same order"
     family = Family.TRAINING
     fix_pattern = FixPattern.DATA_WRANGLING
     nature = Nature.RISK
@@ -78,7 +78,7 @@ class TrainingDataNotShuffled(ReadTemplate):
             if not loader_uses.trained_by(source, use) or not _keeps_order(source, use):
                 continue
             site = source.site(use.call)
-            said = {"loader": use.name or "the loader"}
+            said = {"loader": use.name or "the loader", "when": " without a GPU" if use.adds else ""}
             yield Fault.with_repair(
                 site, said, "Shuffle the training data", *_edits(source, use), confidence=self.confidence
             )
@@ -168,6 +168,53 @@ from torch.utils.data import DataLoader
 random.shuffle(colors)
 - train_loader = DataLoader(Songs("songs.csv"), batch_size=64)
 + train_loader = DataLoader(Songs("songs.csv"), batch_size=64, shuffle=True)
+
+=== example: shuffled once, to be split
+import random
+from torch.utils.data import DataLoader, Subset
+
+order = list(range(len(birds)))
+random.shuffle(order)
+first, rest = order[:800], order[800:]
+- train_loader = DataLoader(Subset(birds, first), batch_size=64)
++ train_loader = DataLoader(Subset(birds, first), batch_size=64, shuffle=True)
+
+=== example: looked at first, and trained on further down
+import torch
+from torch.utils.data import DataLoader
+
+- train_loader = DataLoader(birds, batch_size=64)
++ train_loader = DataLoader(birds, batch_size=64, shuffle=True)
+for x, y in train_loader:
+    print(x.shape, y.shape)
+    break
+optimizer = torch.optim.Adam(net.parameters())
+
+=== example: fitted batch by batch
+from torch.utils.data import DataLoader
+
+- train_batches = DataLoader(rows, batch_size=64)
++ train_batches = DataLoader(rows, batch_size=64, shuffle=True)
+for batch in train_batches:
+    print(mixture.fit(batch[0]))
+
+=== finds: shuffled on a GPU alone
+import torch
+from torch.utils.data import DataLoader
+
+options = {"batch_size": 64}
+if torch.cuda.is_available():
+    options.update({"shuffle": True, "pin_memory": True})
+train_loader = DataLoader(birds, **options)
+
+=== reject: a flag adds it
+import torch
+from torch.utils.data import DataLoader
+
+options = {"batch_size": 64}
+if mixed:
+    options["shuffle"] = True
+train_loader = DataLoader(birds, **options)
 
 === reject: the data are shuffled by hand
 import random
@@ -374,21 +421,46 @@ def _shuffled_by_hand(source: Source, use: loader_uses.Use) -> bool:
         for node in source.nodes(ast.Assign):
             if made_of & {one.id for target in node.targets for one in within(target, ast.Name)}:
                 made_of |= {one.id for one in within(node.value, ast.Name)}
+    calls = [call for call in calls if not _of_split(source, use, call)]
     shuffled = {one.id for call in calls for one in within(call, ast.Name)}
     return bool(shuffled & made_of - MODULES) or any(
         function_around(source, call) is not function_around(source, use.call) for call in calls
     )
 
 
+def _of_split(source: Source, use: loader_uses.Use, call: ast.Call) -> bool:
+    """Whether a shuffling only decides, once, which samples are those for training, as `random_split` does."""
+    around = function_around(source, call)
+    data = source.constructor(use.data)
+    once = around is not None and around.name in ("setup", "prepare_data")
+    if not once and not (data is not None and _last(data) == "Subset" and around is function_around(source, use.call)):
+        return False
+    shuffled = {ast.unparse(given) for given in call.args[:1]}
+    shuffled |= trees.stored_names(source.statement_of(call))
+    parts = [each for each in within(around or source.tree, ast.Subscript) if isinstance(each.slice, ast.Slice)]
+    bounds = {ast.unparse(each.slice) for each in parts if ast.unparse(each.value) in shuffled}
+    return len(bounds) > 1
+
+
 def _is_looked_at(source: Source, use: loader_uses.Use) -> bool:
     """Whether all that a text does with a loader is to look at its batches: it trains nothing, and gives them to no network and the loader to no function."""
     is_begun = bool(use.name) and f"next(iter({use.name}))" in source.text
-    if not (use.loops or is_begun) or structure.operations(source):
+    if not (use.loops or is_begun) or structure.operations(source) or _learns(source):
         return False
     if any(loader_uses.is_cut(source, loop) for loop in use.loops):
         return False
     asked = any(structure.forward_calls(source, each) for each in use.loops or (source.tree,))
     return not asked and not structure.given_away(source, source.tree, {use.name})
+
+
+def _learns(source: Source) -> bool:
+    """Whether a text makes an optimizer, or has something fitted to each batch: its training may be further down."""
+    made = any((source.qualified(call.func) or "").startswith("torch.optim.") for call in source.all_calls)
+    fitted = any(
+        isinstance(call.func, ast.Attribute) and loader_uses.OF_TRAINING_STEP.search(call.func.attr)
+        for call in source.all_calls
+    )
+    return made or fitted
 
 
 def _draws_itself(source: Source, data: ast.expr) -> bool:

@@ -31,6 +31,7 @@ OF_NO_USE = re.compile(
 OF_LOADER = re.compile(
     r"loader|(^|[._])(dl|batches)$|_dl$|_iter$|generator$|(train|val|test)_?(gen|ds|data|set)$", re.IGNORECASE
 )
+OF_GPU = re.compile(r"cuda|gpu|accel|mps|device", re.IGNORECASE)
 LEARNS = words("backward fit optim optimizer optimizers Trainer training_step")
 _PLACES = {"batch_size": 1, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "num_workers": 5, "drop_last": 8}
 """The positions of the arguments of a loader, from 0."""
@@ -52,6 +53,11 @@ class Use:
     options: tuple[tuple[str, ast.expr], ...]
     is_open: bool
     """Whether options come from elsewhere."""
+
+    @property
+    def adds(self) -> bool:
+        """Whether options come in a dictionary."""
+        return any(keyword.arg is None for keyword in self.call.keywords)
 
     def option(self, name: str) -> ast.expr | None:
         """The value of an option, or `None`; one that says `None` says nothing."""
@@ -258,22 +264,56 @@ def _options(source: Source, call: ast.Call) -> tuple[tuple[tuple[str, ast.expr]
         if keyword.arg is not None:
             continue
         values = source.bindings(keyword.value) or (keyword.value,)
-        is_open = is_open or _is_changed(source, ast.unparse(keyword.value))
         for value in values:
             pairs = _pairs(value)
             is_open = is_open or pairs is None or len(values) > 1
             found += pairs or []
+        added = _added(source, call, ast.unparse(keyword.value))
+        is_open = is_open or added is None
+        found += added or []
     return tuple(found), is_open
 
 
-def _is_changed(source: Source, name: str) -> bool:
-    """Whether a dictionary gets keys later on."""
-    stored = any(
-        ast.unparse(node.value) == name for node in source.nodes(ast.Subscript) if isinstance(node.ctx, ast.Store)
-    )
-    return stored or any(
-        ast.unparse(node.value) == name for node in source.nodes(ast.Attribute) if node.attr in ("update", "setdefault")
-    )
+def _added(source: Source, call: ast.Call, name: str) -> list[tuple[str, ast.expr]] | None:
+    """The keys that a dictionary gets later on; `None` where they are not seen, or a condition decides which.
+
+    What is added where there is a GPU counts for nothing: without one, these keys are not there.
+    """
+    found: list[tuple[str, ast.expr]] = []
+    changes: list[tuple[ast.expr, list[tuple[str, ast.expr]] | None]] = [
+        (node, [(str(node.slice.value), above.value)])
+        if isinstance(above := source.parent(node), ast.Assign) and isinstance(node.slice, ast.Constant)
+        else (node, None)
+        for node in source.nodes(ast.Subscript)
+        if isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == name
+    ]
+    for node in source.nodes(ast.Attribute):
+        if node.attr in ("update", "setdefault") and ast.unparse(node.value) == name:
+            changes.append((node, _updated(source, source.parent(node))))
+    for node, pairs in changes:
+        asked = source.enclosing(node, ast.If)
+        if asked is None or call in within(asked, ast.Call):
+            if pairs is None:
+                return None
+            found += pairs
+        elif (
+            pairs is None
+            or asked.orelse
+            or not OF_GPU.search(ast.unparse(asked.test))
+            or not {"sampler", "batch_sampler"}.isdisjoint(dict(pairs))
+        ):
+            return None
+    return found
+
+
+def _updated(source: Source, call: ast.AST | None) -> list[tuple[str, ast.expr]] | None:
+    """The keys and values that a call of `update` adds; `None` where they are not seen."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "update":
+        return None
+    if not call.args:
+        return _pairs(ast.Call(ast.Name("dict", ast.Load()), [], call.keywords))
+    values = source.bindings(call.args[0]) or (call.args[0],)
+    return _pairs(values[0]) if len(values) == 1 and not call.keywords else None
 
 
 def _pairs(value: ast.expr) -> list[tuple[str, ast.expr]] | None:
