@@ -45,17 +45,30 @@ class Composed:
         return tuple(last_name(s.func) if isinstance(s, ast.Call) else last_name(s) for s in self.steps)
 
 
+def mean_and_deviation(source: Source, call: ast.Call) -> tuple[list[float], list[float]]:
+    """The numbers that a `Normalize` is told, also those under names; empty where they are not seen."""
+    found = []
+    for place, name in enumerate(("mean", "std")):
+        given = argument_value(call, name, place)
+        values = source.bindings(given) if isinstance(given, ast.Name) else ()
+        found.append(numbers_of(values[0] if len(values) == 1 else given))
+    return found[0], found[1]
+
+
 @once
 def composed(source: Source) -> tuple[Composed, ...]:
     """The `Compose` calls of the text whose steps are all seen, in source order."""
     found = []
     for call in source.all_calls:
         above = source.parent(call)
-        if last_name(call.func) == "ToTensor" and isinstance(above, ast.keyword) and above.arg == "transform":
+        if last_name(call.func) == "ToTensor" and (
+            isinstance(above, ast.Assign) or (isinstance(above, ast.keyword) and above.arg == "transform")
+        ):
             found.append(Composed(call, (call,), _name_of(source, call), alone=True))
         if last_name(call.func) != "Compose" or not call.args:
             continue
-        given = call.args[0]
+        values = source.bindings(call.args[0]) if isinstance(call.args[0], ast.Name) else ()
+        given = values[0] if len(values) == 1 and not _grows(source, call.args[0]) else call.args[0]
         if not isinstance(given, (ast.List, ast.Tuple)) or any(isinstance(one, ast.Starred) for one in given.elts):
             continue
         found.append(Composed(call, tuple(given.elts), _name_of(source, call)))
@@ -77,8 +90,35 @@ def _name_of(source: Source, call: ast.Call) -> str:
         return named
     name = ast.unparse(above.targets[0]) if isinstance(above, ast.Assign) else ""
     around = function_around(source, call)
-    predicts = around is not None and OF_PREDICTION.search(around.name) is not None
-    return f"{name} test" if predicts and not OF_PHASE.search(name) else name
+    if isinstance(above, ast.Return) and around is not None:
+        name = around.name
+    if OF_PHASE.search(name):
+        return name
+    if around is not None and OF_PREDICTION.search(around.name):
+        return f"{name} test"
+    uses = {_of_use(source, one) for one in source.nodes(ast.Name) if one.id == name and isinstance(one.ctx, ast.Load)}
+    return f"{name} {uses.pop()}".strip() if len(uses) == 1 else name
+
+
+def _of_use(source: Source, name: ast.Name) -> str:
+    """What data a transform is given to: those to `train`, to `test`, or nothing that is told."""
+    keyword = source.parent(name)
+    call = source.parent(keyword) if isinstance(keyword, ast.keyword) else None
+    if not isinstance(call, ast.Call) or not isinstance(keyword, ast.keyword) or keyword.arg != "transform":
+        return ""
+    holder = source.statement_of(call)
+    told = argument_value(call, "train", None)
+    named = ast.unparse(holder.targets[0]) if isinstance(holder, ast.Assign) else ""
+    if isinstance(told, ast.Constant):
+        return "train" if told.value else "test"
+    trains, tests = re.search(r"train", named) is not None, re.search(r"test|val(?!ue)|eval", named) is not None
+    return "" if trains == tests else "train" if trains else "test"
+
+
+def _grows(source: Source, steps: ast.expr) -> bool:
+    """Whether a list of transforms is added to after it was written down."""
+    adds = words("append insert extend")
+    return any(node.attr in adds and ast.unparse(node.value) == ast.unparse(steps) for node in source.nodes(ast.Attribute))
 
 
 def of_albumentations(source: Source) -> bool:

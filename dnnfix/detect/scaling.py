@@ -62,6 +62,8 @@ def is_scaler(source: Source, expr: ast.expr) -> bool:
     if isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr == "fit":
         return is_scaler(source, expr.func.value)
     made = expr if isinstance(expr, ast.Call) else source.constructor(expr)
+    if made is None and isinstance(expr, ast.Subscript):
+        return _is_of_scalers(source, expr)
     if made is None:
         written = written_above(source, expr, expr)
         made = written.value if written is not None and isinstance(written.value, ast.Call) else None
@@ -71,6 +73,16 @@ def is_scaler(source: Source, expr: ast.expr) -> bool:
         return SCALERS.search(last_name(made.func)) is not None
     text = ast.unparse(expr)
     return NAMED_SCALER.search(text) is not None and OTHERS.search(text) is None
+
+
+def _is_of_scalers(source: Source, expr: ast.Subscript) -> bool:
+    """Whether what an expression is taken of holds scalers: one made for each, or kept under their names."""
+    kept = written_above(source, expr, expr)
+    values = [kept.value] if kept is not None else list(source.bindings(expr.value))
+    calls = [call for value in values for call in within(value, ast.Call)]
+    return any(SCALERS.search(last_name(call.func)) for call in calls) or (
+        not calls and NAMED_SCALER.search(ast.unparse(expr.value).removesuffix("s")) is not None
+    )
 
 
 def standardized_by_hand(source: Source, node: ast.BinOp) -> str:

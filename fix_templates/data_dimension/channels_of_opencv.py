@@ -18,11 +18,14 @@ from dnnfix.api import (
     Wrap,
     function_around,
     opencv_images,
+    structure,
     trees,
+    within,
     words,
 )
+from dnnfix.api import picture_scales as pictures
 
-READS = words("imread imdecode VideoCapture")
+READS = words("imread imdecode VideoCapture read")
 PRETRAINED = re.compile(r"models\.\w+\([^()]*(pretrained=True|weights=[^N\s])")
 WRITES = frozenset({"imwrite", "imshow", "VideoWriter", "rectangle", "putText"})
 """Functions of OpenCV that take blue for it: after them the image is that of OpenCV still."""
@@ -51,11 +54,11 @@ class ChannelsOfOpencv(ReadTemplate):
     fix_pattern = FixPattern.DATA_WRANGLING
     silent = 8
     confidence = 0.85
-    triggers = ("imread", "imdecode", "VideoCapture")
+    triggers = ("imread", "imdecode", "VideoCapture", "cv2")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if not READS.isdisjoint(source.words) and not _exchanges(source):
+        if not READS.isdisjoint(source.words) and not {"cv2", "cv"}.isdisjoint(source.words) and not _exchanges(source):
             for image in opencv_images.images(source):
                 yield from _misread(source, image)
 
@@ -105,6 +108,29 @@ while True:
 -         batch = preprocess(Image.fromarray(hand)).unsqueeze(0)
 +         batch = preprocess(Image.fromarray(cv2.cvtColor(hand, cv2.COLOR_BGR2RGB))).unsqueeze(0)
         print(model(batch).argmax())
+
+=== example: a frame of a camera that is handed in
+import cv2
+from PIL import Image
+
+def watch(camera):
+    _, frame = camera.read()
+    cv2.imshow("seen", frame)
+-     return model(preprocess(Image.fromarray(frame))[None])
++     return model(preprocess(Image.fromarray(cv2.cvtColor(frame, cv2.COLOR_BGR2RGB)))[None])
+
+=== example: transforms of a function, that begin with Pillow
+import cv2
+from torchvision import transforms
+
+def prepared(picture):
+    steps = transforms.Compose([transforms.ToPILImage(), transforms.ToTensor(), transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])
+    return steps(picture)
+
+photo = cv2.imread("cat.jpg")
+- print(net(prepared(photo)[None]))
++ print(net(prepared(cv2.cvtColor(photo, cv2.COLOR_BGR2RGB))[None]))
+cv2.imshow("cat", photo)
 
 === example: a network with weights, and no mean
 import cv2
@@ -171,6 +197,29 @@ def _exchanges(source: Source) -> bool:
     )
 
 
+def _begins_with_pillow(source: Source, call: ast.Call) -> bool:
+    """Whether a call makes a picture of Pillow of what it is given first: transforms that begin so, or a function that has such."""
+    function = structure.callee(source, call)
+    if function is not None:
+        own = [each.arg for each in function.args.args if each.arg != "self"]
+        inner = (each for each in within(function, ast.Call) if each.args and own)
+        return any(
+            ast.unparse(each.args[0]) == own[0]
+            and (trees.last_name(each.func) == "fromarray" or (each is not call and _is_of_pillow(source, each)))
+            for each in inner
+        )
+    return _is_of_pillow(source, call)
+
+
+def _is_of_pillow(source: Source, call: ast.Call) -> bool:
+    """Whether a call is one of transforms that begin with `ToPILImage`."""
+    made = call.func if isinstance(call.func, ast.Call) else source.constructor(call.func)
+    for each in pictures.composed(source):
+        if each.call is made:
+            return each.names[:1] == ("ToPILImage",)
+    return made is not None and trees.last_name(made.func) == "ToPILImage"
+
+
 def _numbers(node: ast.expr) -> tuple[object, ...]:
     """The numbers of a display; `None` for what is none."""
     parts = node.elts if isinstance(node, ast.List | ast.Tuple) else ()
@@ -193,6 +242,15 @@ def _misread(source: Source, image: opencv_images.Image) -> Iterator[Fault]:
     of_imagenet = any(_numbers(node) == MEAN for kind in (ast.List, ast.Tuple) for node in source.nodes(kind))
     if not of_imagenet and PRETRAINED.search(source.text) is None:
         return
+    for call in source.all_calls:
+        given = call.args[0] if call.args else None
+        if given is None or function_around(source, call) is not around or call.lineno <= image.statement.lineno:
+            continue
+        if opencv_images.keeps(given, image.names) and _begins_with_pillow(source, call):
+            edit = Wrap(source.site(given), "cv2.cvtColor(", ", cv2.COLOR_BGR2RGB)")
+            said = {"image": image.name, "where": f"`{ast.unparse(call.func)}`"}
+            yield Fault.with_repair(source.site(call), said, "Exchange blue and red", edit, prior=0.85)
+            return
     if (
         trees.last_name(image.call.func) != "read"
         and WRITES.isdisjoint(source.words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -18,9 +19,13 @@ from dnnfix.api import (
     Source,
     Subject,
     argument_value,
+    function_around,
     scaling,
+    trees,
 )
 from dnnfix.api import picture_scales as pictures
+
+SCALES = re.compile(r"to_?tensor|normali[sz]e|from_numpy", re.IGNORECASE)
 
 
 class TransformsDiffer(ReadTemplate):
@@ -44,25 +49,31 @@ class TransformsDiffer(ReadTemplate):
     silent = 8
     default = False
     declined = "the transforms that are meant are not told by the text"
-    triggers = ("Compose",)
+    triggers = ("Compose", "transform")
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
         found = pictures.composed(source)
         train = [one for one in found if scaling.TRAIN.search(one.name) and not scaling.TEST.search(one.name)]
         test = [one for one in found if scaling.TEST.search(one.name) and not scaling.TRAIN.search(one.name)]
-        if len(train) != 1 or pictures.of_albumentations(source):
+        if pictures.of_albumentations(source):
             return
+        yield from _given_to_one(source)
+        once = sum(trees.last_name(call.func) == "Normalize" for call in source.all_calls) == 1
         for each in test:
+            around = function_around(source, each.call)
+            beside = [one for one in train if function_around(source, one.call) is around] or train
+            if len(beside) != 1:
+                continue
             at_random = [name for name in each.names if pictures.AT_RANDOM.match(name)]
-            first, own = train[0].step("Normalize"), each.step("Normalize")
-            if first is not None and own is None and source.text.count("Normalize(") == 1:
+            first, own = beside[0].step("Normalize"), each.step("Normalize")
+            if first is not None and own is None and once:
                 what, repairs = "are not normalized, as those to train are", tuple(_normalized(source, each, first))
-            elif own is not None and first is None and source.text.count("Normalize(") == 1:
+            elif own is not None and first is None and once:
                 what, repairs = "are normalized, and those to train are not", ()
             elif first is not None and own is not None and _by_own(first, own):
                 what, repairs = f"are normalized by statistics of their own: `{ast.unparse(own)}`", ()
-            elif first is not None and own is not None and _has_other_numbers(first, own):
+            elif first is not None and own is not None and _has_other_numbers(source, first, own):
                 what, repairs = "are normalized by other numbers than those to train", ()
             elif at_random:
                 what, repairs = f"are changed at random by {at_random[0]}", ()
@@ -102,6 +113,37 @@ from torchvision import transforms
 train_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.49, 0.48, 0.44), (0.2, 0.2, 0.2))])
 test_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))])
 
+=== example: the step is there, and commented out
+from torchvision import transforms
+
+train_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5,), (0.5,))])
+- test_transform = transforms.ToTensor()  # transforms.Normalize((0.5,), (0.5,))
++ test_transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5,), (0.5,))])  # transforms.Normalize((0.5,), (0.5,))
+
+=== finds: by numbers that have names, told by the data that they are for
+from torchvision import datasets, transforms
+
+mean, std = (0.49, 0.48, 0.44), (0.2, 0.2, 0.2)
+steps = transforms.Compose([transforms.ToTensor(), transforms.Normalize(mean=mean, std=std)])
+train_set = datasets.ImageFolder("train", transform=steps)
+other_mean, other_std = (0.51, 0.47, 0.41), (0.2, 0.21, 0.2)
+other_steps = transforms.Compose([transforms.ToTensor(), transforms.Normalize(mean=other_mean, std=other_std)])
+test_set = datasets.ImageFolder("test", transform=other_steps)
+
+=== finds: given to the data to train on alone
+from steps import make_steps
+
+steps = make_steps(64, to_tensor=True, flips=True)
+train_set = Birds(train_paths, size=64, transform=steps)
+test_set = Birds(test_paths, size=64)
+
+=== reject: augmentation for the data to train on alone
+from torchvision import transforms
+
+steps = transforms.Compose([transforms.RandomHorizontalFlip()])
+train_set = Birds(train_paths, transform=steps)
+test_set = Birds(test_paths)
+
 === finds: where predictions are made
 from torchvision import transforms
 
@@ -129,17 +171,39 @@ transform = transforms.Compose([transforms.RandomCrop(32), transforms.ToTensor()
 
 def _by_own(first: ast.Call, own: ast.Call) -> bool:
     """Whether pictures to test are normalized by statistics of their own, as the names say."""
-    train, test = ("".join(ast.unparse(arg) for arg in call.args) for call in (first, own))
+    train, test = (
+        " ".join(ast.unparse(arg) for arg in (*call.args, *(keyword.value for keyword in call.keywords)))
+        for call in (first, own)
+    )
     return bool(scaling.TRAIN.search(train) and scaling.TEST.search(test) and not scaling.TRAIN.search(test))
 
 
-def _has_other_numbers(first: ast.Call, own: ast.Call) -> bool:
+def _has_other_numbers(source: Source, first: ast.Call, own: ast.Call) -> bool:
     """Whether two normalizations are told by numbers, and by others."""
-    told = [
-        [pictures.numbers_of(argument_value(call, name, i)) for i, name in enumerate(("mean", "std"))]
-        for call in (first, own)
-    ]
+    told = [pictures.mean_and_deviation(source, call) for call in (first, own)]
     return all(all(numbers) for numbers in told) and told[0] != told[1]
+
+
+def _given_to_one(source: Source) -> Iterator[Fault]:
+    """Data sets of one class, of which those to train get a transform that makes or scales tensors, and those to test none."""
+    made = [(node, node.value) for node in source.nodes(ast.Assign) if isinstance(node.value, ast.Call)]
+    for node, call in made:
+        given, target = argument_value(call, "transform", None), ast.unparse(node.targets[0])
+        if given is None or not scaling.TRAIN.search(target) or scaling.TEST.search(target):
+            continue
+        values = source.bindings(given) if isinstance(given, ast.Name) else ()
+        told = " ".join(ast.unparse(one) for one in (given, *values))
+        owner = source.definition(call.func)
+        if not SCALES.search(told) or (owner is not None and SCALES.search(ast.unparse(owner))):
+            continue
+        for other, beside in made:
+            name = ast.unparse(other.targets[0])
+            alike = ast.unparse(beside.func) == ast.unparse(call.func) and len(beside.args) == len(call.args)
+            left_out = {one.arg for one in call.keywords} - {one.arg for one in beside.keywords} == {"transform"}
+            is_test = scaling.TEST.search(name) is not None and not scaling.TRAIN.search(name)
+            if alike and left_out and is_test and f"{name}.transform" not in source.text:
+                what = f"get no transform, and those to train go through `{ast.unparse(given)}`"
+                yield Fault(source.site(beside), {"what": what}, (Decline(TransformsDiffer.declined),))
 
 
 def _normalized(source: Source, each: pictures.Composed, first: object) -> Iterator[Repair]:

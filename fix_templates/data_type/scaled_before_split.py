@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import (
@@ -86,6 +87,18 @@ size = int(len(y) * 0.7)
 train_x = torch.Tensor(x[0:size])
 test_x = torch.Tensor(x[size:len(x)])
 
+=== finds: a scaler for each column
+import numpy as np
+import torch
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import MinMaxScaler
+
+each = [MinMaxScaler() for _ in range(3)]
+for k in range(3):
+    rows[:, k] = each[k].fit_transform(rows[:, k].reshape(-1, 1)).ravel()
+x, y = windows(rows)
+x_train, x_test, y_train, y_test = train_test_split(x, y)
+
 === finds: in place
 import torch
 
@@ -136,7 +149,8 @@ train, test = data[:border], data[border:]
 
 def _is_part(data: str) -> bool:
     """Whether data are a part to train or to test already."""
-    return scaling.TRAIN.search(data) is not None or scaling.TEST.search(data) is not None or ":" in data.split(",")[0]
+    bounds = re.search(r"[^\[\s]:|:[^\],\s]", data.split(",")[0])
+    return scaling.TRAIN.search(data) is not None or scaling.TEST.search(data) is not None or bounds is not None
 
 
 def _is_all_there_is(source: Source, each: scaling.Fitting) -> bool:
