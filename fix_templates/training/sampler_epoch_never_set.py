@@ -21,6 +21,7 @@ from dnnfix.api import (
     process_groups,
     trees,
     within,
+    written_above,
 )
 
 _OTHERS = frozenset(
@@ -143,6 +144,15 @@ for epoch in range(10):
         criterion(model(x), y).backward()
         optimizer.step()
 
+=== example: a part of a method
+import torch
+
+self.sampler = torch.utils.data.DistributedSampler(self.letters)
+self.loader = torch.utils.data.DataLoader(self.letters, 32, sampler=self.sampler)
+for epoch in range(self.epochs):
++     self.sampler.set_epoch(epoch)
+    self.train_one_epoch(self.loader, epoch)
+
 === finds: another sampler on a single machine
 import torch
 from torch.utils.data import DataLoader, DistributedSampler, RandomSampler
@@ -247,7 +257,8 @@ def _drawn(source: Source, loader: ast.Call) -> ast.expr | None:
 
 def _made(source: Source, given: ast.expr) -> Iterator[ast.expr]:
     """What may have been made for a sampler, in either branch."""
-    for value in source.bindings(given):
+    written = written_above(source, given, given)
+    for value in source.bindings(given) or ((written.value,) if written is not None else ()):
         yield from (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
 
 
@@ -255,7 +266,8 @@ def _spelled(source: Source, sampler: ast.Call, loader: ast.Call, epochs: proces
     """The sampler as it is reached in the loop over epochs: by its own name in the same function, else by the loader."""
     holder = source.parent(sampler)
     holder = source.parent(holder) if isinstance(holder, ast.IfExp) else holder
-    named = isinstance(holder, ast.Assign) and len(holder.targets) == 1 and isinstance(holder.targets[0], ast.Name)
+    kinds = (ast.Name, ast.Attribute)
+    named = isinstance(holder, ast.Assign) and len(holder.targets) == 1 and isinstance(holder.targets[0], kinds)
     same = function_around(source, sampler) is function_around(source, epochs.loop)
     if named and same and isinstance(holder, ast.Assign) and sampler.lineno < epochs.loop.lineno:
         return ast.unparse(holder.targets[0])

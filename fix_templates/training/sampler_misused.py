@@ -31,6 +31,7 @@ SAMPLERS = words(
 )
 HELD_OUT = re.compile(r"test|(?<!e)val(?!ue)|dev(?!ice)|hold_?out", re.IGNORECASE)
 """Names of loaders whose data are not those for training: predictions are made for these, too."""
+DISTINCT = words("unique set Counter value_counts")
 COUNTS = words("bincount compute_class_weight")
 CONVERTS = words("tensor Tensor FloatTensor DoubleTensor as_tensor from_numpy array asarray list sqrt")
 ONE_BY_ONE = words("float double to cpu cuda numpy tolist astype sqrt pow reciprocal clamp type")
@@ -130,6 +131,14 @@ from torch.utils.data import WeightedRandomSampler
 
 names, often = np.unique(kinds, return_counts=True)
 sampler = WeightedRandomSampler(1.0 / often, len(kinds))
+
+=== finds: a weight for each of the labels that there are
+from collections import Counter
+from torch.utils.data import WeightedRandomSampler
+
+often = Counter(kinds)
+rarity = [1.0 / often[kind] for kind in sorted(often)]
+sampler = WeightedRandomSampler(rarity, len(kinds))
 
 === finds: weights that only order the samples
 from torch.utils.data import WeightedRandomSampler
@@ -388,6 +397,9 @@ def _permuted(source: Source, expr: ast.expr, depth: int = 6) -> ast.Subscript |
         return None
     for part in within(expr, ast.Subscript):
         drawn = part.slice
+        if isinstance(drawn, ast.Name):
+            reads = [n for n in source.nodes(ast.Name) if n.id == drawn.id and isinstance(n.ctx, ast.Load)]
+            drawn = source.constructor(drawn) if len(reads) == 1 else drawn
         if isinstance(drawn, ast.Call) and _last(drawn.func) in ("randperm", "permutation"):
             return part
     for name in within(expr, ast.Name):
@@ -416,6 +428,8 @@ def _counted_by_class(source: Source, expr: ast.expr, depth: int = 6) -> bool:
         return any(_counted_by_class(source, one, depth - 1) for one in (expr.left, expr.right))
     if isinstance(expr, (ast.ListComp, ast.GeneratorExp)):
         over, target = expr.generators[0].iter, ast.unparse(expr.generators[0].target)
+        if len(expr.generators) == 1 and _is_distinct(source, over):
+            return True
         one_by_one = not any(target in ast.unparse(each.slice) for each in within(expr.elt, ast.Subscript))
         return len(expr.generators) == 1 and one_by_one and _counted_by_class(source, over, depth - 1)
     if not isinstance(expr, ast.Call):
@@ -425,6 +439,24 @@ def _counted_by_class(source: Source, expr: ast.expr, depth: int = 6) -> bool:
     own = expr.func.value if isinstance(expr.func, ast.Attribute) and _last(expr.func) in ONE_BY_ONE else None
     given = expr.args[0] if expr.args and _last(expr.func) in CONVERTS else None
     return any(one is not None and _counted_by_class(source, one, depth - 1) for one in (own, given))
+
+
+def _is_distinct(source: Source, expr: ast.expr, depth: int = 5) -> bool:
+    """Whether an expression goes over labels once each: a set of them, or how often each was counted."""
+    if isinstance(expr, ast.Name):
+        values = source.bindings(expr)
+        return depth > 0 and len(values) == 1 and _is_distinct(source, values[0], depth - 1)
+    if not isinstance(expr, ast.Call):
+        return isinstance(expr, (ast.Set, ast.SetComp))
+    name, given = _last(expr.func), expr.args[0] if expr.args else None
+    if name in DISTINCT:
+        return "return_inverse" not in ast.unparse(expr)
+    if name == "range":
+        return given is not None and bool(OF_CLASSES.search(ast.unparse(expr))) and "len(" not in ast.unparse(expr)
+    if name in ("sorted", "list", "enumerate", "tuple") and given is not None:
+        return _is_distinct(source, given, depth)
+    of = expr.func.value if isinstance(expr.func, ast.Attribute) and name in ("keys", "values", "items") else None
+    return of is not None and _is_distinct(source, of, depth)
 
 
 def _is_unique(expr: ast.expr) -> bool:

@@ -14,6 +14,7 @@ from dnnfix.api import (
     Nature,
     ReadTemplate,
     RemoveArgument,
+    Replace,
     SetArgument,
     Source,
     Subject,
@@ -79,9 +80,9 @@ class TrainingDataNotShuffled(ReadTemplate):
                 continue
             site = source.site(use.call)
             said = {"loader": use.name or "the loader", "when": " without a GPU" if use.adds else ""}
-            yield Fault.with_repair(
-                site, said, "Shuffle the training data", *_edits(source, use), confidence=self.confidence
-            )
+            edits = tuple(_edits(source, use))
+            ways = (("Shuffle the training data", edits, 0.9),) if edits else ()
+            yield Fault(site, said, ways, confidence=self.confidence)
 
     programs = """
 === example: nothing is said
@@ -142,6 +143,22 @@ def run_epoch(network, batches):
 + songs = DataLoader(Songs("songs.csv"), batch_size=64, shuffle=True)
 for _ in range(20):
     run_epoch(network, songs)
+
+=== example: in order, on a single GPU
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, SequentialSampler
+
+- sampler = SequentialSampler(train_set) if rank == -1 else DistributedSampler(train_set)
++ sampler = RandomSampler(train_set) if rank == -1 else DistributedSampler(train_set)
+train_loader = DataLoader(train_set, sampler=sampler, batch_size=32)
+
+=== example: made by a function, for all parts
+from torch.utils.data import DataLoader, TensorDataset
+
+def batches(x, y):
+-     return DataLoader(TensorDataset(x, y), batch_size=64)
++     return DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True)
+
+train_loader = batches(x_train, y_train)
 
 === example: of the branch for training
 from torch.utils.data import DataLoader
@@ -333,6 +350,10 @@ def _edits(source: Source, use: loader_uses.Use) -> Iterator[Edit]:
     if made is not None and _last(made) in DISTRIBUTED:
         yield SetArgument(source.site(made), "shuffle", "True")
         return
+    if made is not None and isinstance(source.parent(made), ast.IfExp):
+        if "RandomSampler" in source.words:
+            yield Replace(source.site(made.func), ast.unparse(made.func).replace("Sequential", "Random"))
+        return
     if made is not None:
         yield RemoveArgument(site, "sampler")
     yield SetArgument(
@@ -341,7 +362,11 @@ def _edits(source: Source, use: loader_uses.Use) -> Iterator[Edit]:
 
 
 def _in_order(source: Source, sampler: ast.expr | None) -> ast.Call | None:
-    """The call that makes a sampler which keeps the order of the data."""
+    """The call that makes a sampler which keeps the order of the data, perhaps on one of two ways."""
+    values = source.bindings(sampler) if isinstance(sampler, ast.Name) else ()
+    either = values[0] if len(values) == 1 else sampler
+    if isinstance(either, ast.IfExp):
+        return _in_order(source, either.body) or _in_order(source, either.orelse)
     made = source.constructor(sampler) if sampler is not None else None
     if made is None or _last(made) not in DISTRIBUTED | {"SequentialSampler"}:
         return None

@@ -103,9 +103,13 @@ def _use(source: Source, call: ast.Call) -> Use:
         trains, evaluates = _by_receivers(source, call, name)
     if trains is None and evaluates is None and (not name or OF_NO_USE.search(name)):
         trains, evaluates = role(_around(source, call, name))
-        if trains is None and evaluates is None and all(is_cut(source, loop) for loop in loops):
+        if trains is None and evaluates is None:
+            trains, evaluates = _by_callers(source, call, name)
+        if trains is None and evaluates is None:
             trains, evaluates = role(_of_data(source, call, ast.unparse(data)))
-            if trains and evaluates and not within(data, ast.IfExp):
+            if trains and (
+                not all(is_cut(source, loop) for loop in loops) or (evaluates and not within(data, ast.IfExp))
+            ):
                 trains = evaluates = None  # such as the training data, with the transforms of a test
     return Use(call, name, data, trains, evaluates, loops, options, is_open)
 
@@ -175,6 +179,20 @@ def _by_receivers(source: Source, call: ast.Call, name: str) -> tuple[bool | Non
             trains = trains or (
                 not held_out[1] and not (isinstance(place, int) and place > _first_loader(source, each))
             )
+    return (trains, evaluates) if trains or evaluates else (None, None)
+
+
+def _by_callers(source: Source, call: ast.Call, name: str) -> tuple[bool | None, bool | None]:
+    """Whether the loaders that a function makes are trained on or evaluated with, by the names that its callers give them."""
+    function = source.enclosing(call, ast.FunctionDef)
+    backs = within(function, ast.Return) if function is not None else ()
+    if function is None or not any(
+        back.value is call or (isinstance(back.value, ast.Name) and back.value.id == name) for back in backs
+    ):
+        return None, None
+    holders = [source.parent(each) for each in structure.callers(source, function)]
+    roles = [role(ast.unparse(node.targets[0])) for node in holders if isinstance(node, ast.Assign)]
+    trains, evaluates = any(one[0] for one in roles), any(one[1] for one in roles)
     return (trains, evaluates) if trains or evaluates else (None, None)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from dnnfix.detect.loops.loader_uses import OF_TRAINING_STEP
 from dnnfix.detect.loops.loaders import LOADER
 from dnnfix.detect.loops.training_loop import FUNCTIONS, function_around
+from dnnfix.detect.written import written_above
 from dnnfix.records.record import record
 from dnnfix.records.sites import Site
 from dnnfix.source.arguments import argument_value
@@ -142,7 +143,8 @@ def _iterated(source: Source, loop: ast.For) -> Iterator[ast.expr]:
 def _made_by(source: Source, expr: ast.expr, loader: ast.Call) -> bool:
     made = source.constructor(expr)
     if made is None:
-        return False
+        written = written_above(source, expr, expr)
+        return written is not None and written.value is loader and written.place is None
     if made is loader:
         return True
     function = source.definition(made.func)
