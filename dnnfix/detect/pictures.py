@@ -96,8 +96,40 @@ def _name_of(source: Source, call: ast.Call) -> str:
         return name
     if around is not None and OF_PREDICTION.search(around.name):
         return f"{name} test"
+    if phase := _of_branch(source, call):
+        return f"{name} {phase}"
     uses = {_of_use(source, one) for one in source.nodes(ast.Name) if one.id == name and isinstance(one.ctx, ast.Load)}
     return f"{name} {uses.pop()}".strip() if len(uses) == 1 else name
+
+
+def _of_branch(source: Source, call: ast.Call) -> str:
+    """What data a branch is for, by what it asks: `train`, `test`, or nothing that is told."""
+    statement: ast.AST = source.statement_of(call)
+    above = source.parent(statement)
+    if isinstance(statement, ast.Return) and isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        place = above.body.index(statement)
+        before = above.body[place - 1] if place else None
+        is_over = isinstance(before, ast.If) and not before.orelse and isinstance(before.body[-1], ast.Return)
+        return _other_phase(_phase(before.test)) if isinstance(before, ast.If) and is_over else ""
+    if not isinstance(above, ast.If):
+        return ""
+    if statement in above.body:
+        return _phase(above.test)
+    return _other_phase(_phase(above.test))
+
+
+def _phase(asked: ast.expr) -> str:
+    """The data that a condition says are meant."""
+    text = ast.unparse(asked)
+    trains, tests = re.search(r"train", text), re.search(r"test|(^|\W)val|eval", text)
+    if re.search(r"\bnot\b|!=|\bor\b|None|pretrain|\(", text) or bool(trains) == bool(tests):
+        return ""
+    return "train" if trains else "test"
+
+
+def _other_phase(phase: str) -> str:
+    """What is left where a condition does not hold: an `else` of `val` may be for training or for a test."""
+    return "test" if phase == "train" else ""
 
 
 def _of_use(source: Source, name: ast.Name) -> str:

@@ -110,13 +110,25 @@ def scaled_by_itself(source: Source, node: ast.AST) -> str:
     if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
         named = last_name(node.func).endswith("scale")
         name = (source.qualified(node.func) or ast.unparse(node.func)) if named else ""
-        return ast.unparse(node.args[0]) if FUNCTIONS.search(name) else ""
+        scales = FUNCTIONS.search(name) or _is_of_own_statistics(source, node)
+        return ast.unparse(node.args[0]) if scales else ""
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Sub):
         data = ast.unparse(node.target)
         own = re.search(rf"(?<![\w.]){re.escape(data)}\.mean\(|mean\({re.escape(data)}\b", _origin(source, node.value))
         divides = (each for each in source.nodes(ast.AugAssign) if isinstance(each.op, ast.Div))
         return data if own and any(ast.unparse(each.target) == data for each in divides) else ""
     return ""
+
+
+def _is_of_own_statistics(source: Source, call: ast.Call) -> bool:
+    """Whether a function of the text gives back what it is given, scaled by its own statistics."""
+    function = source.definition(call.func)
+    last = function.body[-1] if isinstance(function, ast.FunctionDef) else None
+    if not isinstance(function, ast.FunctionDef) or not isinstance(last, ast.Return) or len(function.args.args) != 1:
+        return False
+    written = written_above(source, last.value, last) if isinstance(last.value, ast.Name) else None
+    given = written.value if written is not None else last.value
+    return isinstance(given, ast.BinOp) and standardized_by_hand(source, given) == function.args.args[0].arg
 
 
 def _origin(source: Source, expr: ast.expr) -> str:

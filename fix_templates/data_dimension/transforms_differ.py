@@ -137,6 +137,14 @@ steps = make_steps(64, to_tensor=True, flips=True)
 train_set = Birds(train_paths, size=64, transform=steps)
 test_set = Birds(test_paths, size=64)
 
+=== finds: in the branches of a function
+from torchvision import transforms
+
+def steps(is_train):
+    if is_train:
+        return transforms.Compose([transforms.RandomCrop(32), transforms.ToTensor(), transforms.Normalize((0.5,), (0.5,))])
+    return transforms.Compose([transforms.ToTensor()])
+
 === reject: augmentation for the data to train on alone
 from torchvision import transforms
 

@@ -99,6 +99,17 @@ for k in range(3):
 x, y = windows(rows)
 x_train, x_test, y_train, y_test = train_test_split(x, y)
 
+=== finds: by a function of the text
+import torch
+from sklearn.model_selection import train_test_split
+
+def centred(x):
+    middle = x.mean(axis=0)
+    return (x - middle) / x.std(axis=0)
+
+rows = centred(rows)
+first, rest = train_test_split(rows)
+
 === finds: in place
 import torch
 
