@@ -71,7 +71,8 @@ def composed(source: Source) -> tuple[Composed, ...]:
         given = values[0] if len(values) == 1 and not _grows(source, call.args[0]) else call.args[0]
         if not isinstance(given, (ast.List, ast.Tuple)) or any(isinstance(one, ast.Starred) for one in given.elts):
             continue
-        found.append(Composed(call, tuple(given.elts), _name_of(source, call)))
+        steps = (source.constructor(one) or one if isinstance(one, ast.Name) else one for one in given.elts)
+        found.append(Composed(call, tuple(steps), _name_of(source, call)))
     return tuple(found)
 
 
@@ -81,9 +82,9 @@ def _name_of(source: Source, call: ast.Call) -> str:
     if isinstance(above, ast.Dict):
         key = next((k for k, v in zip(above.keys, above.values, strict=True) if v is call), None)
         return str(key.value) if isinstance(key, ast.Constant) else ast.unparse(key) if key is not None else ""
-    if isinstance(above, ast.keyword):
+    if isinstance(above, ast.keyword) or (isinstance(above, ast.Call) and call in above.args):
         holder = source.statement_of(call)
-        around = source.parent(above)
+        around = source.parent(above) if isinstance(above, ast.keyword) else above
         named = ast.unparse(holder.targets[0]) if isinstance(holder, ast.Assign) else ""
         if isinstance(around, ast.Call) and isinstance(argument_value(around, "train", None), ast.Constant):
             return "train" if ast.unparse(argument_value(around, "train", None) or around) == "True" else "test"

@@ -24,6 +24,7 @@ TEST = re.compile(
     re.IGNORECASE,
 )
 FUNCTIONS = re.compile(r"(^|\.)preprocessing\.(scale|minmax_scale|maxabs_scale|robust_scale)$")
+OF_EACH = re.compile(r"(axis|dim)=[\[(]?(-1|[1-9])|\.(mean|min|amin)\((-1|[1-9])\b")
 PIPES = ("Pipeline", "make_pipeline", "ColumnTransformer", "make_column_transformer")
 FITS = ("fit", "fit_transform")
 SPLITS = re.compile(
@@ -96,6 +97,8 @@ def standardized_by_hand(source: Source, node: ast.BinOp) -> str:
         return ""
     data = ast.unparse(lower.left)
     subtracted, divisor = _origin(source, lower.right), _origin(source, node.right)
+    if OF_EACH.search(subtracted):
+        return ""  # each sample by its own
     of_own = re.search(
         rf"(?<![\w.]){re.escape(data)}(\.values)?\.(mean|min)\(|(mean|min)\({re.escape(data)}\b", subtracted
     )

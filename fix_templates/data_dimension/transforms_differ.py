@@ -67,7 +67,8 @@ class TransformsDiffer(ReadTemplate):
                 continue
             at_random = [name for name in each.names if pictures.AT_RANDOM.match(name)]
             first, own = beside[0].step("Normalize"), each.step("Normalize")
-            if first is not None and own is None and once:
+            is_seen = all(isinstance(step, ast.Call) for step in each.steps)
+            if first is not None and own is None and once and is_seen:
                 what, repairs = "are not normalized, as those to train are", tuple(_normalized(source, each, first))
             elif own is not None and first is None and once:
                 what, repairs = "are normalized, and those to train are not", ()
@@ -144,6 +145,19 @@ def steps(is_train):
     if is_train:
         return transforms.Compose([transforms.RandomCrop(32), transforms.ToTensor(), transforms.Normalize((0.5,), (0.5,))])
     return transforms.Compose([transforms.ToTensor()])
+
+=== finds: a step with a name, given by position
+from torchvision import datasets, transforms
+
+scaled = transforms.Normalize(mean=[0.4, 0.4, 0.4], std=[0.2, 0.2, 0.2])
+train_set = datasets.ImageFolder("train", transforms.Compose([transforms.ToTensor(), scaled]))
+test_set = datasets.ImageFolder("test", transforms.Compose([transforms.Resize(96), transforms.ToTensor()]))
+
+=== reject: a step that is not seen
+from torchvision import datasets, transforms
+
+train_steps = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5,), (0.5,))])
+test_steps = transforms.Compose([transforms.ToTensor(), scaled])
 
 === reject: augmentation for the data to train on alone
 from torchvision import transforms

@@ -26,12 +26,16 @@ from dnnfix.api import (
 )
 from dnnfix.api import picture_scales as pictures
 
+KEEPS = words("""resize copy array asarray float32 uint8 transpose expand_dims flip astype reshape squeeze moveaxis ascontiguousarray crop rotate convert
+    stack rollaxis GaussianBlur permute view""")
+"""What gives back the same picture, as far as the range of its values goes."""
+OF_TARGET = re.compile(r"mask|label|seg|depth|target|anno|flow|(^|_)gt", re.IGNORECASE)
 READ = words("data train_data test_data")
 CASTS = re.compile(r"\.float\(\)|FloatTensor|float32|torch\.float|\.double\(\)")
 
-SAME = words(
-    "float double half to cuda cpu unsqueeze squeeze numpy detach clone contiguous type permute transpose astype"
-)
+SAME = words("""float double half to cuda cpu unsqueeze squeeze numpy detach clone contiguous type permute transpose astype view reshape
+    flatten""")
+MAKES = words("from_numpy tensor Tensor FloatTensor as_tensor array asarray")
 MEAN, DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 DIVIDES = re.compile(r"\.(true_)?div(ide)?_?\(|\) / |^\w+ /= ")
 
@@ -130,6 +134,13 @@ picture = picture / 255
 picture = (picture - 127.5) / 127.5
 print(net(torch.from_numpy(picture)))
 
+=== finds: divided as an array and as a tensor
+import numpy as np
+import torch
+
+picture = np.array(picture) / 255
+x = torch.from_numpy(picture).float() / 255
+
 === finds: brought back to bytes where others are normalized
 import torch
 from torchvision import transforms
@@ -138,6 +149,23 @@ from torchvision.transforms import functional
 transform = transforms.Compose([transforms.ToTensor(), transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])
 x = 255 * functional.to_tensor(picture)
 print(net(x[None]))
+
+=== finds: grey, in another size, by hand
+import cv2
+import numpy as np
+import torch
+
+frame = cv2.imread("digit.png", cv2.IMREAD_GRAYSCALE)
+frame = cv2.resize(frame, (28, 28))
+frame = np.expand_dims(frame, 0)
+print(net(torch.tensor(frame, dtype=torch.float32)[None]))
+
+=== reject: a mask
+import cv2
+import torch
+
+mask = cv2.imread("mask.png", 0)
+mask = torch.from_numpy(mask).float()
 
 === reject: around zero at once
 import torch
@@ -270,9 +298,11 @@ def _twice(source: Source) -> Iterator[Read]:
 
 
 def _without_methods(expr: ast.expr) -> ast.expr:
-    """What methods such as `float()` and `to(device)` are called on; a call of a function stays."""
-    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in SAME:
-        expr = expr.func.value
+    """What methods such as `float()` and `to(device)` are called on, or is made a tensor; a call of another function stays."""
+    while isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute):
+        if expr.func.attr not in SAME | MAKES or (expr.func.attr in MAKES and not expr.args):
+            break
+        expr = expr.args[0] if expr.func.attr in MAKES else expr.func.value
     return expr
 
 
@@ -372,7 +402,7 @@ def _arrays(source: Source) -> Iterator[Read]:
         ):
             continue
         inside = axis_layouts.layout(source, call.args[0], call)
-        if inside is None or not inside.pictures:
+        if (inside is None or not inside.pictures) and not _is_read(source, call.args[0]):
             continue
         statement = source.statement_of(call)
         if (
@@ -382,3 +412,26 @@ def _arrays(source: Source) -> Iterator[Read]:
         ):
             yield call, "pictures with values from 0 to 255 become a tensor, and nothing scales them", ()
             return
+
+
+def _is_read(source: Source, expr: ast.expr, depth: int = 12) -> bool:
+    """Whether an array is a picture as it was read from a file or a camera, cut out, turned or in another size."""
+    if depth == 0:
+        return False
+    if isinstance(expr, (ast.Name, ast.Attribute)):
+        written = written_above(source, expr, expr)
+        if written is None or OF_TARGET.search(ast.unparse(expr)):
+            return False
+        is_part = not written.place and not written.nested
+        return is_part and written.value is not expr and _is_read(source, written.value, depth - 1)
+    if isinstance(expr, ast.Subscript):
+        return isinstance(expr.slice, (ast.Slice, ast.Tuple)) and _is_read(source, expr.value, depth - 1)
+    if not isinstance(expr, ast.Call):
+        return False
+    name, text = trees.last_name(expr.func), ast.unparse(expr.func)
+    if name in ("imread", "cvtColor", "grab") or text.endswith("Image.open"):
+        return "HSV" not in ast.unparse(expr) and "UNCHANGED" not in ast.unparse(expr)
+    if name not in KEEPS and "crop" not in name:
+        return False
+    of = expr.func.value if isinstance(expr.func, ast.Attribute) else None
+    return any(one is not None and _is_read(source, one, depth - 1) for one in (of, *expr.args[:1]))

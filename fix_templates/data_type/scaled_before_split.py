@@ -137,6 +137,13 @@ x_test = scaler.transform(x_test)
 x_val = x_train[800:]
 x_train = x_train[:800]
 
+=== reject: each sample by its own statistics
+import torch
+from sklearn.model_selection import train_test_split
+
+rows = (rows - rows.mean(axis=1, keepdims=True)) / rows.std(axis=1, keepdims=True)
+first, rest = train_test_split(rows)
+
 === reject: split first
 import torch
 from sklearn.model_selection import train_test_split
