@@ -16,7 +16,7 @@ SCALES = words("""ToTensor to_tensor ToDtype to_dtype ConvertImageDtype convert_
     ToImageTensor Rescale ToTensorV2 MinMaxScaler StandardScaler to_image AutoImageProcessor processor
     feature_extractor rescale convertImageDtype""")
 """What brings the values of pictures into [0, 1], or may."""
-BY_HAND = re.compile(r"255|\b256\b|127\.5|\b128\b")
+BY_HAND = re.compile(r"255|127\.5|[-/*]=?\s*\(?(256|128)\b|\b(div_?|sub_?|divide)\([^()]*\b(256|128)\b|mean=\(?\[?128")
 OWN = re.compile(
     r"normali[sz]e|standardi[sz]e|preprocess|rescale|scale_|to_float|min_max|\.mean\(|\.std\(", re.IGNORECASE
 )
@@ -151,7 +151,9 @@ def _of_use(source: Source, name: ast.Name) -> str:
 def _grows(source: Source, steps: ast.expr) -> bool:
     """Whether a list of transforms is added to after it was written down."""
     adds = words("append insert extend")
-    return any(node.attr in adds and ast.unparse(node.value) == ast.unparse(steps) for node in source.nodes(ast.Attribute))
+    return any(
+        node.attr in adds and ast.unparse(node.value) == ast.unparse(steps) for node in source.nodes(ast.Attribute)
+    )
 
 
 def of_albumentations(source: Source) -> bool:

@@ -65,6 +65,7 @@ class PicturesOfAnotherScale(ReadTemplate):
         "Normalize",
         "normalize",
         "imread",
+        "cvtColor",
         "Image",
         "data",
         "train_data",

@@ -396,9 +396,10 @@ def _permuted(source: Source, expr: ast.expr, depth: int = 6) -> ast.Subscript |
     if {"randperm", "permutation"}.isdisjoint(source.words) or depth == 0:
         return None
     for part in within(expr, ast.Subscript):
-        drawn = part.slice
+        drawn: ast.expr | None = part.slice
         if isinstance(drawn, ast.Name):
-            reads = [n for n in source.nodes(ast.Name) if n.id == drawn.id and isinstance(n.ctx, ast.Load)]
+            order = drawn.id
+            reads = [n for n in source.nodes(ast.Name) if n.id == order and isinstance(n.ctx, ast.Load)]
             drawn = source.constructor(drawn) if len(reads) == 1 else drawn
         if isinstance(drawn, ast.Call) and _last(drawn.func) in ("randperm", "permutation"):
             return part

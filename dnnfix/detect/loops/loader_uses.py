@@ -308,8 +308,8 @@ def _added(source: Source, call: ast.Call, name: str) -> list[tuple[str, ast.exp
     for node in source.nodes(ast.Attribute):
         if node.attr in ("update", "setdefault") and ast.unparse(node.value) == name:
             changes.append((node, _updated(source, source.parent(node))))
-    for node, pairs in changes:
-        asked = source.enclosing(node, ast.If)
+    for place, pairs in changes:
+        asked = source.enclosing(place, ast.If)
         if asked is None or call in within(asked, ast.Call):
             if pairs is None:
                 return None
