@@ -27,7 +27,7 @@ CARING = words("""Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlph
     TransformerDecoderLayer Transformer MultiheadAttention from_pretrained""")
 """Layers, and what makes networks with such layers, that compute something else in evaluation mode than in training mode."""
 MADE_UP = words(
-    "torch.rand torch.randn torch.zeros torch.ones torch.empty torch.randint torch.Tensor torch.arange torch.autograd.Variable"
+    "torch.rand torch.randn torch.zeros torch.ones torch.empty torch.randint torch.Tensor torch.arange"
 )
 OF_CARING = re.compile(
     r"(resnet|resnext|densenet|mobilenet|efficientnet|inception|googlenet|vgg|alexnet|regnet|convnext|vit_)\d*\w*$",
@@ -68,7 +68,7 @@ def evaluations(source: Source) -> tuple[Evaluation, ...]:
     for call in structure.forward_calls(source, source.tree):
         _add(source, groups, None, call)
     for function in structure.functions(source):
-        if not OF_FRAMEWORKS.search(function.name):
+        if not _is_of_framework(source, function):
             for call in structure.forward_calls(source, function):
                 _add(source, groups, function, call)
     found = []
@@ -77,6 +77,16 @@ def evaluations(source: Source) -> tuple[Evaluation, ...]:
         recorded = tuple(call for call in calls if not structure.without_gradients(source, call))
         found.append(Evaluation(network, around, tuple(calls), mode_at(source, first, network), recorded))
     return tuple(sorted(found, key=lambda one: one.calls[0].lineno))
+
+
+def _is_of_framework(source: Source, function: Function) -> bool:
+    """Whether a framework may call a function, in the mode that it sees fit: a method whose class, or what that derives from, is not seen."""
+    if not OF_FRAMEWORKS.search(function.name):
+        return False
+    owner = source.parent(function)
+    if isinstance(owner, ast.ClassDef):
+        return bool(owner.bases) or function.name == "__call__"
+    return structure.is_like_method(source, function)
 
 
 def _add(
@@ -161,8 +171,9 @@ def _is_tried(source: Source, call: ast.Call) -> bool:
         return True
     for given in call.args:
         made = source.constructor(given)
-        name = (source.qualified(made.func) or "") if made is not None else ""
-        if name in MADE_UP:
+        while made is not None and last_name(made.func) == "Variable" and made.args:
+            made = source.constructor(made.args[0])
+        if made is not None and source.qualified(made.func) in MADE_UP:
             return True
     return False
 

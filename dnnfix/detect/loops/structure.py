@@ -198,7 +198,8 @@ def _cleared(source: Source) -> frozenset[str]:
 def is_optimizer(source: Source, expr: ast.expr) -> bool:
     """Whether an expression is an optimizer: by what made it, or by its name where that is not seen."""
     made = source.constructor(expr)
-    if made is not None and (name := source.qualified(made.func)):
+    name = (source.qualified(made.func) or "") if made is not None else ""
+    if name.startswith((*OPTIMIZERS, "torch.", "numpy.", "builtins.")):
         return name.startswith(OPTIMIZERS) and not name.startswith(SCHEDULES)
     text = f"{ast.unparse(expr)} {ast.unparse(made.func) if made is not None else ''}".lower()
     return bool(OF_OPTIMIZER.search(text)) and not OF_SCHEDULE.search(text)
@@ -244,8 +245,13 @@ def callee(source: Source, call: ast.Call) -> Function | None:
     own = _bodies(source).get(name, [])
     if name == "forward" and isinstance(call.func, ast.Attribute) and not is_self(call.func.value):
         return None  # every network has one: that of a part of a network is not its own
-    is_method = len(own) == 1 and isinstance(source.parent(own[0]), ast.ClassDef)
+    is_method = len(own) == 1 and is_like_method(source, own[0])
     return own[0] if is_method and name not in ("step", "backward", "zero_grad", "train", "eval") else None
+
+
+def is_like_method(source: Source, function: Function) -> bool:
+    """Whether a function is a method, or was one before its text was cut out of a class."""
+    return isinstance(source.parent(function), ast.ClassDef) or next(iter(parameter_names(function)), "") == "self"
 
 
 def in_region(root: ast.AST, node: ast.AST, source: Source) -> bool:
