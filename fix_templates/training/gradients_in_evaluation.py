@@ -44,11 +44,13 @@ class GradientsInEvaluation(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks or "volatile" in source.words:
+        if "torch" not in source.frameworks:
             return
         for each in evaluations.evaluations(source):
             if not each.recorded or evaluations.asks_for_gradients(each.function, source):
                 continue
+            if "volatile" in source.words and _is_volatile(source, each):
+                continue  # DNF512
             if each.function is not None and (_is_called_without(source, each.function) or _gives_back(source, each)):
                 continue
             first, last = _whole(source, each)
@@ -70,6 +72,47 @@ def accuracy(model, loader):
 +         for x, y in loader:
 +             right += (model(x).argmax(1) == y).sum().item()
     return right
+
+=== example: the caller puts it in evaluation mode
+import torch
+
+def picture(painter, size):
+-     drawn = painter(torch.randn(16, size))
++     with torch.no_grad():
++         drawn = painter(torch.randn(16, size))
+    return drawn.cpu().data.numpy()
+
+for turn, (x, _) in enumerate(loader):
+    painter.zero_grad()
+    criterion(judge(painter(x)), ones).backward()
+    optimizer.step()
+    if turn % 500 == 0:
+        painter.eval()
+        save(picture(painter, 32))
+        painter.train()
+
+=== finds: of a plain function that is named as a framework's method would be
+import torch
+
+def test_epoch(net, records):
+    net.eval()
+    return sum(loss_fn(net(x), y).item() for x, y in records)
+
+=== finds: in another function than the one that has volatile variables
+from torch.autograd import Variable
+
+def old(net, rows):
+    return net(Variable(rows, volatile=True))
+
+def validate(net, loader):
+    net.eval()
+    return sum(loss_fn(net(Variable(x)), y).item() for x, y in loader)
+
+=== reject: a method that a framework may call
+class Labels(Runner):
+    def test_epoch(self, records):
+        self.net.eval()
+        return sum(self.loss(self.net(x), y).item() for x, y in records)
 
 === reject: the whole function is without gradients
 import torch
@@ -99,6 +142,14 @@ def test(model, x, y, size):
     loss.backward()
     return model(x + size * x.grad.sign())
 """
+
+
+def _is_volatile(source: Source, each: evaluations.Evaluation) -> bool:
+    """Whether variables that were to record nothing are made or read in the function that evaluates."""
+    region = each.function or source.tree
+    given = (keyword.arg for call in within(region, ast.Call) for keyword in call.keywords)
+    named = (node.attr for node in within(region, ast.Attribute))
+    return "volatile" in {*given, *named}
 
 
 def _is_called_without(source: Source, function: training_loop.Function) -> bool:

@@ -110,7 +110,7 @@ def _is_evaluated(source: Source, call: ast.Call, network: str) -> bool:
     region: ast.AST = around or source.tree
     trains = structure.has(source, region, Kind.BACKWARD)
     ungraded = structure.without_gradients(source, call)
-    if _is_tried(source, call):
+    if _is_tried(source, call, network):
         return False
     if trains and not loops:
         in_mode = ungraded and mode_at(source, call, network) is Kind.EVAL
@@ -158,17 +158,20 @@ def _is_only_asked(source: Source, call: ast.Call, network: str) -> bool:
     )
 
 
-def _is_tried(source: Source, call: ast.Call) -> bool:
-    """Whether a network is only tried on made-up numbers, as for the shape of its output."""
+def _is_tried(source: Source, call: ast.Call, network: str) -> bool:
+    """Whether a network is only tried on made-up numbers, as for the shape of its output, and does not draw from them while it is trained."""
     around = function_around(source, call)
     over_data = any(isinstance(loop, ast.For) and structure.goes_over_data(loop) for loop in loops_around(source, call))
     if (
         around is not None
         and around.name.strip("_").startswith("test")
+        and (network not in parameter_names(around) or any(within(around, ast.Assert)))
         and not over_data
         and not structure.without_gradients(source, call)
     ):
         return True
+    if structure.of_kind(source, Kind.BACKWARD) and mode_at(source, call, network) is Kind.EVAL:
+        return False
     for given in call.args:
         made = source.constructor(given)
         while made is not None and last_name(made.func) == "Variable" and made.args:
@@ -194,7 +197,18 @@ def mode_at(source: Source, node: ast.expr, network: str) -> Kind | None:
         own = operation.kind in (Kind.EVAL, Kind.TRAIN) and function_around(source, operation.node) is around
         if before and own and _concerns(source, operation, network):
             last = operation.kind
+    if last is None and around is not None and Kind.EVAL in {one.kind for one in structure.operations(source)}:
+        return _mode_of_callers(source, around, network)
     return last
+
+
+@once
+def _mode_of_callers(source: Source, function: Function, network: str) -> Kind | None:
+    """Evaluation mode, where all calls of a function come when the network that it asks is in that mode."""
+    calls = [each for each in structure.callers(source, function) if function_around(source, each) is not function]
+    names = [structure.as_caller_names(function, each, network) for each in calls]
+    modes = {mode_at(source, each, name) if name else None for each, name in zip(calls, names, strict=True)}
+    return Kind.EVAL if modes == {Kind.EVAL} else None
 
 
 def _concerns(source: Source, operation: structure.Operation, network: str) -> bool:

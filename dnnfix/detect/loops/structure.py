@@ -275,7 +275,7 @@ def _happenings(source: Source, root: ast.AST, on_the_way: frozenset[Function]) 
     yield from (Happening(one, one.node, one.on) for one in operations(source) if in_region(root, one.node, source))
     for call, body in _led_to(source, root, on_the_way):
         for each in _happenings(source, body, on_the_way | {body}):
-            yield Happening(each.operation, call, _as_caller_names(body, call, each.on))
+            yield Happening(each.operation, call, as_caller_names(body, call, each.on))
 
 
 def _led_to(source: Source, root: ast.AST, on_the_way: frozenset[Function]) -> Iterator[tuple[ast.Call, Function]]:
@@ -289,7 +289,7 @@ def _calls(source: Source, root: ast.AST) -> tuple[tuple[ast.Call, Function], ..
     return tuple((call, body) for call, body in found if body is not None)
 
 
-def _as_caller_names(body: Function, call: ast.Call, text: str) -> str:
+def as_caller_names(body: Function, call: ast.Call, text: str) -> str:
     """What the caller of a function calls something that the function names so; empty where it is the function's own."""
     first, dot, rest = text.partition(".")
     parameters = [*parameter_names(body)]
@@ -326,7 +326,7 @@ def _forwards(source: Source, root: ast.AST, on_the_way: frozenset[Function]) ->
     )
     for call, body in _led_to(source, root, on_the_way):
         for on, _ in _forwards(source, body, on_the_way | {body}):
-            yield _as_caller_names(body, call, on), call
+            yield as_caller_names(body, call, on), call
 
 
 SEEN_HERE = words("grad scaler GradScaler accelerator manual_backward")
