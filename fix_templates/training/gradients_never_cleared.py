@@ -56,6 +56,7 @@ class GradientsNeverCleared(ReadTemplate):
             return
         yield from _uncleared(source, subject.words)
         yield from _one_of_several(source)
+        yield from _in_other_branch(source)
         if not training_loop.OTHER_WAYS & subject.words - {"grad"}:
             yield from _updated_by_hand(source)
 
@@ -134,6 +135,65 @@ for step, (x, y) in enumerate(loader):
     if (step + 1) % 8 == 0:
         optimizer.step()
 +         optimizer.zero_grad()
+
+=== example: in one branch alone
+import torch
+
+for x, y in loader:
+    loss = criterion(net(x), y)
+    if half:
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    else:
++         optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+=== example: of an optimizer from a library of its own
+from fastoptim import LionSGD
+
+lion = LionSGD(net.parameters(), lr=0.001)
+for x, y in loader:
+    error = torch.nn.functional.l1_loss(net(x), y)
++     lion.zero_grad()
+    error.backward()
+    lion.step()
+
+=== finds: methods that were cut out of their class
+def fit(self, loader):
+    for rows in loader:
+        print(self.learn(rows))
+
+def learn(self, rows):
+    loss = self.criterion(self.net(rows.x), rows.y)
+    loss.backward()
+    self.optimizer.step()
+    return loss.item()
+
+=== reject: before the branches, and in each of them
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = criterion(net(x), y)
+    if half:
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    else:
+        loss.backward()
+        optimizer.step()
+
+for x, y in loader:
+    loss = criterion(net(x), y)
+    if half:
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+    else:
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
 
 === example: with a scaler
 import torch
@@ -354,6 +414,57 @@ def _one_of_several(source: Source) -> Iterator[Fault]:
                 said = {"step": f"{step.on}.step()", "why": "nothing clears them, only those of another optimizer"}
                 title = f"Clear the gradients before the backward pass: {code}"
                 yield Fault.with_repair(source.site(step.at), said, title, edit)
+
+
+def _in_other_branch(source: Source) -> Iterator[Fault]:
+    """Steps in one branch of a condition whose gradients are cleared in another branch alone."""
+    if "zero_grad" not in source.words:
+        return
+    told: set[ast.AST] = set()
+    for region in (loop for loop, _ in structure.batch_loops(source)):
+        happening = structure.happenings(source, region)
+        clearings = [each for each in happening if each.kind is structure.Kind.CLEAR]
+        if not clearings or structure.goes_other_ways(source, region):
+            continue
+        for choice in within(region, ast.If):
+            branches = [[one for one in happening if _is_in(one.at, branch)] for branch in _branches(choice)]
+            whole = [each for each in branches if _has_pass_and_step(each)]
+            clearing = [each for each in whole if any(one in clearings for one in each)]
+            stepped = {one.on for each in clearing for one in each if one.kind is structure.Kind.UPDATE}
+            if not clearing or not all(any(one in each for each in clearing) for one in clearings):
+                continue
+            for branch in (each for each in whole if each not in clearing):
+                step = next(one for one in branch if one.kind is structure.Kind.UPDATE)
+                if step.on not in stepped or step.operation.node in told or _asks_closure(step):
+                    continue
+                if structure.given_away(source, region, {step.on}) or structure.made_in(region, {step.on}):
+                    continue
+                told.add(step.operation.node)
+                code = f"{step.on}.zero_grad()"
+                edit = InsertBefore(source.site(source.statement_of(_first_pass(source, branch, step))), code)
+                said = {"step": f"{step.on}.step()", "why": "they are cleared in another branch alone"}
+                title = f"Clear the gradients before the backward pass: {code}"
+                yield Fault.with_repair(source.site(step.at), said, title, edit)
+
+
+def _branches(choice: ast.If) -> Iterator[list[ast.stmt]]:
+    """The branches of a condition, those of `elif` among them."""
+    yield choice.body
+    if len(choice.orelse) == 1 and isinstance(choice.orelse[0], ast.If):
+        yield from _branches(choice.orelse[0])
+    elif choice.orelse:
+        yield choice.orelse
+
+
+def _is_in(node: ast.expr | ast.stmt, block: Sequence[ast.stmt]) -> bool:
+    """Whether a node stands in the lines of a block."""
+    return block[0].lineno <= node.lineno <= (block[-1].end_lineno or 0)
+
+
+def _has_pass_and_step(happening: Sequence[structure.Happening]) -> bool:
+    """Whether there are a backward pass and the step after it."""
+    kinds = [each.kind for each in happening if each.kind in (structure.Kind.BACKWARD, structure.Kind.UPDATE)]
+    return kinds[:1] == [structure.Kind.BACKWARD] and structure.Kind.UPDATE in kinds
 
 
 def _has_loop(source: Source, function: training_loop.Function) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from dnnfix.api import (
@@ -18,6 +18,7 @@ from dnnfix.api import (
     Source,
     Subject,
     function_around,
+    schedules,
     structure,
     training_loop,
     within,
@@ -112,6 +113,53 @@ train(net, optimizer)
 + net.eval()
 print(net(x_test).argmax(1))
 
+=== example: one of two optimizers
+import torch
+
+for real in loader:
+    fake = G(noise(len(real)))
+    opt_critic.zero_grad()
+    d_loss = D(fake.detach()).mean() - D(real).mean()
+    d_loss.backward()
++     opt_critic.step()
+    opt_painter.zero_grad()
+    g_loss = -D(fake).mean()
+    g_loss.backward()
+    opt_painter.step()
+
+=== example: the schedule's step in the place of the optimizer's
+import torch
+
+sgd = torch.optim.SGD(params=net.parameters(), lr=0.1)
+decay = torch.optim.lr_scheduler.StepLR(optimizer=sgd, step_size=10)
+for x, y in loader:
+    net.zero_grad()
+    loss = criterion(net(x), y)
+    loss.backward()
++     sgd.step()
+    decay.step()
+
+=== reject: both, one after the other, and one that is stepped elsewhere
+import torch
+
+for real in loader:
+    opt_a.zero_grad()
+    opt_b.zero_grad()
+    criterion(b(a(real)), real).backward()
+    opt_a.step()
+    opt_b.step()
+
+def slow(loss):
+    opt_c.step()
+
+for real in loader:
+    opt_c.zero_grad()
+    opt_d.zero_grad()
+    loss = criterion(c(real), real)
+    loss.backward()
+    opt_d.step()
+    slow(loss)
+
 === reject: a function steps it
 import torch
 
@@ -205,15 +253,10 @@ def _no_step(source: Source) -> Iterator[Fault]:
             return  # of what is stepped, nothing is known
     for loop, backward in structure.batch_loops(source):
         happening = structure.happenings(source, loop)
-        cleared = {
-            each.operation.on for each in happening if each.kind is structure.Kind.CLEAR and not each.operation.by_hand
-        }
-        if any(each.kind is structure.Kind.UPDATE for each in happening) or len(cleared) != 1:
+        found = _unstepped(source, loop, happening)
+        if found is None:
             continue
-        (optimizer,) = cleared
-        clearing = next(each for each in happening if each.kind is structure.Kind.CLEAR).operation
-        if not structure.is_optimizer(source, cast(ast.Attribute, cast(ast.Call, clearing.node).func).value):
-            continue
+        optimizer, last = found
         elsewhere = any(each.on == optimizer for each in structure.of_kind(source, structure.Kind.UPDATE))
         if (
             structure.goes_other_ways(source, loop)
@@ -222,21 +265,55 @@ def _no_step(source: Source) -> Iterator[Fault]:
             or _weights_are_written(loop)
         ):
             continue
-        text, last = f"{optimizer}.step()", [each for each in happening if each.kind is structure.Kind.BACKWARD][-1].at
+        text = f"{optimizer}.step()"
         yield _missing(source, last, text, InsertAfter(source.site(source.statement_of(last)), text))
+
+
+def _unstepped(
+    source: Source, loop: training_loop.Loop, happening: Sequence[structure.Happening]
+) -> tuple[str, ast.expr | ast.stmt] | None:
+    """The optimizer for which a loop computes gradients and which it does not step, with the last backward pass for it."""
+    stepped = {each.on for each in happening if each.kind is structure.Kind.UPDATE}
+    passes = [each.at for each in happening if each.kind is structure.Kind.BACKWARD]
+    clearings = [each for each in happening if each.kind is structure.Kind.CLEAR and not each.operation.by_hand]
+    cleared = {each.operation.on: each for each in clearings if _clears_optimizer(source, each.operation)}
+    if stepped:  # of several, one is forgotten: a pass follows its clearing, and the step of another one that pass
+        for on, clearing in cleared.items():
+            following = happening[happening.index(clearing) + 1 :]
+            kinds = [each.kind for each in following]
+            if on not in stepped and kinds[:1] == [structure.Kind.BACKWARD] and structure.Kind.UPDATE in kinds:
+                return on, following[0].at
+        return None
+    if len(cleared) == 1 and len({each.operation.on for each in clearings}) == 1:
+        return next(iter(cleared)), passes[-1]
+    around = function_around(source, loop)
+    made = [
+        target
+        for assign in source.nodes(ast.Assign)
+        for target in assign.targets
+        if isinstance(assign.value, ast.Call) and structure.is_optimizer(source, target)
+    ]
+    if cleared or len(made) != 1 or function_around(source, made[0]) is not around or "step" not in source.words:
+        return None
+    return ast.unparse(made[0]), passes[-1]  # its network is cleared, and its schedule alone is stepped
+
+
+def _clears_optimizer(source: Source, clearing: structure.Operation) -> bool:
+    """Whether it is an optimizer, not a network, that is cleared."""
+    return structure.is_optimizer(source, cast(ast.Attribute, cast(ast.Call, clearing.node).func).value)
 
 
 def _does_more(source: Source, optimizer: str) -> bool:
     """Whether an optimizer is used in a way that may step it."""
+    schedules_made = [each.made for each in schedules.schedules(source)]
     named: list[ast.Name | ast.Attribute] = [*source.nodes(ast.Name), *source.nodes(ast.Attribute)]
     for node in named:
         if ast.unparse(node) != optimizer or isinstance(node.ctx, ast.Store):
             continue
         above = source.parent(node)
+        above = source.parent(above) if isinstance(above, ast.keyword) else above
         is_kept = isinstance(above, ast.Attribute) and above.attr in KEPT_BY
-        of_schedule = isinstance(above, ast.Call) and (
-            source.qualified(above.func) or ast.unparse(above.func)
-        ).startswith(("torch.optim.lr_scheduler.", "lr_scheduler."))
+        of_schedule = above in schedules_made
         if not is_kept and not of_schedule:
             return True
     return False

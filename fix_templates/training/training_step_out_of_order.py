@@ -213,6 +213,15 @@ class Learner:
             self.second(x, y)
             self.sgd.step()
 
+=== finds: cleared in each batch, and again with the step every so often
+for step, (x, y) in enumerate(loader):
+    optimizer.zero_grad()
+    loss = criterion(net(x), y) / every
+    loss.backward()
+    if (step + 1) % every == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+
 === reject: losses that are added up over the batches, and one for a whole sequence
 for epoch in range(9):
     cost = 0
@@ -590,9 +599,12 @@ def _cleared_each_turn(source: Source, region: ast.AST) -> Iterator[Fault]:
     cleared = [each for each in steps if each.kind is Kind.CLEAR]
     passes = [each for each in steps if each.kind is Kind.BACKWARD]
     updates = [each for each in steps if each.kind is Kind.UPDATE]
-    if len(cleared) != 1 or len(updates) != 1 or not passes or not isinstance(region, training_loop.LOOPS):
+    if not cleared or len(updates) != 1 or not passes or not isinstance(region, training_loop.LOOPS):
         return
     around = source.parent(source.statement_of(updates[0].at))
+    cleared = [each for each in cleared if source.parent(source.statement_of(each.at)) is not around]  # not with the step
+    if len(cleared) != 1:
+        return
     rarely = isinstance(around, ast.If) and any(isinstance(node, ast.Mod) for node in ast.walk(around.test))
     same = source.parent(around) is region if around is not None else False
     if rarely and same and all(_each_turn(source, each, region) for each in (*cleared, *passes)):
