@@ -91,6 +91,33 @@ for turn, (x, _) in enumerate(loader):
         save(picture(painter, 32))
         painter.train()
 
+=== finds: of a network that is written out as a function
+steer, shift = torch.randn(3, 2, requires_grad=True), torch.zeros(2, requires_grad=True)
+
+def predict(x):
+    return torch.tanh(x @ steer + shift)
+
+for turn in range(20):
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        criterion(predict(x), y).backward()
+        optimizer.step()
+    for x, y in val_loader:
+        print(criterion(predict(x), y).item())
+
+=== reject: what such a function computes for the loss
+slope = torch.tensor(1.0, requires_grad=True)
+
+def predict(x):
+    return slope * x
+
+print(predict(4).item())
+for x, y in pairs:
+    ((predict(x) - y) ** 2).backward()
+    slope.data -= 0.01 * slope.grad.item()
+    slope.grad.zero_()
+print(predict(4).item())
+
 === finds: of a plain function that is named as a framework's method would be
 import torch
 

@@ -458,6 +458,9 @@ def cares_for_mode(source: Source, network: ast.expr) -> bool | None:
     if name.startswith("torch.nn.") and name != "torch.nn.Sequential":
         return name.rpartition(".")[2] in CARING
     definition = source.definition(made.func) if made is not None else None
+    written = source.definition(network)
+    if isinstance(written, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return _has_caring_part(source, written)
     if made is not None and (name == "torch.nn.Sequential" or isinstance(definition, ast.ClassDef)):
         return _has_caring_part(source, definition or made)
     caring = CARING & source.words

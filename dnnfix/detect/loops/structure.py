@@ -433,13 +433,42 @@ def is_network(source: Source, expr: ast.expr) -> bool:
         made is not None and not name and (of := ast.unparse(made.func))[:1].isupper()
     ):  # a class that the text does not have
         return any(OF_NETWORK.search(each) for each in (text, of)) and not OF_OBJECT.search(of)
-    if source.definition(expr) is not None or source.qualified(expr):
-        return False
+    definition = source.definition(expr)
+    if definition is not None or source.qualified(expr):
+        return definition in _written_as_functions(source)
     if made is None and isinstance(expr, ast.Name) and OF_ACTION.search(text):
         return False
     if isinstance(expr, ast.Attribute) and "_" in expr.attr and not text.startswith("self."):
         return False  # `accelerator.unwrap_model` does something
     return bool(OF_NETWORK.search(text)) and not OF_NO_NETWORK.search(text)
+
+
+@once
+def _written_as_functions(source: Source) -> frozenset[ast.AST]:
+    """The functions that are networks: they compute with tensors of the whole text whose gradients are asked for, and give a result back."""
+    if source.words.isdisjoint(("requires_grad", "requires_grad_", "Parameter", "optim")):
+        return frozenset()
+    weights: set[str] = set()
+    for call in source.nodes(ast.Call):
+        listed = call.args[0] if call.args else None
+        if isinstance(listed, (ast.List, ast.Tuple)) and OF_OPTIMIZER.search(last_name(call.func).lower()):
+            weights |= {ast.unparse(each) for each in listed.elts}
+        if last_name(call.func) == "requires_grad_":
+            weights.add(receiver(call))
+    for assign in source.nodes(ast.Assign):
+        if isinstance(assign.value, (ast.Call, ast.Tuple)) and "requires_grad" in ast.unparse(assign.value):
+            weights |= stored_names(assign)
+    return frozenset(
+        function
+        for function in functions(source)
+        if weights
+        and isinstance(source.parent(function), ast.Module)
+        and not OF_LOSS.search(function.name)
+        and any(within(function, ast.Return))
+        and any(node.id in weights for node in within(function, ast.Name))
+        and weights.isdisjoint(stored_names(function))
+        and not any(last_name(call.func) in ("backward", "step") for call in within(function, ast.Call))
+    )
 
 
 def is_network_class(source: Source, expr: ast.expr) -> bool:
