@@ -57,6 +57,7 @@ class GradientsNeverCleared(ReadTemplate):
         yield from _uncleared(source, subject.words)
         yield from _one_of_several(source)
         yield from _in_other_branch(source)
+        yield from _in_closure(source)
         if not training_loop.OTHER_WAYS & subject.words - {"grad"}:
             yield from _updated_by_hand(source)
 
@@ -160,6 +161,30 @@ for x, y in loader:
 +     lion.zero_grad()
     error.backward()
     lion.step()
+
+=== example: in the function that a step calls
+import torch
+
+lbfgs = torch.optim.LBFGS([canvas])
+
+def look():
+    loss = style(canvas)
++     lbfgs.zero_grad()
+    loss.backward()
+    return loss
+
+for turn in range(20):
+    lbfgs.step(look)
+
+=== example: each parameter by hand
+import torch
+
+for x, y in loader:
+    criterion(net(x), y).backward()
+    with torch.no_grad():
+        for weight in net.parameters():
+            weight -= 0.1 * weight.grad
++             weight.grad.zero_()
 
 === finds: methods that were cut out of their class
 def fit(self, loader):
@@ -447,6 +472,20 @@ def _in_other_branch(source: Source) -> Iterator[Fault]:
                 yield Fault.with_repair(source.site(step.at), said, title, edit)
 
 
+def _in_closure(source: Source) -> Iterator[Fault]:
+    """Functions that compute gradients for a step that calls them, in a text that clears none."""
+    if "zero_grad" in source.words or not CLEARED_OTHERWISE.isdisjoint(source.words) or _written_over(source, "grad"):
+        return
+    for step in structure.of_kind(source, structure.Kind.UPDATE):
+        given = step.node.args if isinstance(step.node, ast.Call) else []
+        closure = source.definition(given[0]) if len(given) == 1 else None
+        if isinstance(closure, ast.FunctionDef) and structure.has(source, closure, structure.Kind.BACKWARD):
+            first = next(one for one in structure.happenings(source, closure) if one.kind is structure.Kind.BACKWARD)
+            edit = InsertBefore(source.site(source.statement_of(first.at)), f"{step.on}.zero_grad()")
+            said = {"step": f"{step.on}.step({closure.name})", "why": f"{closure.name} clears none"}
+            yield Fault.with_repair(source.site(step.node), said, f"Clear the gradients in {closure.name}", edit)
+
+
 def _branches(choice: ast.If) -> Iterator[list[ast.stmt]]:
     """The branches of a condition, those of `elif` among them."""
     yield choice.body
@@ -579,11 +618,9 @@ def _updated_by_hand(source: Source) -> Iterator[Fault]:
         found: dict[str, ast.stmt] = {}
         for statement in source.nodes(ast.Expr) + source.nodes(ast.AugAssign):
             weight = _changed_by_its_gradient(statement) if statement.lineno > backward.statement.lineno else ""
-            if (
-                weight
-                and loops[0] in training_loop.loops_around(source, statement)[:1]
-                and not _is_made_in(loops, weight)
-            ):
+            around = training_loop.loops_around(source, statement) if weight else []
+            each_of_all = around[1:2] == loops[:1] and _goes_over(around[0], weight)
+            if each_of_all or (around[:1] == loops[:1] and not _is_made_in(loops, weight)):
                 found[weight] = statement
         last = max(found.values(), key=lambda one: one.lineno, default=None)
         if last is None:
@@ -593,6 +630,12 @@ def _updated_by_hand(source: Source) -> Iterator[Fault]:
         clearing = InsertAfter(updated, "\n".join(f"{weight}.grad.zero_()" for weight in weights))
         said = {"step": f"the update of {' and '.join(weights)}", "why": "nothing clears them"}
         yield Fault.with_repair(updated, said, "Clear the gradients after each update", clearing)
+
+
+def _goes_over(loop: training_loop.Loop, weight: str) -> bool:
+    """Whether a loop goes over the parameters of a network by a name."""
+    of_parameters = isinstance(loop, ast.For) and re.fullmatch(r".*\.parameters\(\)", ast.unparse(loop.iter))
+    return bool(of_parameters) and isinstance(loop, ast.For) and ast.unparse(loop.target) == weight
 
 
 def _changed_by_its_gradient(statement: ast.stmt) -> str:

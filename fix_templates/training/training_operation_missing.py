@@ -127,6 +127,23 @@ for real in loader:
     g_loss.backward()
     opt_painter.step()
 
+=== example: one of two optimizers, in a function for one batch
+def learn(rows, words, ear, mouth, ear_optimizer, mouth_optimizer):
+    ear_optimizer.zero_grad()
+    mouth_optimizer.zero_grad()
+    loss = criterion(mouth(ear(rows)), words)
+    loss.backward()
++     mouth_optimizer.step()
+    ear_optimizer.step()
+    return loss.item()
+
+=== reject: a function that another one's steps follow
+def learn(rows, words, ear, ear_optimizer):
+    ear_optimizer.zero_grad()
+    loss = criterion(ear(rows), words)
+    loss.backward()
+    return loss
+
 === example: the schedule's step in the place of the optimizer's
 import torch
 
@@ -251,7 +268,10 @@ def _no_step(source: Source) -> Iterator[Fault]:
         stepped = structure.of_kind(source, structure.Kind.UPDATE)
         if not stepped and not structure.of_kind(source, structure.Kind.SCHEDULE):
             return  # of what is stepped, nothing is known
-    for loop, backward in structure.batch_loops(source):
+    regions: list[training_loop.Loop | training_loop.Function] = [loop for loop, _ in structure.batch_loops(source)]
+    if len(structure.of_kind(source, structure.Kind.CLEAR)) > 1:  # of several optimizers, a function may forget one
+        regions += [each for each in structure.functions(source) if not any(within(each, *training_loop.LOOPS))]
+    for loop in regions:
         happening = structure.happenings(source, loop)
         found = _unstepped(source, loop, happening)
         if found is None:
@@ -270,7 +290,7 @@ def _no_step(source: Source) -> Iterator[Fault]:
 
 
 def _unstepped(
-    source: Source, loop: training_loop.Loop, happening: Sequence[structure.Happening]
+    source: Source, loop: training_loop.Loop | training_loop.Function, happening: Sequence[structure.Happening]
 ) -> tuple[str, ast.expr | ast.stmt] | None:
     """The optimizer for which a loop computes gradients and which it does not step, with the last backward pass for it."""
     stepped = {each.on for each in happening if each.kind is structure.Kind.UPDATE}
@@ -280,10 +300,13 @@ def _unstepped(
     if stepped:  # of several, one is forgotten: a pass follows its clearing, and the step of another one that pass
         for on, clearing in cleared.items():
             following = happening[happening.index(clearing) + 1 :]
-            kinds = [each.kind for each in following]
+            after = [each for each in following if each.kind is not structure.Kind.CLEAR]
+            kinds = [each.kind for each in after]
             if on not in stepped and kinds[:1] == [structure.Kind.BACKWARD] and structure.Kind.UPDATE in kinds:
-                return on, following[0].at
+                return on, after[0].at
         return None
+    if not isinstance(loop, training_loop.LOOPS):
+        return None  # whoever calls the function may step it
     if len(cleared) == 1 and len({each.operation.on for each in clearings}) == 1:
         return next(iter(cleared)), passes[-1]
     around = function_around(source, loop)
