@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from dnnfix.api import (
+    Decline,
     Family,
     Fault,
     FixPattern,
@@ -19,6 +20,9 @@ from dnnfix.api import (
     training_loop,
     trees,
 )
+
+
+BY_METRIC = "ReduceLROnPlateau"
 
 
 class SchedulerNeverStepped(ReadTemplate):
@@ -48,6 +52,17 @@ class SchedulerNeverStepped(ReadTemplate):
             yield from _idle_schedules(source)
 
     programs = """
+=== finds: that follows a metric
+import torch
+
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd, "min")
+for epoch in range(20):
+    for x, y in loader:
+        sgd.zero_grad()
+        criterion(net(x), y).backward()
+        sgd.step()
+
 === example: one that counts batches
 import torch
 
@@ -170,10 +185,15 @@ for epoch in range(20):
 def _idle_schedules(source: Source) -> Iterator[Fault]:
     """Schedules that are never read and whose optimizer is stepped in each batch of each epoch."""
     for schedule in schedules.schedules(source):
-        if schedule.kind not in schedules.BY_EPOCH | schedules.BY_BATCH or _is_read(source, schedule.target):
+        known = schedule.kind in schedules.BY_EPOCH | schedules.BY_BATCH | {BY_METRIC}
+        if not known or _is_read(source, schedule.target):
             continue
         epochs, step = _epochs(source, schedule)
         if epochs is None or step is None:
+            continue
+        if schedule.kind == BY_METRIC:
+            decline = Decline("which metric it is to follow is for a person to say")
+            yield Fault(source.site(schedule.made), {"scheduler": schedule.on}, (decline,), confidence=0.85)
             continue
         statement = source.statement_of(step.operation.node)
         batches = training_loop.loops_around(source, statement)[0]
