@@ -118,6 +118,51 @@ for x, y in pairs:
     slope.grad.zero_()
 print(predict(4).item())
 
+=== finds: of a whole graph at once, by a function that is no test of the program
+def learn():
+    net.train()
+    optimizer.zero_grad()
+    criterion(net(rows, edges)[seen], kinds[seen]).backward()
+    optimizer.step()
+
+def test():
+    net.eval()
+    guessed = net(rows, edges).argmax(1)
+    return (guessed[unseen] == kinds[unseen]).float().mean().item()
+
+=== finds: of a network of the whole text
+speaker.eval()
+
+def speak(words, longest):
+    while len(words) < longest:
+        words.append(speaker(torch.tensor([words]))[0, -1].argmax().item())
+    return words
+
+=== finds: drawn again and again
+painter.eval()
+for number in range(50):
+    save_image(painter(torch.randn(9, 64)), f"{number}.png")
+
+=== reject: the caller learns from it
+judge.eval()
+for x, y in loader:
+    optimizer.zero_grad()
+    loss_of(judge, x, y).backward()
+    optimizer.step()
+
+def loss_of(judge, x, y):
+    return criterion(judge(x), y)
+
+=== reject: a test of the program
+import torch
+
+def test_shape():
+    net.eval()
+    assert net(rows).shape == (3, 4)
+
+def test_gradient():
+    net(rows).sum().backward()
+
 === finds: of a plain function that is named as a framework's method would be
 import torch
 

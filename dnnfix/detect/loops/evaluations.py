@@ -165,12 +165,13 @@ def _is_tried(source: Source, call: ast.Call, network: str) -> bool:
     if (
         around is not None
         and around.name.strip("_").startswith("test")
-        and (network not in parameter_names(around) or any(within(around, ast.Assert)))
+        and (_asserts(around) or not (network in parameter_names(around) or structure.of_kind(source, Kind.BACKWARD)))
         and not over_data
         and not structure.without_gradients(source, call)
     ):
         return True
-    if structure.of_kind(source, Kind.BACKWARD) and mode_at(source, call, network) is Kind.EVAL:
+    again = structure.of_kind(source, Kind.BACKWARD) or loops_around(source, call)
+    if again and mode_at(source, call, network) is Kind.EVAL:
         return False
     for given in call.args:
         made = source.constructor(given)
@@ -179,6 +180,13 @@ def _is_tried(source: Source, call: ast.Call, network: str) -> bool:
         if made is not None and source.qualified(made.func) in MADE_UP:
             return True
     return False
+
+
+def _asserts(function: Function) -> bool:
+    """Whether a function is a test of the program."""
+    return any(within(function, ast.Assert)) or any(
+        last_name(call.func).startswith("assert") for call in within(function, ast.Call)
+    )
 
 
 def _learns_elsewhere(source: Source, function: Function | None) -> bool:
@@ -198,7 +206,7 @@ def mode_at(source: Source, node: ast.expr, network: str) -> Kind | None:
         if before and own and _concerns(source, operation, network):
             last = operation.kind
     if last is None and around is not None and Kind.EVAL in {one.kind for one in structure.operations(source)}:
-        return _mode_of_callers(source, around, network)
+        return _mode_of_callers(source, around, network) or _mode_of_all(source, around, network)
     return last
 
 
@@ -208,7 +216,26 @@ def _mode_of_callers(source: Source, function: Function, network: str) -> Kind |
     calls = [each for each in structure.callers(source, function) if function_around(source, each) is not function]
     names = [structure.as_caller_names(function, each, network) for each in calls]
     modes = {mode_at(source, each, name) if name else None for each, name in zip(calls, names, strict=True)}
-    return Kind.EVAL if modes == {Kind.EVAL} else None
+    return Kind.EVAL if modes == {Kind.EVAL} and not any(_learned_from(source, each) for each in calls) else None
+
+
+def _learned_from(source: Source, call: ast.Call) -> bool:
+    """Whether a backward pass comes with a call or after it, in the loop around it or else in its function."""
+    region: ast.AST = next(iter(loops_around(source, call)), None) or function_around(source, call) or source.tree
+    return any(
+        one.kind is Kind.BACKWARD and one.at.lineno >= call.lineno for one in structure.happenings(source, region)
+    )
+
+
+@once
+def _mode_of_all(source: Source, function: Function, network: str) -> Kind | None:
+    """Evaluation mode, where a text that trains nothing puts a network in it, outside of all functions, and in no other."""
+    first = network.partition(".")[0]
+    if structure.of_kind(source, Kind.BACKWARD) or first in {*parameter_names(function), *stored_names(function)}:
+        return None
+    modes = {one.kind: one for one in structure.operations(source) if one.on == network}
+    put = modes.get(Kind.EVAL)
+    return Kind.EVAL if put and Kind.TRAIN not in modes and function_around(source, put.node) is None else None
 
 
 def _concerns(source: Source, operation: structure.Operation, network: str) -> bool:
