@@ -270,23 +270,17 @@ for x, y in loader:
 
 def _phases(source: Source) -> Iterator[Fault]:
     """Loops over the phases of an epoch that never change the mode."""
-    for loop in source.nodes(ast.For):
-        listed: list[ast.List | ast.Tuple] = [*within(loop.iter, ast.List), *within(loop.iter, ast.Tuple)]
-        phases = [each.value for one in listed for each in one.elts if isinstance(each, ast.Constant)]
-        trained = [phase for phase in phases if isinstance(phase, str) and phase.lower().startswith("train")]
+    for loop, trained in evaluations.phases(source):
         changed = any(
             isinstance(node.func, ast.Attribute) and node.func.attr in ("train", "eval")
             for node in within(loop, ast.Call)
         )
         calls = structure.forward_calls(source, loop)
-        if len(phases) < 2 or len(trained) != 1 or changed or not calls or not isinstance(loop.target, ast.Name):
-            continue
-        if (
-            structure.has(source, loop, structure.Kind.BACKWARD)
-            and evaluations.cares_for_mode(source, calls[0].func) is not False
-        ):
+        if calls and not changed and evaluations.cares_for_mode(source, calls[0].func) is not False:
             network = ast.unparse(calls[0].func)
-            edit = InsertBefore(source.site(loop.body[0]), f'{network}.train({loop.target.id} == "{trained[0]}")')
+            edit = InsertBefore(
+                source.site(loop.body[0]), f'{network}.train({ast.unparse(loop.target)} == "{trained}")'
+            )
             said = {"network": network, "mode": "in training mode in each phase"}
             yield Fault.with_repair(source.site(calls[0]), said, "Put it in the mode of each phase", edit, prior=0.8)
 

@@ -46,6 +46,7 @@ class GradientsInEvaluation(ReadTemplate):
         source = subject.source
         if "torch" not in source.frameworks:
             return
+        yield from _phases(source)
         for each in evaluations.evaluations(source):
             if not each.recorded or evaluations.asks_for_gradients(each.function, source):
                 continue
@@ -90,6 +91,46 @@ for turn, (x, _) in enumerate(loader):
         painter.eval()
         save(picture(painter, 32))
         painter.train()
+
+=== example: in each phase of an epoch
+import torch
+
+for phase in ["train", "check"]:
+    net.train(phase == "train")
+    for x, y in loaders[phase]:
+-         loss = criterion(net(x), y)
+-         if phase == "train":
+-             optimizer.zero_grad()
+-             loss.backward()
+-             optimizer.step()
++         with torch.set_grad_enabled(phase == "train"):
++             loss = criterion(net(x), y)
++             if phase == "train":
++                 optimizer.zero_grad()
++                 loss.backward()
++                 optimizer.step()
+
+=== reject: phases that ask for gradients each in its way
+import torch
+
+for phase in ["train", "check"]:
+    torch.set_grad_enabled(phase == "train")
+    for x, y in loaders[phase]:
+        loss = criterion(net(x), y)
+        if phase == "train":
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+for phase in ["train", "check"]:
+    for x, y in loaders[phase]:
+        if phase == "train":
+            optimizer.zero_grad()
+            criterion(net(x), y).backward()
+            optimizer.step()
+        else:
+            with torch.no_grad():
+                print(criterion(net(x), y).item())
 
 === finds: of a network that is written out as a function
 steer, shift = torch.randn(3, 2, requires_grad=True), torch.zeros(2, requires_grad=True)
@@ -214,6 +255,35 @@ def test(model, x, y, size):
     loss.backward()
     return model(x + size * x.grad.sign())
 """
+
+
+def _phases(source: Source) -> Iterator[Fault]:
+    """Networks that loops over the phases of an epoch ask in the same way in each, with the gradients of all."""
+    for loop, trained in evaluations.phases(source):
+        calls = structure.forward_calls(source, loop)
+        unasked = any(
+            structure.is_ungraded(source, each) for each in within(loop, ast.Call, ast.Name, ast.Attribute)
+        ) or not {"volatile", "enable_grad"}.isdisjoint(source.words)
+        block = training_loop.block_of(source, source.statement_of(calls[0])) if calls else []
+        asked = [each for each in block if any(call in calls for call in within(each, ast.Call))]
+        in_batches = calls and training_loop.loops_around(source, calls[0])[1:] and not unasked
+        if in_batches and not structure.without_gradients(source, loop) and _is_in_all(source, calls[0], loop):
+            rest = block[block.index(asked[0]) :]
+            learns = next((s for s in rest if structure.has(source, s, structure.Kind.BACKWARD)), rest[-1])
+            header = f'with torch.set_grad_enabled({ast.unparse(loop.target)} == "{trained}"):'
+            edit = Enclose(source.site(asked[0]), source.site(learns), header)
+            said = {"network": ast.unparse(calls[0].func)}
+            yield Fault.with_repair(source.site(calls[0]), said, "Record gradients in training alone", edit, prior=0.8)
+
+
+def _is_in_all(source: Source, call: ast.Call, loop: ast.For) -> bool:
+    """Whether no condition stands between a call and a loop over phases: the call is made in each of them."""
+    above = source.parent(call)
+    while above is not None and above is not loop:
+        if isinstance(above, (ast.If, ast.IfExp, ast.Try, *training_loop.FUNCTIONS)):
+            return False
+        above = source.parent(above)
+    return True
 
 
 def _is_volatile(source: Source, each: evaluations.Evaluation) -> bool:

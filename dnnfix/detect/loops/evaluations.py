@@ -89,6 +89,20 @@ def _is_of_framework(source: Source, function: Function) -> bool:
     return structure.is_like_method(source, function)
 
 
+@once
+def phases(source: Source) -> tuple[tuple[ast.For, str], ...]:
+    """The loops over the phases of an epoch, by name, in one of which a network is trained; each with the name of that phase."""
+    found = []
+    for loop in source.nodes(ast.For):
+        listed: list[ast.List | ast.Tuple] = [*within(loop.iter, ast.List), *within(loop.iter, ast.Tuple)]
+        named = [each.value for one in listed for each in one.elts if isinstance(each, ast.Constant)]
+        trained = [phase for phase in named if isinstance(phase, str) and phase.lower().startswith("train")]
+        plain = len(named) > 1 and len(trained) == 1 and isinstance(loop.target, ast.Name)
+        if plain and structure.has(source, loop, Kind.BACKWARD):
+            found.append((loop, trained[0]))
+    return tuple(found)
+
+
 def _add(
     source: Source, groups: dict[tuple[str, Function | None], list[ast.Call]], function: Function | None, call: ast.Call
 ) -> None:
