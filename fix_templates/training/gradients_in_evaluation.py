@@ -194,6 +194,29 @@ for x, y in loader:
 def loss_of(judge, x, y):
     return criterion(judge(x), y)
 
+=== reject: a function that a library attributes outputs by
+import torch
+from captum.attr import LayerIntegratedGradients
+
+speaker.eval()
+
+def ask(words):
+    return speaker(words).max(1).values
+
+print(LayerIntegratedGradients(ask, speaker.words).attribute(rows))
+
+=== reject: functions of what records no gradients
+import torch
+
+rows = torch.tensor(rows, requires_grad=False)
+net.eval()
+
+def score(model, rows):
+    with torch.no_grad():
+        return model(rows).argmax(1)
+
+print(score(net, rows))
+
 === reject: a test of the program
 import torch
 

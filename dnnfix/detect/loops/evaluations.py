@@ -245,7 +245,9 @@ def _learned_from(source: Source, call: ast.Call) -> bool:
 def _mode_of_all(source: Source, function: Function, network: str) -> Kind | None:
     """Evaluation mode, where a text that trains nothing puts a network in it, outside of all functions, and in no other."""
     first = network.partition(".")[0]
-    if structure.of_kind(source, Kind.BACKWARD) or first in {*parameter_names(function), *stored_names(function)}:
+    if structure.of_kind(source, Kind.BACKWARD) or not USES_GRADIENTS.isdisjoint(source.words):
+        return None
+    if first in {*parameter_names(function), *stored_names(function)}:
         return None
     modes = {one.kind: one for one in structure.operations(source) if one.on == network}
     put = modes.get(Kind.EVAL)

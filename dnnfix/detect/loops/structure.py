@@ -456,7 +456,8 @@ def _written_as_functions(source: Source) -> frozenset[ast.AST]:
         if last_name(call.func) == "requires_grad_":
             weights.add(receiver(call))
     for assign in source.nodes(ast.Assign):
-        if isinstance(assign.value, (ast.Call, ast.Tuple)) and "requires_grad" in ast.unparse(assign.value):
+        asked = isinstance(assign.value, (ast.Call, ast.Tuple)) and "requires_grad=True" in ast.unparse(assign.value)
+        if asked and function_around(source, assign) is None:
             weights |= stored_names(assign)
     return frozenset(
         function
@@ -466,7 +467,7 @@ def _written_as_functions(source: Source) -> frozenset[ast.AST]:
         and not OF_LOSS.search(function.name)
         and any(within(function, ast.Return))
         and any(node.id in weights for node in within(function, ast.Name))
-        and weights.isdisjoint(stored_names(function))
+        and weights.isdisjoint({*stored_names(function), *parameter_names(function)})
         and not any(last_name(call.func) in ("backward", "step") for call in within(function, ast.Call))
     )
 
