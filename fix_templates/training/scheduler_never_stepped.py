@@ -22,9 +22,6 @@ from dnnfix.api import (
 )
 
 
-BY_METRIC = "ReduceLROnPlateau"
-
-
 class SchedulerNeverStepped(ReadTemplate):
     """`scheduler = StepLR(optimizer, 10)` changes nothing until `scheduler.step()` is called in every epoch or batch.
 
@@ -44,7 +41,7 @@ class SchedulerNeverStepped(ReadTemplate):
     family = Family.TRAINING
     fix_pattern = FixPattern.API_CONTRACT
     silent = 3
-    triggers = ("lr_scheduler", *sorted(schedules.BY_BATCH | schedules.BY_EPOCH))
+    triggers = ("lr_scheduler", *sorted(schedules.BY_BATCH | schedules.BY_EPOCH | schedules.BY_METRIC))
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
@@ -185,13 +182,13 @@ for epoch in range(20):
 def _idle_schedules(source: Source) -> Iterator[Fault]:
     """Schedules that are never read and whose optimizer is stepped in each batch of each epoch."""
     for schedule in schedules.schedules(source):
-        known = schedule.kind in schedules.BY_EPOCH | schedules.BY_BATCH | {BY_METRIC}
+        known = schedule.kind in schedules.BY_EPOCH | schedules.BY_BATCH | schedules.BY_METRIC
         if not known or _is_read(source, schedule.target):
             continue
         epochs, step = _epochs(source, schedule)
         if epochs is None or step is None:
             continue
-        if schedule.kind == BY_METRIC:
+        if schedule.kind in schedules.BY_METRIC:
             decline = Decline("which metric it is to follow is for a person to say")
             yield Fault(source.site(schedule.made), {"scheduler": schedule.on}, (decline,), confidence=0.85)
             continue

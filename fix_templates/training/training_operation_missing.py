@@ -336,7 +336,9 @@ def _does_more(source: Source, optimizer: str) -> bool:
         above = source.parent(node)
         above = source.parent(above) if isinstance(above, ast.keyword) else above
         is_kept = isinstance(above, ast.Attribute) and above.attr in KEPT_BY
-        of_schedule = above in schedules_made
+        of_schedule = above in schedules_made or (
+            isinstance(above, ast.Call) and (source.qualified(above.func) or "").startswith(structure.SCHEDULES)
+        )
         if not is_kept and not of_schedule:
             return True
     return False

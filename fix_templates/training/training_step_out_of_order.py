@@ -602,7 +602,9 @@ def _cleared_each_turn(source: Source, region: ast.AST) -> Iterator[Fault]:
     if not cleared or len(updates) != 1 or not passes or not isinstance(region, training_loop.LOOPS):
         return
     around = source.parent(source.statement_of(updates[0].at))
-    cleared = [each for each in cleared if source.parent(source.statement_of(each.at)) is not around]  # not with the step
+    cleared = [
+        each for each in cleared if source.parent(source.statement_of(each.at)) is not around
+    ]  # not with the step
     if len(cleared) != 1:
         return
     rarely = isinstance(around, ast.If) and any(isinstance(node, ast.Mod) for node in ast.walk(around.test))

@@ -26,9 +26,7 @@ CARING = words("""Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlph
     SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d InstanceNorm2d dropout TransformerEncoderLayer
     TransformerDecoderLayer Transformer MultiheadAttention from_pretrained""")
 """Layers, and what makes networks with such layers, that compute something else in evaluation mode than in training mode."""
-MADE_UP = words(
-    "torch.rand torch.randn torch.zeros torch.ones torch.empty torch.randint torch.Tensor torch.arange"
-)
+MADE_UP = words("torch.rand torch.randn torch.zeros torch.ones torch.empty torch.randint torch.Tensor torch.arange")
 OF_CARING = re.compile(
     r"(resnet|resnext|densenet|mobilenet|efficientnet|inception|googlenet|vgg|alexnet|regnet|convnext|vit_)\d*\w*$",
     re.IGNORECASE,

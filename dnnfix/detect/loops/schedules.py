@@ -19,6 +19,8 @@ BY_BATCH = words("OneCycleLR CyclicLR")
 """Schedules that are stepped once per batch."""
 BY_EPOCH = words("StepLR MultiStepLR ExponentialLR CosineAnnealingLR LambdaLR MultiplicativeLR LinearLR PolynomialLR")
 """Schedules that are stepped once per epoch where their settings say nothing else; others need a metric."""
+BY_METRIC = words("ReduceLROnPlateau")
+"""Schedules whose step is told a metric."""
 OF_BATCHES = re.compile(
     r"\blen\(|steps?_per|per_epoch|total_steps|training_steps|num_steps|max_iter|total_iter|iterations|num_batches|\* ?n_?iter",
     re.IGNORECASE,
@@ -63,7 +65,7 @@ def schedules(source: Source) -> tuple[Schedule, ...]:
         ):
             continue
         name, kind = source.qualified(made.func) or "", last_name(made.func)
-        known = name.startswith(structure.SCHEDULES) if name else kind in BY_BATCH | BY_EPOCH
+        known = name.startswith(structure.SCHEDULES) if name else kind in BY_BATCH | BY_EPOCH | BY_METRIC
         given = argument_value(made, "optimizer", 0)
         if known and given is not None:
             found.append(Schedule(ast.unparse(node.targets[0]), made, node.targets[0], kind, ast.unparse(given)))
