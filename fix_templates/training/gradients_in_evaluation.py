@@ -203,6 +203,13 @@ speaker.eval()
 def ask(words):
     return speaker(words).max(1).values
 
+def test(speaker, rows):
+    def ask(words):
+        return speaker(words).logits
+
+    speaker.eval()
+    return LayerIntegratedGradients(ask, speaker.words).attribute(rows)
+
 print(LayerIntegratedGradients(ask, speaker.words).attribute(rows))
 
 === reject: functions of what records no gradients

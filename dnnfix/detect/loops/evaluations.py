@@ -557,6 +557,10 @@ def asks_for_gradients(function: Function | None, source: Source) -> bool:
     """Whether a function evaluates a network for its gradients."""
     if function is None:
         return False
+    if not USES_GRADIENTS.isdisjoint(source.words) and any(
+        isinstance(each, ast.Name) and each.id == function.name for call in source.nodes(ast.Call) for each in call.args
+    ):
+        return True  # it is handed to what may ask for the gradients of its result
     named = {node.attr for node in within(function, ast.Attribute)} | {node.id for node in within(function, ast.Name)}
     named |= {keyword.arg or "" for call in within(function, ast.Call) for keyword in call.keywords}
     return not USES_GRADIENTS.isdisjoint(named) or any("attack" in name or "advers" in name for name in named)
