@@ -62,7 +62,9 @@ def is_device(source: Source, expr: ast.expr) -> bool:
     return bool(re.search(r"device|cuda|gpu|\bdev\b|rank", text, re.IGNORECASE)) and "cpu" not in text
 
 
-OF_MACHINE = re.compile(r"[\w.]*(cuda|gpu|mps|device)[\w.]*(\(\))?( (==|!=|is|is not) [\w.'\"]+)?", re.IGNORECASE)
+OF_MACHINE = re.compile(
+    r"(not )?[\w.]*(cuda|gpu|mps|device)[\w.]*(\(\))?( (==|!=|is|is not|>|>=) [\w.'\"-]+)?", re.IGNORECASE
+)
 
 
 def is_asked_for(test: ast.expr) -> bool:

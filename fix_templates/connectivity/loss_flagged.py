@@ -10,7 +10,7 @@ from dnnfix.api import Delete, Family, Fault, FixPattern, Nature, ReadTemplate, 
 
 
 class LossFlagged(ReadTemplate):
-    """`loss.requires_grad = True`, or `loss.requires_grad_()`, on something that the program computed.
+    """`loss.requires_grad = True`, `loss.requires_grad_()` or `Variable(loss, requires_grad=True)`, on something that the program computed.
 
     What was computed from weights requires gradients by itself. Where it does not, its graph was cut before, and the flag makes a new leaf
     of it: `backward` runs, and no weight gets a gradient. Where it does, the line has no effect.
@@ -48,9 +48,16 @@ class LossFlagged(ReadTemplate):
             if f"{text}.grad" in source.text or f"[{text}]" in source.text:
                 continue
             statement = source.statement_of(each.end)
+            made = source.parent(each.end)
+            if isinstance(made, ast.Call) and each.end in made.args:
+                if each.value.flow is graph_flow.Flow.GRAPH and graph_flow.is_loss_function(source, each.function):
+                    continue  # graph-cut-in-network reports what it gives back
+                edit: Delete | Replace = Replace(source.site(made), source.segment(source.site(each.end)))
+                yield Fault.with_repair(source.site(made), {"end": text}, "Leave the flag to autograd", edit)
+                continue
             node = source.parent(source.parent(each.end) or each.end)
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):
-                edit: Delete | Replace = Delete(source.site(statement))
+                edit = Delete(source.site(statement))
             elif isinstance(statement, ast.Expr) and statement.value is node:
                 edit = Delete(source.site(statement))
             elif isinstance(node, ast.Call):
@@ -78,6 +85,30 @@ for x, y in loader:
 -     loss.requires_grad_(True)
     loss.backward()
     optimizer.step()
+
+=== example: wrapped, at the end of a function whose losses are not seen
+import torch
+from torch.autograd import Variable
+
+def objective(net, views):
+    loss = 0
+    for first, second in views:
+        loss += gap(net, first, second)
+-     return Variable(loss, requires_grad=True)
++     return loss
+
+=== example: a copy of the numbers
+loss = rank_loss(scores, order)
+- loss = torch.tensor(loss.item(), requires_grad=True)
++ loss = loss.item()
+optimizer.zero_grad()
+
+=== reject: weights of several losses, and the beginning of a sum
+import torch
+
+loss_weights = torch.tensor(first_loss_weights, requires_grad=True)
+scale = torch.tensor(np.ones(len(losses)), requires_grad=True)
+total_loss = torch.tensor(0.0, requires_grad=True)
 
 === reject: an input whose gradient is asked for
 import torch

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from dnnfix.api import Family, Fault, FixPattern, Nature, ReadTemplate, Subject, Wrap, kept_graphs
+
+OF_ROUNDS = re.compile(r"backward|eval|test|valid|loader", re.IGNORECASE)
+"""Without one of these, no loop of a text is seen to train or to evaluate."""
 
 
 class SumKeptWithGraph(ReadTemplate):
@@ -28,12 +32,11 @@ class SumKeptWithGraph(ReadTemplate):
     nature = Nature.RISK
     silent = 5
     default = False
-    triggers = ("backward", "manual_backward", "eval", "test", "validate", "evaluate", "val_loader", "test_loader")
     confidence = 0.85
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks:
+        if "torch" not in source.frameworks or not OF_ROUNDS.search(source.text):
             return
         sure = {id(each) for each, _ in kept_graphs.of_values(source)}
         for each in kept_graphs.kept(source):

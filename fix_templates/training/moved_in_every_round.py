@@ -213,6 +213,17 @@ def _is_now_and_then(source: Source, loop: ast.For | ast.While, call: ast.Call) 
     return False
 
 
+def _is_in_every_round(source: Source, loop: ast.For | ast.While, statement: ast.stmt) -> bool:
+    """Whether a statement of a loop is reached in every round, or in every one on a machine with a GPU."""
+    above = source.parent(statement)
+    while above is not None and above is not loop:
+        asks = isinstance(above, ast.If) and not devices.is_asked_for(above.test)
+        if asks or not isinstance(above, (ast.If, ast.With, ast.Try)):
+            return False
+        above = source.parent(above)
+    return True
+
+
 def _made_here(source: Source, moved: ast.expr) -> ast.Call | None:
     """The call that makes the tensor that is moved, on the CPU."""
     made = moved
@@ -272,7 +283,7 @@ def _stays(source: Source, loop: ast.For | ast.While, call: ast.Call, moved: ast
     is_module = structure.is_network(source, moved) or endings.OF_LOSS.fullmatch(text) is not None
     if is_module and _is_taken(source, moved):
         return False
-    if is_module and statement in loop.body:
+    if is_module and _is_in_every_round(source, loop, statement):
         others = [node for node in within(loop, ast.Assign) if node is not statement]
         made = any(ast.unparse(one) == text for node in others for target in node.targets for one in ast.walk(target))
         return not made and trees.names_in(moved).isdisjoint(trees.stored_names(loop) - {text})

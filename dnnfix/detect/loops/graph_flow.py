@@ -149,6 +149,8 @@ PASSING = words(
     bmm dot softmax log_softmax sigmoid tanh relu narrow chunk split unbind repeat_interleave masked_select copy next iter items keys values get"""
 )
 """Methods of tensors whose result has a graph if the tensor has."""
+OF_VALUES = words("item detach cpu cuda to numpy float double sum mean tolist")
+"""What is done with a loss to get its values."""
 OF_DATA = re.compile(
     r"(^|_)(x|y|xs|ys|data|datas?|inputs?|targets?|labels?|images?|imgs?|batch|batches|masks?|ids?|rewards?|done|dones|device|args|config|cfg|opt|epochs?|i|j"
     r"|idx|step|lr|alpha|beta|gamma|lambda\w*|lam|eps|epsilon|n|num|(?<!loss_)(?<!task_)weights?|real|gt|truth|ground_truth|true|onehot|len\w*|size|temperature|tau"
@@ -547,6 +549,8 @@ class _Run:
         if last in PASSING:
             return joined([on, *given])
         if on.flow is not Flow.GRAPH and structure.is_network(self.source, func.value):
+            if last.startswith("forward"):
+                return GRAPH
             return UNKNOWN if structure.OF_EVALUATION.search(last) else BY_NETWORK
         return UNKNOWN if on.flow is not Flow.GRAPH and not _is_text(func.value) else on
 
@@ -572,6 +576,8 @@ class _Run:
         flagged = keyword_value(call, "requires_grad")
         is_flagged = isinstance(flagged, ast.Constant) and flagged.value is True
         if name in MAKERS:
+            if is_flagged and call.args and _is_loss(call.args[0]):
+                self.flagged.append(Pass(call.args[0], given[0], self.function))
             if parts.flow is Flow.DATA and is_flagged and not _is_named_loss(source, call):
                 return GRAPH
             whatever = is_flagged and parts == KEPT_ELSEWHERE
@@ -764,6 +770,17 @@ def _is_integer(expr: ast.expr) -> bool:
 
 def _is_text(expr: ast.expr) -> bool:
     return isinstance(expr, (ast.Constant, ast.JoinedStr))
+
+
+def _is_loss(expr: ast.expr) -> bool:
+    """Whether an expression is a loss that was computed, or its values, by its names: weights of losses, and what else is made for them, are none."""
+    called = [_last(call.func) for call in within(expr, ast.Call)]
+    names = [one.id for one in within(expr, ast.Name)] + [one.attr for one in within(expr, ast.Attribute)]
+    return (
+        any(structure.OF_LOSS.search(name) for name in names)
+        and not any(OF_WEIGHTS.search(name) for name in names)
+        and all(name in OF_VALUES or structure.OF_LOSS.search(name) for name in called)
+    )
 
 
 def _is_named_loss(source: Source, call: ast.Call) -> bool:

@@ -66,7 +66,8 @@ def _is_kept(source: Source, each: Kept) -> bool:
         return False
     trains = [loop for loop in around if structure.has(source, loop, Kind.BACKWARD)]
     if not trains:
-        evaluates = structure.evaluates(source, each.node) and each.value.flow is Flow.GRAPH
+        measures = structure.evaluates(source, each.node) or _is_averaged(source, around[:1], each.keeper)
+        evaluates = measures and each.value.flow is Flow.GRAPH
         return bool(around) and evaluates and not _is_made_in(around[0], each) and not _is_trained(source, each)
     loop = trains[0]
     is_loss = isinstance(each.node, ast.Name) and each.node.id in {*_ends(source, loop)}
@@ -74,6 +75,24 @@ def _is_kept(source: Source, each: Kept) -> bool:
     may = each.value.flow is Flow.UNKNOWN and not structure.evaluates(source, each.node)
     has_graph = each.value.flow is Flow.GRAPH or (may and (is_loss or bool(by_network)))
     return has_graph and not _is_made_in(loop, each) and not _is_trained(source, each)
+
+
+def _is_averaged(source: Source, loops: list[Loop], keeper: str) -> bool:
+    """Whether a loop over a loader sums up what is then divided by the number of batches, and trains nothing: it measures, whatever it is called."""
+    loop = loops[0] if loops else None
+    if not isinstance(loop, ast.For) or not structure.goes_over_loader(source, loop):
+        return False
+    around: ast.AST = function_around(source, loop) or source.tree
+    if structure.has(source, around, Kind.BACKWARD) or structure.has(source, around, Kind.UPDATE):
+        return False
+    gone_over = ast.unparse(loop.iter)
+    return any(
+        isinstance(node.op, ast.Div)
+        and keeper in {ast.unparse(one) for one in within(node.left, ast.Name, ast.Attribute)}
+        and isinstance(node.right, ast.Call)
+        and any(re.search(rf"\b{re.escape(name)}\b", gone_over) for name in read_names(node.right) - {"len"})
+        for node in within(around, ast.BinOp)
+    )
 
 
 def _given_back(source: Source, node: ast.expr) -> str:

@@ -69,7 +69,8 @@ OF_DATA = re.compile(r"load|data|dl\b|iter|batch|gen\b|test|valid|val\b|samples|
 OF_LOADER = re.compile(r"loader(?!s\b)|batches\b|(_|\b)dl\b|iterator\b|_iter\b", re.IGNORECASE)
 OF_STEPS = re.compile(r".*\brange\(.*(steps|iters?|iterations)\b.*\)", re.IGNORECASE)
 OF_STEP = re.compile(
-    r"(train(ing)?|valid(ation)?|test|eval(uation)?|predict(ion)?)_(step|batch)(_end)?|on_(train|validation|test|predict)_batch_(start|end)"
+    r"(train(ing)?|valid(ation|ate)?|test|eval(uation|uate)?|predict(ion)?|run|process)_((on|one|single)_)?(step|batch|iter(ation)?)(_end)?"
+    r"|on_(train|validation|test|predict)_batch_(start|end)"
 )
 """Names of functions that are called for each batch."""
 UNGRADED = words("torch.no_grad torch.inference_mode torch.autograd.no_grad torch.autograd.grad_mode.no_grad")
@@ -81,6 +82,9 @@ HARMLESS = words(
     "print len range enumerate zip list tuple dict set str int float isinstance type id tqdm max min sum sorted format unscale_"
 )
 """Functions that train nothing, whatever they are given."""
+
+WRAPS = words("tqdm enumerate iter zip islice cycle tqdm_notebook progress_bar track DataLoader")
+"""Functions that go over what they are given, and what is gone over."""
 
 
 class Kind(StrEnum):
@@ -595,37 +599,59 @@ def batch_loops(source: Source) -> tuple[tuple[Loop, Happening], ...]:
     return tuple(sorted(found.items(), key=lambda pair: (pair[0].lineno, pair[0].col_offset)))
 
 
-def is_done_for_each_batch(source: Source, node: ast.AST) -> bool:
+def is_done_for_each_batch(source: Source, node: ast.AST, depth: int = 2) -> bool:
     """Whether a node stands in the rounds of a loop over batches, or in a function that is called for each of them.
 
-    The innermost loop around it is one over batches if it trains, calls a network, or goes over a loader, and holds no loop that trains:
-    that is a loop over epochs or over whole trainings.
+    The innermost loop around it is one over batches if it trains, calls a network, or goes over a loader, and holds no loop over batches:
+    that is a loop over epochs or over whole trainings. What goes over a loader may train with each batch several times, or with its parts.
     """
     around = function_around(source, node)
     loop = next(iter(loops_around(source, node)), None)
     if loop is None:
-        return around is not None and (
-            OF_STEP.fullmatch(around.name) is not None
-            or around.name == "forward"
-            and isinstance(above := source.parent(around), ast.ClassDef)
-            and is_module(source, above)
-        )
+        return around is not None and _is_called_for_each_batch(source, around, depth)
     training = [one for one, _ in batch_loops(source)]
     if loop in training:
         return True
-    inner = within(loop, *LOOPS)
-    if any(one in training or isinstance(one, ast.For) and goes_over_loader(one) for one in inner if one is not loop):
+    inner = [one for one in within(loop, *LOOPS) if one is not loop]
+    if any(isinstance(one, ast.For) and goes_over_loader(source, one) for one in inner):
         return False
-    if has(source, loop, Kind.BACKWARD):
+    if isinstance(loop, ast.For) and goes_over_loader(source, loop):
+        return True
+    if any(one in training for one in inner) or has(source, loop, Kind.BACKWARD):
         return False
-    calls = forward_calls(source, loop)
-    return any(loops_around(source, call)[:1] == [loop] for call in calls) or (
-        isinstance(loop, ast.For) and goes_over_loader(loop)
+    calls = [*forward_calls(source, loop)]
+    for call, body in _led_to(source, loop, frozenset()):
+        if any(not loops_around(source, each) for each in forward_calls(source, body)):
+            calls.append(call)
+    return any(loops_around(source, call)[:1] == [loop] for call in calls)
+
+
+def _is_called_for_each_batch(source: Source, function: Function, depth: int) -> bool:
+    """Whether a function is the step of a trainer, the `forward` of a network, or called for each batch wherever this text calls it."""
+    if OF_STEP.fullmatch(function.name):
+        return True
+    if function.name == "forward" and isinstance(above := source.parent(function), ast.ClassDef):
+        return is_module(source, above)
+    calls = callers(source, function) if depth else ()
+    return bool(calls) and all(
+        is_unconditional(source, call, next(iter(loops_around(source, call)), function_around(source, call)))
+        and is_done_for_each_batch(source, call, depth - 1)
+        for call in calls
     )
 
 
-def goes_over_loader(loop: ast.For) -> bool:
+def goes_over_loader(source: Source, loop: ast.For) -> bool:
     """Whether a loop goes over the batches of a loader, or counts steps with no loop in them, by the names of what it goes over."""
     text = ast.unparse(loop.iter)
     counts = OF_STEPS.fullmatch(text) is not None and len(list(within(loop, *LOOPS))) <= 1
-    return counts or bool(OF_LOADER.search(text))
+    return counts or any(OF_LOADER.search(ast.unparse(each)) for each in _gone_over(source, loop.iter))
+
+
+def _gone_over(source: Source, expr: ast.expr) -> Iterator[ast.expr]:
+    """What a loop goes over, and what a name there stands for: `loader` for `bar` with `bar = tqdm(loader)`."""
+    yield expr
+    while isinstance(expr, ast.Call) and last_name(expr.func) in WRAPS and expr.args:
+        expr = expr.args[0]
+    for made in source.bindings(expr) if isinstance(expr, (ast.Name, ast.Attribute)) else ():
+        if isinstance(made, ast.Call) and last_name(made.func) in WRAPS:
+            yield made

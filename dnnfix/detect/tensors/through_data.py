@@ -40,6 +40,8 @@ ONLY_TENSORS = words("""cpu cuda numpy clone item topk detach norm view unsqueez
 GIVES_TENSOR = words("""view reshape squeeze unsqueeze transpose permute contiguous clone float double half cpu cuda expand gather index_select
     norm mean sum matmul mm bmm log_prob entropy sigmoid tanh softmax log_softmax clamp detach repeat masked_fill exp log""")
 """Methods whose result is a tensor in a text that speaks of torch."""
+COPIES = words("clone detach requires_grad_ unsqueeze contiguous masked_fill index_select log_prob sigmoid softmax log_softmax")
+"""Those of them that nothing else has, so that what a name holds is a tensor if it was made by one."""
 CONVERTS = words("half float double bfloat16 to cuda cpu type")
 OF_ARRAY = re.compile(r"(^|[._])(to)?(coo|csr|csc|lil|dok|bsr)(_matrix|_array)?$|(^|[._])(masked_array|memmap)$")
 """Makers of matrices and arrays that keep their entries in `data`."""
@@ -132,7 +134,8 @@ def _is_of_tensor(source: Source, node: ast.Attribute) -> bool:
     if isinstance(made, ast.Call):
         if OF_ARRAY.search(ast.unparse(made.func)):
             return False
-        if made is of and isinstance(made.func, ast.Attribute) and made.func.attr in GIVES_TENSOR:
+        known = GIVES_TENSOR if made is of else COPIES
+        if isinstance(made.func, ast.Attribute) and made.func.attr in known:
             return True
         name = source.qualified(made.func) or ""
         if name in TENSOR_MAKERS | PARAMETERS or name.startswith(("torch.nn.functional.", "torch.autograd.")):
