@@ -91,6 +91,10 @@ class GraphCutInNetwork(ReadTemplate):
                 yield Fault.with_repair(source.site(cut), said, "Keep the graph", edit, confidence=self.confidence)
             else:
                 yield Fault(source.site(cut), said, ())
+        for lost in account.scaled:
+            if lost.value.cut is not None:
+                said = {"what": f"`{ast.unparse(lost.part)}`, a factor of the loss,", "how": lost.value.how}
+                yield Fault(source.site(lost.value.cut), said, ())
 
     programs = """
 === example: data between two layers
@@ -140,6 +144,28 @@ def forward(self, x):
     x = self.conv1(x)
     x = torch.tensor(x.detach().cpu().numpy())
     return self.fc(x)
+
+=== finds: the factor of a focal loss
+import torch
+from torch import nn
+from torch.autograd import Variable
+
+class FocusedLoss(nn.Module):
+    def forward(self, scores, target):
+        log_p = nn.functional.log_softmax(scores, 1).gather(1, target)
+        p = Variable(log_p.data.exp())
+        return -((1 - p) ** 2 * log_p).mean()
+
+=== reject: a factor that is meant to be a number, and a mask
+import torch
+from torch import nn
+
+class FocusedLoss(nn.Module):
+    def forward(self, scores, target):
+        entropy = nn.functional.cross_entropy(scores, target, reduction="none")
+        p = torch.exp(-entropy).detach()
+        hard = (entropy.data > 0.1).float()
+        return ((1 - p) ** 2 * entropy * hard).mean()
 
 === reject: a step that does the backward pass itself
 class Regressor(LightningModule):

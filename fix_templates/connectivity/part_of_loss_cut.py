@@ -65,6 +65,14 @@ for x, y in loader:
     loss.backward()
     optimizer.step()
 
+=== finds: scaled by a setting, beside a method of the network
+import torch
+
+for x, y in loader:
+    distance = torch.from_numpy(gap(net(x)).cpu().data.numpy()).cuda()
+    loss = 0.5 * (criterion(net.forward_head(x), y) + distance * args.share)
+    loss.backward()
+
 === reject: a sum for the report
 import torch
 

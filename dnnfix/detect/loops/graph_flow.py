@@ -86,6 +86,8 @@ class Account:
     """The ends of functions: what they give back."""
     given: tuple[Pass, ...]
     """The first arguments of layers in methods of networks."""
+    scaled: tuple[Lost, ...]
+    """Powers by which something with a graph is scaled, and which lost theirs."""
     flagged: tuple[Pass, ...]
     """What `requires_grad` is set on."""
     kept: tuple[Kept, ...]
@@ -125,6 +127,8 @@ METHODS = {
     "le": "a comparison",
 }
 """Methods, and functions of torch, whose result has no gradient, with what they are called in a message."""
+PLAIN = words(".data item() numpy() tolist() Variable() torch.tensor() torch.Tensor() float()")
+"""Cuts that say nothing of being meant."""
 MAKERS = words(
     "torch.tensor torch.Tensor torch.FloatTensor torch.DoubleTensor torch.HalfTensor torch.LongTensor torch.IntTensor torch.from_numpy "
     "torch.cuda.FloatTensor torch.cuda.LongTensor torch.autograd.Variable torch.ByteTensor torch.BoolTensor torch.cuda.DoubleTensor"
@@ -159,6 +163,8 @@ OF_DATA = re.compile(
     re.IGNORECASE,
 )
 OF_TARGETS = re.compile(r"target|label|truth|true|^gt|device|config|batch_size|loader|criterion", re.IGNORECASE)
+OF_COEFFICIENT = re.compile(r"(^|_)(lambda\w*|lmbda|lambd|coeff?s?|coefficients?|ratio|margin)(_|$|\d)", re.IGNORECASE)
+SETTINGS = words("args cfg config opt opts hparams hp flags FLAGS conf params")
 OF_WEIGHTS = re.compile(r"weight|bias|param|embed|kernel|token", re.IGNORECASE)
 OF_OUTPUT = re.compile(r"loss|pred|output|logits?|(^|[._])outs?$|y_?hat|scores?$", re.IGNORECASE)
 OF_REPORT = re.compile(r"items?$|dict|logs?$|detail|stat|metric|info|value", re.IGNORECASE)
@@ -185,6 +191,7 @@ def account(source: Source) -> Account:
         tuple(_distinct(each for run in runs for each in run.lost)),
         tuple(_distinct(each for run in runs for each in run.results)),
         tuple(_distinct(each for run in runs for each in run.given)),
+        tuple(_distinct(each for run in runs for each in run.scaled)),
         tuple(_distinct(each for run in runs for each in run.flagged)),
         tuple(_distinct(each for run in runs for each in run.kept)),
     )
@@ -221,6 +228,7 @@ class _Run:
         self.results: list[Pass] = []
         self.given: list[Pass] = []
         self.flagged: list[Pass] = []
+        self.scaled: list[Lost] = []
         self.kept: list[Kept] = []
         self.parts: list[tuple[Value, ...]] = []
         """What the function gives back, one by one, where it gives several values back."""
@@ -285,6 +293,8 @@ class _Run:
             self.run([*node.orelse, *node.finalbody])
         elif isinstance(node, ast.Return) and node.value is not None:
             self.results.append(Pass(node.value, self.value(node.value), self.function))
+            if isinstance(node.value, ast.BinOp):
+                self._summands(node.value, node.value)
             elements = node.value.elts if isinstance(node.value, ast.Tuple) else ()
             self.parts.append(tuple(self.value(each) for each in elements))
 
@@ -319,18 +329,25 @@ class _Run:
 
     def _summands(self, value: ast.expr, target: ast.expr) -> None:
         """Note the parts of a sum that were cut where another part has a graph."""
-        parts = list(_parts(value))
+        parts = list(_parts(_unscaled(value)))
         readings = [self.value(part) for part in parts]
         name = _text(target)
-        summands = list(_parts(_unscaled(value)))
-        holders = [part for part in summands if name in {_text(each) for each in ast.walk(part)}]
-        for part in summands if len(summands) > 1 and len(holders) == 1 else ():
+        holders = [part for part in parts if name in {_text(each) for each in ast.walk(part)}]
+        for part in parts if len(parts) > 1 and len(holders) == 1 else ():
             if part is not holders[0]:
                 self.kept.append(Kept(part, name, self.value(part), self.source.statement_of(value)))
         if len(parts) > 1 and any(each.flow is Flow.GRAPH for each in readings):
             for part, each in zip(parts, readings, strict=True):
                 if each.flow is Flow.CUT:
                     self.lost.append(Lost(part, each, _text(target)))
+
+    def _factors(self, node: ast.BinOp, left: Value, right: Value) -> None:
+        """Note a power that is a factor of what has a graph, and was computed from it with its own graph cut off: that of a focal loss."""
+        for side, other in ((node.left, right), (node.right, left)):
+            for power in within(side, ast.BinOp) if other.flow is Flow.GRAPH else ():
+                base = self.value(power.left) if isinstance(power.op, ast.Pow) else DATA
+                if base.flow is Flow.CUT and base.is_sure and base.how in PLAIN:
+                    self.scaled.append(Lost(power, base, ""))
 
     def _stored(self, node: ast.Assign, target: ast.expr, value: Value) -> None:
         """Note what goes into a place of its own in a store, or is joined to what a name holds."""
@@ -427,7 +444,10 @@ class _Run:
         if isinstance(node, ast.Attribute):
             return self._attribute(node)
         if isinstance(node, ast.BinOp):
-            return self._recorded(joined([self.value(node.left), self.value(node.right)]))
+            sides = [self.value(node.left), self.value(node.right)]
+            if isinstance(node.op, ast.Mult):
+                self._factors(node, *sides)
+            return self._recorded(joined(sides))
         if isinstance(node, ast.Compare):
             parts = joined([self.value(node.left), *(self.value(each) for each in node.comparators)])
             return _cut(parts, node, "a comparison")
@@ -485,8 +505,10 @@ class _Run:
             return _cut(self.value(node.value), node, "the index of a maximum")
         if self.source.qualified(node):
             return DATA
-        if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "args", "cfg", "config", "opt"):
-            return DATA if OF_TARGETS.search(node.attr) else KEPT_ELSEWHERE
+        if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", *SETTINGS):
+            is_setting = node.value.id in SETTINGS and not structure.is_network(self.source, node)
+            given = is_setting or OF_TARGETS.search(node.attr) or OF_COEFFICIENT.search(node.attr)
+            return DATA if given else KEPT_ELSEWHERE
         if structure.is_network(self.source, node.value):
             return GRAPH if OF_WEIGHTS.search(node.attr) else KEPT_ELSEWHERE
         return self.value(node.value)
@@ -664,6 +686,8 @@ class _Run:
         if isinstance(end, ast.Call) and _last(end.func) in ("scale", "scale_loss") and end.args:
             end = end.args[0]
         self.passes.append(Pass(end, self.value(end), self.function))
+        if isinstance(end, ast.BinOp):
+            self._summands(end, end)
 
 
 @once
@@ -743,8 +767,14 @@ def _parts(expr: ast.expr) -> Iterator[ast.expr]:
 
 
 def _unscaled(expr: ast.expr) -> ast.expr:
-    """A sum without what it is divided by as a whole: `a + b` of `(a + b) / n`."""
-    return expr.left if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Div) else expr
+    """A sum without what it is divided or multiplied by as a whole: `a + b` of `0.5 * (a + b) / n`."""
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Div):
+        return _unscaled(expr.left)
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Mult):
+        sides = [_unscaled(each) for each in (expr.left, expr.right)]
+        sums = [each for each in sides if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add)]
+        return sums[0] if len(sums) == 1 else expr
+    return expr
 
 
 def _text(node: ast.AST) -> str:
