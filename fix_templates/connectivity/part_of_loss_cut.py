@@ -65,6 +65,14 @@ for x, y in loader:
     loss.backward()
     optimizer.step()
 
+=== finds: beside what a method of the network gives
+for x in batches:
+    mean, spread = model.encode(x)
+    rebuilt = model.decode(mean)
+    kl = (mean ** 2 + spread - 1).sum()
+    total = nn.functional.l1_loss(rebuilt, x) + kl.item()
+    total.backward()
+
 === finds: scaled by a setting, beside a method of the network
 import torch
 

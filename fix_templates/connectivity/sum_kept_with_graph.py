@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from dnnfix.api import Family, Fault, FixPattern, Nature, ReadTemplate, Subject, Wrap, kept_graphs
 
-OF_ROUNDS = re.compile(r"backward|eval|test|valid|loader", re.IGNORECASE)
+OF_ROUNDS = re.compile(r"backward|eval|test|valid|loader|dl\b|iterator|batches", re.IGNORECASE)
 """Without one of these, no loop of a text is seen to train or to evaluate."""
 
 
@@ -214,6 +214,23 @@ for x, y in loader:
         seen = torch.cat((seen, logits))
     loss = criterion(seen, y)
     loss.backward()
+
+=== finds: the mean of a loader, whatever its function is called
+def mean_gap(net, pairs_dl):
+    total = 0
+    for left, right in pairs_dl:
+        total = total + nn.functional.l1_loss(net(left), right)
+    return total / len(pairs_dl)
+
+=== reject: the mean of a loader that its caller trains
+def mean_gap(net, pairs_dl):
+    total = 0
+    for left, right in pairs_dl:
+        total = total + nn.functional.l1_loss(net(left), right)
+    return total / len(pairs_dl)
+
+gap = mean_gap(net, pairs_dl)
+gap.backward()
 
 === reject: an evaluation without gradients
 import torch

@@ -149,6 +149,15 @@ table = nn.Embedding(10, 3)
 + with torch.no_grad():
 +     table.weight[0] = 0
 
+=== example: a copy by any name
+import torch
+
+near = start.clone()
+- near.data[0, 2] += 1e-3
++ with torch.no_grad():
++     near[0, 2] += 1e-3
+slope = (height(near) - height(start)) / 1e-3
+
 === reject: what else is called data
 import torch
 from torch.utils.data import DataLoader

@@ -150,6 +150,25 @@ for text in texts:
     self.model.to(self.device)
     answers.append(self.model(inputs.input_ids.to(self.device)).logits)
 
+=== finds: where there is a GPU, and within another block
+import torch
+
+for name in names:
+    picture = read(name)
+    with torch.no_grad():
+        if args.cuda:
+            net = net.to(device)
+            picture = picture.to(device)
+        write(name, net(picture))
+
+=== reject: a network that is moved when it is needed first
+import torch
+
+for name in names:
+    if name.startswith("large"):
+        net = net.to(device)
+    write(name, net(read(name).to(device)))
+
 === reject: a network that makes room for another one
 import torch
 

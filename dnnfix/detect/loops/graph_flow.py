@@ -336,9 +336,13 @@ class _Run:
         for part in parts if len(parts) > 1 and len(holders) == 1 else ():
             if part is not holders[0]:
                 self.kept.append(Kept(part, name, self.value(part), self.source.statement_of(value)))
-        if len(parts) > 1 and any(each.flow is Flow.GRAPH for each in readings):
+        has_graph = any(each.flow is Flow.GRAPH for each in readings)
+        may_have = any(each.flow is Flow.UNKNOWN for each in readings)  # or else the backward pass raises
+        if len(parts) > 1 and (has_graph or may_have):
             for part, each in zip(parts, readings, strict=True):
-                if each.flow is Flow.CUT:
+                named = any(structure.OF_LOSS.search(_text(one)) for one in within(part, ast.Name, ast.Attribute))
+                of_loss = each.how in PLAIN and (each.is_sure or named)
+                if each.flow is Flow.CUT and (has_graph or of_loss):
                     self.lost.append(Lost(part, each, _text(target)))
 
     def _factors(self, node: ast.BinOp, left: Value, right: Value) -> None:
@@ -598,7 +602,7 @@ class _Run:
         flagged = keyword_value(call, "requires_grad")
         is_flagged = isinstance(flagged, ast.Constant) and flagged.value is True
         if name in MAKERS:
-            if is_flagged and call.args and _is_loss(call.args[0]):
+            if is_flagged and call.args and _is_loss(call.args[0]) and _becomes_loss(source, call):
                 self.flagged.append(Pass(call.args[0], given[0], self.function))
             if parts.flow is Flow.DATA and is_flagged and not _is_named_loss(source, call):
                 return GRAPH
@@ -808,9 +812,15 @@ def _is_loss(expr: ast.expr) -> bool:
     names = [one.id for one in within(expr, ast.Name)] + [one.attr for one in within(expr, ast.Attribute)]
     return (
         any(structure.OF_LOSS.search(name) for name in names)
-        and not any(OF_WEIGHTS.search(name) for name in names)
+        and not any(OF_WEIGHTS.search(name) or OF_COEFFICIENT.search(name) for name in names)
         and all(name in OF_VALUES or structure.OF_LOSS.search(name) for name in called)
     )
+
+
+def _becomes_loss(source: Source, call: ast.Call) -> bool:
+    """Whether what a call makes is trained as a loss, by its name, or given back."""
+    above = source.parent(call)
+    return isinstance(above, (ast.Return, ast.Attribute)) or _is_named_loss(source, call)
 
 
 def _is_named_loss(source: Source, call: ast.Call) -> bool:

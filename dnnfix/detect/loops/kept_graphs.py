@@ -85,6 +85,10 @@ def _is_averaged(source: Source, loops: list[Loop], keeper: str) -> bool:
     around: ast.AST = function_around(source, loop) or source.tree
     if structure.has(source, around, Kind.BACKWARD) or structure.has(source, around, Kind.UPDATE):
         return False
+    ends = {ast.unparse(each.end) for each in graph_flow.account(source).passes}
+    calls = structure.callers(source, around) if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) else ()
+    if any(ends & {ast.unparse(one) for one in within(source.statement_of(call), ast.Name, ast.Call)} for call in calls):
+        return False
     gone_over = ast.unparse(loop.iter)
     return any(
         isinstance(node.op, ast.Div)
