@@ -113,6 +113,17 @@ for state, action, reward, following in memory:
     loss.backward()
     optimizer.step()
 
+=== reject: a factor that learns, and is kept by an object
+import torch
+
+class Agent:
+    def update(self, batch):
+        surprise = self.policy(batch).log_prob()
+        loss = -(self.log_ent_coef * (surprise + self.wanted).detach()).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
 === reject: an attack on the input
 import torch
 

@@ -164,7 +164,8 @@ OF_DATA = re.compile(
 )
 OF_TARGETS = re.compile(r"target|label|truth|true|^gt|device|config|batch_size|loader|criterion", re.IGNORECASE)
 OF_COEFFICIENT = re.compile(r"(^|_)(lambda\w*|lmbda|lambd|coeff?s?|coefficients?|ratio|margin)(_|$|\d)", re.IGNORECASE)
-SETTINGS = words("args cfg config opt opts hparams hp flags FLAGS conf params")
+SETTINGS = words("args cfg config opt opts hparams hp flags FLAGS conf")
+"""Usual names of what holds the settings of a program: numbers."""
 OF_WEIGHTS = re.compile(r"weight|bias|param|embed|kernel|token", re.IGNORECASE)
 OF_OUTPUT = re.compile(r"loss|pred|output|logits?|(^|[._])outs?$|y_?hat|scores?$", re.IGNORECASE)
 OF_REPORT = re.compile(r"items?$|dict|logs?$|detail|stat|metric|info|value", re.IGNORECASE)
@@ -511,8 +512,7 @@ class _Run:
             return DATA
         if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", *SETTINGS):
             is_setting = node.value.id in SETTINGS and not structure.is_network(self.source, node)
-            given = is_setting or OF_TARGETS.search(node.attr) or OF_COEFFICIENT.search(node.attr)
-            return DATA if given else KEPT_ELSEWHERE
+            return DATA if is_setting or OF_TARGETS.search(node.attr) else KEPT_ELSEWHERE
         if structure.is_network(self.source, node.value):
             return GRAPH if OF_WEIGHTS.search(node.attr) else KEPT_ELSEWHERE
         return self.value(node.value)
