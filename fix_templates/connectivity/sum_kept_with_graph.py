@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from dnnfix.api import Family, Fault, FixPattern, Nature, ReadTemplate, Subject, Wrap, kept_graphs
 
-OF_ROUNDS = re.compile(r"backward|eval|test|valid|loader|dl\b|iterator|batches", re.IGNORECASE)
+OF_ROUNDS = re.compile(r"backward|eval|(\b|_)(test|val)|loader|dl\b|iterator|batches", re.IGNORECASE)
 """Without one of these, no loop of a text is seen to train or to evaluate."""
 
 
@@ -36,7 +36,9 @@ class SumKeptWithGraph(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks or not OF_ROUNDS.search(source.text):
+        if "torch" not in source.frameworks or not (source.nodes(ast.For) or source.nodes(ast.While)):
+            return
+        if not OF_ROUNDS.search(source.text):
             return
         sure = {id(each) for each, _ in kept_graphs.of_values(source)}
         for each in kept_graphs.kept(source):

@@ -23,6 +23,7 @@ from dnnfix.api import (
     keyword_value,
     structure,
     training_loop,
+    trees,
     within,
     words,
 )
@@ -109,6 +110,16 @@ from rollouts import collect
 
 net = Net().cuda()
 mp.Process(target=collect, args=(net, 3)).start()
+
+=== finds: a pool whose work holds a network
+import torch
+from functools import partial
+from torch.multiprocessing import Pool
+from rollouts import collect
+
+net = Net().cuda()
+with Pool(3) as pool:
+    rewards = pool.map(partial(collect, net), seeds)
 
 === reject: all samples are kept on the GPU, and there are no workers
 import torch
@@ -238,7 +249,10 @@ def _given(source: Source, process: ast.Call) -> Iterator[tuple[ast.expr, list[a
         return
     for call in source.all_calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr in OF_POOL and call.args:
-            yield call.args[0], call.args[1:]
+            work, handed_on = call.args[0], call.args[1:]
+            if isinstance(work, ast.Call) and trees.last_name(work.func) == "partial" and work.args:
+                work, handed_on = work.args[0], [*work.args[1:], *handed_on]
+            yield work, handed_on
 
 
 def _works(source: Source, does: ast.expr, given: list[ast.expr]) -> bool:

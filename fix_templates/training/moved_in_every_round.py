@@ -19,11 +19,14 @@ from dnnfix.api import (
     devices,
     endings,
     structure,
+    training_loop,
     trees,
     within,
     words,
 )
 
+Region = ast.For | ast.While | training_loop.Function
+"""The rounds: a loop, or a function that is called for each batch."""
 MAKERS = words("zeros ones rand randn full arange eye empty linspace randint")
 BACK = words("cpu numpy")
 
@@ -57,8 +60,10 @@ class MovedInEveryRound(ReadTemplate):
         if source.frameworks and "torch" not in source.frameworks:
             return
         for call in source.all_calls:
-            loop = devices.loop_around(source, call) if devices.moves(source, call) else None
-            if loop is None or not isinstance(call.func, ast.Attribute):
+            if not devices.moves(source, call) or not isinstance(call.func, ast.Attribute):
+                continue
+            loop = devices.loop_around(source, call) or training_loop.function_around(source, call)
+            if loop is None:
                 continue
             moved = call.func.value
             if not structure.is_done_for_each_batch(source, call):
@@ -161,6 +166,25 @@ for name in names:
             picture = picture.to(device)
         write(name, net(picture))
 
+=== finds: in a function that is called for each picture
+import torch
+
+def outline(net, picture):
+    net = net.to(device)
+    return net(picture.to(device)).cpu()
+
+for picture in pictures:
+    show(outline(net, picture))
+
+=== reject: in a function that is called once
+import torch
+
+def outline(net, pictures):
+    net = net.to(device)
+    return net(pictures.to(device)).cpu()
+
+show(outline(net, pictures))
+
 === reject: a network that is moved when it is needed first
 import torch
 
@@ -205,7 +229,7 @@ for rate in rates:
 """
 
 
-def _is_over_epochs(source: Source, loop: ast.For | ast.While, moved: ast.expr) -> bool:
+def _is_over_epochs(source: Source, loop: Region, moved: ast.expr) -> bool:
     """Whether a loop trains a network in each of its rounds, also by a function that says so."""
     if not structure.is_network(source, moved) or not isinstance(loop, ast.For):
         return False
@@ -222,7 +246,7 @@ def _is_taken(source: Source, moved: ast.expr) -> bool:
     return any(trees.last_name(call.func) in ("to", *BACK) and not devices.moves(source, call) for call in asked)
 
 
-def _is_now_and_then(source: Source, loop: ast.For | ast.While, call: ast.Call) -> bool:
+def _is_now_and_then(source: Source, loop: Region, call: ast.Call) -> bool:
     """Whether a move happens in some rounds of a loop only, of which the count decides."""
     above = source.parent(call)
     while above is not None and above is not loop:
@@ -232,7 +256,7 @@ def _is_now_and_then(source: Source, loop: ast.For | ast.While, call: ast.Call) 
     return False
 
 
-def _is_in_every_round(source: Source, loop: ast.For | ast.While, statement: ast.stmt) -> bool:
+def _is_in_every_round(source: Source, loop: Region, statement: ast.stmt) -> bool:
     """Whether a statement of a loop is reached in every round, or in every one on a machine with a GPU."""
     above = source.parent(statement)
     while above is not None and above is not loop:
@@ -293,7 +317,7 @@ def _goes_back(moved: ast.expr) -> bool:
     )
 
 
-def _stays(source: Source, loop: ast.For | ast.While, call: ast.Call, moved: ast.expr) -> bool:
+def _stays(source: Source, loop: Region, call: ast.Call, moved: ast.expr) -> bool:
     """Whether no round of a loop changes what is moved, and it is moved in each one anew."""
     if not isinstance(moved, (ast.Name, ast.Attribute)):
         return False
@@ -302,6 +326,8 @@ def _stays(source: Source, loop: ast.For | ast.While, call: ast.Call, moved: ast
     is_module = structure.is_network(source, moved) or endings.OF_LOSS.fullmatch(text) is not None
     if is_module and _is_taken(source, moved):
         return False
+    if not isinstance(loop, training_loop.LOOPS) and not is_module:
+        return False  # what it is given, perhaps
     if is_module and _is_in_every_round(source, loop, statement):
         others = [node for node in within(loop, ast.Assign) if node is not statement]
         made = any(ast.unparse(one) == text for node in others for target in node.targets for one in ast.walk(target))
