@@ -56,9 +56,8 @@ class LossFlagged(ReadTemplate):
                 yield Fault.with_repair(source.site(made), {"end": text}, "Leave the flag to autograd", edit)
                 continue
             node = source.parent(source.parent(each.end) or each.end)
-            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):
-                edit = Delete(source.site(statement))
-            elif isinstance(statement, ast.Expr) and statement.value is node:
+            is_set = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute)
+            if is_set or (isinstance(statement, ast.Expr) and statement.value is node):
                 edit = Delete(source.site(statement))
             elif isinstance(node, ast.Call):
                 edit = Replace(source.site(node), source.segment(source.site(each.end)))

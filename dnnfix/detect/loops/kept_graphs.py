@@ -87,7 +87,9 @@ def _is_averaged(source: Source, loops: list[Loop], keeper: str) -> bool:
         return False
     ends = {ast.unparse(each.end) for each in graph_flow.account(source).passes}
     calls = structure.callers(source, around) if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) else ()
-    if any(ends & {ast.unparse(one) for one in within(source.statement_of(call), ast.Name, ast.Call)} for call in calls):
+    if any(
+        ends & {ast.unparse(one) for one in within(source.statement_of(call), ast.Name, ast.Call)} for call in calls
+    ):
         return False
     gone_over = ast.unparse(loop.iter)
     return any(

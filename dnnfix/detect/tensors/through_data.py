@@ -40,7 +40,9 @@ ONLY_TENSORS = words("""cpu cuda numpy clone item topk detach norm view unsqueez
 GIVES_TENSOR = words("""view reshape squeeze unsqueeze transpose permute contiguous clone float double half cpu cuda expand gather index_select
     norm mean sum matmul mm bmm log_prob entropy sigmoid tanh softmax log_softmax clamp detach repeat masked_fill exp log""")
 """Methods whose result is a tensor in a text that speaks of torch."""
-COPIES = words("clone detach requires_grad_ unsqueeze contiguous masked_fill index_select log_prob sigmoid softmax log_softmax")
+COPIES = words(
+    "clone detach requires_grad_ unsqueeze contiguous masked_fill index_select log_prob sigmoid softmax log_softmax"
+)
 """Those of them that nothing else has, so that what a name holds is a tensor if it was made by one."""
 CONVERTS = words("half float double bfloat16 to cuda cpu type")
 OF_ARRAY = re.compile(r"(^|[._])(to)?(coo|csr|csc|lil|dok|bsr)(_matrix|_array)?$|(^|[._])(masked_array|memmap)$")
