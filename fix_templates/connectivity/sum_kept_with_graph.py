@@ -36,7 +36,7 @@ class SumKeptWithGraph(ReadTemplate):
 
     def read(self, subject: Subject) -> Iterator[Fault]:
         source = subject.source
-        if "torch" not in source.frameworks or not (source.nodes(ast.For) or source.nodes(ast.While)):
+        if "torch" not in source.frameworks or (not source.nodes(ast.For) and not source.nodes(ast.While)):
             return
         if not OF_ROUNDS.search(source.text):
             return

@@ -249,10 +249,11 @@ def _given(source: Source, process: ast.Call) -> Iterator[tuple[ast.expr, list[a
         return
     for call in source.all_calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr in OF_POOL and call.args:
-            work, handed_on = call.args[0], call.args[1:]
+            work = call.args[0]
             if isinstance(work, ast.Call) and trees.last_name(work.func) == "partial" and work.args:
-                work, handed_on = work.args[0], [*work.args[1:], *handed_on]
-            yield work, handed_on
+                yield work.args[0], [*work.args[1:], *call.args[1:]]
+            else:
+                yield work, call.args[1:]
 
 
 def _works(source: Source, does: ast.expr, given: list[ast.expr]) -> bool:
