@@ -11,7 +11,7 @@ from dnnfix.detect.loops.training_loop import Function
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import is_true, last_name, names_in, within
+from dnnfix.source.tree import is_true, last_name, names_in, parameter_names, within
 
 OF_INITIALIZING = re.compile(
     r"init|reset|xavier|kaiming|glorot|orthogonal|trunc_normal|fill|copy|load|normal|uniform|zeros|ones|constant",
@@ -32,13 +32,28 @@ COMPREHENSIVE = words("parameters named_parameters modules named_modules childre
 
 
 def initializers(source: Source) -> Iterator[Function]:
-    """The functions and methods of the text that initialize weights, by their names or as they are applied, and by what they do."""
+    """The functions and methods of the text that initialize weights, by their names, as they are applied or by what they take, and by what they do."""
     given = (call.args[0] for call in source.all_calls if last_name(call.func) == "apply" and len(call.args) == 1)
     applied = {last_name(each) for each in given}
     for function in structure.functions(source):
         named = OF_INITIALIZER.search(function.name) or function.name in applied
-        if named and sets_values(source, function):
+        if (named or _draws_for_module(source, function)) and sets_values(source, function):
             yield function
+
+
+OF_DRAWING = re.compile(r"^(normal|uniform|xavier|kaiming|orthogonal|trunc_normal)\w*$")
+"""The names of functions and methods that draw weights."""
+
+
+def _draws_for_module(source: Source, function: Function) -> bool:
+    """Whether a function draws the weight of a module that it is given, if that is of some kind."""
+    weights = {f"{name}.weight" for name in parameter_names(function)}
+    return any(
+        OF_DRAWING.search(last_name(call.func))
+        and any(ast.unparse(each).removesuffix(".data") in weights for each in (*call.args[:1], call.func.value))
+        for call in within(function, ast.Call)
+        if isinstance(call.func, ast.Attribute)
+    ) and bool(kinds_asked(source, function))
 
 
 def sets_values(source: Source, root: ast.AST) -> bool:

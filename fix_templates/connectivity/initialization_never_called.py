@@ -75,6 +75,8 @@ class InitializationNeverCalled(ReadTemplate):
                 )
                 if made is None or (layers and not initialization.fitting_kinds(asked, layers)):
                     continue
+                if any(_is_mentioned(source, each.name) for each in initialization.initializers(source)):
+                    continue  # the text has chosen another one
                 statement, network = made
                 inside = {node.attr for node in within(function, ast.Attribute)}
                 takes_all = not inside.isdisjoint(initialization.COMPREHENSIVE)
@@ -200,6 +202,24 @@ class Head(nn.Module):
     def __init__(self):
         super().__init__()
         self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+=== reject: another one was chosen
+def start_normal(m):
+    if isinstance(m, nn.Linear):
+        nn.init.normal_(m.weight, 0, 0.02)
+
+def start_uniform(m):
+    if isinstance(m, nn.Linear):
+        nn.init.uniform_(m.weight, -0.1, 0.1)
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+        self.apply(start_uniform)
 
     def forward(self, x):
         return self.fc(x)

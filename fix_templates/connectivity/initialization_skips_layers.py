@@ -23,6 +23,10 @@ from dnnfix.api import (
     words,
 )
 
+OF_CLASS = re.compile(r"(?:type\((\w+)\)|(\w+)\.__class__)(?:\.__name__)?")
+"""The class of a module, or its name."""
+OF_SMALL = re.compile(r"linear|conv([123]d)?|batch_?norm([123]d)?|embedding|lstm|gru")
+"""Names of layers, as no class has them."""
 REACHES = words("modules parameters named_modules named_parameters children named_children apply")
 
 
@@ -45,7 +49,7 @@ class InitializationSkipsLayers(ReadTemplate):
     fix_pattern = FixPattern.NEURAL_CONNECTION
     silent = 1
     default = False
-    triggers = ("modules", "children", "apply", "parameters", "init_weights", "isinstance", "type")
+    triggers = ("modules", "children", "apply", "parameters", "init_weights", "isinstance", "type", "weight")
     declined = "which layers are meant is not told"
 
     def read(self, subject: Subject) -> Iterator[Fault]:
@@ -93,6 +97,63 @@ def init_weights(m):
         nn.init.xavier_uniform_(m.weight)
 
 net.apply(init_weights)
+
+=== finds: the name of a class in small letters
+def start(m):
+    kind = m.__class__.__name__
+    if kind.find("linear") != -1:
+        nn.init.xavier_uniform_(m.weight)
+
+=== example: the class of a module is no instance
+from torch import nn
+
+def start(layer):
+-     if isinstance(type(layer), (nn.Linear, nn.Conv2d)):
++     if isinstance(layer, (nn.Linear, nn.Conv2d)):
+        nn.init.xavier_uniform_(layer.weight)
+
+=== example: one of several classes
+from torch import nn
+
+def start(layer):
+-     if layer in (nn.Linear, nn.Conv2d):
++     if isinstance(layer, (nn.Linear, nn.Conv2d)):
+        nn.init.xavier_uniform_(layer.weight)
+
+=== finds: a number that is to be a size
+def start(m):
+    if isinstance(m, nn.Linear):
+        if m.weight.size(0) == torch.Size([1]):
+            nn.init.zeros_(m.weight)
+
+=== finds: the place of a name, as if it were an answer
+def start(m):
+    if type(m).__name__.find("Linear"):
+        nn.init.normal_(m.weight, 0, 0.1)
+
+=== finds: no layer of the kind, by a function of any name
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(20, 10)
+        for part in self.children():
+            gaussian(part, 0.02)
+
+def gaussian(part, std):
+    if isinstance(part, nn.Conv2d):
+        part.weight.data.normal_(0, std)
+
+=== reject: kinds that are given as such, names in small letters, and sizes as a whole
+def start(m, kind):
+    if kind == nn.Linear:
+        nn.init.xavier_uniform_(m.weight)
+    name = m.__class__.__name__.lower()
+    if name.find("linear") != -1 or "conv" in name:
+        nn.init.zeros_(m.bias)
+    if m.bias.shape == torch.Size([1]) or type(m) in (nn.Linear, nn.Conv2d):
+        nn.init.zeros_(m.bias)
+    if type(m).__name__.find("Linear") != -1 or "Norm" in type(m).__name__:
+        nn.init.ones_(m.weight)
 
 === reject: after the layers, and by the type
 import torch.nn as nn
@@ -220,18 +281,13 @@ def _not_nested(source: Source) -> Iterator[Fault]:
 
 def _of_no_kind(source: Source) -> Iterator[Fault]:
     """Modules that are compared with a class, and initializations for kinds of layers that the text has none of."""
-    for compare in source.nodes(ast.Compare):
-        right = compare.comparators[0]
-        one_sign = len(compare.ops) == 1 and isinstance(compare.ops[0], (ast.Eq, ast.Is))
-        branch = source.parent(compare)
-        if not one_sign or not isinstance(compare.left, ast.Name) or not isinstance(branch, ast.If):
-            continue
-        left, kind = compare.left.id, source.segment(source.site(right))
-        sets = any(f"{left}.weight" in ast.unparse(one) for one in branch.body)
-        if sets and initialization.WEIGHTED.search(source.qualified(right) or ""):
-            what = f"a module is never equal to `{kind}`, but an instance of it"
-            edit = Replace(source.site(compare), f"isinstance({left}, {kind})")
-            yield Fault.with_repair(source.site(compare), {"what": what}, "Ask with isinstance", edit)
+    for branch in source.nodes(ast.If):
+        tests = branch.test.values if isinstance(branch.test, ast.BoolOp) else (branch.test,)
+        for test in tests:
+            what, code = _never_true(source, test, "\n".join(ast.unparse(one) for one in branch.body))
+            if what and any(initialization.sets_values(source, one) for one in branch.body):
+                edits = (Replace(source.site(test), code),) if code else None
+                yield Fault(source.site(test), {"what": what}, (("Ask with isinstance", edits, 0.8),))
     made = initialization.kinds_made(source, source.tree) - {"Embedding"}
     for function in initialization.initializers(source):
         asked = initialization.kinds_asked(source, function)
@@ -247,6 +303,43 @@ def _of_no_kind(source: Source) -> Iterator[Fault]:
         ):
             what = f"it asks for {', '.join(sorted(asked))}, and the text has {', '.join(sorted(made))}"
             yield Fault(source.site(function), {"what": what}, ())
+
+
+def _never_true(source: Source, test: ast.expr, body: str) -> tuple[str, str]:
+    """Why no module, or no size, is what a condition of an initialization asks for, and what is meant where that is told."""
+    if isinstance(test, ast.Call):
+        given = [source.segment(source.site(each)) for each in test.args]
+        asked = OF_CLASS.fullmatch(given[0]) if len(given) == 2 else None
+        if asked is not None and source.qualified(test.func) == "builtins.isinstance":
+            return f"`{given[0]}` is never an instance of a layer", f"isinstance({asked[1] or asked[2]}, {given[1]})"
+        if trees.last_name(test.func) == "find" and _is_class_name(source, test.func.value if isinstance(test.func, ast.Attribute) else None):
+            return "`find` gives 0, which is false, for a name that begins so, and -1, which is true, for one without it", ""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return "", ""
+    sign, left, right = test.ops[0], test.left, test.comparators[0]
+    part, name = (left, right) if isinstance(sign, ast.In) else (right, left)
+    if isinstance(left, ast.Call) and trees.last_name(left.func) == "find" and left.args:
+        part, name = left.args[0], left.func.value if isinstance(left.func, ast.Attribute) else None
+    if isinstance(part, ast.Constant) and OF_SMALL.fullmatch(str(part.value)) and _is_class_name(source, name):
+        return f"the names of classes begin with capitals: there is no `{part.value}` in them", ""
+    kinds = right.elts if isinstance(right, (ast.List, ast.Tuple)) else [right]
+    one_of = isinstance(sign, ast.In) and kinds != [right] or isinstance(sign, (ast.Eq, ast.Is))
+    if one_of and isinstance(left, ast.Name) and re.search(rf"\b{left.id}\.(weight|bias)\b", body):
+        if all(initialization.WEIGHTED.search(source.qualified(each) or "") for each in kinds):
+            code = ", ".join(ast.unparse(each) for each in kinds)
+            what = f"a module is never equal to `{code}`, but an instance of it"
+            return what, f"isinstance({left.id}, {code if kinds == [right] else f'({code})'})"
+    size = isinstance(right, ast.Call) and source.qualified(right.func) == "torch.Size"
+    if size and isinstance(sign, ast.Eq) and re.search(r"(shape\[-?\d\]|size\(-?\d\))$", ast.unparse(left)):
+        return f"`{ast.unparse(left)}` is a number, and never equal to `{ast.unparse(right)}`", ""
+    return "", ""
+
+
+def _is_class_name(source: Source, expr: ast.expr | None) -> bool:
+    """Whether an expression is the name of the class of something, as it is written."""
+    bound = source.bindings(expr) if isinstance(expr, ast.Name) else ()
+    text = ast.unparse(bound[0] if len(bound) == 1 else expr) if expr is not None else ""
+    return text.endswith("__name__") and OF_CLASS.fullmatch(text) is not None
 
 
 def _has_others(source: Source, function: ast.AST) -> bool:

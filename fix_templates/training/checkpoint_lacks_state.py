@@ -78,6 +78,8 @@ class CheckpointLacksState(ReadTemplate):
                     yield fault
         if "the optimizer" not in said:
             yield from _resumed_with_weights_alone(source)
+        if not said:
+            yield from _begins_again(source)
 
     programs = """
 === example: no optimizer
@@ -139,6 +141,40 @@ class Trainer:
                 self.optimizer.zero_grad()
                 criterion(self.net(x), y).backward()
                 self.optimizer.step()
+
+=== finds: a file that was loaded under a name
+if go_on:
+    saved = torch.load(folder / f"{go_on}.pt")
+    net.load_state_dict(saved)
+    begin = go_on + 1
+for epoch in range(begin, epochs):
+    for x, y in loader:
+        adam.zero_grad()
+        criterion(net(x), y).backward()
+        adam.step()
+
+=== finds: the epochs begin anew
+if options.file:
+    saved = torch.load(options.file)
+    net.load_state_dict(saved["net"])
+    optimizer.load_state_dict(saved["optimizer"])
+for epoch in tqdm(range(options.epochs)):
+    fit(net, loader, optimizer)
+
+=== finds: the epochs begin anew, and a function loads the rest
+if options.file:
+    restore(torch.load(options.file), net, optimizer)
+for epoch in range(1, options.epochs + 1):
+    fit(net, loader, optimizer)
+
+=== reject: the epoch comes with the rest, and a loop over what is left
+first = restore(options.file, net, optimizer)
+for epoch in range(options.epochs):
+    fit(net, loader, optimizer)
+saved = torch.load(options.file)
+optimizer.load_state_dict(saved["optimizer"])
+for step in range(10):
+    fit(net, loader, optimizer)
 
 === finds: keys that are asked for
 saved = torch.load(path)
@@ -388,8 +424,7 @@ def _resumed_with_weights_alone(source: Source) -> Iterator[Fault]:
     ):
         return
     for name, call in checkpoints.restored(source):
-        given = call.args[0] if call.args else None
-        if not isinstance(given, ast.Call) or source.qualified(given.func) != "torch.load":
+        if not call.args or not _is_loaded(source, call.args[0]):
             continue
         around = training_loop.function_around(source, call)
         begins = _set_along(source, call)
@@ -407,6 +442,54 @@ def _resumed_with_weights_alone(source: Source) -> Iterator[Fault]:
                 said = {"part": "the optimizer", "what": f"`{name}` gets its weights, and `{optimizer}` begins anew"}
                 yield Fault(source.site(call), said, ())
                 return
+
+
+def _is_loaded(source: Source, given: ast.expr) -> bool:
+    """Whether weights come out of a file at once, or by a name."""
+    while isinstance(given, ast.Subscript):
+        given = given.value
+    bound = source.bindings(given) if isinstance(given, (ast.Name, ast.Attribute)) else ()
+    given = bound[0] if len(bound) == 1 else given
+    return isinstance(given, ast.Call) and source.qualified(given.func) == "torch.load"
+
+
+def _begins_again(source: Source) -> Iterator[Fault]:
+    """A training that gets the state of its optimizer back, and counts its epochs from the first one."""
+    if any(COUNTS.search(key) for load in checkpoints.loads(source) for key in load.keys):
+        return
+    for call in source.all_calls:
+        given = _given_back(source, call)
+        if not given or training_loop.loops_around(source, call):
+            continue
+        around = training_loop.function_around(source, call)
+        for loop in source.nodes(ast.For):
+            over = loop.iter
+            while isinstance(over, ast.Call) and ast.unparse(over.func).endswith("tqdm") and over.args:
+                over = over.args[0]
+            if (
+                loop.lineno > call.lineno
+                and training_loop.function_around(source, loop) is around
+                and re.match(r"t?range\(([01], )?[\w.]*epochs?\w*( \+ 1)?\)", ast.unparse(over), re.IGNORECASE)
+                and _trains(source, loop, given)
+            ):
+                said = {"part": "the epoch", "what": f"`{given}` goes on where it was, and the epochs begin anew"}
+                yield Fault(source.site(call), said, ())
+                return
+
+
+def _given_back(source: Source, call: ast.Call) -> str:
+    """The text of the optimizer that a call gives its state back, itself or by a function that loads and whose result is not kept."""
+    statement = source.parent(call)
+    called = call.func
+    if isinstance(called, ast.Attribute) and called.attr == "load_state_dict":
+        on = ast.unparse(called.value)
+        return on if checkpoints.is_optimizer_name(on) and call.args and _is_loaded(source, call.args[0]) else ""
+    if not isinstance(statement, ast.Expr) or not re.match(r"(load|restore|resume)", ast.unparse(called).rpartition(".")[2]):
+        return ""
+    if structure.callee(source, call) is not None:
+        return ""
+    names = [ast.unparse(each) for each in (*call.args, *(k.value for k in call.keywords))]
+    return next((each for each in names if checkpoints.is_optimizer_name(each)), "")
 
 
 def _set_along(source: Source, call: ast.Call) -> set[str]:

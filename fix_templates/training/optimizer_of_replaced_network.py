@@ -210,6 +210,32 @@ for x, y in loader:
     loss.backward()
     optimizer.step()
 
+=== reject: loaded in a branch that goes no further
+def main(options):
+    net = Net()
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    if options.predict_only:
+        net = torch.load(options.file)
+        print(score(net))
+        return
+    if options.draw:
+        net = Painter()
+        draw(net)
+        sys.exit(0)
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(net(x), y).backward()
+        optimizer.step()
+
+=== finds: loaded and trained in a branch
+def main(options):
+    net = Net()
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    if options.go_on:
+        net = torch.load(options.file)
+        fit(net, optimizer)
+        return
+
 === reject: another network is asked beside
 optimizer = optim.Adam(student.parameters())
 for x, y in loader:
@@ -256,7 +282,7 @@ def _replaced(
         if _is_bound(source, ast.unparse(node.targets[0]), other.lineno):
             continue  # by a function that is not seen
         target, value = ast.unparse(other.targets[0]), other.value
-        if not isinstance(value, ast.Call) or not _goes_on(source, other, ast.unparse(node.targets[0])):
+        if not isinstance(value, ast.Call) or not _goes_on(source, other, ast.unparse(node.targets[0]), block):
             continue
         value = made if isinstance(made := checkpoints.bare(source, value), ast.Call) else value
         called = source.qualified(value.func) or ast.unparse(value.func)
@@ -288,12 +314,16 @@ def _is_below(source: Source, statement: ast.AST, block: list[ast.stmt]) -> bool
     return True
 
 
-def _goes_on(source: Source, after: ast.stmt, optimizer: str) -> bool:
-    """Whether an optimizer updates something below a statement, or is given to a function that may do so."""
+def _goes_on(source: Source, after: ast.stmt, optimizer: str, block: list[ast.stmt]) -> bool:
+    """Whether an optimizer updates something below a statement, or is given to a function that may do so.
+
+    In a branch that ends the program or the function, that is no more than the rest of the branch.
+    """
     around: ast.AST = function_around(source, after) or source.tree
-    is_attribute = "." in optimizer
+    end = _end_of_branch(source, after, block)
+    is_attribute = "." in optimizer and end is None
     for call in within(source.tree if is_attribute else around, ast.Call):
-        if call.lineno > after.lineno or is_attribute:
+        if is_attribute or after.lineno < call.lineno <= (end or call.lineno):
             if ast.unparse(call.func) == f"{optimizer}.step":
                 return True
             given = {ast.unparse(each) for each in (*call.args, *(k.value for k in call.keywords))}
@@ -301,6 +331,22 @@ def _goes_on(source: Source, after: ast.stmt, optimizer: str) -> bool:
             if optimizer in given and not name.startswith((structure.SCHEDULES, "builtins.", "torch.save")):
                 return True
     return False
+
+
+def _end_of_branch(source: Source, statement: ast.stmt, block: list[ast.stmt]) -> int | None:
+    """The last line of the branch around a statement, within a block, from which nothing goes on; `None` where it goes on."""
+    while statement not in block:
+        branch = training_loop.block_of(source, statement)
+        last = branch[-1]
+        if isinstance(last, (ast.Return, ast.Raise)) or re.match(r"(\w+\.)?_?(exit|quit)\(", ast.unparse(last)):
+            return last.end_lineno
+        above = source.parent(statement)
+        if not isinstance(above, ast.stmt):
+            above = source.parent(above) if above is not None else None  # of an attempt
+        if not isinstance(above, ast.stmt):
+            return None
+        statement = above
+    return None
 
 
 def _of_another(source: Source, node: ast.Assign, network: str) -> Iterator[Fault]:

@@ -91,6 +91,34 @@ for epoch in range(10):
 -     states.append(net.state_dict())
 +     states.append(copy.deepcopy(net.state_dict()))
 
+=== finds: written to a file every few epochs
+best_score, best_weights = 0, None
+for epoch in range(epochs):
+    train(net, loader)
+    score = validate(net)
+    if score > best_score:
+        best_score = score
+        best_weights = net.state_dict()
+    if epoch % 10 == 9:
+        torch.save(best_weights, f"best_{epoch}.pt")
+
+=== reject: written in the turn in which they are kept
+best_score, improved = 0, False
+for epoch in range(epochs):
+    train(net, loader)
+    score, improved = validate(net), False
+    if epoch > warmup and score > best_score:
+        best_score, improved = score, True
+        best_weights = net.state_dict()
+    if improved and epoch > 0:
+        torch.save(best_weights, "best.pt")
+for epoch in range(epochs):
+    train(net, loader)
+    if epoch % 5 == 0:
+        best_weights = net.state_dict()
+    if epoch % 5 == 0:
+        torch.save(best_weights, "fifth.pt")
+
 === example: compared after a training
 + import copy
 - before = model.state_dict()

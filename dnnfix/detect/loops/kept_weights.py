@@ -12,7 +12,7 @@ from dnnfix.detect.loops import structure
 from dnnfix.detect.loops.training_loop import block_of, function_around, loops_around
 from dnnfix.records.record import record
 from dnnfix.source.program import Source, once
-from dnnfix.source.tree import names_in, within
+from dnnfix.source.tree import names_in, stored_names, within
 
 TRAINING = frozenset({"backward", "step", "train_one_epoch", "train_epoch"})
 OF_BEST = re.compile(
@@ -220,7 +220,9 @@ def _is_kept(source: Source, kept: Kept) -> bool:
     if checkpoints.is_optimizer_name(kept.network) or structure.OF_SCHEDULE.search(kept.network):
         return False
     following = _following(source, kept.statement)
-    if any(_hands_on(source, one, kept.name) for one in following) or _is_stopped(following):
+    counted = {name for loop in loops if isinstance(loop, ast.For) for name in names_in(loop.target)}
+    at_once = (one for one in following if not _waits(source, one, kept, counted))
+    if any(_hands_on(source, one, kept.name) for one in at_once) or _is_stopped(following):
         return False
     return of_best or chosen or _is_append(kept)
 
@@ -262,6 +264,24 @@ def _goes_on(source: Source, kept: Kept) -> bool:
     """Whether a condition outside of any loop is that of a step of training: it compares with the best so far."""
     above = source.parent(kept.statement)
     return isinstance(above, ast.If) and bool(re.search(r"best|min|max|patience", ast.unparse(above.test)))
+
+
+def _waits(source: Source, statement: ast.stmt, kept: Kept, counted: set[str]) -> bool:
+    """Whether a statement runs in some turns of the loop, told by its count, and not along with what keeps the weights."""
+    if not isinstance(statement, ast.If) or statement.orelse or not counted & (asked := names_in(statement.test)):
+        return False
+    along = {name for one in block_of(source, kept.statement) for name in stored_names(one)} - {kept.name}
+    own = {ast.unparse(one.test) for one in _conditions(source, kept.statement)}
+    return not along & asked and ast.unparse(statement.test) not in own
+
+
+def _conditions(source: Source, statement: ast.AST) -> Iterator[ast.If]:
+    """The conditions around a statement, in its function."""
+    above = source.parent(statement)
+    while isinstance(above, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+        if isinstance(above, ast.If):
+            yield above
+        above = source.parent(above)
 
 
 def _hands_on(source: Source, statement: ast.stmt, name: str) -> bool:
