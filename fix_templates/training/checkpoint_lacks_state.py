@@ -32,6 +32,8 @@ COUNTS = re.compile(r"epoch|iter|step|round", re.IGNORECASE)
 OF_RESTORING = re.compile(r"load|restore|resume", re.IGNORECASE)
 """Parts of the names of functions that may give an optimizer its state back."""
 OF_OPTIMIZER = re.compile(r"opt|solver|adam|sgd", re.IGNORECASE)
+OF_OPTIMIZERS = words("step zero_grad state_dict load_state_dict param_groups state add_param_group")
+"""What optimizers have, and settings under a name like theirs have not."""
 OF_SCHEDULE = re.compile(r"sched|(^|_)lr(_|$)", re.IGNORECASE)
 OF_WEIGHTS = re.compile(r"model|state|net|weights|encoder|decoder|generator|discriminator|params", re.IGNORECASE)
 
@@ -160,21 +162,29 @@ if options.file:
     optimizer.load_state_dict(saved["optimizer"])
 for epoch in tqdm(range(options.epochs)):
     fit(net, loader, optimizer)
+    torch.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, options.file)
 
 === finds: the epochs begin anew, and a function loads the rest
 if options.file:
     restore(torch.load(options.file), net, optimizer)
 for epoch in range(1, options.epochs + 1):
     fit(net, loader, optimizer)
+    save_all(net, optimizer)
 
 === reject: the epoch comes with the rest, and a loop over what is left
 first = restore(options.file, net, optimizer)
 for epoch in range(options.epochs):
     fit(net, loader, optimizer)
+    save_all(net, optimizer)
 saved = torch.load(options.file)
 optimizer.load_state_dict(saved["optimizer"])
 for step in range(10):
     fit(net, loader, optimizer)
+    save_all(net, optimizer)
+load_all(net, optimizer)
+for epoch in range(epochs):
+    fit(net, loader, optimizer)
+save_all(net, optimizer)
 
 === finds: keys that are asked for
 saved = torch.load(path)
@@ -454,7 +464,7 @@ def _is_loaded(source: Source, given: ast.expr) -> bool:
 
 
 def _begins_again(source: Source) -> Iterator[Fault]:
-    """A training that gets the state of its optimizer back, and counts its epochs from the first one."""
+    """A training that saves on its way, gets the state of its optimizer back, and counts its epochs from the first one."""
     if any(COUNTS.search(key) for load in checkpoints.loads(source) for key in load.keys):
         return
     for call in source.all_calls:
@@ -471,6 +481,7 @@ def _begins_again(source: Source) -> Iterator[Fault]:
                 and training_loop.function_around(source, loop) is around
                 and re.match(r"t?range\(([01], )?[\w.]*epochs?\w*( \+ 1)?\)", ast.unparse(over), re.IGNORECASE)
                 and _trains(source, loop, given)
+                and any(re.search(r"save|check_?point", ast.unparse(each.func)) for each in within(loop, ast.Call))
             ):
                 said = {"part": "the epoch", "what": f"`{given}` goes on where it was, and the epochs begin anew"}
                 yield Fault(source.site(call), said, ())
@@ -488,8 +499,10 @@ def _given_back(source: Source, call: ast.Call) -> str:
         return ""
     if structure.callee(source, call) is not None:
         return ""
-    names = [ast.unparse(each) for each in (*call.args, *(k.value for k in call.keywords))]
-    return next((each for each in names if checkpoints.is_optimizer_name(each)), "")
+    given = [each for each in (*call.args, *(k.value for k in call.keywords)) if isinstance(each, (ast.Name, ast.Attribute))]
+    named = [ast.unparse(each) for each in given if structure.is_optimizer(source, each)]
+    settings = {ast.unparse(node.value) for node in source.nodes(ast.Attribute) if node.attr not in OF_OPTIMIZERS}
+    return next((each for each in named if each not in settings and not re.match(checkpoints.OF_SETTINGS, each)), "")
 
 
 def _set_along(source: Source, call: ast.Call) -> set[str]:
