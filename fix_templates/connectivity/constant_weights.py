@@ -449,7 +449,8 @@ def _is_matrix(call: ast.Call) -> bool:
 def _is_multiplied(source: Source, name: str) -> bool:
     """Whether a tensor is a factor of a product of matrices."""
     for product in source.nodes(ast.BinOp):
-        if isinstance(product.op, ast.MatMult) and name in (ast.unparse(product.left), ast.unparse(product.right)):
+        factors = {ast.unparse(each).partition("[")[0] for each in (product.left, product.right)}
+        if isinstance(product.op, ast.MatMult) and name in factors:
             return True
     for call in source.all_calls:
         known = (source.qualified(call.func) or "") in PRODUCTS

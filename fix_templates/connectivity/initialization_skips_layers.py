@@ -126,6 +126,11 @@ def start(m):
         if m.weight.size(0) == torch.Size([1]):
             nn.init.zeros_(m.weight)
 
+=== finds: a class that is compared with its name
+def start(m):
+    if type(m) == "Linear":
+        nn.init.normal_(m.weight, 0, 0.1)
+
 === finds: the place of a name, as if it were an answer
 def start(m):
     if type(m).__name__.find("Linear"):
@@ -170,6 +175,18 @@ class Net(nn.Module):
         for m in self.children():
             if isinstance(m, nn.Conv2d):
                 nn.init.xavier_uniform_(m.weight)
+
+=== finds: a function that is given the network before it has layers
+def start(net):
+    for m in net.modules():
+        if isinstance(m, nn.Linear):
+            nn.init.orthogonal_(m.weight)
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        start(self)
+        self.fc = nn.Linear(20, 10)
 
 === reject: another kind of layer after it
 import torch.nn as nn
@@ -237,6 +254,8 @@ def _initializes(source: Source, init: ast.FunctionDef, statement: ast.stmt) -> 
         return None
     call = statement.value
     called = ast.unparse(call.func)
+    if isinstance(call.func, ast.Name) and [ast.unparse(each) for each in call.args[:1]] == ["self"]:
+        called = f"self.{called}"  # a function of the text that is given the network
     name = (
         ast.unparse(call.args[0]).rpartition(".")[2]
         if called == "self.apply" and call.args
@@ -322,6 +341,9 @@ def _never_true(source: Source, test: ast.expr, body: str) -> tuple[str, str]:
         part, name = left.args[0], left.func.value if isinstance(left.func, ast.Attribute) else None
     if isinstance(part, ast.Constant) and OF_SMALL.fullmatch(str(part.value)) and _is_class_name(source, name):
         return f"the names of classes begin with capitals: there is no `{part.value}` in them", ""
+    whole = OF_CLASS.fullmatch(ast.unparse(left))
+    if whole is not None and not whole[0].endswith("__name__") and _is_text(right) and not isinstance(sign, ast.NotEq):
+        return f"`{whole[0]}` is a class, and never equal to a text", ""
     kinds = right.elts if isinstance(right, (ast.List, ast.Tuple)) else [right]
     one_of = isinstance(sign, ast.In) and kinds != [right] or isinstance(sign, (ast.Eq, ast.Is))
     if one_of and isinstance(left, ast.Name) and re.search(rf"\b{left.id}\.(weight|bias)\b", body):
@@ -333,6 +355,10 @@ def _never_true(source: Source, test: ast.expr, body: str) -> tuple[str, str]:
     if size and isinstance(sign, ast.Eq) and re.search(r"(shape\[-?\d\]|size\(-?\d\))$", ast.unparse(left)):
         return f"`{ast.unparse(left)}` is a number, and never equal to `{ast.unparse(right)}`", ""
     return "", ""
+
+
+def _is_text(expr: ast.expr) -> bool:
+    return isinstance(expr, ast.Constant) and isinstance(expr.value, str)
 
 
 def _is_class_name(source: Source, expr: ast.expr | None) -> bool:

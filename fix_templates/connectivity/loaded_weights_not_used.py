@@ -37,6 +37,8 @@ PRETRAINED = re.compile(
     r"self\.(\w+) = .*(pretrained\s*=\s*True|\(True\)|weights\s*=\s*(?!None)\S|\.from_pretrained\()"
 )
 """A statement that makes a part of a network with weights of a training."""
+DRAWS = re.compile(r"(normal|uniform|orthogonal)_?$")
+"""The names of functions and methods that draw weights."""
 MOVES = words("cuda to cpu float double half")
 CHANGES = words("update pop setdefault")
 
@@ -169,6 +171,55 @@ state_dict = torch.load("net.pt")
 + net.load_state_dict(state_dict)
 net.eval()
 print(net(x))
+
+=== example: shapes are compared on the way
+import torch
+
+saved = torch.load("segmenter.pt")
+own = net.state_dict()
+fitting = {name: w for name, w in saved.items() if name in own and own[name].shape == w.shape}
+own.update(fitting)
++ net.load_state_dict(own)
+net.cuda()
+out = net(images)
+
+=== example: a loop draws the convolutions of a pretrained network again
+from torch import nn
+from torchvision import models
+
+net = models.resnet18(pretrained=True)
+net.fc = nn.Linear(512, 4)
+- for part in net.modules():
+-     if isinstance(part, nn.Conv2d):
+-         nn.init.kaiming_normal_(part.weight)
+print(net(x))
+
+=== finds: vectors, and a loop over all parameters then
+class Reader(nn.Module):
+    def __init__(self, vectors):
+        super().__init__()
+        self.words = nn.Embedding.from_pretrained(vectors)
+        self.out = nn.Linear(vectors.shape[1], 2)
+        for weight in self.parameters():
+            nn.init.uniform_(weight, -0.1, 0.1)
+
+=== reject: a loop draws the new head, or what is not pretrained
+class Reader(nn.Module):
+    def __init__(self, vectors):
+        super().__init__()
+        self.words = nn.Embedding.from_pretrained(vectors)
+        self.out = nn.Linear(vectors.shape[1], 2)
+        for name, weight in self.named_parameters():
+            if "words" not in name:
+                nn.init.uniform_(weight, -0.1, 0.1)
+
+net = models.resnet18(pretrained=True)
+net.fc = nn.Linear(512, 4)
+for part in net.modules():
+    if isinstance(part, nn.Linear):
+        nn.init.xavier_normal_(part.weight)
+    if isinstance(part, nn.Conv2d):
+        part.padding_mode = "reflect"
 
 === finds: vectors that nobody takes
 class Tagger(nn.Module):
@@ -397,11 +448,12 @@ def _is_change(source: Source, use: ast.Name) -> bool:
         return True
     if isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
         return True
+    if isinstance(above, ast.Subscript) and isinstance(asked := source.parent(above), ast.Attribute):
+        if asked.attr in ("shape", "size", "numel"):
+            return True
     if isinstance(above, ast.Subscript) and isinstance(statement, ast.Assign):
         kept = statement.targets[0]  # its own entry is put into it again
         return isinstance(kept, ast.Subscript) and ast.unparse(kept.value) == use.id
-    if isinstance(above, ast.Subscript) and isinstance(asked := source.parent(above), ast.Attribute):
-        return asked.attr in ("shape", "size")
     if isinstance(above, ast.Attribute) and above.attr in CHANGES:
         return source.is_called_in_vain(above)
     if isinstance(above, ast.Attribute) and above.attr in ("keys", "items"):
@@ -437,9 +489,9 @@ def _lost_again(source: Source) -> Iterator[Fault]:
             continue
         block = training_loop.block_of(source, statement)
         for following in block[block.index(statement) + 1 :]:
-            if isinstance(following, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef)):
-                break
             what, edits = _loses(source, following, name)
+            if not what and isinstance(following, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef)):
+                break
             what = what or _loses_by_call(source, following, name)
             if what:
                 repairs = (("Keep the weights that were loaded", (edits,), 0.7),) if edits is not None else ()
@@ -463,6 +515,8 @@ def _loses(source: Source, statement: ast.stmt, name: str) -> tuple[str, Edit | 
                 )
             ):
                 return f"`{name}` is made anew after that", Delete(source.site(statement))
+    if isinstance(statement, ast.For) and _goes_over_all(source, statement, name):
+        return f"`{name}` is initialized after that", Delete(source.site(statement))
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         call = statement.value
         called = ast.unparse(call.func)
@@ -473,6 +527,24 @@ def _loses(source: Source, statement: ast.stmt, name: str) -> tuple[str, Edit | 
         if applied or own or by_function:
             return f"`{name}` is initialized after that", Delete(source.site(statement))
     return "", None
+
+
+def _goes_over_all(source: Source, loop: ast.For, name: str) -> bool:
+    """Whether a loop draws all weights of a network anew, or those of all its convolutions, and not of a new head alone."""
+    over = re.fullmatch(rf"{re.escape(name)}\.(named_)?(parameters|modules)\(\)", ast.unparse(loop.iter))
+    if over is None:
+        return False
+    for call in within(loop, ast.Call):
+        if DRAWS.search(ast.unparse(call.func)):
+            branch = source.enclosing(call, ast.If, ast.For)
+            if not isinstance(branch, ast.If):
+                return True
+            asked, test = initialization.kinds_asked(source, branch.test), ast.unparse(branch.test)
+            if any(kind.startswith("Conv") for kind in asked):
+                return True
+            if not asked and re.search(r"dim\(\) >|weight|requires_grad", test) and " not " not in test:
+                return True
+    return False
 
 
 def _class_of(made: ast.expr) -> str:
@@ -690,6 +762,11 @@ def _set_over(source: Source) -> Iterator[Fault]:
             pretrained = PRETRAINED.match(ast.unparse(statement))
             if pretrained is not None:
                 given[f"{pretrained.group(1)}."] = statement
+            if isinstance(statement, ast.For) and _goes_over_all(source, statement, "self"):
+                for layer_name, place in given.items():
+                    what = f"the loop over all weights initializes `self.{layer_name.rstrip('.')}` again"
+                    yield Fault(source.site(place), {"what": what}, ())
+                given.clear()
             called = re.fullmatch(r"self\.(\w+)\(\)", ast.unparse(statement))
             body = methods.get(called.group(1)) if called is not None else None
             if body is None:

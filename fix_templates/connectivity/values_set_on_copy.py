@@ -115,6 +115,12 @@ for layer in net.modules():
     if isinstance(layer, nn.Linear):
         nn.init.orthogonal_(layer.weight.clone())
 
+=== finds: a copy, by a name without an underscore
+from torch import nn
+
+first = nn.Linear(4, 2)
+nn.init.uniform(first.weight.data.clone(), -0.1, 0.1)
+
 === finds: values that are drawn for the size of a weight, and dropped
 def init_weights(layer):
     if isinstance(layer, nn.Linear):
@@ -230,8 +236,8 @@ def _dropped(source: Source, value: ast.expr) -> str:
             return f"`{ast.unparse(made)}` is another network, which is not kept"
         return ""
     changed: ast.expr | None = None
-    if last.endswith("_") and not last.endswith("__"):
-        by_function = name.startswith("torch.nn.init.") and value.args
+    by_function = name.startswith("torch.nn.init.") and value.args
+    if by_function or (last.endswith("_") and not last.endswith("__")):
         changed = value.args[0] if by_function else value.func.value if isinstance(value.func, ast.Attribute) else None
     if changed is not None:
         copies = [call for call in within(changed, ast.Call) if ast.unparse(call.func).endswith((".clone", "deepcopy"))]

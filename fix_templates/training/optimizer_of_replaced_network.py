@@ -60,7 +60,8 @@ class OptimizerOfReplacedNetwork(ReadTemplate):
         source = subject.source
         if source.frameworks and "torch" not in source.frameworks:
             return
-        made = list(_optimizers(source))
+        held = list(_optimizers(source))
+        made = [(node, network) for node, networks in held for network in networks]
         for node, network in made:
             optimizer = ast.unparse(node.targets[0])
             for statement, what in _replaced(source, node, network, [one for one, _ in made]):
@@ -142,6 +143,15 @@ for fold in folds:
         optimizer.zero_grad()
         criterion(net(x), y).backward()
         optimizer.step()
+
+=== finds: one of the two networks that an optimizer holds
+encoder, decoder = Encoder(), Decoder()
+optimizer = torch.optim.Adam(list(encoder.parameters()) + list(decoder.parameters()))
+decoder = Decoder(depth=4)
+for x in loader:
+    optimizer.zero_grad()
+    criterion(decoder(encoder(x)), x).backward()
+    optimizer.step()
 
 === reject: a network and an optimizer for each fold, by a function
 net = Net()
@@ -246,8 +256,8 @@ for x, y in loader:
 """
 
 
-def _optimizers(source: Source) -> Iterator[tuple[ast.Assign, str]]:
-    """The statements that make an optimizer of the weights of one network, each with its text."""
+def _optimizers(source: Source) -> Iterator[tuple[ast.Assign, list[str]]]:
+    """The statements that make an optimizer, each with the texts of the networks whose weights it gets."""
     for node in source.nodes(ast.Assign):
         call, target = node.value, node.targets[0]
         if not isinstance(call, ast.Call) or not isinstance(target, (ast.Name, ast.Attribute)):
@@ -260,8 +270,7 @@ def _optimizers(source: Source) -> Iterator[tuple[ast.Assign, str]]:
             for each in within(call, ast.Call)
             if isinstance(each.func, ast.Attribute) and each.func.attr == "parameters"
         }
-        if len(held) == 1:
-            yield node, held.pop()
+        yield node, sorted(held)
 
 
 def _replaced(
