@@ -115,6 +115,16 @@ class Net(nn.Module):
 +         nn.init.xavier_uniform_(self.fc1.weight)
         nn.init.zeros_(self.fc2.weight)
 
+=== finds: each layer of a list
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.steps = nn.ModuleList([nn.Linear(8, 8) for _ in range(4)])
+        for one in self.steps:
+            one.weight.data.fill_(0.5)
+
 === example: all parameters
 from torch import nn
 
@@ -231,7 +241,8 @@ def _set_of_all(source: Source, call: ast.Call, target: ast.expr, value: float |
         over = ast.unparse(loop.iter) if loop is not None and target.value.id in trees.names_in(loop.target) else ""
         if (
             not test
-            and re.search(r"layers|children\(\)|\bself\.\w*(fc|linear|conv|dense)", over)
+            and over
+            and (re.search(r"layers|children\(\)|\bself\.\w*(fc|linear|conv|dense)", over) or _is_list_of_layers(source, loop))
             and not _set_again(source, call, target)
         ):
             return "each layer"
@@ -247,6 +258,12 @@ def _set_of_all(source: Source, call: ast.Call, target: ast.expr, value: float |
         if (not test or own_weight) and starts and not _is_average(loop):
             return "each layer"
     return ""
+
+
+def _is_list_of_layers(source: Source, loop: ast.For | None) -> bool:
+    """Whether a loop goes over layers with weights that are made in a list."""
+    over = source.bindings(loop.iter) if loop is not None else ()
+    return len(over) == 1 and bool(initialization.kinds_made(source, over[0]))
 
 
 def _is_of_part(source: Source, call: ast.Call) -> bool:

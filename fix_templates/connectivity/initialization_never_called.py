@@ -83,6 +83,8 @@ class InitializationNeverCalled(ReadTemplate):
                 code = f"{function.name}({network})" if takes_all else f"{network}.apply({function.name})"
                 edits = (InsertAfter(source.site(statement), code),) if network else None
                 repair = f"Apply it to the network: {code}", edits, 0.8
+            elif isinstance(owner, ast.FunctionDef):
+                repair = "Apply it to the network", None, 0.8
             else:
                 continue
             yield Fault(source.site(function), {"function": function.name}, (repair,))
@@ -144,6 +146,19 @@ for x, y in loader:
     optimizer.zero_grad()
     criterion(net(x), y).backward()
     optimizer.step()
+
+=== finds: a function within __init__
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+        def start(m):
+            if isinstance(m, nn.Linear):
+                nn.init.orthogonal_(m.weight)
+
+    def forward(self, x):
+        return self.fc(x)
 
 === reject: a fragment whose training is not seen
 def initialize_weights(model):

@@ -18,6 +18,7 @@ from dnnfix.api import (
     Source,
     Subject,
     initialization,
+    structure,
     trees,
     within,
     words,
@@ -59,6 +60,7 @@ class InitializationSkipsLayers(ReadTemplate):
         yield from _too_early(source)
         yield from _not_nested(source)
         yield from _of_no_kind(source)
+        yield from _of_whole_network(source)
 
     programs = """
 === example: before the layers
@@ -125,6 +127,42 @@ def start(m):
     if isinstance(m, nn.Linear):
         if m.weight.size(0) == torch.Size([1]):
             nn.init.zeros_(m.weight)
+
+=== example: a function for a layer is given the network
+from torch import nn
+
+def start(m):
+    if isinstance(m, nn.Linear):
+        nn.init.orthogonal_(m.weight)
+
+net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+- start(net)
++ net.apply(start)
+
+=== reject: given the layers
+from torch import nn
+
+def start(m):
+    if isinstance(m, nn.Linear):
+        nn.init.orthogonal_(m.weight)
+
+def start_all(net):
+    for m in net.modules():
+        start(m)
+
+net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+start_all(net)
+head = nn.Linear(4, 8)
+start(head)
+start(net[0])
+
+=== example: a name that is compared with a class
+from torch import nn
+
+def start(m):
+-     if m.__class__.__name__ == nn.Linear:
++     if isinstance(m, nn.Linear):
+        nn.init.orthogonal_(m.weight)
 
 === finds: a class that is compared with its name
 def start(m):
@@ -324,6 +362,24 @@ def _of_no_kind(source: Source) -> Iterator[Fault]:
             yield Fault(source.site(function), {"what": what}, ())
 
 
+def _of_whole_network(source: Source) -> Iterator[Fault]:
+    """Functions for a single layer, by the kind that they ask for, that are given the whole network."""
+    for function in initialization.initializers(source):
+        inside = {node.attr for node in within(function, ast.Attribute)}
+        if not inside.isdisjoint(initialization.COMPREHENSIVE | {"apply"}) or not initialization.kinds_asked(source, function):
+            continue
+        for call in structure.callers(source, function):
+            given = call.args[0] if call.args else None
+            made = source.constructor(given) if isinstance(given, ast.Name) else None
+            if made is not None and structure.is_network(source, given) and not initialization.kinds_made(source, made.func):
+                kind = source.qualified(made.func) or ""
+                if not kind.startswith("torch.nn.") or kind == "torch.nn.Sequential":
+                    what = f"`{ast.unparse(given)}` is the network, and no layer of the kinds that `{function.name}` asks for"
+                    edit = Replace(source.site(call), f"{ast.unparse(given)}.apply({function.name})")
+                    edits = (edit,) if len(call.args) == 1 and not call.keywords else None
+                    yield Fault(source.site(call), {"what": what}, (("Apply it to each module", edits, 0.8),))
+
+
 def _never_true(source: Source, test: ast.expr, body: str) -> tuple[str, str]:
     """Why no module, or no size, is what a condition of an initialization asks for, and what is meant where that is told."""
     if isinstance(test, ast.Call):
@@ -342,8 +398,12 @@ def _never_true(source: Source, test: ast.expr, body: str) -> tuple[str, str]:
     if isinstance(part, ast.Constant) and OF_SMALL.fullmatch(str(part.value)) and _is_class_name(source, name):
         return f"the names of classes begin with capitals: there is no `{part.value}` in them", ""
     whole = OF_CLASS.fullmatch(ast.unparse(left))
-    if whole is not None and not whole[0].endswith("__name__") and _is_text(right) and not isinstance(sign, ast.NotEq):
-        return f"`{whole[0]}` is a class, and never equal to a text", ""
+    if whole is not None and isinstance(sign, (ast.Eq, ast.Is)):
+        is_name = whole[0].endswith("__name__")
+        if is_name and initialization.WEIGHTED.search(source.qualified(right) or ""):
+            return f"`{whole[0]}` is a text, and never equal to a class", f"isinstance({whole[1] or whole[2]}, {ast.unparse(right)})"
+        if not is_name and isinstance(right, ast.Constant) and isinstance(right.value, str):
+            return f"`{whole[0]}` is a class, and never equal to a text", ""
     kinds = right.elts if isinstance(right, (ast.List, ast.Tuple)) else [right]
     one_of = isinstance(sign, ast.In) and kinds != [right] or isinstance(sign, (ast.Eq, ast.Is))
     if one_of and isinstance(left, ast.Name) and re.search(rf"\b{left.id}\.(weight|bias)\b", body):
@@ -355,10 +415,6 @@ def _never_true(source: Source, test: ast.expr, body: str) -> tuple[str, str]:
     if size and isinstance(sign, ast.Eq) and re.search(r"(shape\[-?\d\]|size\(-?\d\))$", ast.unparse(left)):
         return f"`{ast.unparse(left)}` is a number, and never equal to `{ast.unparse(right)}`", ""
     return "", ""
-
-
-def _is_text(expr: ast.expr) -> bool:
-    return isinstance(expr, ast.Constant) and isinstance(expr.value, str)
 
 
 def _is_class_name(source: Source, expr: ast.expr | None) -> bool:

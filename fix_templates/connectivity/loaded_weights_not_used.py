@@ -221,6 +221,38 @@ for part in net.modules():
     if isinstance(part, nn.Conv2d):
         part.padding_mode = "reflect"
 
+=== example: given other names, and not loaded
+import torch
+from collections import OrderedDict
+
+saved = torch.load("parallel.pt")
+plain = OrderedDict()
+for name, w in saved["state_dict"].items():
+    plain[name.replace("module.", "")] = w
++ net.load_state_dict(plain)
+net.eval()
+print(net(x))
+
+=== finds: a function that gives the network back as it was
+def segmenter(path):
+    net = Segmenter()
+    weights = torch.load(path)
+    print("loaded", path)
+    return net
+
+=== reject: other names, and loaded or handed on
+import torch
+
+saved = torch.load("parallel.pt")
+plain = {name[7:]: w for name, w in saved.items()}
+torch.save(plain, "plain.pt")
+sizes = {}
+for name, w in saved.items():
+    sizes[name] = w.shape
+print(sizes)
+net.eval()
+net(x)
+
 === finds: vectors that nobody takes
 class Tagger(nn.Module):
     def __init__(self, vectors):
@@ -389,6 +421,7 @@ def _never_given(source: Source) -> Iterator[Fault]:
         name = source.qualified(node.value.func) if isinstance(node.value, ast.Call) else None
         network = checkpoints.state_of(node.value)
         loaded = bool(OF_STATES.search(target.id)) and (name == "torch.load" or _is_part_of_loaded(source, node))
+        loaded = loaded or _is_made_of_loaded(source, node, target.id)
         if not loaded and (not network or checkpoints.is_optimizer_name(network)):
             continue
         where: ast.AST = around or source.tree
@@ -432,6 +465,26 @@ def _is_part_of_loaded(source: Source, node: ast.Assign) -> bool:
     )
 
 
+def _is_made_of_loaded(source: Source, node: ast.Assign, name: str) -> bool:
+    """Whether a statement begins a dictionary that gets what is in loaded weights, as under other names."""
+    made = source.qualified(node.value.func) if isinstance(node.value, ast.Call) and not node.value.args else ""
+    if isinstance(node.value, ast.DictComp):
+        over = [node.value.generators[0].iter]
+    elif made in ("collections.OrderedDict", "builtins.dict") or ast.unparse(node.value) in ("{}", "OrderedDict()"):
+        around = function_around(source, node)
+        over = [
+            loop.iter
+            for loop in source.nodes(ast.For)
+            if function_around(source, loop) is around
+            and any(ast.unparse(each).startswith(f"{name}[") for one in within(loop, ast.Assign) for each in one.targets)
+        ]
+    else:
+        return False
+    loaded = {load.name for load in checkpoints.loads(source) if load.name}
+    asked = r"(\[['\"](\w*state_dict|model\w*|net\w*)['\"]\])?\.items\(\)"
+    return any(re.fullmatch(rf"{re.escape(one)}{asked}", ast.unparse(each)) for one in loaded for each in over)
+
+
 def _puts_in(source: Source, use: ast.Name) -> bool:
     """Whether a use puts something into a dictionary, or takes it out."""
     above = source.parent(use)
@@ -470,6 +523,7 @@ def _only_network(source: Source, where: ast.AST) -> str:
         for target in node.targets[:1]
         if isinstance(target, (ast.Name, ast.Attribute)) and checkpoints.is_whole_network(source, target)
     }
+    found = found or {ast.unparse(call.func) for call in structure.forward_calls(source, where)}  # made elsewhere
     return found.pop() if len(found) == 1 else ""
 
 
@@ -478,7 +532,7 @@ def _goes_on(source: Source, where: ast.AST, last: ast.stmt, network: str) -> bo
     return any(
         call.lineno > last.lineno and ast.unparse(call.func).partition("(")[0].startswith(network)
         for call in within(where, ast.Call)
-    )
+    ) or any(node.value is not None and ast.unparse(node.value) == network for node in within(where, ast.Return))
 
 
 def _lost_again(source: Source) -> Iterator[Fault]:
