@@ -220,7 +220,9 @@ def is_whole_network(source: Source, expr: ast.expr) -> bool:
         return is_whole_network(source, values[0])  # another name of it
     text = ast.unparse(expr)
     named = not OF_STATE.search(text.rpartition(".")[2]) or text in asked_as_network(source)
-    return named and structure.is_network(source, expr)
+    of_object = isinstance(expr, ast.Attribute) and structure.OF_NETWORK.search(expr.attr)
+    by_name = bool(of_object) and not structure.OF_NO_NETWORK.search(text)  # a part of what is not seen, as `agent.q_net`
+    return named and (by_name or structure.is_network(source, expr))
 
 
 @once

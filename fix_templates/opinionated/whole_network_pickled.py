@@ -85,6 +85,9 @@ torch.save({
 - torch.save(obj=unet, f="unet.pt")
 + torch.save(obj=unet.state_dict(), f="unet.pt")
 
+=== finds: a network of an object
+torch.save(player.policy_net, f"{folder}/policy.pt")
+
 === finds: two networks in a list
 torch.save([encoder, decoder], "both.pt")
 
@@ -101,6 +104,8 @@ import torch
 
 torch.save(net.state_dict(), "net.pt")
 torch.save(model_state, "state.pt")
+torch.save(run.model_config, "settings.pt")
+torch.save(args.model, "name.pt")
 torch.save(torch.zeros(3), "zeros.pt")
 torch.save([net.state_dict(), optimizer.state_dict(), model_name], "list.pt")
 torch.save(obj=net.state_dict(), f="net.pt")

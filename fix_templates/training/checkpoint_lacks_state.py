@@ -182,6 +182,9 @@ for step in range(10):
     fit(net, loader, optimizer)
     save_all(net, optimizer)
 load_all(net, optimizer)
+for epoch in range(epochs_left):
+    fit(net, loader, optimizer)
+    save_all(net, optimizer)
 for epoch in range(epochs):
     fit(net, loader, optimizer)
 save_all(net, optimizer)
@@ -479,7 +482,7 @@ def _begins_again(source: Source) -> Iterator[Fault]:
             if (
                 loop.lineno > call.lineno
                 and training_loop.function_around(source, loop) is around
-                and re.match(r"t?range\(([01], )?[\w.]*epochs?\w*( \+ 1)?\)", ast.unparse(over), re.IGNORECASE)
+                and re.match(r"t?range\(([01], )?[\w.]*epochs?( \+ 1)?\)", ast.unparse(over), re.IGNORECASE)
                 and _trains(source, loop, given)
                 and any(re.search(r"save|check_?point", ast.unparse(each.func)) for each in within(loop, ast.Call))
             ):
