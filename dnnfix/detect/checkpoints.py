@@ -221,7 +221,9 @@ def is_whole_network(source: Source, expr: ast.expr) -> bool:
     text = ast.unparse(expr)
     named = not OF_STATE.search(text.rpartition(".")[2]) or text in asked_as_network(source)
     of_object = isinstance(expr, ast.Attribute) and structure.OF_NETWORK.search(expr.attr)
-    by_name = bool(of_object) and not structure.OF_NO_NETWORK.search(text)  # a part of what is not seen, as `agent.q_net`
+    by_name = bool(of_object) and not structure.OF_NO_NETWORK.search(
+        text
+    )  # a part of what is not seen, as `agent.q_net`
     return named and (by_name or structure.is_network(source, expr))
 
 

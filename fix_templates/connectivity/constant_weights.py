@@ -242,7 +242,10 @@ def _set_of_all(source: Source, call: ast.Call, target: ast.expr, value: float |
         if (
             not test
             and over
-            and (re.search(r"layers|children\(\)|\bself\.\w*(fc|linear|conv|dense)", over) or _is_list_of_layers(source, loop))
+            and (
+                re.search(r"layers|children\(\)|\bself\.\w*(fc|linear|conv|dense)", over)
+                or _is_list_of_layers(source, loop)
+            )
             and not _set_again(source, call, target)
         ):
             return "each layer"

@@ -141,7 +141,9 @@ def _is_frozen_for_head(source: Source, made: ast.Assign, network: str) -> bool:
         if THAWS.search(text) or (LOADS.search(text) and network in text):
             return False
         frozen = frozen or _freezes(statement, network)
-        headed = headed or (isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).startswith(f"{network}."))
+        headed = headed or (
+            isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).startswith(f"{network}.")
+        )
     return frozen and headed
 
 

@@ -366,12 +366,18 @@ def _of_whole_network(source: Source) -> Iterator[Fault]:
     """Functions for a single layer, by the kind that they ask for, that are given the whole network."""
     for function in initialization.initializers(source):
         inside = {node.attr for node in within(function, ast.Attribute)}
-        if not inside.isdisjoint(initialization.COMPREHENSIVE | {"apply"}) or not initialization.kinds_asked(source, function):
+        if not inside.isdisjoint(initialization.COMPREHENSIVE | {"apply"}) or not initialization.kinds_asked(
+            source, function
+        ):
             continue
         for call in structure.callers(source, function):
             given = call.args[0] if call.args else None
             made = source.constructor(given) if isinstance(given, ast.Name) else None
-            if made is not None and structure.is_network(source, given) and not initialization.kinds_made(source, made.func):
+            if (
+                made is not None
+                and structure.is_network(source, given)
+                and not initialization.kinds_made(source, made.func)
+            ):
                 kind = source.qualified(made.func) or ""
                 if not kind.startswith("torch.nn.") or kind == "torch.nn.Sequential":
                     what = f"`{ast.unparse(given)}` is the network, and no layer of the kinds that `{function.name}` asks for"
@@ -387,8 +393,13 @@ def _never_true(source: Source, test: ast.expr, body: str) -> tuple[str, str]:
         asked = OF_CLASS.fullmatch(given[0]) if len(given) == 2 else None
         if asked is not None and source.qualified(test.func) == "builtins.isinstance":
             return f"`{given[0]}` is never an instance of a layer", f"isinstance({asked[1] or asked[2]}, {given[1]})"
-        if trees.last_name(test.func) == "find" and _is_class_name(source, test.func.value if isinstance(test.func, ast.Attribute) else None):
-            return "`find` gives 0, which is false, for a name that begins so, and -1, which is true, for one without it", ""
+        if trees.last_name(test.func) == "find" and _is_class_name(
+            source, test.func.value if isinstance(test.func, ast.Attribute) else None
+        ):
+            return (
+                "`find` gives 0, which is false, for a name that begins so, and -1, which is true, for one without it",
+                "",
+            )
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return "", ""
     sign, left, right = test.ops[0], test.left, test.comparators[0]
@@ -401,16 +412,20 @@ def _never_true(source: Source, test: ast.expr, body: str) -> tuple[str, str]:
     if whole is not None and isinstance(sign, (ast.Eq, ast.Is)):
         is_name = whole[0].endswith("__name__")
         if is_name and initialization.WEIGHTED.search(source.qualified(right) or ""):
-            return f"`{whole[0]}` is a text, and never equal to a class", f"isinstance({whole[1] or whole[2]}, {ast.unparse(right)})"
+            return (
+                f"`{whole[0]}` is a text, and never equal to a class",
+                f"isinstance({whole[1] or whole[2]}, {ast.unparse(right)})",
+            )
         if not is_name and isinstance(right, ast.Constant) and isinstance(right.value, str):
             return f"`{whole[0]}` is a class, and never equal to a text", ""
     kinds = right.elts if isinstance(right, (ast.List, ast.Tuple)) else [right]
     one_of = isinstance(sign, ast.In) and kinds != [right] or isinstance(sign, (ast.Eq, ast.Is))
-    if one_of and isinstance(left, ast.Name) and re.search(rf"\b{left.id}\.(weight|bias)\b", body):
-        if all(initialization.WEIGHTED.search(source.qualified(each) or "") for each in kinds):
-            code = ", ".join(ast.unparse(each) for each in kinds)
-            what = f"a module is never equal to `{code}`, but an instance of it"
-            return what, f"isinstance({left.id}, {code if kinds == [right] else f'({code})'})"
+    are_layers = all(initialization.WEIGHTED.search(source.qualified(each) or "") for each in kinds)
+    own = isinstance(left, ast.Name) and re.search(rf"\b{left.id}\.(weight|bias)\b", body)
+    if one_of and are_layers and own:
+        code = ", ".join(ast.unparse(each) for each in kinds)
+        what = f"a module is never equal to `{code}`, but an instance of it"
+        return what, f"isinstance({ast.unparse(left)}, {code if kinds == [right] else f'({code})'})"
     size = isinstance(right, ast.Call) and source.qualified(right.func) == "torch.Size"
     if size and isinstance(sign, ast.Eq) and re.search(r"(shape\[-?\d\]|size\(-?\d\))$", ast.unparse(left)):
         return f"`{ast.unparse(left)}` is a number, and never equal to `{ast.unparse(right)}`", ""

@@ -476,7 +476,9 @@ def _is_made_of_loaded(source: Source, node: ast.Assign, name: str) -> bool:
             loop.iter
             for loop in source.nodes(ast.For)
             if function_around(source, loop) is around
-            and any(ast.unparse(each).startswith(f"{name}[") for one in within(loop, ast.Assign) for each in one.targets)
+            and any(
+                ast.unparse(each).startswith(f"{name}[") for one in within(loop, ast.Assign) for each in one.targets
+            )
         ]
     else:
         return False
@@ -501,9 +503,9 @@ def _is_change(source: Source, use: ast.Name) -> bool:
         return True
     if isinstance(above, ast.Subscript) and isinstance(above.ctx, ast.Store):
         return True
-    if isinstance(above, ast.Subscript) and isinstance(asked := source.parent(above), ast.Attribute):
-        if asked.attr in ("shape", "size", "numel"):
-            return True
+    asked = source.parent(above) if isinstance(above, ast.Subscript) else None
+    if isinstance(asked, ast.Attribute) and asked.attr in ("shape", "size", "numel"):
+        return True
     if isinstance(above, ast.Subscript) and isinstance(statement, ast.Assign):
         kept = statement.targets[0]  # its own entry is put into it again
         return isinstance(kept, ast.Subscript) and ast.unparse(kept.value) == use.id

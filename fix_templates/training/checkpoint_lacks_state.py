@@ -498,11 +498,15 @@ def _given_back(source: Source, call: ast.Call) -> str:
     if isinstance(called, ast.Attribute) and called.attr == "load_state_dict":
         on = ast.unparse(called.value)
         return on if checkpoints.is_optimizer_name(on) and call.args and _is_loaded(source, call.args[0]) else ""
-    if not isinstance(statement, ast.Expr) or not re.match(r"(load|restore|resume)", ast.unparse(called).rpartition(".")[2]):
+    if not isinstance(statement, ast.Expr) or not re.match(
+        r"(load|restore|resume)", ast.unparse(called).rpartition(".")[2]
+    ):
         return ""
     if structure.callee(source, call) is not None:
         return ""
-    given = [each for each in (*call.args, *(k.value for k in call.keywords)) if isinstance(each, (ast.Name, ast.Attribute))]
+    given = [
+        each for each in (*call.args, *(k.value for k in call.keywords)) if isinstance(each, (ast.Name, ast.Attribute))
+    ]
     named = [ast.unparse(each) for each in given if structure.is_optimizer(source, each)]
     settings = {ast.unparse(node.value) for node in source.nodes(ast.Attribute) if node.attr not in OF_OPTIMIZERS}
     return next((each for each in named if each not in settings and not re.match(checkpoints.OF_SETTINGS, each)), "")
