@@ -372,7 +372,9 @@ def _of_whole_network(source: Source) -> Iterator[Fault]:
             continue
         for call in structure.callers(source, function):
             given = call.args[0] if call.args else None
-            made = source.constructor(given) if isinstance(given, ast.Name) else None
+            if not isinstance(given, ast.Name):
+                continue
+            made = source.constructor(given)
             if (
                 made is not None
                 and structure.is_network(source, given)
