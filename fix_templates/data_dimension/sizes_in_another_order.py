@@ -47,8 +47,11 @@ class SizesInAnotherOrder(ReadTemplate):
         for viewing in axis_layouts.viewings(source):
             found = axis_order.swaps(source, viewing)
             if found is None:
-                if what := axis_order.mixed_heads(source, viewing):
-                    yield Fault(source.site(viewing.call), {"what": what}, (Decline(self.declined),), reading="heads")
+                for reading, told in (("heads", axis_order.mixed_heads), ("patches", axis_order.torn_patches)):
+                    if what := told(source, viewing):
+                        yield Fault(
+                            source.site(viewing.call), {"what": what}, (Decline(self.declined),), reading=reading
+                        )
                 continue
             before, after = found
             order = axis_order.permutation(source, viewing)
@@ -175,6 +178,38 @@ def patches(x, size):
     n, c, h, w = x.shape
     cut = x.unfold(2, size, size).unfold(3, size, size).contiguous()
     return cut.view(n, -1, c * size * size)
+
+=== finds: pixels of patches as rows and columns
+import torch
+from torch import nn
+
+class Decoder(nn.Module):
+    def forward(self, tokens, n, height, width):
+        tiles = self.head(tokens).reshape(n, self.side ** 2, self.tile ** 2, self.colours)
+        return tiles.reshape(n, height, width, self.colours)
+
+=== reject: patches put side by side first
+import torch
+from torch import nn
+
+class Decoder(nn.Module):
+    def forward(self, tokens, n, height, width):
+        tiles = self.head(tokens).reshape(n, self.side, self.side, self.tile, self.tile, self.colours)
+        tiles = tiles.permute(0, 1, 3, 2, 4, 5).reshape(n, height, width, self.colours)
+        return tiles.reshape(n, height * width, self.colours)
+
+=== finds: heads in front of the batch, joined by a method of their own
+import torch
+from torch import nn
+
+class Heads(nn.Module):
+    def join(self, batch, values):
+        values = values.permute(0, 2, 1, 3)
+        return values.reshape(batch, -1, self.count * self.depth)
+
+    def forward(self, values, batch):
+        values = values.view(self.count, batch, -1, self.depth)
+        return self.end(self.join(batch, values))
 
 === finds: channels of a picture in front
 import cv2

@@ -63,6 +63,7 @@ class ActivationUnfitForLoss(ReadTemplate):
         "Categorical",
         "Bernoulli",
         "losses",
+        "softmax",
     )
 
     def read(self, subject: Subject) -> Iterator[Fault]:
@@ -375,7 +376,9 @@ def step(model, x, y):
 def _disagrees(loss: endings.Loss, end: endings.Ending) -> str:
     """What a loss expects, where it is given something else; empty where it fits, or may fit."""
     name, kind = loss.name, end.activation
-    if name in CROSS_ENTROPY and kind in SQUASHED:
+    if name == endings.CHOICE and kind in ("softmax", "sigmoid"):
+        return "reads scores or log-probabilities"
+    if name in CROSS_ENTROPY and kind in SQUASHED and not (kind == "relu" and end.pooled):
         return "applies a softmax itself to scores"
     if name in WITH_LOGITS and kind in SQUASHED:
         return "applies a sigmoid itself to scores"

@@ -74,7 +74,7 @@ class ReluBelowProbabilities(ReadTemplate):
             below = end.inner
             if end.activation not in SQUASHING or below is None or below.activation not in ("relu", "relu6"):
                 continue
-            if below.inner is None or below.inner.activation or source.site(end.place) in known:
+            if below.pooled or below.inner is None or below.inner.activation or source.site(end.place) in known:
                 continue
             yield Fault(
                 source.site(below.node),
@@ -85,7 +85,13 @@ class ReluBelowProbabilities(ReadTemplate):
         of_losses = [one.place for one in given if one is not None]
         for network in endings.networks(source):
             last = endings.ending_of_network(source, network)
-            if last is None or last.activation not in ("relu", "relu6") or last.inner is None or last.inner.activation:
+            if (
+                last is None
+                or last.activation not in ("relu", "relu6")
+                or last.inner is None
+                or last.inner.activation
+                or last.pooled
+            ):
                 continue
             if not _is_of_classes(last.inner) or last.place in of_losses or source.site(last.place) in known:
                 continue

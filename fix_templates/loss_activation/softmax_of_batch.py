@@ -58,6 +58,7 @@ class SoftmaxOfBatch(ReadTemplate):
         single = any(OF_SINGLE_STATES.search(word) for word in source.words)
         given_to_losses = [endings.ending_of_loss(source, loss) for loss in endings.losses(source)]
         found = [*endings.applied(source), *(end for end in given_to_losses if end is not None)]
+        chosen = softmax_axes.chosen_elsewhere(source)
         seen = set()
         attends = re.search(r"att(n|ention)|weights", source.text, re.IGNORECASE) is not None
         for end in found:
@@ -80,6 +81,16 @@ class SoftmaxOfBatch(ReadTemplate):
                 sigmoid = None if word is None else (Replace(site, f"nn.{word}"),)
                 said = {"activation": end.activation, "what": "runs over a single unit, so that it is constant"}
                 yield Fault(site, said, (("Use a sigmoid", sigmoid, 0.7), Decline(self.declined)))
+            elif end.node in chosen:
+                seen.add(site)
+                what = f"runs over axis 0, and classes are chosen over axis {chosen[end.node]}"
+                edit = SetArgument(site, "dim", str(chosen[end.node]), 0 if end.made is not None else 1)
+                edits = None if end.moved else (edit,)
+                yield Fault(
+                    site,
+                    {"activation": end.activation, "what": what},
+                    (("Normalize over the classes", edits, 0.8), Decline(self.declined)),
+                )
             elif end.axis == 0 and not single and (to_loss or endings.is_output(source, end)):
                 if below is not None and (below.activation in KINDS or below.moved):
                     continue
@@ -117,6 +128,34 @@ class Net(nn.Module):
         x = self.fc(x)
 -         return F.softmax(x, dim=0)
 +         return F.softmax(x, dim=1)
+
+=== example: over the batch, where a class is chosen for each row
+import torch
+import torch.nn.functional as F
+
+def agreement(scores, species):
+-     shares = F.softmax(scores, dim=0)
++     shares = F.softmax(scores, dim=1)
+    best = torch.max(shares, 1)[1]
+    return (best == species).float().mean()
+
+=== finds: actions of several games gathered from one row each
+import torch
+import torch.nn.functional as F
+
+def likelihood(policy, states, moves):
+    logs = F.log_softmax(policy(states), dim=0).view(4, 8, -1)
+    return logs.gather(2, moves).sum()
+
+=== reject: one of the rows chosen for each column, and one picture
+import torch
+import torch.nn.functional as F
+
+def nearest(scores, picture):
+    shares = F.softmax(scores, dim=0)
+    planes = picture.softmax(0)
+    turned = F.softmax(scores, dim=0).t().view(4, -1)
+    return shares.argmax(dim=0), planes.max(0), turned.argmax(dim=1)
 
 === example: over one unit
 import torch.nn as nn

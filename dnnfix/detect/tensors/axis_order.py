@@ -245,6 +245,35 @@ def permutation(source: Source, viewing: Viewing) -> tuple[int, ...] | None:
     )
 
 
+# --- patches
+
+OF_PICTURE = re.compile(r"(^|[._])(h|w|hh|ww|(img|image)?_?(height|width|size|h|w|res)|rows|cols)$", re.IGNORECASE)
+OF_PATCHES = re.compile(r"(^|[._])(n|num|nb|number_of)_?patch(es)?$", re.IGNORECASE)
+SQUARE = re.compile(r"^([\w.]+) (\*\* 2|\* \1)$")
+
+
+def torn_patches(source: Source, viewing: Viewing) -> str:
+    """What is wrong with a view that lays patches and the pixels within each out as height and width; empty where nothing is."""
+    sizes = [ast.unparse(one) for one in viewing.sizes]
+    of_picture = [
+        i for i, size in enumerate(viewing.sizes) if all(OF_PICTURE.search(ast.unparse(f)) for f in factors_of(size))
+    ]
+    before = layout(source, viewing.base, viewing.call) if of_picture else None
+    if before is None or before.more or not len(before.axes) - 1 <= len(sizes) <= len(before.axes):
+        return ""
+    at, joined = of_picture[0], len(sizes) < len(before.axes)
+    if joined != (isinstance(viewing.sizes[at], ast.BinOp) and len(of_picture) == 1) or (
+        not joined and of_picture != [at, at + 1]
+    ):
+        return ""
+    patches, pixels = before.axes[at : at + 2] if at + 2 <= len(before.axes) else ("", "")
+    same = before.axes[:at] == tuple(sizes[:at]) and before.axes[at + 2 :] == tuple(sizes[at + 2 - joined :])
+    is_torn = (
+        same and patches != pixels and SQUARE.search(pixels) and (SQUARE.search(patches) or OF_PATCHES.search(patches))
+    )
+    return "lays patches and the pixels within each of them out as rows and columns of the picture" if is_torn else ""
+
+
 # --- heads of attention
 
 HEADS = re.compile(

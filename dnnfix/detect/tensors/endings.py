@@ -25,17 +25,21 @@ from dnnfix.source.tree import is_self, last_name, within
 KEEPING = words("contiguous float double half cpu cuda to clone type type_as requires_grad_")
 """Methods that move values, and leave them and their axes as they are."""
 SAME = KEEPING | words(
-    """squeeze view reshape flatten unsqueeze transpose permute t expand view_as reshape_as swapaxes"""
+    """squeeze squeeze_ view reshape flatten unsqueeze unsqueeze_ transpose permute t expand view_as reshape_as swapaxes"""
 )
 """Methods and functions that lay values out otherwise, or move them, and leave them as they are."""
 THROUGH = words("Dropout Dropout1d Dropout2d Dropout3d Flatten Unflatten Identity Squeeze View Reshape Lambda")
 """Layers of which as much can be said."""
+POOLING = re.compile(r"(adaptive_)?(avg|max)_?pool[123]d|(Adaptive)?(Avg|Max)Pool[123]d")
+"""Functions and layers that give values between those that they get."""
 SCORING = re.compile(r"^torch\.nn\.(Lazy)?(Linear|Conv\dd|ConvTranspose\dd|Bilinear)$")
 OF_LOSS = re.compile(
     r"(self\.)?(criterion\w*|crit|loss_?(fn|func|function|fct|f|criterion|module)?|\w*_criterion|lossfn|lossfunc|cost)",
     re.IGNORECASE,
 )
 """How the only loss of a text may be called where it is used."""
+Network = ast.ClassDef | ast.Call | Function | ast.Module
+"""A class, a sequence or a list of layers, a `forward` without its class, or the text where that one's head was cut off."""
 METHODS = words("softmax log_softmax sigmoid tanh relu sigmoid_ tanh_ relu_")
 NAMED = re.compile(r"(^|[._])(log_?)?softmax(ed)?(_\w+)?$", re.IGNORECASE)
 """How values are called that went through a softmax, where nothing else is seen of them."""
@@ -43,6 +47,11 @@ LOGARITHMS = {"exp": ("log_softmax", "softmax"), "log": ("softmax", "log_softmax
 """Functions that make one activation of another."""
 OF_CLASSES = re.compile(r"^(CrossEntropyLoss|cross_entropy|NLLLoss|nll_loss)$")
 """Losses of one class among several."""
+CHOICE = "a loss of classes"
+"""What a loss is called that is not seen made, and whose targets are numbers of classes."""
+CHOOSING = words("argmax max topk")
+AT_END = words("softmax log_softmax sigmoid")
+"""Activations that only stand at the end of a network."""
 OTHER_LIBRARIES = ("tensorflow.", "keras.", "mxnet.", "paddle.")
 DISTRIBUTIONS = re.compile(r"(OneHot)?Categorical$|Bernoulli$")
 TOLD = ("CrossEntropyLoss", "BCEWithLogitsLoss")
@@ -54,7 +63,8 @@ class Ending:
     """What a value ends in: an `activation` by its short name, or none behind a layer that returns raw scores.
 
     `node` is the call that computes it, `made` what constructed its layer, `inner` what the activation is applied to, `width` how many
-    values the layer returns for a sample, `axis` that of a softmax, `None` where none is given; `moved` tells that the axes are others since.
+    values the layer returns for a sample, `axis` that of a softmax, `None` where none is given; `moved` tells that the axes are others since,
+    `pooled` that values were averaged since, or the largest taken.
     """
 
     activation: str
@@ -64,6 +74,7 @@ class Ending:
     width: int | None = None
     axis: int | None = None
     moved: bool = False
+    pooled: bool = False
 
     @property
     def layer(self) -> Ending:
@@ -113,6 +124,8 @@ def losses(source: Source) -> tuple[Loss, ...]:
                 and not name
             ):
                 kind, made = next(iter(kinds)), makers[0] if makers else None
+            if kind is None and made is None and not kinds and not name and _is_choice(source, call):
+                kind = CHOICE
             if kind is None:
                 continue
             short = kind
@@ -129,6 +142,52 @@ def losses(source: Source) -> tuple[Loss, ...]:
         if call not in used and kind is not None and kind not in seen and not _is_idle(source, call):
             found.append(Loss(kind, call, None, None, call))
     return tuple(found)
+
+
+def _is_choice(source: Source, call: ast.Call) -> bool:
+    """Whether a call is that of a loss that is made elsewhere, and its targets are numbers of classes, as those of cross-entropy are."""
+    target = argument_value(call, "target", 1)
+    if target is None or not OF_LOSS.fullmatch(ast.unparse(call.func)) or source.definition(call.func) is not None:
+        return False
+    if any(word.endswith("Loss") for word in source.words):
+        return False  # it may be one that reads probabilities
+    return _is_chosen(source, target) or ast.unparse(_values(target)) in _compared(source)
+
+
+def _values(expr: ast.expr) -> ast.expr:
+    """What is laid out otherwise or moved by an expression."""
+    while True:
+        if isinstance(expr, ast.Attribute) and expr.attr == "data":
+            expr = expr.value
+        elif isinstance(expr, ast.Call) and isinstance(expr.func, ast.Attribute) and expr.func.attr in SAME | {"long"}:
+            expr = expr.func.value
+        else:
+            return expr
+
+
+def _is_chosen(source: Source, expr: ast.expr) -> bool:
+    """Whether a value is where the largest of several is found."""
+    expr = _values(expr)
+    if isinstance(expr, ast.Name):
+        written = written_above(source, expr, expr)
+        if written is not None and written.place == 1:
+            return isinstance(written.value, ast.Call) and last_name(written.value.func) in CHOOSING
+        return written is not None and written.place is None and _is_chosen(source, written.value)
+    if isinstance(expr, ast.Subscript):
+        is_second = isinstance(expr.slice, ast.Constant) and expr.slice.value == 1
+        return is_second and isinstance(expr.value, ast.Call) and last_name(expr.value.func) in CHOOSING
+    return isinstance(expr, ast.Call) and last_name(expr.func) == "argmax"
+
+
+@once
+def _compared(source: Source) -> frozenset[str]:
+    """The values that the numbers of classes are compared with that a network chose."""
+    pairs = [(node.left, node.comparators[0]) for node in source.nodes(ast.Compare) if isinstance(node.ops[0], ast.Eq)]
+    for call in source.all_calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "eq" and call.args:
+            pairs.append((call.args[0], call.func.value if len(call.args) == 1 else call.args[1]))
+    both = [pair for a, b in pairs for pair in ((a, b), (b, a))]
+    return frozenset(ast.unparse(_values(other)) for one, other in both if _is_chosen(source, one))
 
 
 def _renamed(source: Source) -> set[str | None]:
@@ -208,8 +267,8 @@ def draws(source: Source) -> tuple[Draw, ...]:
 
 
 @once
-def networks(source: Source) -> tuple[ast.ClassDef | ast.Call | Function, ...]:
-    """The networks of the text that are part of no other: classes with a `forward`, sequences, a `forward` without its class."""
+def networks(source: Source) -> tuple[Network, ...]:
+    """The networks of the text that are part of no other: classes with a `forward`, sequences, and where there are none a `forward` without its class or head, lists of layers."""
     classes = [node for node in source.nodes(ast.ClassDef) if _forward(node) is not None and _is_module(source, node)]
     inside: set[ast.AST] = set()
     for call in source.all_calls:
@@ -219,7 +278,7 @@ def networks(source: Source) -> tuple[ast.ClassDef | ast.Call | Function, ...]:
             inside.add(definition)
     for node in classes:
         inside.update(d for base in node.bases if (d := source.definition(base)) in classes and d is not node)
-    whole: list[ast.ClassDef | ast.Call | Function] = [node for node in classes if node not in inside]
+    whole: list[Network] = [node for node in classes if node not in inside]
     for call in source.calls("torch.nn.Sequential"):
         if source.enclosing(call, ast.ClassDef) is None and not isinstance(source.parent(call), ast.Call):
             whole.append(call)
@@ -229,7 +288,27 @@ def networks(source: Source) -> tuple[ast.ClassDef | ast.Call | Function, ...]:
             for f in source.nodes(ast.FunctionDef)
             if f.name == "forward" and f.args.args and f.args.args[0].arg == "self"
         ]
-    return tuple(whole)
+    if not whole and "self" in source.words and any(_returned(source, source.tree)):
+        whole.append(source.tree)
+    return tuple(whole or (call for call in source.all_calls if _layers_given(source, call) is not None))
+
+
+def _layers_given(source: Source, call: ast.Call) -> list[ast.expr] | None:
+    """The layers that a network is given as a list whose class the text does not have; the last is an activation, to which it adds none."""
+    if (
+        source.qualified(call.func)
+        or source.definition(call.func) is not None
+        or not last_name(call.func)[:1].isupper()
+    ):
+        return None
+    given = [*call.args, *(k.value for k in call.keywords)]
+    lists = [one.elts for one in given if isinstance(one, (ast.List, ast.Tuple))]
+    layers = [each for each in lists if any(isinstance(one, ast.Call) for one in each)]
+    if len(layers) != 1 or any(isinstance(one, ast.Call) for one in given):
+        return None
+    names = [source.qualified(one.func) or "" if isinstance(one, ast.Call) else "" for one in layers[0]]
+    is_whole = all(name.startswith("torch.nn.") for name in names) and ACTIVATION_FORMS.get(names[-1]) in AT_END
+    return list(layers[0]) if is_whole else None
 
 
 def _is_module(source: Source, node: ast.ClassDef) -> bool:
@@ -244,23 +323,54 @@ def _forward(node: ast.ClassDef) -> ast.FunctionDef | None:
     return next((s for s in node.body if isinstance(s, ast.FunctionDef) and s.name == "forward"), None)
 
 
-def ending_of_network(source: Source, network: ast.ClassDef | ast.Call | Function, depth: int = DEPTH) -> Ending | None:
+def ending_of_network(source: Source, network: Network, depth: int = DEPTH) -> Ending | None:
     """What a network ends in."""
     if isinstance(network, ast.Call):
         return _of_layer(source, network, network, None, depth)
     forward = _forward(network) if isinstance(network, ast.ClassDef) else network
-    if forward is None or depth <= 0:
+    return _of_returns(source, forward, None, depth) if forward is not None else None
+
+
+def _returned(source: Source, function: Function | ast.Module) -> list[ast.expr]:
+    """What a function returns, or a text whose head was cut off within one."""
+    around = function if isinstance(function, FUNCTIONS) else None
+    found = [node for node in source.nodes(ast.Return) if source.enclosing(node, *FUNCTIONS) is around]
+    return [node.value for node in found if node.value is not None]
+
+
+def _of_returns(source: Source, function: Function | ast.Module, key: str | int | None, depth: int) -> Ending | None:
+    """What the values that a function returns end in, where they agree; of a tuple or dictionary the element of a key."""
+    if depth <= 0:
         return None
-    returned = [
-        node
-        for node in within(forward, ast.Return)
-        if source.enclosing(node, *FUNCTIONS) is forward and node.value is not None
-    ]
-    endings = [ending(source, node.value, depth - 1) for node in returned if node.value is not None]
-    first = endings[0] if endings else None
-    if first is None or any(one is None or one.activation != first.activation for one in endings):
+    returned = _returned(source, function)
+    values = [_element(source, value, key) for value in returned] if key is not None else returned
+    ends = [ending(source, value, depth - 1) if value is not None else None for value in values]
+    first = ends[0] if ends else None
+    return None if first is None or any(one is None or one.activation != first.activation for one in ends) else first
+
+
+def _element(source: Source, value: ast.expr, key: str | int) -> ast.expr | None:
+    """What a key gives of a tuple or dictionary as it is written."""
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return value.elts[key] if isinstance(key, int) and key < len(value.elts) else None
+    if isinstance(value, ast.Call) and last_name(value.func) == "dict":
+        return keyword_value(value, key) if isinstance(key, str) else None
+    if isinstance(value, ast.Dict):
+        pairs = zip(value.keys, value.values, strict=True)
+        return next((one for k, one in pairs if isinstance(k, ast.Constant) and k.value == key), None)
+    if not isinstance(value, ast.Name):
         return None
-    return first
+    item = ast.Subscript(value, ast.Constant(key), ast.Load())
+    written = written_above(source, item, value) or written_above(source, value, value)
+    return (
+        None
+        if written is None or written.place is not None or isinstance(written.value, ast.Name)
+        else (
+            written.value
+            if ast.unparse(item) in map(ast.unparse, getattr(written.statement, "targets", ()))
+            else _element(source, written.value, key)
+        )
+    )
 
 
 def ending_of_loss(source: Source, loss: Loss) -> Ending | None:
@@ -273,9 +383,7 @@ def ending_of_loss(source: Source, loss: Loss) -> Ending | None:
     return ending_of_network(source, found[0]) if len({*names}) == 1 else _own_output(source, found[0], loss, names)
 
 
-def _own_output(
-    source: Source, network: ast.ClassDef | ast.Call | Function, loss: Loss, names: list[str]
-) -> Ending | None:
+def _own_output(source: Source, network: Network, loss: Loss, names: list[str]) -> Ending | None:
     """What that output of several ends in which a loss is there for: a loss of classes for the only softmax, where it is the only one of its kind."""
     forward = _forward(network) if isinstance(network, ast.ClassDef) else None
     if forward is None or not OF_CLASSES.search(loss.name) or sum(bool(OF_CLASSES.search(one)) for one in names) > 1:
@@ -298,16 +406,67 @@ def ending(source: Source, expr: ast.expr, depth: int = DEPTH) -> Ending | None:
         return ending(source, expr.elts[0], depth - 1)
     if isinstance(expr, ast.Subscript) and not isinstance(getattr(expr.slice, "value", 0), str):
         return _moved(ending(source, expr.value, depth - 1))
+    if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant):
+        return _of_key(source, expr, expr.slice.value, depth)
+    if isinstance(expr, ast.BinOp):
+        return _of_mean(source, expr, depth)
     if isinstance(expr, ast.Attribute) and expr.attr in ("data", "T", "mT"):
         return _moved(ending(source, expr.value, depth - 1))
     if isinstance(expr, (ast.Name, ast.Attribute)):
         found = written_above(source, expr, expr)
         known = ending(source, found.value, depth - 1) if found is not None and not found.place else None
+        if found is not None and found.place and not found.nested and isinstance(found.value, ast.Call):
+            function = _function(source, found.value)
+            known = _of_returns(source, function, found.place, depth - 1) if function is not None else None
         if known is None and NAMED.search(ast.unparse(expr)):
             kind = "log_softmax" if "log" in last_name(expr).lower() else "softmax"
             return Ending(kind, expr)
         return known
     return _of_call(source, expr, depth) if isinstance(expr, ast.Call) else None
+
+
+def _function(source: Source, call: ast.Call) -> Function | ast.Module | None:
+    """What a call runs of this text: a function, or the `forward` of its only network."""
+    body = structure.callee(source, call)
+    found = networks(source)
+    if body is not None or len(found) != 1 or not structure.is_network(source, call.func):
+        return body
+    return (
+        _forward(found[0])
+        if isinstance(found[0], ast.ClassDef)
+        else None
+        if isinstance(found[0], ast.Call)
+        else found[0]
+    )
+
+
+def _of_key(source: Source, expr: ast.Subscript, key: str, depth: int) -> Ending | None:
+    """What an element of a dictionary ends in: of one of this function, or of what a network returns, where the text has one alone."""
+    if (own := _element(source, expr.value, key)) is not None:
+        return ending(source, own, depth - 1)
+    written = written_above(source, expr.value, expr)
+    found = networks(source)
+    if written is not None:
+        function = _function(source, written.value) if isinstance(written.value, ast.Call) else None
+    else:
+        function = found[0] if len(found) == 1 and not isinstance(found[0], ast.Call) else None
+        function = _forward(function) if isinstance(function, ast.ClassDef) else function
+    return _of_returns(source, function, key, depth - 1) if function is not None else None
+
+
+def _of_mean(source: Source, expr: ast.BinOp, depth: int) -> Ending | None:
+    """What a sum that is divided by the number of its values ends in."""
+    summed = expr.left
+    is_sum = isinstance(summed, ast.Call) and isinstance(summed.func, ast.Attribute) and summed.func.attr == "sum"
+    by_number = re.search(r"\.(size\(|shape\b)|^len\(", ast.unparse(expr.right))
+    if not is_sum or not isinstance(expr.op, ast.Div) or not by_number or source.qualified(summed.func):
+        return None
+    return _pooled(ending(source, summed.func.value, depth - 1))
+
+
+def _pooled(end: Ending | None) -> Ending | None:
+    """Averages of values, or the largest, which lie where these do."""
+    return replace(end, width=None, moved=True, pooled=True) if end is not None else None
 
 
 def _moved(end: Ending | None) -> Ending | None:
@@ -333,6 +492,10 @@ def _of_call(source: Source, call: ast.Call, depth: int) -> Ending | None:
         return Ending("", call)
     if name.rpartition(".")[2] in ("dropout", "dropout2d") and given is not None and name.startswith("torch."):
         return ending(source, given, depth - 1)
+    if given is not None and (
+        name == "torch.mean" or (name.startswith("torch.") and POOLING.fullmatch(last_name(func)))
+    ):
+        return _pooled(ending(source, given, depth - 1))
     made = func if isinstance(func, ast.Call) else _layer(source, func)
     while (
         made is not None
@@ -352,6 +515,8 @@ def _of_call(source: Source, call: ast.Call, depth: int) -> Ending | None:
         if func.attr in SAME:
             end = ending(source, func.value, depth - 1)
             return end if func.attr in KEEPING else _moved(end)
+        if func.attr == "mean" and (call.args or call.keywords):
+            return _pooled(ending(source, func.value, depth - 1))
         if func.attr in METHODS and not is_self(func.value):
             return _activation(source, func.attr.rstrip("_"), call, None, func.value, dimension(call, 0), depth)
     return _of_unseen(source, call, given, depth)
@@ -374,6 +539,8 @@ def _layer(source: Source, func: ast.expr) -> ast.Call | None:
 def _of_unseen(source: Source, call: ast.Call, given: ast.expr | None, depth: int) -> Ending | None:
     """What the call of something that no construction is seen of ends in: of the only network of the text, or of a layer by its name."""
     func = call.func
+    if (body := structure.callee(source, call)) is not None:
+        return _of_returns(source, body, None, depth - 1)
     text = ast.unparse(func).removesuffix(".forward")
     around = source.enclosing(call, ast.ClassDef)
     if text == "self" and around is not None and _forward(around) is not None:
@@ -419,6 +586,10 @@ def _of_layer(source: Source, made: ast.Call, call: ast.expr, given: ast.expr | 
         return Ending("", call, made, width=_width(made))
     if short in THROUGH and given is not None:
         return ending(source, given, depth - 1)
+    if POOLING.fullmatch(short) and given is not None:
+        return _pooled(ending(source, given, depth - 1))
+    if (layers := _layers_given(source, made)) is not None:
+        return _of_sequence(source, layers, call, given, depth)
     if name == "torch.nn.DataParallel" or name.endswith("DistributedDataParallel"):
         inner = made.args[0] if made.args else None
         inner_made = inner if isinstance(inner, ast.Call) else source.constructor(inner) if inner is not None else None
@@ -521,6 +692,8 @@ def _of_sequence(
     name = source.qualified(made.func) or ""
     if name.rpartition(".")[2] in THROUGH:
         return _of_sequence(source, parts[:-1], call, given, depth - 1)
+    if POOLING.fullmatch(name.rpartition(".")[2]):
+        return _pooled(_of_sequence(source, parts[:-1], call, given, depth - 1))
     if name in ACTIVATION_FORMS and name.startswith("torch.nn."):
         inner = _of_sequence(source, parts[:-1], call, given, depth - 1)
         return Ending(ACTIVATION_FORMS[name], made, made, inner, axis=dimension(made, 0))

@@ -5,16 +5,40 @@ from __future__ import annotations
 import ast
 import re
 
-from dnnfix.detect.tensors.axis_layouts import is_self_method, layout
-from dnnfix.detect.tensors.endings import KEEPING, Ending, dimension, is_output
+from dnnfix.detect.tensors.axis_layouts import is_self_method, layout, whole_number
+from dnnfix.detect.tensors.endings import KEEPING, Ending, dimension, ending, is_output
 from dnnfix.detect.written import Written, all_written, written_above
 from dnnfix.source.arguments import argument_value
-from dnnfix.source.program import Source
+from dnnfix.source.program import Source, once
 from dnnfix.source.tree import last_name, within
 
 OF_PLANES = re.compile(r"Conv(Transpose)?2d$")
 PRODUCTS = frozenset(["matmul", "bmm"])
 THREE_AXES = 3
+CHOOSING = {"argmax": 0, "max": 0, "gather": 0, "topk": 1}
+"""Methods that choose among classes, with the place of the axis among their arguments."""
+
+
+@once
+def chosen_elsewhere(source: Source) -> dict[ast.expr, int]:
+    """The softmaxes over axis 0 of whose values one is chosen over another axis, which is that of the classes then, with that axis."""
+    found: dict[ast.expr, int] = {}
+    for call in source.all_calls:
+        short = last_name(call.func)
+        if short not in CHOOSING or not isinstance(call.func, ast.Attribute):
+            continue
+        by_function = (source.qualified(call.func) or "") == f"torch.{short}"
+        of = argument_value(call, "input", 0) if by_function else call.func.value
+        axis = whole_number(argument_value(call, "dim", CHOOSING[short] + by_function))
+        end = ending(source, of) if of is not None and axis is not None and axis > 0 else None
+        if axis is None or end is None or end.axis != 0 or end.activation not in ("softmax", "log_softmax"):
+            continue
+        is_in_order = not re.search(
+            r"permute|transpose|swapaxes|\.m?[tT]\b|\[", ast.unparse(source.statement_of(end.node))
+        )
+        if not end.moved or (is_in_order and isinstance(of, ast.Name)):
+            found[end.node] = axis
+    return found
 
 
 def misses_classes(source: Source, end: Ending) -> int | None:
