@@ -158,6 +158,28 @@ class Attention(nn.Module):
     def forward(self, x):
         return self.keys(x).view(x.size(0) * self.heads, -1, self.depth)
 
+=== finds: heads split by a method of their own
+from torch import nn
+
+class Attention(nn.Module):
+    def __init__(self, size, heads):
+        super().__init__()
+        self.heads, self.head_dim = heads, size // heads
+        self.to_key = nn.Linear(size, size)
+
+    def split(self, values, number):
+        return values.view(number, self.heads, -1, self.head_dim)
+
+    def forward(self, x):
+        return self.split(self.to_key(x), x.size(0))
+
+=== finds: an array of pictures as a tensor
+import torch
+
+def ready(pictures):
+    n, h, w, c = pictures.shape
+    return torch.from_numpy(pictures).view(n, c, h, w)
+
 === finds: last states of several layers
 import torch
 from torch import nn
@@ -217,6 +239,17 @@ import torch
 
 picture = cv2.imread("cat.png")
 x = torch.from_numpy(picture).float().view(1, 3, 224, 224)
+
+=== finds: channels of a list of pictures in front
+import cv2
+import numpy as np
+
+def load(paths):
+    pictures = []
+    for path in paths:
+        picture = cv2.imread(path)
+        pictures.append(cv2.resize(picture, (48, 48)))
+    return np.array(pictures).reshape(-1, 3, 48, 48)
 
 === finds: scores of a convolution by class
 import torch

@@ -281,6 +281,111 @@ def forward(self, x):
 
 criterion = nn.CrossEntropyLoss()
 
+=== finds: an output by its key
+import torch.nn.functional as F
+from torch import nn
+
+class Parser(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.arcs = nn.Linear(8, 4)
+
+    def forward(self, words):
+        found = {"words": words}
+        found["arcs"] = F.softmax(self.arcs(words), dim=-1)
+        return found
+
+def cost(found, gold):
+    return F.cross_entropy(found["arcs"], gold["arcs"])
+
+=== finds: averages of what a method of the network gives
+from torch import nn
+
+class Rain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 1)
+
+    def chance(self, days):
+        return self.fc(days).sigmoid().mean(dim=1)
+
+    def forward(self, days):
+        return self.chance(days)
+
+cost = nn.BCEWithLogitsLoss()
+
+=== finds: the end of a method whose head is cut off
+    grains = F.relu(self.first(grains))
+    return F.softmax(self.second(grains), dim=1)
+
+net = Sorter()
+criterion = nn.CrossEntropyLoss()
+
+=== finds: a list of layers for a network of elsewhere
+from torch import nn
+
+job = Job(Stack(size=(3, 32), layers=[nn.Linear(32, 8), nn.ReLU(), nn.Linear(8, 3), nn.Softmax(dim=1)]))
+job.loss = nn.CrossEntropyLoss()
+
+=== finds: a loss that is made elsewhere, and numbers of classes
+import torch
+
+def epoch(net, batches, criterion):
+    hits = 0
+    for leaves, species in batches:
+        shares = torch.softmax(net(leaves), dim=1)
+        criterion(shares, species).backward()
+        hits += (shares.argmax(dim=1) == species).sum()
+    return hits
+
+=== finds: rectified and averaged values as probabilities
+import torch.nn.functional as F
+from torch import nn
+
+class Spots(nn.Module):
+    def __init__(self, kinds):
+        super().__init__()
+        self.criterion = nn.BCELoss()
+        self.planes = nn.Conv2d(8, kinds, 1)
+
+    def forward(self, x):
+        return F.adaptive_avg_pool2d(F.relu(self.planes(x)), 1).flatten(1)
+
+=== reject: log-probabilities, or another loss, beside numbers of classes
+import torch
+
+def epoch(net, batches, criterion):
+    for leaves, species in batches:
+        shares = torch.log_softmax(net(leaves), dim=1)
+        criterion(shares, species).backward()
+        print((shares.argmax(dim=1) == species).sum())
+
+def compare(net, criterion, x, y):
+    shares = torch.softmax(net(x), dim=1)
+    return criterion(shares, y)
+
+=== reject: scores and probabilities by their keys, and values averaged behind a ReLU
+import torch.nn.functional as F
+from torch import nn
+
+class Squeezed(nn.Module):
+    def __init__(self, kinds):
+        super().__init__()
+        self.end = nn.Sequential(nn.Conv2d(8, kinds, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+    def forward(self, x):
+        scores = self.end(x)
+        return {"scores": scores, "shares": F.softmax(scores, dim=1)}
+
+def cost(net, x, y):
+    return F.cross_entropy(net(x)["scores"], y)
+
+=== reject: a list of layers in front of others
+from torch import nn
+
+net = Deep(body=[nn.Linear(8, 8), nn.ReLU()], end=Head(8))
+criterion = nn.BCELoss()
+
 === reject: scores for the loss that a trainer makes
 import segmentation_models_pytorch as smp
 from torch import nn

@@ -43,6 +43,8 @@ READ_PICTURES = words("""cv2.imread PIL.Image.open imageio.imread imageio.v2.imr
 ARRAYS = words(
     "array asarray stack from_numpy tensor as_tensor Tensor FloatTensor ascontiguousarray float32 uint8 expand_dims"
 )
+COPIES = words("asarray from_numpy as_tensor ascontiguousarray")
+"""Those of them that make no other axes."""
 RECURRENT = re.compile(r"^torch\.nn\.(LSTM|GRU|RNN)$")
 RECURRENT_NAME = re.compile(r"(^|\.)(\w*_)?(bi)?(lstm|gru|rnn)\d*$", re.IGNORECASE)
 POINTWISE_LAYER = re.compile(
@@ -413,7 +415,7 @@ def _of_call(source: Source, call: ast.Call, at: ast.AST, depth: int) -> Layout 
         and first is not None
     ):
         inner = layout(source, first, at, depth - 1) or _of_list(source, first, depth)
-        return inner if inner is not None and inner.pictures else None
+        return inner if inner is not None and (inner.pictures or short in COPIES) else None
     if name in ("torch.randn", "torch.rand", "torch.zeros", "torch.ones", "torch.empty") and call.args:
         sizes = first.elts if isinstance(first, (ast.Tuple, ast.List)) else call.args
         return (

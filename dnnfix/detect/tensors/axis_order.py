@@ -9,6 +9,8 @@ import ast
 import math
 import re
 
+from dnnfix.detect.loops import structure
+from dnnfix.detect.loops.training_loop import function_around
 from dnnfix.detect.tensors.axis_layouts import (
     BATCH,
     CHANNELS,
@@ -57,6 +59,9 @@ def swaps(source: Source, viewing: Viewing) -> tuple[str, str] | None:
         if places and min(places) < last:
             return said
         last = max([last, *places])
+    end = after.index({len(before.axes) - 1}) if not before.more and {len(before.axes) - 1} in after else len(after)
+    if any((number or 0) > 1 for number in numbers[end + 1 :]) and not isinstance(viewing.sizes[end], ast.BinOp):
+        return said  # behind the whole of the last axis nothing is left
     return said if _has_no_place(source, viewing, before, after) else None
 
 
@@ -318,6 +323,12 @@ def _is_projected(source: Source, expr: ast.expr, at: ast.AST, depth: int = 4) -
     """Whether a tensor is what a layer gave for a sequence, with its features last."""
     if isinstance(expr, ast.Name) and depth > 0:
         written = written_above(source, expr, at)
+        function = function_around(source, at)
+        names = [] if function is None else [one.arg for one in function.args.args]
+        if written is None and function is not None and expr.id in names:
+            place = names.index(expr.id) - (names[:1] == ["self"])
+            given = [(call, call.args[place : place + 1]) for call in structure.callers(source, function)]
+            return bool(given) and all(one and _is_projected(source, one[0], call, depth - 1) for call, one in given)
         return (
             written is not None
             and written.place is None

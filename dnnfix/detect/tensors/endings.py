@@ -113,6 +113,8 @@ def losses(source: Source) -> tuple[Loss, ...]:
         made: ast.Call | None = None
         if name.startswith("torch.nn.functional.") and name in LOSSES:
             short = name.rpartition(".")[2]
+        elif name == "torchvision.ops.sigmoid_focal_loss":
+            short = "binary_cross_entropy_with_logits"
         else:
             made = call.func if isinstance(call.func, ast.Call) else source.constructor(call.func)
             kind = _loss_class(source, made) if made is not None else None
