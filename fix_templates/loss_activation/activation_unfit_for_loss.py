@@ -63,6 +63,7 @@ class ActivationUnfitForLoss(ReadTemplate):
         "Categorical",
         "Bernoulli",
         "losses",
+        "sigmoid_focal_loss",
         "softmax",
     )
 

@@ -408,7 +408,7 @@ def ending(source: Source, expr: ast.expr, depth: int = DEPTH) -> Ending | None:
         return ending(source, expr.elts[0], depth - 1)
     if isinstance(expr, ast.Subscript) and not isinstance(getattr(expr.slice, "value", 0), str):
         return _moved(ending(source, expr.value, depth - 1))
-    if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant):
+    if isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant) and isinstance(expr.slice.value, str):
         return _of_key(source, expr, expr.slice.value, depth)
     if isinstance(expr, ast.BinOp):
         return _of_mean(source, expr, depth)
@@ -448,20 +448,21 @@ def _of_key(source: Source, expr: ast.Subscript, key: str, depth: int) -> Ending
         return ending(source, own, depth - 1)
     written = written_above(source, expr.value, expr)
     found = networks(source)
+    function: Function | ast.Module | None = None
     if written is not None:
         function = _function(source, written.value) if isinstance(written.value, ast.Call) else None
-    else:
-        function = found[0] if len(found) == 1 and not isinstance(found[0], ast.Call) else None
-        function = _forward(function) if isinstance(function, ast.ClassDef) else function
+    elif len(found) == 1 and not isinstance(found[0], ast.Call):
+        function = _forward(found[0]) if isinstance(found[0], ast.ClassDef) else found[0]
     return _of_returns(source, function, key, depth - 1) if function is not None else None
 
 
 def _of_mean(source: Source, expr: ast.BinOp, depth: int) -> Ending | None:
     """What a sum that is divided by the number of its values ends in."""
     summed = expr.left
-    is_sum = isinstance(summed, ast.Call) and isinstance(summed.func, ast.Attribute) and summed.func.attr == "sum"
+    if not isinstance(summed, ast.Call) or not isinstance(summed.func, ast.Attribute) or summed.func.attr != "sum":
+        return None
     by_number = re.search(r"\.(size\(|shape\b)|^len\(", ast.unparse(expr.right))
-    if not is_sum or not isinstance(expr.op, ast.Div) or not by_number or source.qualified(summed.func):
+    if not isinstance(expr.op, ast.Div) or not by_number or source.qualified(summed.func):
         return None
     return _pooled(ending(source, summed.func.value, depth - 1))
 
