@@ -19,9 +19,12 @@ from dnnfix.api import (
     graph,
     structure,
     trees,
+    words,
 )
 
 VARIABLE = "torch.autograd.Variable"
+OPTIONS = words("data requires_grad")
+"""What it is given by keyword; `volatile` has a rule of its own, and others are given to classes of that name from elsewhere."""
 
 
 class VariableWrapper(ReadTemplate):
@@ -107,6 +110,10 @@ from sympy import Variable
 w = tf.Variable(1.0)
 x = Variable("x")
 
+=== reject: a class of settings, from elsewhere
+wanted = {"rate": Variable(group="training", name="rate")}
+assert wanted == read_settings(text)
+
 === reject: a class of the program
 import torch
 
@@ -129,7 +136,7 @@ def _wrappings(source: Source) -> list[ast.Call]:
             unsaid = name in ("Variable", "autograd.Variable", "torch.autograd.Variable")
             if unsaid and call not in found and source.qualified(call.func) is None and name.split(".")[0] not in bound:
                 found.append(call)
-    plain = [call for call in found if all(keyword.arg != "volatile" for keyword in call.keywords)]
+    plain = [call for call in found if all(keyword.arg in OPTIONS for keyword in call.keywords)]
     return sorted(plain, key=trees.position)
 
 

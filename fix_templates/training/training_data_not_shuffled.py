@@ -277,6 +277,13 @@ from torch.utils.data import DataLoader
 train_set = RandomCrops(text, length)
 train_loader = DataLoader(train_set, batch_size=64)
 
+=== reject: a function keeps what a network says of each sample
+from torch.utils.data import DataLoader
+
+train_loader = DataLoader(train_set, batch_size=64)
+features = extract_features(backbone, train_loader)
+classifier.fit(features, labels)
+
 === reject: features of the training data are kept in order
 from torch.utils.data import DataLoader
 
@@ -399,7 +406,12 @@ def _keeps_order(source: Source, use: loader_uses.Use) -> bool:
 
 def _is_meant(source: Source, use: loader_uses.Use) -> bool:
     """Whether something shows that the order of the data is to be kept, or is another one in each epoch all the same."""
-    if OF_ANOTHER_USE.search(use.name) or _is_looked_at(source, use) or _shuffled_by_hand(source, use):
+    if (
+        OF_ANOTHER_USE.search(use.name)
+        or _is_for_features(source, use)
+        or _is_looked_at(source, use)
+        or _shuffled_by_hand(source, use)
+    ):
         return True
     if OF_ITERATOR.search(ast.unparse(use.data)) or _draws_itself(source, use.data) or BY_DATA.search(source.text):
         return True
@@ -416,6 +428,12 @@ def _is_meant(source: Source, use: loader_uses.Use) -> bool:
         return True
     around = [epochs for loop in use.loops for epochs in _around(source, loop)]
     return any(BY_HAND.search(ast.unparse(epochs)) for epochs in around)
+
+
+def _is_for_features(source: Source, use: loader_uses.Use) -> bool:
+    """Whether all that is done with a loader is to give it to functions that keep what a network says of each sample, by their names."""
+    given = [trees.last_name(call.func) for call, _ in loader_uses.receivers(source, use.call, use.name)]
+    return bool(given) and not use.loops and all(OF_ANOTHER_USE.search(name) for name in given)
 
 
 def _is_made_by_turn(source: Source, use: loader_uses.Use) -> bool:

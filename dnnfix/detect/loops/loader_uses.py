@@ -170,7 +170,7 @@ def is_cut(source: Source, loop: ast.For) -> bool:
 def _by_receivers(source: Source, call: ast.Call, name: str) -> tuple[bool | None, bool | None]:
     """Whether a loader is given to functions that train or evaluate, by their loops, or by their names where they are not seen."""
     trains = evaluates = False
-    for each, place in _receivers(source, call, name):
+    for each, place in receivers(source, call, name):
         if structure.callee(source, each) is not None:
             trains_here, evaluates_here = _by_loops(source, _loops_of(source, each, place))
             trains, evaluates = trains or bool(trains_here), evaluates or bool(evaluates_here)
@@ -198,7 +198,7 @@ def _by_callers(source: Source, call: ast.Call, name: str) -> tuple[bool | None,
 
 def loops_elsewhere(source: Source, use: Use) -> Iterator[tuple[ast.Call, ast.For]]:
     """The loops over a loader in functions of the text that are given it, each with the call of the function."""
-    for each, place in _receivers(source, use.call, use.name):
+    for each, place in receivers(source, use.call, use.name):
         for loop in _loops_of(source, each, place):
             yield each, loop
 
@@ -214,7 +214,7 @@ def _loops_of(source: Source, call: ast.Call, place: int | str) -> tuple[ast.For
     return tuple(loops)
 
 
-def _receivers(source: Source, call: ast.Call, name: str) -> Iterator[tuple[ast.Call, int | str]]:
+def receivers(source: Source, call: ast.Call, name: str) -> Iterator[tuple[ast.Call, int | str]]:
     """The calls that are given a loader, in the function where it is made or anywhere for an attribute, each with the place or keyword."""
     around = function_around(source, call)
     for each in source.all_calls:
