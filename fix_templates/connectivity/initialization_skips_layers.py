@@ -406,10 +406,11 @@ def _never_true(source: Source, test: ast.expr, body: str) -> tuple[str, str]:
         return "", ""
     sign, left, right = test.ops[0], test.left, test.comparators[0]
     part, name = (left, right) if isinstance(sign, ast.In) else (right, left)
-    if isinstance(left, ast.Call) and trees.last_name(left.func) == "find" and left.args:
-        part, name = left.args[0], left.func.value if isinstance(left.func, ast.Attribute) else None
-    if isinstance(part, ast.Constant) and OF_SMALL.fullmatch(str(part.value)) and _is_class_name(source, name):
-        return f"the names of classes begin with capitals: there is no `{part.value}` in them", ""
+    if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "find" and left.args:
+        part, name = left.args[0], left.func.value
+    is_small = isinstance(part, ast.Constant) and isinstance(part.value, str) and OF_SMALL.fullmatch(part.value)
+    if isinstance(part, ast.Constant) and is_small and _is_class_name(source, name):
+        return f"the names of classes begin with capitals: there is no `{part.value!s}` in them", ""
     whole = OF_CLASS.fullmatch(ast.unparse(left))
     if whole is not None and isinstance(sign, (ast.Eq, ast.Is)):
         is_name = whole[0].endswith("__name__")
