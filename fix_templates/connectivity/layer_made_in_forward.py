@@ -43,7 +43,7 @@ class LayerMadeInForward(ReadTemplate):
 
     code = "DNF407"
     name = "layer-made-in-forward"
-    message = "`{layer}` is created in every call of `{method}`: its weights are random each time and never trained"
+    message = "`{layer}` is created in every call of `{method}`: its weights are new each time and never trained"
     confidence = 0.85
     family = Family.CONNECTIVITY
     fix_pattern = FixPattern.NEURAL_CONNECTION

@@ -81,6 +81,20 @@ def forward(self, x):
 +     x = x.permute(1, 0, 2)
     return self.lstm(x)
 
+=== reject: the last axis is split into what it was made of
+import torch
+from torch import nn
+
+class Scores(nn.Module):
+    def __init__(self, boxes):
+        super().__init__()
+        self.score = nn.Conv2d(64, boxes * 2, 1)
+
+    def forward(self, x, boxes):
+        n, _, h, w = x.shape
+        scores = self.score(x).permute(0, 2, 3, 1).contiguous()
+        return torch.softmax(scores.view(n, h, w, boxes, 2), dim=4)
+
 === reject: permuted first
 import torch
 

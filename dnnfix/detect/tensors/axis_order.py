@@ -60,7 +60,8 @@ def swaps(source: Source, viewing: Viewing) -> tuple[str, str] | None:
             return said
         last = max([last, *places])
     end = after.index({len(before.axes) - 1}) if not before.more and {len(before.axes) - 1} in after else len(after)
-    if any((number or 0) > 1 for number in numbers[end + 1 :]) and not isinstance(viewing.sizes[end], ast.BinOp):
+    is_whole = end < len(viewing.sizes) and not isinstance(viewing.sizes[end], ast.BinOp) and "*" not in before.axes[-1]
+    if any((number or 0) > 1 for number in numbers[end + 1 :]) and is_whole:
         return said  # behind the whole of the last axis nothing is left
     return said if _has_no_place(source, viewing, before, after) else None
 
