@@ -48,6 +48,7 @@ class CudnnSwitchedOff(ReadTemplate):
     silent = 14
     default = False
     triggers = ("cudnn",)
+    declined = "its switch would do nothing any more: turn it around, or give it"
     confidence = 0.9
 
     def read(self, subject: Subject) -> Iterator[Fault]:
@@ -62,9 +63,9 @@ class CudnnSwitchedOff(ReadTemplate):
         is_off, by_default = setting.says(False), _is_off_by_default(source, setting.value)
         if is_off or by_default:
             when = "" if is_off else ", unless its switch is given"
-            yield Fault.with_repair(
-                source.site(setting.statement), {"when": when}, "Leave cuDNN on", Delete(source.site(setting.statement))
-            )
+            site = source.site(setting.statement)
+            edits = (Delete(site),) if is_off else None  # its switch would be read nowhere
+            yield Fault(site, {"when": when}, (("Leave cuDNN on", edits, self.confidence),))
 
     programs = """
 === example: at the top of a program
@@ -111,14 +112,14 @@ import torch
 with torch.backends.cudnn.flags(enabled=False):
     out = rnn(x)
 
-=== example: by a switch that nobody gives
+=== finds: by a switch that nobody gives
 import argparse
 import torch
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--use-cudnn", action="store_true")
 options = parser.parse_args()
-- torch.backends.cudnn.enabled = options.use_cudnn
+torch.backends.cudnn.enabled = options.use_cudnn
 net = torch.nn.Conv2d(3, 8, 3).cuda()
 
 === reject: by a switch for it

@@ -44,6 +44,6 @@ def test_reject(template: type[FixTemplate], reject: Reject, bench: Bench) -> No
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda t: t.code)
 def test_examples_differ_and_not_one_program_alone_is_left_untouched(template: type[FixTemplate]) -> None:
-    assert template.examples
+    assert template.examples or template.finds  # of a rule without a fix
     assert len({example.before for example in template.examples}) == len(template.examples)
     assert len(template.rejects) >= 2
