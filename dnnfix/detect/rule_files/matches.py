@@ -81,8 +81,9 @@ def _pieces(pattern: str) -> tuple[re.Pattern[str], ...]:
     """What a text has to contain for a pattern to fit: the code between its holes, however it is spaced. Most files need not be parsed for it."""
     found = []
     for piece in _HOLE.split(pattern):
-        words = _TOKEN.findall(piece.strip(" ,()[]{}:"))
-        if words and not re.search(r"[\"'#]", piece):
+        before_text = re.split(r"[\"'#]", piece)[0]  # a text may be written with other quotes
+        words = _TOKEN.findall(before_text.strip(" ,()[]{}:"))
+        if words:
             found.append(re.compile(r"\s*".join(map(re.escape, words))))
     return tuple(found)
 
