@@ -434,11 +434,15 @@ def _one_of_several(source: Source) -> Iterator[Fault]:
                 and not structure.made_in(region, {step.on})
             ):
                 told.add(step.operation.node)
-                code = f"{step.on}.zero_grad()"
-                edit = InsertBefore(source.site(source.statement_of(_first_pass(source, happening, step))), code)
-                said = {"step": f"{step.on}.step()", "why": "nothing clears them, only those of another optimizer"}
-                title = f"Clear the gradients before the backward pass: {code}"
-                yield Fault.with_repair(source.site(step.at), said, title, edit)
+                yield _to_clear(source, happening, step, "nothing clears them, only those of another optimizer")
+
+
+def _to_clear(source: Source, among: Sequence[structure.Happening], step: structure.Happening, why: str) -> Fault:
+    """The fault of a step whose gradients are to be cleared before the first backward pass of those that belong to it."""
+    code = f"{step.on}.zero_grad()"
+    edit = InsertBefore(source.site(source.statement_of(_first_pass(source, among, step))), code)
+    said = {"step": f"{step.on}.step()", "why": why}
+    return Fault.with_repair(source.site(step.at), said, f"Clear the gradients before the backward pass: {code}", edit)
 
 
 def _in_other_branch(source: Source) -> Iterator[Fault]:
@@ -465,11 +469,7 @@ def _in_other_branch(source: Source) -> Iterator[Fault]:
                 if structure.given_away(source, region, {step.on}) or structure.made_in(region, {step.on}):
                     continue
                 told.add(step.operation.node)
-                code = f"{step.on}.zero_grad()"
-                edit = InsertBefore(source.site(source.statement_of(_first_pass(source, branch, step))), code)
-                said = {"step": f"{step.on}.step()", "why": "they are cleared in another branch alone"}
-                title = f"Clear the gradients before the backward pass: {code}"
-                yield Fault.with_repair(source.site(step.at), said, title, edit)
+                yield _to_clear(source, branch, step, "they are cleared in another branch alone")
 
 
 def _in_closure(source: Source) -> Iterator[Fault]:

@@ -103,18 +103,17 @@ def counts(source: Source, schedule: Schedule) -> Turn | None:
     text = " ; ".join(_written_out(source, each) for each in given)
     if OF_BATCHES.search(text):
         return Turn.BATCH
-    number = _number
     if schedule.kind == "OneCycleLR":
         return None
     if schedule.kind == "MultiStepLR":
         marks = argument_value(schedule.made, "milestones", 1)
-        values = [number(each) for each in getattr(marks, "elts", [])]
+        values = [_number(each) for each in getattr(marks, "elts", [])]
         return Turn.EPOCH if values and all(each is not None and each <= MANY for each in values) else None
     if schedule.kind == "StepLR":
-        size, gamma = (number(argument_value(schedule.made, *each)) for each in (("step_size", 1), ("gamma", 2)))
+        size, gamma = (_number(argument_value(schedule.made, *each)) for each in (("step_size", 1), ("gamma", 2)))
         return Turn.EPOCH if size is not None and size <= MANY / 3 and (gamma is None or gamma <= 0.5) else None
     if schedule.kind == "ExponentialLR":
-        gamma = number(argument_value(schedule.made, "gamma", 1))
+        gamma = _number(argument_value(schedule.made, "gamma", 1))
         return Turn.EPOCH if gamma is not None and gamma <= 0.98 else None
     if schedule.kind == "CosineAnnealingLR":
         whole = argument_value(schedule.made, "T_max", 1)

@@ -424,7 +424,8 @@ def is_network(source: Source, expr: ast.expr) -> bool:
     if text in _by_use(source):
         return not OF_NO_NETWORK.search(text)
     made = source.constructor(expr)
-    if OF_LOSS.search(ast.unparse(made.func) if made is not None else text):
+    maker = ast.unparse(made.func) if made is not None else ""
+    if OF_LOSS.search(maker or text):
         return False
     name = (source.qualified(made.func) or "") if made is not None else ""
     if name == "torch.load":
@@ -433,10 +434,8 @@ def is_network(source: Source, expr: ast.expr) -> bool:
         return name.startswith(("torch.nn.", "torchvision.models.")) or name in NETWORKS
     if made is not None and isinstance(source.definition(made.func), ast.ClassDef):
         return is_network_class(source, made.func)
-    if (
-        made is not None and not name and (of := ast.unparse(made.func))[:1].isupper()
-    ):  # a class that the text does not have
-        return any(OF_NETWORK.search(each) for each in (text, of)) and not OF_OBJECT.search(of)
+    if not name and maker[:1].isupper():  # a class that the text does not have
+        return any(OF_NETWORK.search(each) for each in (text, maker)) and not OF_OBJECT.search(maker)
     definition = source.definition(expr)
     if definition is not None or source.qualified(expr):
         return definition in _written_as_functions(source)

@@ -216,28 +216,25 @@ class _Reading:
     def cases(self, message: str) -> tuple[Case, ...]:
         """What the rule looks for: each `[[case]]`, or the one of `[find]` and `[fix]`."""
         if "case" not in self.tables:
-            fix = self.table("fix")
-            return (self.case("find", self.table("find"), message, "fix", fix),)
+            return (self.case("find", "fix", self.table("find") | self.table("fix"), message),)
         for name in ("find", "fix"):
             if name in self.tables:
                 raise self.wrong(name, "", f"a rule has [[case]] or [{name}]. Move its keys into a [[case]]")
         return tuple(
-            self.case("case", entry, entry.pop("message", message), "case", entry, number)
+            self.case("case", "case", entry, entry.pop("message", message), number)
             for number, entry in enumerate(self.entries("case"))
         )
 
-    def case(
-        self, find: str, looked_for: dict[str, Any], message: str, fix: str, repair: dict[str, Any], number: int = 0
-    ) -> Case:
-        """A case: what two tables, or two parts of one, say of code to look for and of its repair."""
-        one = [looked_for.pop("pattern")] if "pattern" in looked_for else []
-        patterns = (*looked_for.pop("patterns", ()), *one)
+    def case(self, find: str, fix: str, given: dict[str, Any], message: str, number: int = 0) -> Case:
+        """A case, of the keys of the tables `find` and `fix`: what to look for, and its repair."""
+        one = [given.pop("pattern")] if "pattern" in given else []
+        patterns = (*given.pop("patterns", ()), *one)
         if not patterns:
             raise self.wrong(find, "", "pattern is missing: the code to look for, such as `print($$$ARGS)`", number)
         for pattern in patterns:
             self.sound(find, "pattern" if one else "patterns", pattern, number)
         known = {name for pattern in patterns for name in HOLE.findall(pattern)}
-        made = Fix(**repair)
+        made = Fix(**given)
         if made.set_argument and not re.fullmatch(r"\w+ *=.+", made.set_argument, re.DOTALL):
             said = f"is a keyword and its value, as num_workers=2. Received: {made.set_argument!r}"
             raise self.wrong(fix, "set_argument", said, number)
