@@ -21,6 +21,7 @@ from dnnfix.api import (
     argument_value,
     function_around,
     loader_uses,
+    trees,
     within,
     words,
     written_above,
@@ -226,7 +227,11 @@ def _unused(source: Source, uses: tuple[loader_uses.Use, ...]) -> Iterator[Fault
     """Samplers that are made and that nothing reads, where a loader stands beside them."""
     for node in source.nodes(ast.Assign):
         call, target = node.value, node.targets[0]
-        if not isinstance(call, ast.Call) or not isinstance(target, ast.Name) or _last(call.func) not in SAMPLERS:
+        if (
+            not isinstance(call, ast.Call)
+            or not isinstance(target, ast.Name)
+            or trees.last_name(call.func) not in SAMPLERS
+        ):
             continue
         if any(name.id == target.id and isinstance(name.ctx, ast.Load) for name in source.nodes(ast.Name)):
             continue
@@ -287,7 +292,7 @@ def _of_same_indices(source: Source) -> Iterator[Fault]:
     """A sampler for evaluation that draws from the indices of the training data."""
     for node in source.nodes(ast.Assign):
         call, target = node.value, ast.unparse(node.targets[0])
-        if not isinstance(call, ast.Call) or _last(call.func) != "SubsetRandomSampler" or len(call.args) != 1:
+        if not isinstance(call, ast.Call) or trees.last_name(call.func) != "SubsetRandomSampler" or len(call.args) != 1:
             continue
         if loader_uses.role(target) == (False, True) and loader_uses.role(ast.unparse(call.args[0])) == (True, False):
             what = f"`{target}` is there to evaluate, and draws from `{ast.unparse(call.args[0])}`"
@@ -328,7 +333,7 @@ def _of_same_data(source: Source, uses: tuple[loader_uses.Use, ...]) -> Iterator
 def _drawn_from(source: Source, sampler: ast.expr) -> str:
     """The class of a sampler, as far as is seen."""
     made = source.constructor(sampler)
-    return _last(made.func) if made is not None else ""
+    return trees.last_name(made.func) if made is not None else ""
 
 
 def _is_bound_between(source: Source, name: str, one: ast.Call, other: ast.Call) -> bool:
@@ -357,7 +362,7 @@ def _meant(source: Source, name: str) -> str:
 def _by_class(source: Source) -> Iterator[Fault]:
     """`WeightedRandomSampler` given a weight for each class."""
     for call in source.all_calls:
-        if _last(call.func) != "WeightedRandomSampler":
+        if trees.last_name(call.func) != "WeightedRandomSampler":
             continue
         weights = argument_value(call, "weights", 0)
         if weights is None:
@@ -401,7 +406,7 @@ def _permuted(source: Source, expr: ast.expr, depth: int = 6) -> ast.Subscript |
             order = drawn.id
             reads = [n for n in source.nodes(ast.Name) if n.id == order and isinstance(n.ctx, ast.Load)]
             drawn = source.constructor(drawn) if len(reads) == 1 else drawn
-        if isinstance(drawn, ast.Call) and _last(drawn.func) in ("randperm", "permutation"):
+        if isinstance(drawn, ast.Call) and trees.last_name(drawn.func) in ("randperm", "permutation"):
             return part
     for name in within(expr, ast.Name):
         written = written_above(source, name, expr)
@@ -435,10 +440,10 @@ def _counted_by_class(source: Source, expr: ast.expr, depth: int = 6) -> bool:
         return len(expr.generators) == 1 and one_by_one and _counted_by_class(source, over, depth - 1)
     if not isinstance(expr, ast.Call):
         return False
-    if _last(expr.func) in COUNTS:
+    if trees.last_name(expr.func) in COUNTS:
         return True
-    own = expr.func.value if isinstance(expr.func, ast.Attribute) and _last(expr.func) in ONE_BY_ONE else None
-    given = expr.args[0] if expr.args and _last(expr.func) in CONVERTS else None
+    own = expr.func.value if isinstance(expr.func, ast.Attribute) and trees.last_name(expr.func) in ONE_BY_ONE else None
+    given = expr.args[0] if expr.args and trees.last_name(expr.func) in CONVERTS else None
     return any(one is not None and _counted_by_class(source, one, depth - 1) for one in (own, given))
 
 
@@ -449,7 +454,7 @@ def _is_distinct(source: Source, expr: ast.expr, depth: int = 5) -> bool:
         return depth > 0 and len(values) == 1 and _is_distinct(source, values[0], depth - 1)
     if not isinstance(expr, ast.Call):
         return isinstance(expr, (ast.Set, ast.SetComp))
-    name, given = _last(expr.func), expr.args[0] if expr.args else None
+    name, given = trees.last_name(expr.func), expr.args[0] if expr.args else None
     if name in DISTINCT:
         return "return_inverse" not in ast.unparse(expr)
     if name == "range":
@@ -462,7 +467,7 @@ def _is_distinct(source: Source, expr: ast.expr, depth: int = 5) -> bool:
 
 def _is_unique(expr: ast.expr) -> bool:
     """Whether an expression gives distinct labels and how often each occurs: `numpy.unique(labels, return_counts=True)`."""
-    is_call = isinstance(expr, ast.Call) and _last(expr.func) == "unique"
+    is_call = isinstance(expr, ast.Call) and trees.last_name(expr.func) == "unique"
     return is_call and "return_counts=True" in ast.unparse(expr) and "return_inverse" not in ast.unparse(expr)
 
 
@@ -484,7 +489,3 @@ def _is_by_label(source: Source, name: str) -> bool:
     return any(
         isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == name for node in source.nodes(ast.Subscript)
     )
-
-
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""

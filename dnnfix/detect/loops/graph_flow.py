@@ -19,7 +19,7 @@ from dnnfix.records.record import record
 from dnnfix.source.arguments import keyword_value
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import receiver, within
+from dnnfix.source.tree import last_name, receiver, within
 
 
 class Flow(IntEnum):
@@ -359,11 +359,11 @@ class _Run:
         call = node.value
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
             self.kept.append(Kept(call, _text(target.value), value, node))
-        if isinstance(call, ast.Call) and _last(call.func) == "add" and call.args:
+        if isinstance(call, ast.Call) and last_name(call.func) == "add" and call.args:
             added = [call.func.value, *call.args] if isinstance(call.func, ast.Attribute) else call.args
             if _text(target) in {_text(each) for each in added}:
                 self.kept.append(Kept(call.args[-1], _text(target), self.value(call.args[-1]), node))
-        joins = isinstance(call, ast.Call) and _last(call.func) in JOINING and call.args
+        joins = isinstance(call, ast.Call) and last_name(call.func) in JOINING and call.args
         if joins and isinstance(call, ast.Call) and isinstance(call.args[0], (ast.Tuple, ast.List)):
             name, joined_ones = _text(target), call.args[0].elts
             if name in {_text(each) for each in joined_ones}:
@@ -425,7 +425,7 @@ class _Run:
             if of_loss and value.flow is Flow.GRAPH and (reported or not structure.OF_LOSS.search(_text(one))):
                 self._names(one, UNKNOWN)
                 continue
-            indices = place == 1 and isinstance(expr, ast.Call) and _last(expr.func) in INDICES
+            indices = place == 1 and isinstance(expr, ast.Call) and last_name(expr.func) in INDICES
             self._names(one, _cut(value, expr, "the index of a maximum") if indices else value)
 
     def _names(self, target: ast.expr, value: Value) -> None:
@@ -524,7 +524,7 @@ class _Run:
         value = self.value(node.value)
         call = node.value
         second = isinstance(node.slice, ast.Constant) and node.slice.value == 1
-        if isinstance(call, ast.Call) and second and _last(call.func) in INDICES:
+        if isinstance(call, ast.Call) and second and last_name(call.func) in INDICES:
             return _cut(value, node, "the index of a maximum")
         return value
 
@@ -540,7 +540,7 @@ class _Run:
         """What a call gives; the arguments are looked at once, in their order."""
         source, func = self.source, call.func
         given = [self.value(each) for each in (*call.args, *(k.value for k in call.keywords))]
-        name, last = source.qualified(func) or "", _last(func)
+        name, last = source.qualified(func) or "", last_name(func)
         if last in ("backward", "manual_backward"):
             self._backward(call)
             return DATA
@@ -687,7 +687,7 @@ class _Run:
         text = _text(end)
         if passes_on and re.search(r"accelerator|fabric|autograd|engine$|^self$", text):
             end = call.args[0]
-        if isinstance(end, ast.Call) and _last(end.func) in ("scale", "scale_loss") and end.args:
+        if isinstance(end, ast.Call) and last_name(end.func) in ("scale", "scale_loss") and end.args:
             end = end.args[0]
         self.passes.append(Pass(end, self.value(end), self.function))
         if isinstance(end, ast.BinOp):
@@ -790,11 +790,6 @@ def _text(node: ast.AST) -> str:
     return ast.unparse(node)
 
 
-def _last(func: ast.expr) -> str:
-    """The last part of what is called."""
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-
-
 def _is_integer(expr: ast.expr) -> bool:
     """Whether an expression names a type of whole numbers."""
     return bool(
@@ -808,7 +803,7 @@ def _is_text(expr: ast.expr) -> bool:
 
 def _is_loss(expr: ast.expr) -> bool:
     """Whether an expression is a loss that was computed, or its values, by its names: weights of losses, and what else is made for them, are none."""
-    called = [_last(call.func) for call in within(expr, ast.Call)]
+    called = [last_name(call.func) for call in within(expr, ast.Call)]
     names = [one.id for one in within(expr, ast.Name)] + [one.attr for one in within(expr, ast.Attribute)]
     return (
         any(structure.OF_LOSS.search(name) for name in names)

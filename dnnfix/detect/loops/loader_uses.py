@@ -14,7 +14,7 @@ from dnnfix.records.record import record
 from dnnfix.source.arguments import argument_value
 from dnnfix.source.program import Source, once
 from dnnfix.source.public_names import words
-from dnnfix.source.tree import within
+from dnnfix.source.tree import last_name, within
 
 OF_TRAINING = re.compile(r"(^|[^a-z])(re)?train(?!er|able)|^(tr|trn)(_|$)|_(tr|trn)$", re.IGNORECASE)
 OF_TRAINING_STEP = re.compile(
@@ -174,7 +174,7 @@ def _by_receivers(source: Source, call: ast.Call, name: str) -> tuple[bool | Non
         if structure.callee(source, each) is not None:
             trains_here, evaluates_here = _by_loops(source, _loops_of(source, each, place))
             trains, evaluates = trains or bool(trains_here), evaluates or bool(evaluates_here)
-        elif OF_TRAINING_STEP.search(_last(each.func)):
+        elif OF_TRAINING_STEP.search(last_name(each.func)):
             held_out = role(place) if isinstance(place, str) else (None, None)
             trains = trains or (
                 not held_out[1] and not (isinstance(place, int) and place > _first_loader(source, each))
@@ -235,10 +235,6 @@ def _first_loader(source: Source, call: ast.Call) -> int:
         if OF_LOADER.search(ast.unparse(value)) if made is None else is_loader(source, made):
             return place
     return len(call.args)
-
-
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _around(source: Source, call: ast.Call, name: str) -> str:
