@@ -53,18 +53,27 @@ def fit(
     table = np.concatenate([_rows(choice, place) for choice in choices])
     right = np.concatenate([[*choice.right, not any(choice.right)] for choice in choices])
     starts = np.cumsum([0, *(len(choice.right) + 1 for choice in choices[:-1])])
-    crash: Any = np.repeat(np.arange(len(choices)), [len(choice.right) + 1 for choice in choices])
+    found = likeliest(table, right, starts, begun, held)
+    return Fitted({key: float(found[number]) for key, number in place.items()}, float(found[-1]))
+
+
+def likeliest(table: Any, right: Any, starts: Any, begun: Any, held: Any) -> Any:
+    """The weight of each column that makes the right rows likeliest among those of their choice.
+
+    Choices are stretches of rows that begin at `starts`, and each has a right row. `held` is how strongly a weight is drawn to what it
+    `begun` as: half of it for each squared step away.
+    """
+    choice: Any = np.repeat(np.arange(len(starts)), np.diff([*starts, len(right)]))
 
     def loss(weights: Any) -> tuple[float, Any]:
         scores = table @ weights
         wanted = np.where(right, scores, -np.inf)
         of_all, of_right = np.logaddexp.reduceat(scores, starts), np.logaddexp.reduceat(wanted, starts)
-        slope = (np.exp(scores - of_all[crash]) - np.exp(wanted - of_right[crash])) @ table
+        slope = (np.exp(scores - of_all[choice]) - np.exp(wanted - of_right[choice])) @ table
         away = weights - begun
         return float((of_all - of_right).sum() + 0.5 * held @ away**2), slope + held * away
 
-    found = minimize(loss, begun, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
-    return Fitted({key: float(found[number]) for key, number in place.items()}, float(found[-1]))
+    return minimize(loss, begun, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
 
 
 def _rows(choice: Choice, place: Mapping[Key, int]) -> Any:

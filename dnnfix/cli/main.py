@@ -24,6 +24,7 @@ COMMANDS = {
     "check": Listed("the static part alone, in milliseconds: for editors and hooks; runs nothing", REPAIR),
     "server": Listed("what check finds, and its patches, in an editor: the language server protocol", REPAIR),
     "reproduce": Listed("make a program, or the one in a bug report, run without touching its fault", REPAIR),
+    "locate": Listed("the files, functions and lines that a bug report is about", REPAIR),
     "explain": Listed("what a rule finds, why it is a fault, and how it is repaired", LOOK),
     "templates": Listed("list every rule", LOOK),
     "verify": Listed("run the proof of an accepted patch again", LOOK),

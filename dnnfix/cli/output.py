@@ -111,7 +111,7 @@ class Output:
         report = Report(tuple(self._files), tuple(self._errors), missing)
         self._write(lambda: self._closing(report))
         if self.file is not None:
-            _replace(self.file, self._buffer.getvalue())
+            replace_file(self.file, self._buffer.getvalue())
             if self.opened:
                 self._show(self.file)
         gone = set(repaired)
@@ -226,7 +226,7 @@ def _rules(report: Report, templates: tuple[Path, ...]) -> list[Rule]:
     return [*map(rule, found), *(own for code, own in ENGINE_RULES.items() if code in codes)]
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """Write a file in one step, so that a reader never meets half of it."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder. Give --output-file the name of a file.")

@@ -65,6 +65,10 @@ class DryRun:
         """Those of the forge behind."""
         return self._behind.issues(slug)
 
+    def issue(self, slug: str, number: int) -> Issue:
+        """What the forge says."""
+        return self._behind.issue(slug, number)
+
     def open_issue(self, slug: str, title: str, body: str) -> int:
         """Say that one would be opened."""
         self._say(f"{slug}: would open an issue: {title}\n\n{body}")

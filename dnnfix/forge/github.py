@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -213,6 +214,12 @@ class GitHubForge:
             creator: Any = self._own_account()  # a name will do, whatever PyGithub's types say
             listed = self._repository(slug).get_issues(creator=creator, state="all", sort="created", direction="asc")
             return tuple(_issue(one) for one in listed if one.pull_request is None)
+
+    def issue(self, slug: str, number: int) -> Issue:
+        """Its title and text; what people answered is not asked for."""
+        with _asking(f"{slug}: issue {number}"):
+            known = self._repository(slug).get_issue(number)
+            return replace(_issue(known), written=known.created_at.timestamp())
 
     def open_issue(self, slug: str, title: str, body: str) -> int:
         """One request, which is made once: where its answer got lost, what is there has to be looked at before it is made again."""

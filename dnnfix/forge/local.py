@@ -17,7 +17,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +135,13 @@ class LocalForge:
         for one in found:
             self._show(slug, one.number, one.body, ISSUES)
         return tuple(sorted(found, key=lambda one: one.number))
+
+    def issue(self, slug: str, number: int) -> Issue:
+        """What its file says. Raises `ForgeError` where there is none of that number."""
+        path = self._folder(slug, ISSUES) / f"{number}.json"
+        if not path.is_file():
+            raise ForgeError(f"{slug}: there is no issue {number}.")
+        return replace(self._read_issue(path), written=path.stat().st_mtime)
 
     def open_issue(self, slug: str, title: str, body: str) -> int:
         """Write the file of a new issue."""

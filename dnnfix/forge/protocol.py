@@ -79,12 +79,13 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue that the bot's own account opened; it is open or closed."""
+    """An issue; it is open or closed. `written` is when it was opened, in seconds since 1970, where that was asked for."""
 
     number: int
     title: str
     body: str
     state: State
+    written: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,10 @@ class Forge(Protocol):
 
     def issues(self, slug: str) -> tuple[Issue, ...]:
         """The issues that the bot's own account opened, of every state, oldest first."""
+        ...
+
+    def issue(self, slug: str, number: int) -> Issue:
+        """An issue of anybody."""
         ...
 
     def open_issue(self, slug: str, title: str, body: str) -> int:

@@ -63,7 +63,19 @@ class BugReport:
 
 
 def read(text: str, path: str) -> BugReport:
-    """Parse a report. Raises `InputError` where it holds no code."""
+    """Parse a report whose program is to be run. Raises `InputError` where it holds no code."""
+    report = parsed(text)
+    if not any(block.kind is BlockKind.PROGRAM for block in report.blocks):
+        found = ", ".join(sorted({block.kind.value for block in report.blocks})) or "none"
+        raise InputError(
+            f"{path}: the report holds no Python code (blocks found: {found}). Put the program into a block that is "
+            "fenced with ``` or indented by four spaces."
+        )
+    return report
+
+
+def parsed(text: str) -> BugReport:
+    """Parse a report, whatever it holds."""
     from markdown_it import MarkdownIt
 
     blocks: list[Block] = []
@@ -77,12 +89,6 @@ def read(text: str, path: str) -> BugReport:
             blocks.append(Block(content, kind_of(content, ""), line))
         elif token.type in ("inline", "html_block"):
             prose.append(token.content)
-    if not any(block.kind is BlockKind.PROGRAM for block in blocks):
-        found = ", ".join(sorted({block.kind.value for block in blocks})) or "none"
-        raise InputError(
-            f"{path}: the report holds no Python code (blocks found: {found}). Put the program into a block that is "
-            "fenced with ``` or indented by four spaces."
-        )
     return BugReport(tuple(blocks), "\n\n".join(prose))
 
 

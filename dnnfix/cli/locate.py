@@ -1,0 +1,113 @@
+"""`dnnfix locate`: from a bug report to the files, functions and lines that it is about."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Argument, BadParameter, Option
+
+from dnnfix.cli import options
+from dnnfix.cli.command import command
+from dnnfix.cli.console import CLEAN, Console
+from dnnfix.cli.output import palette, replace_file
+from dnnfix.emit import locations
+from dnnfix.errors import InputError
+
+EXAMPLES = """  dnnfix locate --report issue.md                     the repository in this folder
+  dnnfix locate --report issue.md ~/src/MONAI --top 3
+  dnnfix locate --issue owner/name#12 ~/src/name      the issue as it stands on GitHub, with the token in GITHUB_TOKEN
+  dnnfix locate --report issue.md --revision v1.2.0   the version that the report is about
+  pbpaste | dnnfix locate --report - . --output-format json
+"""
+
+EXIT_CODES = "0 places were found, 2 error"
+MOST_BYTES = 64 * 2**20
+"""Bytes of a report; more is not text that anybody wrote, and not read."""
+
+
+def _positive(value: int) -> int:
+    if value < 1:
+        raise BadParameter(f"has to be at least 1. Received: {value}")
+    return value
+
+
+@command(EXAMPLES, EXIT_CODES)
+def run(
+    console: Console,
+    configuration: options.Configuration,
+    repository: Annotated[
+        Path, Argument(metavar="REPOSITORY", help="the folder of the repository (the working folder)")
+    ] = Path(),
+    report: Annotated[
+        str | None, Option(metavar="FILE", help="the report, in Markdown or plain text; - for standard input")
+    ] = None,
+    issue: Annotated[
+        str | None, Option(metavar="OWNER/NAME#N", help="the issue of that number, from the forge")
+    ] = None,
+    forge: Annotated[
+        str, Option(metavar="github|local:FOLDER", help="where issues are asked for (github)")
+    ] = "github",
+    revision: Annotated[
+        str | None, Option(metavar="REV", help="a tag, branch or commit to look in, in place of the files as they are")
+    ] = None,
+    top: Annotated[int, Option(metavar="N", help="how many files are shown (10)", callback=_positive)] = 10,
+    output_format: Annotated[Literal["text", "json", "html"], Option(help="how the answer is written (text)")] = "text",
+    output_file: Annotated[Path | None, Option(metavar="FILE", help="write it there, not to standard output")] = None,
+) -> int:
+    """Say where in a repository a bug report points: files, functions and lines, the most suspect first, each with its
+    share of the suspicion and the reasons: stack frames, names and words in the text, the message of the error, changes for like
+    reasons, what was changed lately. Nothing is run and nothing is changed. Tests are not searched. The repository is read once; later calls read what has changed."""
+    from dnnfix.locate.locate import locate
+
+    name, text, written = _asked(console, report, issue, forge)
+    settings = configuration.settings()
+    with console.working(name) as progress:
+        located = locate(
+            text, name, repository, cache=settings.cache, revision=revision, written=written, top=top, progress=progress
+        )
+    if output_format == "json":
+        made = json.dumps(locations.document(located), indent=2, ensure_ascii=False) + "\n"
+    elif output_format == "html":
+        made = locations.page(located)
+    else:
+        made = locations.text(located, locations.PLAIN if output_file else palette(console))
+    if output_file is not None:
+        replace_file(output_file, made)
+    else:
+        console.write(made)
+    return CLEAN
+
+
+def _asked(console: Console, report: str | None, issue: str | None, forge: str) -> tuple[str, str, float | None]:
+    """What the report is called, its text, and when it was written where that is known."""
+    if (report is None) == (issue is None):
+        raise InputError("give the report by --report FILE (- for standard input), or by --issue OWNER/NAME#N.")
+    if issue is not None:
+        return _issue(console, issue, forge)
+    assert report is not None
+    if report == "-":
+        raw = sys.stdin.buffer.read(MOST_BYTES + 1)
+    else:
+        try:
+            with Path(report).open("rb") as file:
+                raw = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            raise InputError(f"{report}: {error.strerror or error}. Give a file with the text of the report.") from None
+    if len(raw) > MOST_BYTES:
+        raise InputError(f"{report}: larger than {MOST_BYTES} bytes; that is data, not a report.")
+    if b"\0" in raw[:8192]:
+        raise InputError(f"{report}: is not text. A picture of a traceback cannot be read: give its text.")
+    return report, raw.decode("utf-8", "replace"), None
+
+
+def _issue(console: Console, issue: str, where: str) -> tuple[str, str, float | None]:
+    slug, _, number = issue.partition("#")
+    if slug.count("/") != 1 or not number.isdigit():
+        raise InputError(f"--issue: has to be OWNER/NAME#N. Received: {issue}")
+    from dnnfix.cli.bot.choosing import Target
+
+    found = Target(where).forge(console).issue(slug, int(number))
+    return issue, f"# {found.title}\n\n{found.body}", found.written

@@ -1,0 +1,75 @@
+"""The stack frames of a report that lie in the repository, the innermost first, and links to its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.locate.answer import Line
+from dnnfix.locate.question import Question, Scores
+from dnnfix.locate.said import Frame
+
+
+def evidence(question: Question) -> Iterator[Scores]:
+    """Scores of files that frames and links name."""
+    inner: dict[int, float] = {}
+    why: dict[int, str] = {}
+    for rank, (frame, files) in enumerate(_here(question), 1):
+        for file in files:
+            inner.setdefault(file, 1.0 / rank / len(files))
+            why.setdefault(file, _words(frame, rank))
+    yield Scores("frame", inner, why)
+    yield Scores("innermost frame", {file: 1.0 for file, score in inner.items() if score == 1.0})
+    linked = {file: 1.0 for link in question.said.links for file in question.paths.of(link.path)}
+    yield Scores("link", linked, dict.fromkeys(linked, "the report links to it"))
+
+
+def of_definitions(question: Question) -> Iterator[Scores]:
+    """Scores of definitions that frames and links lie in, by their function's name or, with the file at hand, by the line."""
+    inner: dict[int, float] = {}
+    why: dict[int, str] = {}
+    for rank, (frame, files) in enumerate(_here(question), 1):
+        for number in _definitions(question, frame, files):
+            inner.setdefault(number, 1.0 / rank)
+            why.setdefault(number, _words(frame, rank))
+    yield Scores("frame", inner, why)
+    yield Scores("innermost frame", {number: 1.0 for number, score in inner.items() if score == 1.0})
+    linked = {
+        number: 1.0
+        for link in question.said.links
+        for number in _definitions(question, link, question.paths.of(link.path))
+    }
+    yield Scores("link", linked, dict.fromkeys(linked, "the report links to its lines"))
+
+
+def lines(question: Question, file: int) -> Iterator[Line]:
+    """The lines of a file that frames and links name, as far as it has that many."""
+    for frame, reason in (
+        *((frame, "a frame of the traceback") for frame, files in _here(question) if file in files),
+        *((link, "the report links to it") for link in question.said.links if file in question.paths.of(link.path)),
+    ):
+        if 0 < frame.line <= question.index.lines[file]:
+            yield Line(frame.line, frame.line, reason)
+
+
+def _here(question: Question) -> Iterator[tuple[Frame, list[int]]]:
+    """Frames in the repository, the innermost first, each with the files that it may lie in."""
+    for frame in reversed(question.said.frames):
+        if files := question.paths.of(frame.path):
+            yield frame, files
+
+
+def _definitions(question: Question, frame: Frame, files: list[int]) -> list[int]:
+    """Lines of another version are others, so that the function's name decides, and the line between two of one name."""
+    places = [place for file in files for place in question.index.in_file(file)]
+    if frame.function:
+        named = [place for place in places if place.name.rpartition(".")[2] == frame.function.rpartition(".")[2]]
+        near = min((abs(place.first - frame.line) for place in named), default=0)
+        return [place.id for place in named if not frame.line or abs(place.first - frame.line) == near]
+    around = [place for place in places if place.first <= frame.line <= place.last]
+    return [min(around, key=lambda place: place.last - place.first).id] if around else []
+
+
+def _words(frame: Frame, rank: int) -> str:
+    place = f"line {frame.line}" if frame.line else "a line"
+    name = f" in {frame.function}" if frame.function else ""
+    return f"{'the innermost frame here' if rank == 1 else f'frame {rank} from within'} of the traceback: {place}{name}"

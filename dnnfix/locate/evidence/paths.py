@@ -1,0 +1,34 @@
+"""Files and modules that a report names outside of its traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnnfix.locate.question import Question, Scores
+
+SHORTEST = 4
+"""Letters of a file's name from which on it counts as said where the same word is: `io` and `nn` are words of their own."""
+
+
+def evidence(question: Question) -> Iterator[Scores]:
+    """Scores of files whose path, module or bare name is said."""
+    index, said = question.index, question.said
+    framed = {frame.path for frame in said.frames}
+    named: dict[int, float] = {}
+    for path in said.paths:
+        files = question.paths.of(path) if path not in framed else []
+        for file in files:
+            named[file] = max(named.get(file, 0.0), 1.0 / len(files))
+    yield Scores("path", named, dict.fromkeys(named, "the report names the file"))
+
+    modules: dict[int, float] = {}
+    for dotted in said.dotted:
+        files, share = question.paths.of_module(dotted)
+        for file in files:
+            modules[file] = max(modules.get(file, 0.0), share / len(files))
+    yield Scores("module", modules, dict.fromkeys(modules, "the report names its module"))
+
+    text = {word.lower() for word in (*said.marked, *said.called, *said.title.split())}
+    stems = {file: path.rpartition("/")[2].removesuffix(".py").lower() for file, path in index.paths.items()}
+    called = [file for file, stem in stems.items() if len(stem) >= SHORTEST and stem in text]
+    yield Scores("file name", {file: len(called) ** -0.5 for file in called})

@@ -1,0 +1,132 @@
+"""From a report to places: brings the index up to date, asks it, and says why."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+from dnnfix.errors import InputError
+from dnnfix.forge.git import Git
+from dnnfix.locate.answer import Line, Located, Suspect, SuspectFile
+from dnnfix.locate.evidence import frames, messages
+from dnnfix.locate.index import Index
+from dnnfix.locate.question import Question
+from dnnfix.locate.ranking import Ranked, ranked_definitions, ranked_files
+from dnnfix.locate.said import LONGEST, said
+from dnnfix.locate.tree import Folder, Revision, Tree, history_of
+from dnnfix.locate.words import words
+
+SHARED_WORDS = 5
+"""Words that a file shares with the report which are named as a reason."""
+SUSPECTS = 3
+"""Definitions that are shown of a file."""
+LEAST_WORDS = 3
+"""Words below which a report says nothing."""
+
+Progress = Callable[[str], None]
+
+
+def locate(
+    text: str,
+    name: str,
+    folder: Path,
+    *,
+    cache: Path | None = None,
+    revision: str | None = None,
+    written: float | None = None,
+    top: int = 10,
+    progress: Progress = lambda _text: None,
+) -> Located:
+    """The places of a repository that a report is about.
+
+    `name` is how the report is called in messages, `written` when it was written (seconds since 1970; now): nothing that
+    the history says of later times is used. `cache` is the folder in which indexes are kept. Raises `InputError`.
+    """
+    report = said(text)
+    if sum(1 for _ in words(report.whole)) < LEAST_WORDS:
+        raise InputError(f"{name}: the report says nothing that could be looked for. Give its text: title, message, traceback.")
+    remarks = list(_remarks(text, report.whole))
+    git = history_of(folder)
+    tree, commit = _tree(folder, git, revision)
+    with _index(cache, folder, revision) as index:
+        _update(index, tree, progress)
+        if not index.paths:
+            raise InputError(f"{folder}: holds no Python files but tests. Give the root of the repository.")
+        if git is None:
+            remarks.append(f"{folder} has no git history: what was changed and mended before is not known")
+        else:
+            progress("reading the history")
+            index.update_history(git, commit or git.run("rev-parse", "HEAD").strip())
+        progress("ranking")
+        question = Question(report, index, time.time() if written is None else written)
+        files = ranked_files(question)
+        definitions = ranked_definitions(question, files)
+        shown = tuple(_file(question, ranked, definitions) for ranked in files[:top])
+    return Located(name, str(folder), commit or "", len(files), shown, tuple(remarks))
+
+
+def _remarks(text: str, whole: str) -> Iterator[str]:
+    if len(text) > LONGEST:
+        yield f"the report has {len(text):,} characters, of which the first and last {LONGEST // 2:,} were read"
+    letters = [letter for letter in whole if letter.isalpha()]
+    if letters and sum(letter.isascii() for letter in letters) < len(letters) / 2:
+        yield "the report is in another alphabet: only the code, names and messages in it could be compared"
+
+
+def _tree(folder: Path, git: Git | None, revision: str | None) -> tuple[Tree, str | None]:
+    if revision is None:
+        return Folder(folder), None
+    if git is None:
+        raise InputError(f"{folder}: is in no git repository, so that there is no revision {revision!r}.")
+    found = Revision(git, revision)
+    return found, found.commit
+
+
+def _index(cache: Path | None, folder: Path, revision: str | None) -> Index:
+    if cache is None:
+        return Index()
+    place = blake2b(f"{folder.resolve()}\0{revision is not None}".encode("utf-8", "surrogateescape"), digest_size=8)
+    kept = cache / f"locate-{place.hexdigest()}.sqlite"
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        return Index(kept)
+    except sqlite3.DatabaseError:  # cut short, or not an index at all
+        kept.unlink(missing_ok=True)
+        return Index(kept)
+
+
+def _update(index: Index, tree: Tree, progress: Progress) -> None:
+    index.update(tree, lambda done, all_: progress(f"reading files: {done} of {all_}") if done % 50 == 0 else None)
+
+
+def _file(question: Question, ranked: Ranked, definitions: Sequence[Ranked]) -> SuspectFile:
+    index = question.index
+    own = [each for each in definitions if index.definitions[each.number].file == ranked.number][:SUSPECTS]
+    shared = ", ".join(_shared(question, ranked.number))
+    reasons = (*ranked.reasons, *([f"shares the words {shared}"] if shared else []))
+    return SuspectFile(
+        index.paths[ranked.number],
+        ranked.share,
+        reasons,
+        tuple(_suspect(question, each) for each in own),
+        tuple(_lines(question, ranked.number)),
+    )
+
+
+def _suspect(question: Question, ranked: Ranked) -> Suspect:
+    place = question.index.definitions[ranked.number]
+    return Suspect(place.name, place.first, place.last, ranked.share, ranked.reasons)
+
+
+def _lines(question: Question, file: int) -> Iterator[Line]:
+    yield from frames.lines(question, file)
+    yield from messages.lines(question, file)
+
+
+def _shared(question: Question, file: int) -> Iterable[str]:
+    """The words of the report that the file holds and few others do, the rarest first."""
+    asked = list(dict.fromkeys(words(f"{question.said.title} {question.said.prose} {question.said.message}")))
+    return question.index.rare(file, asked)[:SHARED_WORDS]

@@ -1,0 +1,123 @@
+"""What of a Python file is indexed: its words by field, its definitions and the lines they stand on, what it imports and raises."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dnnfix.locate.words import text_of
+from dnnfix.source.parse import Unparsable, parse
+
+_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_NOTE = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
+_DEFINITION = re.compile(r"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import|import[ \t]+([.\w]+))", re.MULTILINE)
+_RAISED = re.compile(r"^[ \t]*(?:raise\b|assert\b|(?:\w+\.)*warn(?:ing)?\(|(?:\w+\.)*error\()", re.MULTILINE)
+_STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+RAISED_LINES = 6
+"""Lines of a statement that raises in which its message is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function, method or class: its dotted name in the file, and its first and last line."""
+
+    name: str
+    first: int
+    last: int
+    is_class: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """The literal text of what a statement raises, asserts or warns, and its line."""
+
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What of a file is indexed. All but `definitions`, `imports` and `messages` are words as the index takes them."""
+
+    names: str
+    calls: str
+    notes: str
+    body: str
+    definitions: tuple[Definition, ...]
+    bodies: tuple[str, ...]
+    """The words of each definition; of a class, those that stand in none of its methods."""
+    imports: tuple[str, ...]
+    messages: tuple[Message, ...]
+    lines: int
+
+
+def outline(text: str) -> Outline:
+    """The outline of a file; one that does not parse is read by its lines."""
+    lines = text.split("\n")
+    try:
+        definitions = tuple(_defined(parse(text).body, ""))
+    except Unparsable:
+        definitions = tuple(_written(text, len(lines)))
+    return Outline(
+        names=text_of(" ".join(each.name.rpartition(".")[2] for each in definitions)),
+        calls=text_of(" ".join(_CALL.findall(text))),
+        notes=text_of(" ".join(_NOTE.findall(text))),
+        body=text_of(text),
+        definitions=definitions,
+        bodies=tuple(text_of("\n".join(_own_lines(each, definitions, lines))) for each in definitions),
+        imports=tuple(dict.fromkeys(first or second for first, second in _IMPORT.findall(text))),
+        messages=tuple(_raised(text)),
+        lines=len(lines),
+    )
+
+
+def _defined(body: Sequence[ast.stmt], within: str) -> Iterator[Definition]:
+    for statement in body:
+        if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([statement.lineno, *(each.lineno for each in statement.decorator_list)])
+            is_class = isinstance(statement, ast.ClassDef)
+            yield Definition(within + statement.name, first, statement.end_lineno or first, is_class)
+            if is_class:
+                yield from _defined(statement.body, f"{within}{statement.name}.")
+        elif isinstance(statement, ast.If | ast.Try | ast.With):
+            yield from _defined(statement.body, within)
+            yield from _defined(getattr(statement, "orelse", []), within)
+            for handler in getattr(statement, "handlers", []):
+                yield from _defined(handler.body, within)
+
+
+def _written(text: str, lines: int) -> Iterator[Definition]:
+    """The definitions of a file that does not parse (of another Python, or broken): each ends where the next of its depth begins."""
+    found = [
+        (text.count("\n", 0, match.start()) + 1, len(match[1].expandtabs()), match[2], match[3])
+        for match in _DEFINITION.finditer(text)
+    ]
+    within: list[tuple[int, str]] = []
+    for i, (line, depth, kind, name) in enumerate(found):
+        while within and within[-1][0] >= depth:
+            within.pop()
+        last = next((other for other, deep, _, _ in found[i + 1 :] if deep <= depth), lines + 1) - 1
+        dotted = ".".join([*(outer for _, outer in within), name])
+        if len(within) == depth // 4 or not depth:
+            yield Definition(dotted, line, max(line, last), kind == "class")
+        if kind == "class":
+            within.append((depth, name))
+
+
+def _own_lines(own: Definition, every: Sequence[Definition], lines: Sequence[str]) -> Sequence[str]:
+    if not own.is_class:
+        return lines[own.first - 1 : own.last]
+    inner = [each for each in every if each.name.startswith(f"{own.name}.")]
+    held = {line for each in inner for line in range(each.first, each.last + 1)}
+    return [lines[line - 1] for line in range(own.first, min(own.last, len(lines)) + 1) if line not in held]
+
+
+def _raised(text: str) -> Iterator[Message]:
+    for match in _RAISED.finditer(text):
+        statement = "\n".join(text[match.start() : match.start() + 1000].split("\n")[:RAISED_LINES])
+        said = " ".join(each[1:-1] for each in _STRING.findall(statement))
+        if len(said) > 8:
+            yield Message(said, text.count("\n", 0, match.start()) + 1)

@@ -1,0 +1,162 @@
+"""Whose fault a report is about: the program's, the data's, the environment's, the hardware's, another library's, or nobody's (a question or a wish).
+
+Words of the title and of the text, and signs that rules see (an import that fails, memory that is used up, a sentence that asks), are weighed
+by a logistic model. Its weights (`triage.json`) were fitted to restated reports that two people labelled apart from each other:
+`tools/fit_triage.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+
+from dnnfix.locate.said import Said
+from dnnfix.locate.words import words
+
+
+class Fault(StrEnum):
+    """Where what a report is about would have to be changed."""
+
+    PROGRAM = "program"
+    DATA = "data"
+    ENVIRONMENT = "environment"
+    HARDWARE = "hardware"
+    THIRD_PARTY = "third-party"
+    QUESTION = "question"
+
+
+UNSURE = 0.5
+"""Chance of the likeliest answer below which it is said to be unsure."""
+LONGEST_SENTENCE = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Triage:
+    """Whose fault it is, how likely (0 to 1), the sentence of the report that says so most, and what to do next."""
+
+    fault: Fault
+    chance: float
+    sentence: str
+    advice: str
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the answer is likelier than all others together."""
+        return self.chance >= UNSURE
+
+
+ADVICE: Mapping[Fault, str] = {
+    Fault.PROGRAM: "look at the places below, the most suspect first",
+    Fault.DATA: "check the data that went in: shape, range of the labels, missing values, the files themselves",
+    Fault.ENVIRONMENT: "compare the installed versions with those that the project asks for, in a new environment",
+    Fault.HARDWARE: "find out what the device has left: a smaller batch, fewer processes, tensors on one device",
+    Fault.THIRD_PARTY: "look for the report there; until it is mended, pin the version that worked",
+    Fault.QUESTION: "answer it, or keep it as a wish: nothing seems to be broken",
+}
+
+_SIGNS: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in {
+        "memory": r"out of memory|\boom\b|memoryerror|cannot allocate|memory (?:leak|usage|consumption|error|keeps|grows|is not)|(?:gpu|cuda|video|v?ram|host|cpu) memory|bad_alloc",
+        "device": r"cuda error|device-side assert|illegal memory access|nccl|same device|on the same|multi-?gpu|cuda:\d|\bgpus?\b|\btpus?\b|\bmps\b|nvlink|segmentation fault|core dumped",
+        "install": r"\bpip3? install|conda install|setup\.py|build(?:ing)? wheel|installation|install(?:ing|ed)?\b|requirements|no matching distribution|compil(?:e|ation)|gcc|nvcc|cmake|ninja|docker|wheel",
+        "missing module": r"no module named|modulenotfounderror|importerror|cannot import name|undefined symbol|\.so\b|dll load|glibc|libcu",
+        "version": r"version conflict|incompatib|upgrad|downgrad|newer version|older version|latest version|since (?:version|v?\d+\.\d+)|after (?:updat|upgrad)|with (?:python|torch|pytorch|tensorflow|keras|numpy) v?\d|not (?:yet )?released|deprecat",
+        "network": r"connection|timed? ?out|urlerror|httperror|ssl|proxy|40[34]|offline|download|permission denied",
+        "asks": r"\bhow (?:can|do|to|should|does|would)\b|is it possible|is there (?:a|any) way|what is the|why (?:is|do|does|are)|could (?:you|someone|anyone)|can (?:i|we|you|someone|anyone)\b|wonder|question|clarif|understand|advice|any idea|should i\b",
+        "wishes": r"feature request|would be (?:nice|great|good|useful|helpful)|it would|please add|add support|support for|propos|suggest|enhancement|i would like|would like to|motivation|pitch|roadmap|allow(?:ing)? (?:users|to)|ability to|request",
+        "documents": r"\bdocs?\b|documentation|tutorial|readme|example notebook|docstring|typo",
+        "data": r"my (?:own )?(?:data|dataset|csv|images|labels|annotations)|custom (?:data|dataset)|corrupt|labels? (?:file|are|is)|annotation|missing values?|\bnans? in|empty (?:file|dataset|dataframe)|json file|\.csv|\bcolumns?\b|out of range|file not found|no such file",
+        "says bug": r"\bbug\b|describe the bug|expected behaviou?r|should (?:be|return|have|not)|regression|incorrect(?:ly)?|wrong(?:ly)?|unexpected(?:ly)?|instead of|is ignored|has no effect|fails? (?:when|if|with|for)|crash(?:es)?|breaks|broken|mistake",
+        "other library": r"site-packages/(?:numpy|torch|tensorflow|scipy|pandas|sklearn|matplotlib|PIL|transformers|tokenizers|h5py|pyarrow|triton|jax|jaxlib)/|upstream|in (?:numpy|torch|pytorch|scipy|pandas|tensorflow)(?:'s| itself)",
+        "code link": r"/blob/|#L\d+|line \d+ (?:of|in)|lines? \d+",
+    }.items()
+}
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def features(said: Said) -> Mapping[str, float]:
+    """What the model sees of a report: signs, words of the title, words of the text; each by its name."""
+    text = f"{said.title}\n{said.prose}\n{said.logs}"
+    found = dict(_signs(said, text))
+    title = list(words(said.title))
+    body = set(words(f"{said.prose} {said.message}"))
+    found |= {f"title {word}": 1.0 for word in title}
+    found |= {f"first {title[0]}": 1.0} if title else {}
+    found |= {f"text {word}": 1.0 for word in body if len(word) > 1}
+    return found
+
+
+def _signs(said: Said, text: str) -> Iterator[tuple[str, float]]:
+    for name, pattern in _SIGNS.items():
+        if many := len(pattern.findall(text)):
+            yield f"sign {name}", min(2.0, 1.0 + math.log(many) / 2)
+        if pattern.search(said.title):
+            yield f"sign {name} in title", 1.0
+        if said.message and pattern.search(f"{said.error}: {said.message}"):
+            yield f"sign {name} in message", 1.0
+    if said.title.rstrip().endswith("?"):
+        yield "sign title asks", 1.0
+    if "?" in said.prose:
+        yield "sign text asks", 1.0
+    if said.error:
+        yield "sign error", 1.0
+        yield f"error {said.error}", 1.0
+    if said.frames:
+        yield "sign traceback", 1.0
+        yield f"sign innermost frame {_whose(said.frames[-1].path)}", 1.0
+    if said.code.strip():
+        yield "sign code", 1.0
+    yield "sign length", math.log1p(len(text)) / 8
+
+
+def _whose(path: str) -> str:
+    if "site-packages/" in path or "dist-packages/" in path:
+        return "installed"
+    return "frozen" if path.startswith("<") else "own"
+
+
+def triaged(said: Said) -> Triage:
+    """Whose fault a report is about."""
+    found = features(said)
+    chances = _chances(found)
+    fault = max(chances, key=lambda each: chances[each])
+    return Triage(fault, chances[fault], _sentence(said, fault), ADVICE[fault])
+
+
+def _chances(found: Mapping[str, float]) -> Mapping[Fault, float]:
+    sums = {
+        fault: model["bias"] + sum(model["weights"].get(name, 0.0) * value for name, value in found.items())
+        for fault, model in _fitted().items()
+    }
+    greatest = max(sums.values())
+    powers = {fault: math.exp(value - greatest) for fault, value in sums.items()}
+    return {fault: power / sum(powers.values()) for fault, power in powers.items()}
+
+
+def _sentence(said: Said, fault: Fault) -> str:
+    """The sentence that speaks most for a fault: the one whose own signs and words weigh most."""
+    weights = _fitted()[fault]["weights"]
+    sentences: Sequence[str] = [said.title, *_SENTENCE.split(said.prose), f"{said.error}: {said.message}" if said.error else ""]
+    best, most = said.title, -math.inf
+    for sentence in sentences:
+        own = set(words(sentence))
+        if not own:
+            continue
+        weight = sum(weights.get(f"text {word}", 0.0) for word in own)
+        weight += sum(weights.get(f"sign {name}", 0.0) for name, pattern in _SIGNS.items() if pattern.search(sentence))
+        if weight > most:
+            best, most = sentence, weight
+    return best.strip()[:LONGEST_SENTENCE]
+
+
+@cache
+def _fitted() -> Mapping[Fault, Mapping[str, object]]:
+    document = json.loads(resources.files("dnnfix.locate").joinpath("triage.json").read_text(encoding="utf-8"))
+    return {Fault(name): model for name, model in document.items()}
