@@ -15,7 +15,7 @@ from _reports import Table
 from dnnfix.locate.ranking import SEARCHED
 
 sys.path.insert(0, str(ROOT / "tools"))
-from conditional_logit import likeliest  # noqa: E402
+from conditional_logit import likeliest
 
 FOLDS = 8
 STRENGTH = 6.0
@@ -99,4 +99,7 @@ def by_project(tables: Sequence[Table], qualities: Sequence[Quality]) -> Iterato
     """The qualities of each project, the project with the most reports first."""
     many = Counter(table.report.repository for table in tables)
     for repository, _ in many.most_common():
-        yield repository, [q for table, q in zip(tables, qualities, strict=True) if table.report.repository == repository]
+        yield (
+            repository,
+            [q for table, q in zip(tables, qualities, strict=True) if table.report.repository == repository],
+        )

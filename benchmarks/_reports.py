@@ -22,7 +22,15 @@ import numpy as np
 from dnnfix.forge.git import Git
 from dnnfix.locate.index import Index
 from dnnfix.locate.question import Question, Scores
-from dnnfix.locate.ranking import FILE, KINDS, KINDS_OF_DEFINITIONS, SEARCHED, definition_scores, file_scores, ranked_files
+from dnnfix.locate.ranking import (
+    FILE,
+    KINDS,
+    KINDS_OF_DEFINITIONS,
+    SEARCHED,
+    definition_scores,
+    file_scores,
+    ranked_files,
+)
 from dnnfix.locate.said import said
 from dnnfix.locate.tree import Revision
 
@@ -81,11 +89,11 @@ def reports(path: Path = REPORTS) -> list[Report]:
 
 
 def by_repository(every: Iterable[Report]) -> Mapping[str, Sequence[Report]]:
-    """The reports of each repository, in the order of their fixes' history, so that an index changes little from one to the next."""
+    """The reports of each repository."""
     found: dict[str, list[Report]] = defaultdict(list)
     for report in every:
         found[report.repository].append(report)
-    return {name: sorted(own, key=lambda each: each.written) for name, own in found.items()}
+    return found
 
 
 def clone(folder: Path, repository: str) -> Git:
@@ -102,7 +110,8 @@ def questions(folder: Path, repository: str, own: Sequence[Report]) -> Iterator[
     git = clone(folder, repository)
     with Index() as index:
         index.update_history(git, git.run("rev-parse", "HEAD").strip())
-        for report in own:
+        # In the order of their versions, so that little is read again from one to the next.
+        for report in sorted(own, key=lambda each: int(git.run("log", "-1", "--format=%ct", each.version))):
             index.update(Revision(git, report.version))
             yield report, Question(said(report.text), index, report.written), git
 

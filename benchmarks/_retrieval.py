@@ -139,7 +139,11 @@ def _spread(scores: Any) -> Any:
     return (scores - least) / (greatest - least) if greatest > least else scores * 0
 
 
-PEERS: Mapping[str, Callable[..., Any]] = {"BM25, whole files": bm25, "BLUiR-like": structured, "BugLocator (rVSM)": rvsm}
+PEERS: Mapping[str, Callable[..., Any]] = {
+    "BM25, whole files": bm25,
+    "BLUiR-like": structured,
+    "BugLocator (rVSM)": rvsm,
+}
 
 
 def ranked_by(scores: Any) -> Iterator[int]:

@@ -44,7 +44,9 @@ def main() -> None:
     files, definitions = tables(given.folder, every)
     kinds, kinds_of_definitions = columns_of()
 
-    sys.stdout.write(f"{len(files)} reports of {len(by_repository(every))} projects\n{'':42}    MAP  Top@1  Top@5 Top@10\n")
+    sys.stdout.write(
+        f"{len(files)} reports of {len(by_repository(every))} projects\n{'':42}    MAP  Top@1  Top@5 Top@10\n"
+    )
     whole = kinds.index(("text", WHOLE))
     beside = [quality(table.values[:, whole], table.right) for table in files]
     _row("BM25 by the index", beside)

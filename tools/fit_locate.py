@@ -18,8 +18,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from _learning import fitted, with_files  # noqa: E402
-from _reports import columns_of, reports, tables  # noqa: E402
+from _learning import fitted, with_files
+from _reports import columns_of, reports, tables
 
 WEIGHTS = ROOT / "dnnfix" / "locate" / "weights.json"
 

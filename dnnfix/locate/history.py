@@ -13,7 +13,10 @@ MOST_COMMITS = 20_000
 MOST_FILES = 20
 """Files of a commit beyond which it is a sweep (a rename, a new formatter) and says nothing about any of them."""
 
-_FIX = re.compile(r"\b(?:fix(?:es|ed|ing)?|bug(?:s|fix)?|clos(?:es|ed?)|resolv(?:es|ed?)|repair\w*|correct(?:s|ed|ly)?|crash\w*|error)\b", re.IGNORECASE)
+_FIX = re.compile(
+    r"\b(?:fix(?:es|ed|ing)?|bug(?:s|fix)?|clos(?:es|ed?)|resolv(?:es|ed?)|repair\w*|correct(?:s|ed|ly)?|crash\w*|error)\b",
+    re.IGNORECASE,
+)
 _START, _FIELD, _END = "\x1e", "\x1f", "\x1d"
 
 

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, Self
 
 from dnnfix.forge.git import Git
 from dnnfix.locate.history import commits
@@ -39,6 +40,9 @@ CREATE TABLE import (file INTEGER, module TEXT);
 CREATE INDEX import_file ON import (file);
 CREATE TABLE message (id INTEGER PRIMARY KEY, file INTEGER, line INTEGER, text TEXT);
 CREATE INDEX message_file ON message (file);
+CREATE TABLE built (file INTEGER, line INTEGER, text TEXT, number INTEGER);
+CREATE INDEX built_file ON built (file);
+CREATE INDEX built_number ON built (number);
 CREATE TABLE past (id INTEGER PRIMARY KEY, name TEXT, time INTEGER, author TEXT, fixes INTEGER, subject TEXT);
 CREATE TABLE touched (past INTEGER, path TEXT);
 CREATE INDEX touched_past ON touched (past);
@@ -84,7 +88,7 @@ class Index:
         if self._kept("version") != str(VERSION):
             self._make()
 
-    def __enter__(self) -> Index:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -133,7 +137,9 @@ class Index:
         made = outline(text)
         number = self._insert("file (path, stamp, lines)", (path, stamp, made.lines))
         fields = (number, text_of(path.removesuffix(".py")), made.names, made.calls, made.notes, made.body)
-        self._database.execute("INSERT INTO file_words (rowid, path, names, calls, notes, body) VALUES (?, ?, ?, ?, ?, ?)", fields)
+        self._database.execute(
+            "INSERT INTO file_words (rowid, path, names, calls, notes, body) VALUES (?, ?, ?, ?, ?, ?)", fields
+        )
         for each, body in zip(made.definitions, made.bodies, strict=True):
             row = (number, each.name, each.name.rpartition(".")[2], each.first, each.last, each.is_class)
             place = self._insert("definition (file, name, last_name, first, last, is_class)", row)
@@ -147,6 +153,9 @@ class Index:
                 "INSERT INTO message_words (rowid, text) VALUES (?, ?)", (place, text_of(message.text))
             )
 
+        rows = [(number, each.line, each.text, value) for each in made.built for value in each.numbers]
+        self._database.executemany("INSERT INTO built VALUES (?, ?, ?, ?)", rows)
+
     def _forget(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             for table in ("definition", "message"):
@@ -155,14 +164,13 @@ class Index:
                 )
                 self._database.execute(f"DELETE FROM {table} WHERE file = ?", (number,))
             self._database.execute("DELETE FROM import WHERE file = ?", (number,))
+            self._database.execute("DELETE FROM built WHERE file = ?", (number,))
             self._database.execute("DELETE FROM file_words WHERE rowid = ?", (number,))
             self._database.execute("DELETE FROM file WHERE id = ?", (number,))
 
     def _insert(self, into: str, row: Sequence[object]) -> int:
         marks = ", ".join("?" * len(row))
-        number = self._database.execute(f"INSERT INTO {into} VALUES ({marks})", row).lastrowid
-        assert number is not None
-        return number
+        return self._database.execute(f"INSERT INTO {into} VALUES ({marks})", row).lastrowid or 0
 
     def _make(self) -> None:
         for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'"):
@@ -184,7 +192,7 @@ class Index:
 
     # --- what is asked ---
 
-    def rows(self, question: str, given: Sequence[object] = ()) -> list[tuple[object, ...]]:
+    def rows(self, question: str, given: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """The rows of a question to the tables."""
         return self._database.execute(question, given).fetchall()
 
@@ -202,7 +210,7 @@ class Index:
     def definitions(self) -> dict[int, Place]:
         """The definitions of all files."""
         found = self._database.execute("SELECT id, file, name, first, last, is_class FROM definition")
-        return {row[0]: Place(*row[:5], bool(row[5])) for row in found}
+        return {row[0]: Place(row[0], row[1], row[2], row[3], row[4], bool(row[5])) for row in found}
 
     @cached_property
     def by_name(self) -> dict[str, list[Place]]:

@@ -11,11 +11,12 @@ from pathlib import Path
 from dnnfix.errors import InputError
 from dnnfix.forge.git import Git
 from dnnfix.locate.answer import Line, Located, Suspect, SuspectFile
-from dnnfix.locate.evidence import frames, messages
+from dnnfix.locate.evidence import executed, frames, layers, messages
 from dnnfix.locate.index import Index
 from dnnfix.locate.question import Question
 from dnnfix.locate.ranking import Ranked, ranked_definitions, ranked_files
 from dnnfix.locate.said import LONGEST, said
+from dnnfix.locate.spectra import spectrum
 from dnnfix.locate.tree import Folder, Revision, Tree, history_of
 from dnnfix.locate.words import words
 
@@ -38,16 +39,21 @@ def locate(
     revision: str | None = None,
     written: float | None = None,
     top: int = 10,
+    tests: str | None = None,
+    seconds: float = 600.0,
     progress: Progress = lambda _text: None,
 ) -> Located:
     """The places of a repository that a report is about.
 
     `name` is how the report is called in messages, `written` when it was written (seconds since 1970; now): nothing that
-    the history says of later times is used. `cache` is the folder in which indexes are kept. Raises `InputError`.
+    the history says of later times is used. `cache` is the folder in which indexes are kept. `tests` is a command that calls
+    pytest on tests of which some show the fault: what they execute is evidence then, and may take so many `seconds`. Raises `InputError`.
     """
     report = said(text)
     if sum(1 for _ in words(report.whole)) < LEAST_WORDS:
-        raise InputError(f"{name}: the report says nothing that could be looked for. Give its text: title, message, traceback.")
+        raise InputError(
+            f"{name}: the report says nothing that could be looked for. Give its text: title, message, traceback."
+        )
     remarks = list(_remarks(text, report.whole))
     git = history_of(folder)
     tree, commit = _tree(folder, git, revision)
@@ -60,8 +66,12 @@ def locate(
         else:
             progress("reading the history")
             index.update_history(git, commit or git.run("rev-parse", "HEAD").strip())
+        seen = None
+        if tests is not None:
+            progress("running the tests")
+            seen = spectrum.run(tests, folder, seconds)
         progress("ranking")
-        question = Question(report, index, time.time() if written is None else written)
+        question = Question(report, index, time.time() if written is None else written, seen)
         files = ranked_files(question)
         definitions = ranked_definitions(question, files)
         shown = tuple(_file(question, ranked, definitions) for ranked in files[:top])
@@ -124,6 +134,8 @@ def _suspect(question: Question, ranked: Ranked) -> Suspect:
 def _lines(question: Question, file: int) -> Iterator[Line]:
     yield from frames.lines(question, file)
     yield from messages.lines(question, file)
+    yield from layers.lines(question, file)
+    yield from executed.lines(question, file)
 
 
 def _shared(question: Question, file: int) -> Iterable[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from dnnfix.locate.words import text_of
 from dnnfix.source.parse import Unparsable, parse
@@ -15,6 +17,8 @@ _NOTE = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(
 _DEFINITION = re.compile(r"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import|import[ \t]+([.\w]+))", re.MULTILINE)
 _RAISED = re.compile(r"^[ \t]*(?:raise\b|assert\b|(?:\w+\.)*warn(?:ing)?\(|(?:\w+\.)*error\()", re.MULTILINE)
+_BUILT = re.compile(r"\b([A-Z]\w+)\(([^()\n]{1,160})\)")
+_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 RAISED_LINES = 6
 """Lines of a statement that raises in which its message is looked for."""
@@ -39,8 +43,17 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Built:
+    """A call that makes an object of a class with whole numbers (`Linear(128, 10)`), as layers are made, and its line."""
+
+    text: str
+    numbers: frozenset[int]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Outline:
-    """What of a file is indexed. All but `definitions`, `imports` and `messages` are words as the index takes them."""
+    """What of a file is indexed. `names`, `calls`, `notes`, `body` and `bodies` are words as the index takes them."""
 
     names: str
     calls: str
@@ -51,12 +64,15 @@ class Outline:
     """The words of each definition; of a class, those that stand in none of its methods."""
     imports: tuple[str, ...]
     messages: tuple[Message, ...]
+    built: tuple[Built, ...]
     lines: int
 
 
 def outline(text: str) -> Outline:
     """The outline of a file; one that does not parse is read by its lines."""
     lines = text.split("\n")
+    said = [text_of(line) for line in lines]
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     try:
         definitions = tuple(_defined(parse(text).body, ""))
     except Unparsable:
@@ -65,11 +81,12 @@ def outline(text: str) -> Outline:
         names=text_of(" ".join(each.name.rpartition(".")[2] for each in definitions)),
         calls=text_of(" ".join(_CALL.findall(text))),
         notes=text_of(" ".join(_NOTE.findall(text))),
-        body=text_of(text),
+        body=" ".join(said),
         definitions=definitions,
-        bodies=tuple(text_of("\n".join(_own_lines(each, definitions, lines))) for each in definitions),
+        bodies=tuple(" ".join(_own_lines(each, definitions, said)) for each in definitions),
         imports=tuple(dict.fromkeys(first or second for first, second in _IMPORT.findall(text))),
-        messages=tuple(_raised(text)),
+        messages=tuple(_raised(text, starts)),
+        built=tuple(_built(text, starts)),
         lines=len(lines),
     )
 
@@ -115,9 +132,16 @@ def _own_lines(own: Definition, every: Sequence[Definition], lines: Sequence[str
     return [lines[line - 1] for line in range(own.first, min(own.last, len(lines)) + 1) if line not in held]
 
 
-def _raised(text: str) -> Iterator[Message]:
+def _raised(text: str, starts: Sequence[int]) -> Iterator[Message]:
     for match in _RAISED.finditer(text):
         statement = "\n".join(text[match.start() : match.start() + 1000].split("\n")[:RAISED_LINES])
         said = " ".join(each[1:-1] for each in _STRING.findall(statement))
         if len(said) > 8:
-            yield Message(said, text.count("\n", 0, match.start()) + 1)
+            yield Message(said, bisect_right(starts, match.start()))
+
+
+def _built(text: str, starts: Sequence[int]) -> Iterator[Built]:
+    for match in _BUILT.finditer(text):
+        numbers = frozenset(map(int, _NUMBER.findall(match[2])))
+        if numbers:
+            yield Built(match[0], numbers, bisect_right(starts, match.start()))

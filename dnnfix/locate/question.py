@@ -6,19 +6,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dnnfix.locate.index import Index
+from dnnfix.locate.index import Index, Place
 from dnnfix.locate.resolve import Paths
 from dnnfix.locate.said import Said
+from dnnfix.locate.spectra.spectrum import Spectrum
 from dnnfix.locate.words import words
 
 
 @dataclass
 class Question:
-    """What is asked: a report, an index, and the time of the report (seconds since 1970), after which nothing is known."""
+    """What is asked: a report, an index, the time of the report (seconds since 1970), after which nothing is known, and the
+    spectrum of tests that show the fault, if any were run."""
 
     said: Said
     index: Index
     time: float
+    spectrum: Spectrum | None = None
     _asked: dict[tuple[object, ...], dict[int, float]] = field(default_factory=dict)
 
     def alike(self, table: str, text: str, weights: Sequence[float] = ()) -> Mapping[int, float]:
@@ -27,6 +30,11 @@ class Question:
         if key not in self._asked:
             self._asked[key] = dict(self.index.alike(table, tuple(dict.fromkeys(words(text))), weights))
         return self._asked[key]
+
+    def around(self, file: int, line: int) -> Place | None:
+        """The innermost definition of a file that a line stands in."""
+        places = [place for place in self.index.in_file(file) if place.first <= line <= place.last]
+        return min(places, key=lambda place: place.last - place.first, default=None)
 
     @cached_property
     def paths(self) -> Paths:

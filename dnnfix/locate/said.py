@@ -23,7 +23,9 @@ _LINK = re.compile(r"/blob/[^/\s]+/(?P<path>[^\s#)\]>\"'`]+\.py)(?:#L(?P<line>\d
 _PATH = re.compile(r"[\w~.\-+/\\]*[\w\-]+\.py\b")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _MARKED = re.compile(r"`([^`\n]{2,120})`")
-_IMPORTED = re.compile(r"^[ \t>]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+([^\n#]+)|import[ \t]+([\w. ,]+))", re.MULTILINE)
+_IMPORTED = re.compile(
+    r"^[ \t>]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+([^\n#]+)|import[ \t]+([\w. ,]+))", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Said:
     @property
     def whole(self) -> str:
         """All of the report."""
-        return "\n".join((self.title, self.prose, self.code, self.logs))
+        return f"{self.title}\n{self.prose}\n{self.code}\n{self.logs}"
 
 
 def said(text: str) -> Said:
@@ -72,9 +74,7 @@ def said(text: str) -> Said:
     error, message = errors[0] if errors else ("", "")
     told = f"{report.prose}\n{logs}\n{code}"
     frames = tuple(_frames(told))
-    links = tuple(
-        Frame(match["path"], int(match["line"] or 0), "") for match in _LINK.finditer(f"{title}\n{told}")
-    )
+    links = tuple(Frame(match["path"], int(match["line"] or 0), "") for match in _LINK.finditer(f"{title}\n{told}"))
     everything = f"{title}\n{told}"
     return Said(
         title=title,

@@ -15,7 +15,6 @@ from dnnfix.forge.git import REGULAR, Git
 from dnnfix.programs import MAX_SOURCE, SKIPPED
 from dnnfix.source.decode import decode
 
-
 _TEST = re.compile(r"(^|/)(tests?|testing|test_[^/]*|[^/]*_tests?)(/|\.py$)")
 
 

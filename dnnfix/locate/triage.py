@@ -51,6 +51,14 @@ class Triage:
         return self.chance >= UNSURE
 
 
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What speaks for one answer: the weight of each feature, and what it has without any."""
+
+    bias: float
+    weights: Mapping[str, float]
+
+
 ADVICE: Mapping[Fault, str] = {
     Fault.PROGRAM: "look at the places below, the most suspect first",
     Fault.DATA: "check the data that went in: shape, range of the labels, missing values, the files themselves",
@@ -132,7 +140,7 @@ def triaged(said: Said) -> Triage:
 
 def _chances(found: Mapping[str, float]) -> Mapping[Fault, float]:
     sums = {
-        fault: model["bias"] + sum(model["weights"].get(name, 0.0) * value for name, value in found.items())
+        fault: model.bias + sum(model.weights.get(name, 0.0) * value for name, value in found.items())
         for fault, model in _fitted().items()
     }
     greatest = max(sums.values())
@@ -142,8 +150,12 @@ def _chances(found: Mapping[str, float]) -> Mapping[Fault, float]:
 
 def _sentence(said: Said, fault: Fault) -> str:
     """The sentence that speaks most for a fault: the one whose own signs and words weigh most."""
-    weights = _fitted()[fault]["weights"]
-    sentences: Sequence[str] = [said.title, *_SENTENCE.split(said.prose), f"{said.error}: {said.message}" if said.error else ""]
+    weights = _fitted()[fault].weights
+    sentences: Sequence[str] = [
+        said.title,
+        *_SENTENCE.split(said.prose),
+        f"{said.error}: {said.message}" if said.error else "",
+    ]
     best, most = said.title, -math.inf
     for sentence in sentences:
         own = set(words(sentence))
@@ -157,6 +169,6 @@ def _sentence(said: Said, fault: Fault) -> str:
 
 
 @cache
-def _fitted() -> Mapping[Fault, Mapping[str, object]]:
+def _fitted() -> Mapping[Fault, Model]:
     document = json.loads(resources.files("dnnfix.locate").joinpath("triage.json").read_text(encoding="utf-8"))
-    return {Fault(name): model for name, model in document.items()}
+    return {Fault(name): Model(model["bias"], model["weights"]) for name, model in document.items()}

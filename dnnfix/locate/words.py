@@ -17,7 +17,7 @@ def parts(identifier: str) -> tuple[str, ...]:
     """An identifier in lower case and without underscores, then its parts: `LoadImage` is loadimage, load and image."""
     split = [part.lower() for part in _PART.findall(identifier)]
     whole = identifier.replace("_", "").lower()
-    if len(whole) > LONGEST:
+    if not whole or len(whole) > LONGEST:
         return ()
     return (whole,) if len(split) < 2 else (whole, *split)
 
@@ -28,6 +28,11 @@ def words(text: str) -> Iterator[str]:
         yield from parts(identifier)
 
 
+@lru_cache(maxsize=200_000)
+def _joined(identifier: str) -> str:
+    return " ".join(parts(identifier))
+
+
 def text_of(text: str) -> str:
     """The words of a text as one text that the index takes."""
-    return " ".join(words(text))
+    return " ".join([_joined(identifier) for identifier in IDENTIFIER.findall(text)])

@@ -32,13 +32,22 @@ def run_command(
     `beside` has the text of modules in that folder, by their paths in it, where it is not that of the file. The copy is
     made in `scratch`. A command that runs longer than `seconds` is ended with all that it started, and has the status 124.
     """
-    folder = path.resolve().parent
+    return run_in_copy(command, path.resolve().parent, {path.name: program, **(beside or {})}, scratch, seconds)
+
+
+def run_in_copy(
+    command: str, folder: Path, texts: Mapping[str, bytes], scratch: Path, seconds: float
+) -> tuple[int, str]:
+    """Exit status and last lines of a shell command, run in a folder of a copy of its repository in which files have these texts.
+
+    The first of them is the program whose data are copied too.
+    """
     repository = repository_of(folder)
     copy = scratch / (repository.name or "program")
     work = copy / folder.relative_to(repository)
-    _copy(gather(folder, program, repository), copy)
+    _copy(gather(folder, next(iter(texts.values()), b""), repository), copy)
     work.mkdir(parents=True, exist_ok=True)
-    for name, text in {path.name: program, **(beside or {})}.items():
+    for name, text in texts.items():
         place = work / name
         place.unlink(missing_ok=True)  # in a large folder it may be a link to the user's own file
         place.parent.mkdir(parents=True, exist_ok=True)

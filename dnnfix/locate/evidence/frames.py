@@ -65,8 +65,8 @@ def _definitions(question: Question, frame: Frame, files: list[int]) -> list[int
         named = [place for place in places if place.name.rpartition(".")[2] == frame.function.rpartition(".")[2]]
         near = min((abs(place.first - frame.line) for place in named), default=0)
         return [place.id for place in named if not frame.line or abs(place.first - frame.line) == near]
-    around = [place for place in places if place.first <= frame.line <= place.last]
-    return [min(around, key=lambda place: place.last - place.first).id] if around else []
+    around = (question.around(file, frame.line) for file in files)
+    return [place.id for place in around if place is not None]
 
 
 def _words(frame: Frame, rank: int) -> str:

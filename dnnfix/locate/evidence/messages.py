@@ -35,12 +35,10 @@ def of_definitions(question: Question) -> Iterator[Scores]:
     found: dict[int, float] = {}
     why: dict[int, str] = {}
     for file, line, score, share in _alike(question):
-        around = [place for place in question.index.in_file(file) if place.first <= line <= place.last]
-        if around:
-            number = min(around, key=lambda place: place.last - place.first).id
-            found[number] = max(found.get(number, 0.0), score)
+        if (place := question.around(file, line)) is not None:
+            found[place.id] = max(found.get(place.id, 0.0), score)
             if share >= SAME:
-                why.setdefault(number, f"line {line} has the text of the reported message")
+                why.setdefault(place.id, f"line {line} has the text of the reported message")
     yield Scores("message", found, why)
 
 

@@ -9,8 +9,33 @@ from dnnfix.locate.question import Question, Scores
 from dnnfix.locate.words import IDENTIFIER
 
 COMMON = frozenset(
-    "build call data dict fit forward get init input len list load loss main model output predict print run save set step "
-    "test train update".split()
+    [
+        "build",
+        "call",
+        "data",
+        "dict",
+        "fit",
+        "forward",
+        "get",
+        "init",
+        "input",
+        "len",
+        "list",
+        "load",
+        "loss",
+        "main",
+        "model",
+        "output",
+        "predict",
+        "print",
+        "run",
+        "save",
+        "set",
+        "step",
+        "test",
+        "train",
+        "update",
+    ]
 )
 """Names that every repository defines and every report uses."""
 METHOD = 0.7

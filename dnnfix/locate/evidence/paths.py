@@ -16,9 +16,9 @@ def evidence(question: Question) -> Iterator[Scores]:
     framed = {frame.path for frame in said.frames}
     named: dict[int, float] = {}
     for path in said.paths:
-        files = question.paths.of(path) if path not in framed else []
-        for file in files:
-            named[file] = max(named.get(file, 0.0), 1.0 / len(files))
+        if path not in framed:
+            for file in (found := question.paths.of(path)):
+                named[file] = max(named.get(file, 0.0), 1.0 / len(found))
     yield Scores("path", named, dict.fromkeys(named, "the report names the file"))
 
     modules: dict[int, float] = {}

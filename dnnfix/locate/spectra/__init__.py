@@ -1,0 +1,1 @@
+"""Which lines failing and passing tests execute, and how suspect that makes them."""
