@@ -8,6 +8,7 @@ from typing import Any
 from dnnfix.emit.text import PLAIN, Palette
 from dnnfix.emit.view import printable
 from dnnfix.locate.answer import Located, SuspectFile
+from dnnfix.locate.lacking import reply
 
 SCHEMA = "dnnfix-location/1"
 REASONS = 3
@@ -23,11 +24,21 @@ def _lines(located: Located, palette: Palette) -> Iterator[str]:
     at = f" at {located.revision[:12]}" if located.revision else ""
     noun = "file" if located.searched == 1 else "files"
     yield f"{palette.bold}{printable(located.report)}{palette.off} against {located.searched} {noun} of {printable(located.repository)}{at}"
+    yield from _triage(located)
     for rank, file in enumerate(located.files, 1):
         yield f"{rank:3}  {_share(file.share)}  {palette.bold}{printable(file.path)}{palette.off}"
         yield from _file(file)
     for remark in located.remarks:
         yield f"     note       {printable(remark)}"
+
+
+def _triage(located: Located) -> Iterator[str]:
+    triage = located.triage
+    sure = "" if triage.is_sure else "unsure, "
+    yield f"     fault      {triage.fault} ({sure}{100 * triage.chance:.0f} %): {printable(triage.sentence)}"
+    yield f"     next       {triage.advice}"
+    if located.lacking:
+        yield f"     missing    {', '.join(located.lacking)} (--output-format json has a reply that asks for them)"
 
 
 def _file(file: SuspectFile) -> Iterator[str]:
@@ -71,6 +82,15 @@ def document(located: Located) -> dict[str, Any]:
             }
             for file in located.files
         ],
+        "triage": {
+            "fault": located.triage.fault,
+            "sure": located.triage.is_sure,
+            "chance": round(located.triage.chance, 4),
+            "sentence": located.triage.sentence,
+            "next": located.triage.advice,
+        },
+        "missing": list(located.lacking),
+        "reply": reply(located.lacking),
         "remarks": list(located.remarks),
     }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dnnfix.locate.triage import Triage
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -45,4 +47,7 @@ class Located:
     revision: str
     searched: int
     files: tuple[SuspectFile, ...]
+    triage: Triage
+    lacking: tuple[str, ...] = ()
+    """What the report lacks, what matters most first."""
     remarks: tuple[str, ...] = ()

@@ -13,11 +13,13 @@ from dnnfix.forge.git import Git
 from dnnfix.locate.answer import Line, Located, Suspect, SuspectFile
 from dnnfix.locate.evidence import executed, frames, layers, messages
 from dnnfix.locate.index import Index
+from dnnfix.locate.lacking import lacking
 from dnnfix.locate.question import Question
 from dnnfix.locate.ranking import Ranked, ranked_definitions, ranked_files
 from dnnfix.locate.said import LONGEST, said
 from dnnfix.locate.spectra import spectrum
 from dnnfix.locate.tree import Folder, Revision, Tree, history_of
+from dnnfix.locate.triage import triaged
 from dnnfix.locate.words import words
 
 SHARED_WORDS = 5
@@ -75,7 +77,16 @@ def locate(
         files = ranked_files(question)
         definitions = ranked_definitions(question, files)
         shown = tuple(_file(question, ranked, definitions) for ranked in files[:top])
-    return Located(name, str(folder), commit or "", len(files), shown, tuple(remarks))
+    return Located(
+        name,
+        str(folder),
+        commit or "",
+        len(files),
+        shown,
+        triaged(report),
+        lacking(report.report, text),
+        tuple(remarks),
+    )
 
 
 def _remarks(text: str, whole: str) -> Iterator[str]:

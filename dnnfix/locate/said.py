@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnnfix.locate.words import IDENTIFIER
-from dnnfix.reproduce.reports.report import BlockKind, parsed, reported_errors
+from dnnfix.reproduce.reports.report import BlockKind, BugReport, parsed, reported_errors
 
 LONGEST = 200_000
 """Characters of a report that are read; of a longer one, its beginning and its end."""
@@ -55,6 +55,8 @@ class Said:
     """Identifiers that stand between backticks, or are written as no word of a language is (`CamelCase`, `snake_case`)."""
     called: frozenset[str]
     """Identifiers of its code."""
+    report: BugReport
+    """Its blocks and prose, the title aside."""
 
     @property
     def whole(self) -> str:
@@ -89,6 +91,7 @@ def said(text: str) -> Said:
         dotted=tuple(dict.fromkeys([*_imported(everything), *_DOTTED.findall(everything)])),
         marked=frozenset(_marked(f"{title}\n{report.prose}")),
         called=frozenset(IDENTIFIER.findall(code)),
+        report=report,
     )
 
 

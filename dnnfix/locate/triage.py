@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 
 from dnnfix.locate.said import Said
 from dnnfix.locate.words import words
@@ -86,6 +87,12 @@ _SIGNS: Mapping[str, re.Pattern[str]] = {
         "code link": r"/blob/|#L\d+|line \d+ (?:of|in)|lines? \d+",
     }.items()
 }
+_TAGS: Mapping[str, re.Pattern[str]] = {
+    "bug": re.compile(r"\[?\bbug\b", re.IGNORECASE),
+    "feature": re.compile(r"feature|\[rfc|\benh\b|proposal|suggestion", re.IGNORECASE),
+    "question": re.compile(r"question|help|how to|\?$", re.IGNORECASE),
+}
+"""What people write in front of a title."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -94,10 +101,11 @@ def features(said: Said) -> Mapping[str, float]:
     text = f"{said.title}\n{said.prose}\n{said.logs}"
     found = dict(_signs(said, text))
     title = list(words(said.title))
-    body = set(words(f"{said.prose} {said.message}"))
-    found |= {f"title {word}": 1.0 for word in title}
+    prose = list(words(said.prose))
+    body = {*prose, *words(said.message)}
+    found |= {f"title {word}": 1.0 for word in (*title, *map(" ".join, pairwise(title)))}
     found |= {f"first {title[0]}": 1.0} if title else {}
-    found |= {f"text {word}": 1.0 for word in body if len(word) > 1}
+    found |= {f"text {word}": 1.0 for word in (*body, *map(" ".join, pairwise(prose))) if len(word) > 1}
     return found
 
 
@@ -111,8 +119,11 @@ def _signs(said: Said, text: str) -> Iterator[tuple[str, float]]:
             yield f"sign {name} in message", 1.0
     if said.title.rstrip().endswith("?"):
         yield "sign title asks", 1.0
-    if "?" in said.prose:
-        yield "sign text asks", 1.0
+    if many := said.prose.count("?"):
+        yield "sign text asks", float(min(3, many))
+    for tag, pattern in _TAGS.items():
+        if pattern.search(said.title):
+            yield f"sign tagged {tag}", 1.0
     if said.error:
         yield "sign error", 1.0
         yield f"error {said.error}", 1.0
