@@ -47,12 +47,16 @@ def mean(qualities: Sequence[Quality]) -> Quality:
     return Quality(*(float(np.mean([getattr(each, name) for each in qualities])) for name in Quality.__slots__))
 
 
-def fitted(tables: Sequence[Table], columns: Sequence[int]) -> Any:
+BEGUN = {"layer": 0.6, "executed": 2.0}
+"""Weights of what next to none of the reports of the set have: they are about libraries, and their tests were not run."""
+
+
+def fitted(tables: Sequence[Table], columns: Sequence[int], names: Sequence[str]) -> Any:
     """The weights of these columns that make the right rows of the tables likeliest; the other columns weigh nothing."""
     used = [table for table in tables if table.right.any()]
     values = np.concatenate([table.values[:, columns] for table in used])
     starts = np.cumsum([0, *(len(table.right) for table in used[:-1])])
-    begun = np.zeros(len(columns))
+    begun = np.array([BEGUN.get(names[column], 0.0) for column in columns])
     found = np.zeros(used[0].values.shape[1])
     found[list(columns)] = likeliest(
         values, np.concatenate([table.right for table in used]), starts, begun, np.full(len(columns), STRENGTH)
@@ -60,12 +64,12 @@ def fitted(tables: Sequence[Table], columns: Sequence[int]) -> Any:
     return found
 
 
-def across_projects(tables: Sequence[Table], columns: Sequence[int]) -> list[Any]:
+def across_projects(tables: Sequence[Table], columns: Sequence[int], names: Sequence[str]) -> list[Any]:
     """The scores of each table's rows by weights that were fitted to other projects alone."""
     fold = _folds(tables)
     scores: dict[int, Any] = {}
     for number in range(FOLDS):
-        weights = fitted([table for table in tables if fold[table.report.repository] != number], columns)
+        weights = fitted([table for table in tables if fold[table.report.repository] != number], columns, names)
         for i, table in enumerate(tables):
             if fold[table.report.repository] == number:
                 scores[i] = table.values @ weights

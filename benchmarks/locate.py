@@ -55,7 +55,7 @@ def main() -> None:
         for name, qualities in measured.items():
             _row(name, qualities)
         beside = measured["BM25, whole files"]
-    scores = across_projects(files, range(len(kinds)))
+    scores = across_projects(files, range(len(kinds)), [name for _, name in kinds])
     ours = [quality(own, table.right) for own, table in zip(scores, files, strict=True)]
     _row("dnnfix locate", ours)
     if given.ablation:
@@ -80,7 +80,7 @@ def main() -> None:
     worst = max(lost, key=lambda each: lost[each])
     numbers.row("mean average precision lost on the worst project", lost[worst], LOSS, worst)
     changed = [table for table in with_files(definitions, scores) if table.changed]
-    qualities = _ours(changed, range(len(kinds_of_definitions)))
+    qualities = _ours(changed, range(len(kinds_of_definitions)), kinds_of_definitions)
     numbers.row(
         "share of reports without a changed function in 5",
         1 - mean(qualities).five,
@@ -99,16 +99,19 @@ def _row(name: str, qualities: Sequence[Quality]) -> None:
     sys.stdout.flush()
 
 
-def _ours(every: Sequence[Table], columns: Sequence[int]) -> list[Quality]:
-    scores = across_projects(every, list(columns))
+def _ours(every: Sequence[Table], columns: Sequence[int], kinds: Sequence[tuple[str, str]]) -> list[Quality]:
+    scores = across_projects(every, list(columns), [name for _, name in kinds])
     return [quality(own, table.right) for own, table in zip(scores, every, strict=True)]
 
 
 def _ablation(files: Sequence[Table], kinds: Sequence[tuple[str, str]]) -> None:
     for left_out in dict.fromkeys(module for module, _ in kinds):
-        _row(f"  without {left_out}", _ours(files, [i for i, (module, _) in enumerate(kinds) if module != left_out]))
+        _row(
+            f"  without {left_out}",
+            _ours(files, [i for i, (module, _) in enumerate(kinds) if module != left_out], kinds),
+        )
     for alone in dict.fromkeys(module for module, _ in kinds):
-        _row(f"  {alone} alone", _ours(files, [i for i, (module, _) in enumerate(kinds) if module == alone]))
+        _row(f"  {alone} alone", _ours(files, [i for i, (module, _) in enumerate(kinds) if module == alone], kinds))
 
 
 def _peers(folder: Path, every: Sequence[Any], files: Sequence[Table]) -> Mapping[str, list[Quality]]:

@@ -30,11 +30,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     files, definitions = tables(parser.parse_args().folder, reports())
     kinds, kinds_of_definitions = columns_of()
-    weights = fitted(files, range(len(kinds)))
+    weights = fitted(files, range(len(kinds)), [name for _, name in kinds])
     chosen = with_files(definitions, [table.values @ weights for table in files])
     document = {
         "files": _named(kinds, weights),
-        "definitions": _named(kinds_of_definitions, fitted(chosen, range(len(kinds_of_definitions)))),
+        "definitions": _named(
+            kinds_of_definitions,
+            fitted(chosen, range(len(kinds_of_definitions)), [name for _, name in kinds_of_definitions]),
+        ),
     }
     WEIGHTS.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 

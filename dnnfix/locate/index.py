@@ -23,7 +23,7 @@ from dnnfix.locate.words import text_of
 
 VERSION = 1
 """Of the tables and of what is put into them; an index of another version is made anew."""
-FIELDS = ("path", "names", "calls", "notes", "body")
+FIELDS = ("path", "names", "notes", "body")
 """The fields of a file, in the order of their columns."""
 RARE = 0.1
 """Share of the files up to which a word that they hold is rare."""
@@ -46,7 +46,7 @@ CREATE INDEX built_number ON built (number);
 CREATE TABLE past (id INTEGER PRIMARY KEY, name TEXT, time INTEGER, author TEXT, fixes INTEGER, subject TEXT);
 CREATE TABLE touched (past INTEGER, path TEXT);
 CREATE INDEX touched_past ON touched (past);
-CREATE VIRTUAL TABLE file_words USING fts5 (path, names, calls, notes, body, tokenize = 'porter ascii');
+CREATE VIRTUAL TABLE file_words USING fts5 (path, names, notes, body, tokenize = 'porter ascii');
 CREATE VIRTUAL TABLE definition_words USING fts5 (names, body, tokenize = 'porter ascii');
 CREATE VIRTUAL TABLE message_words USING fts5 (text, tokenize = 'porter ascii');
 CREATE VIRTUAL TABLE past_words USING fts5 (text, tokenize = 'porter ascii');
@@ -136,23 +136,24 @@ class Index:
     def _add(self, path: str, stamp: str, text: str) -> None:
         made = outline(text)
         number = self._insert("file (path, stamp, lines)", (path, stamp, made.lines))
-        fields = (number, text_of(path.removesuffix(".py")), made.names, made.calls, made.notes, made.body)
+        fields = (number, text_of(path.removesuffix(".py")), made.names, made.notes, made.body)
         self._database.execute(
-            "INSERT INTO file_words (rowid, path, names, calls, notes, body) VALUES (?, ?, ?, ?, ?, ?)", fields
+            "INSERT INTO file_words (rowid, path, names, notes, body) VALUES (?, ?, ?, ?, ?)", fields
         )
-        for each, body in zip(made.definitions, made.bodies, strict=True):
-            row = (number, each.name, each.name.rpartition(".")[2], each.first, each.last, each.is_class)
-            place = self._insert("definition (file, name, last_name, first, last, is_class)", row)
-            self._database.execute(
-                "INSERT INTO definition_words (rowid, names, body) VALUES (?, ?, ?)", (place, text_of(each.name), body)
-            )
+        first = self._next("definition")
+        places = [
+            (first + i, number, each.name, each.name.rpartition(".")[2], each.first, each.last, each.is_class)
+            for i, each in enumerate(made.definitions)
+        ]
+        self._database.executemany("INSERT INTO definition VALUES (?, ?, ?, ?, ?, ?, ?)", places)
+        said = [(place[0], text_of(place[2]), body) for place, body in zip(places, made.bodies, strict=True)]
+        self._database.executemany("INSERT INTO definition_words (rowid, names, body) VALUES (?, ?, ?)", said)
         self._database.executemany("INSERT INTO import VALUES (?, ?)", [(number, module) for module in made.imports])
-        for message in made.messages:
-            place = self._insert("message (file, line, text)", (number, message.line, message.text))
-            self._database.execute(
-                "INSERT INTO message_words (rowid, text) VALUES (?, ?)", (place, text_of(message.text))
-            )
-
+        first = self._next("message")
+        raised = [(first + i, number, each.line, each.text) for i, each in enumerate(made.messages)]
+        self._database.executemany("INSERT INTO message VALUES (?, ?, ?, ?)", raised)
+        told = [(row[0], text_of(row[3])) for row in raised]
+        self._database.executemany("INSERT INTO message_words (rowid, text) VALUES (?, ?)", told)
         rows = [(number, each.line, each.text, value) for each in made.built for value in each.numbers]
         self._database.executemany("INSERT INTO built VALUES (?, ?, ?, ?)", rows)
 
@@ -167,6 +168,11 @@ class Index:
             self._database.execute("DELETE FROM built WHERE file = ?", (number,))
             self._database.execute("DELETE FROM file_words WHERE rowid = ?", (number,))
             self._database.execute("DELETE FROM file WHERE id = ?", (number,))
+
+    def _next(self, table: str) -> int:
+        """The next free number of a table."""
+        found: int = self._database.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}").fetchone()[0]
+        return found
 
     def _insert(self, into: str, row: Sequence[object]) -> int:
         marks = ", ".join("?" * len(row))

@@ -12,14 +12,15 @@ from itertools import accumulate
 from dnnfix.locate.words import text_of
 from dnnfix.source.parse import Unparsable, parse
 
-_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _NOTE = re.compile(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
 _DEFINITION = re.compile(r"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import|import[ \t]+([.\w]+))", re.MULTILINE)
-_RAISED = re.compile(r"^[ \t]*(?:raise\b|assert\b|(?:\w+\.)*warn(?:ing)?\(|(?:\w+\.)*error\()", re.MULTILINE)
+_RAISING = ("raise ", "assert ", "warn(", "warning(", "error(")
 _BUILT = re.compile(r"\b([A-Z]\w+)\(([^()\n]{1,160})\)")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+SHORTEST = 9
+"""Characters of a message below which it says nothing."""
 RAISED_LINES = 6
 """Lines of a statement that raises in which its message is looked for."""
 
@@ -53,10 +54,9 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What of a file is indexed. `names`, `calls`, `notes`, `body` and `bodies` are words as the index takes them."""
+    """What of a file is indexed. `names`, `notes`, `body` and `bodies` are words as the index takes them."""
 
     names: str
-    calls: str
     notes: str
     body: str
     definitions: tuple[Definition, ...]
@@ -79,13 +79,12 @@ def outline(text: str) -> Outline:
         definitions = tuple(_written(text, len(lines)))
     return Outline(
         names=text_of(" ".join(each.name.rpartition(".")[2] for each in definitions)),
-        calls=text_of(" ".join(_CALL.findall(text))),
         notes=text_of(" ".join(_NOTE.findall(text))),
         body=" ".join(said),
         definitions=definitions,
         bodies=tuple(" ".join(_own_lines(each, definitions, said)) for each in definitions),
         imports=tuple(dict.fromkeys(first or second for first, second in _IMPORT.findall(text))),
-        messages=tuple(_raised(text, starts)),
+        messages=tuple(_raised(lines)),
         built=tuple(_built(text, starts)),
         lines=len(lines),
     )
@@ -132,12 +131,14 @@ def _own_lines(own: Definition, every: Sequence[Definition], lines: Sequence[str
     return [lines[line - 1] for line in range(own.first, min(own.last, len(lines)) + 1) if line not in held]
 
 
-def _raised(text: str, starts: Sequence[int]) -> Iterator[Message]:
-    for match in _RAISED.finditer(text):
-        statement = "\n".join(text[match.start() : match.start() + 1000].split("\n")[:RAISED_LINES])
-        said = " ".join(each[1:-1] for each in _STRING.findall(statement))
-        if len(said) > 8:
-            yield Message(said, bisect_right(starts, match.start()))
+def _raised(lines: Sequence[str]) -> Iterator[Message]:
+    for number, line in enumerate(lines, 1):
+        if any(word in line for word in _RAISING):
+            said = " ".join(
+                each[1:-1] for each in _STRING.findall("\n".join(lines[number - 1 : number - 1 + RAISED_LINES]))
+            )
+            if len(said) >= SHORTEST:
+                yield Message(said, number)
 
 
 def _built(text: str, starts: Sequence[int]) -> Iterator[Built]:

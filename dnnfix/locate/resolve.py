@@ -1,13 +1,9 @@
-"""Finds the file of a repository that a path or a dotted name of somebody's machine stands for."""
+"""Finds the file of a repository that a path of somebody's machine stands for."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-
-MOST = 3
-"""Files beyond which the end of a module's name tells none of them."""
 
 
 class Paths:
@@ -33,24 +29,6 @@ class Paths:
         if best >= 2 or len(parts) == 1:
             return found
         return [number for number in found if "/" not in self._paths[number] and "site-packages" not in parts]
-
-    def of_module(self, dotted: str) -> tuple[Sequence[int], float]:
-        """The files whose module a dotted name begins with, and the share of it that names them."""
-        parts = dotted.split(".")
-        for end in range(len(parts), 1, -1):
-            files = self._by_module.get(".".join(parts[:end]), ())
-            if 0 < len(files) <= MOST:
-                return files, end / len(parts)
-        return (), 0.0
-
-    @cached_property
-    def _by_module(self) -> Mapping[str, Sequence[int]]:
-        found: dict[str, list[int]] = defaultdict(list)
-        for number, path in self._paths.items():
-            parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
-            for i in range(len(parts)):
-                found[".".join(parts[i:])].append(number)
-        return found
 
 
 def _shared(own: Sequence[str], other: Sequence[str]) -> int:

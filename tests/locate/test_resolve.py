@@ -1,4 +1,4 @@
-"""Paths and dotted names of somebody's machine."""
+"""Paths of somebody's machine."""
 
 from __future__ import annotations
 
@@ -25,11 +25,3 @@ PATHS = Paths(
 )
 def test_a_path_is_matched_by_its_end(path: str, files: list[int]) -> None:
     assert PATHS.of(path) == files
-
-
-@pytest.mark.parametrize(
-    ("dotted", "files"),
-    [("shop.data.loss.focal", [2]), ("shop.data.Reader", [4]), ("numpy.random", []), ("other.shop.loss", [])],
-)
-def test_a_dotted_name_is_matched_by_its_module(dotted: str, files: list[int]) -> None:
-    assert list(PATHS.of_module(dotted)[0]) == files

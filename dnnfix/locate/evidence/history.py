@@ -21,16 +21,13 @@ def evidence(question: Question) -> Iterator[Scores]:
     touched = _touched(question, known)
     recent: dict[int, float] = {}
     mended: dict[int, float] = {}
-    often: dict[int, float] = {}
     for number, files in touched.items():
         age = (question.time - known[number].time) / DAY
         for file in files:
             recent[file] = max(recent.get(file, 0.0), math.exp(-age / RECENT))
-            often[file] = often.get(file, 0.0) + 1.0
             if known[number].fixes:
                 mended[file] = mended.get(file, 0.0) + math.exp(-age / MENDED)
     yield Scores("changed lately", recent)
-    yield Scores("changed often", {file: math.log1p(count) for file, count in often.items()})
     yield Scores("mended", {file: math.log1p(count) for file, count in mended.items()})
     said = question.said
     for part, text in (("title", said.title), ("report", f"{said.title}\n{said.prose}\n{said.message}")):

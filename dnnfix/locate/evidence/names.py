@@ -63,7 +63,7 @@ def of_definitions(question: Question) -> Iterator[Scores]:
     """Scores of definitions that are named, and of the methods of a class that is."""
     for part, found in (*_named(question), ("dotted", _dotted(question))):
         yield Scores(f"name in {part}", found, dict.fromkeys(found, "the report names it"))
-        if part in ("title", "prose", "code"):
+        if part in ("title", "prose"):
             classes = {number: score for number, score in found.items() if question.index.definitions[number].is_class}
             owned = {
                 place.id: score
@@ -80,7 +80,6 @@ def _named(question: Question) -> Iterator[tuple[str, Mapping[int, float]]]:
     parts: dict[str, Iterable[str]] = {
         "title": IDENTIFIER.findall(said.title),
         "prose": said.marked,
-        "code": said.called,
         "frame": frames[-LAST_FRAMES:],
         "message": IDENTIFIER.findall(said.message),
     }

@@ -1,4 +1,4 @@
-"""Files and modules that a report names outside of its traceback."""
+"""Files that a report names outside of its traceback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHORTEST = 4
 
 
 def evidence(question: Question) -> Iterator[Scores]:
-    """Scores of files whose path, module or bare name is said."""
+    """Scores of files whose path or bare name is said."""
     index, said = question.index, question.said
     framed = {frame.path for frame in said.frames}
     named: dict[int, float] = {}
@@ -20,13 +20,6 @@ def evidence(question: Question) -> Iterator[Scores]:
             for file in (found := question.paths.of(path)):
                 named[file] = max(named.get(file, 0.0), 1.0 / len(found))
     yield Scores("path", named, dict.fromkeys(named, "the report names the file"))
-
-    modules: dict[int, float] = {}
-    for dotted in said.dotted:
-        files, share = question.paths.of_module(dotted)
-        for file in files:
-            modules[file] = max(modules.get(file, 0.0), share / len(files))
-    yield Scores("module", modules, dict.fromkeys(modules, "the report names its module"))
 
     text = {word.lower() for word in (*said.marked, *said.called, *said.title.split())}
     stems = {file: path.rpartition("/")[2].removesuffix(".py").lower() for file, path in index.paths.items()}

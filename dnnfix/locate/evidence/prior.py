@@ -18,7 +18,6 @@ def evidence(question: Question) -> Iterator[Scores]:
     index = question.index
     yield Scores("size", {file: math.log1p(lines) for file, lines in index.lines.items()})
     yield Scores("aside", {file: 1.0 for file, path in index.paths.items() if _ASIDE.search(path)})
-    yield Scores("package", {file: 1.0 for file, path in index.paths.items() if path.endswith("__init__.py")})
 
 
 def of_definitions(question: Question) -> Iterator[Scores]:

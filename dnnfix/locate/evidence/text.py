@@ -33,4 +33,4 @@ def of_definitions(question: Question) -> Iterator[Scores]:
 
 
 def _parts(said: Said) -> Mapping[str, str]:
-    return {"title": said.title, "prose": said.prose, "code": said.code, "report": said.whole}
+    return {"title": said.title, "report": said.whole}
